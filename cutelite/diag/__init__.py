@@ -1,0 +1,12 @@
+"""Source spans, diagnostics, and the text drawn around a caret (a leaf: it imports nothing of ours).
+
+A room that finds a mistake raises ``CompileError(diagnostic, span, notes)``; one that finds a bug of the
+compiler raises ``InternalError(message, stage=...)``.
+"""
+
+from cutelite.diag.diagnostic import Diagnostic, Mistake, Note
+from cutelite.diag.error import CompileError, InternalError
+from cutelite.diag.render import render
+from cutelite.diag.span import Span
+
+__all__ = ["CompileError", "Diagnostic", "InternalError", "Mistake", "Note", "Span", "render"]

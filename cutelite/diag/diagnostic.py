@@ -1,0 +1,87 @@
+"""What can be said about the user's code: mistakes, each with a code, a title, a label and help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cutelite.diag.span import Span
+
+
+class Diagnostic:
+    """A mistake: a frozen dataclass whose fields are the facts and whose class variables are the words.
+
+        @dataclass(frozen=True)
+        class WgmmaWidth(Diagnostic):
+            title = "wgmma takes N from 8 to 256 in steps of 8"
+            label = "N is {d.n}, from `{d.operand}`"
+            help = "use N = {d.below} or {d.above}, or pad the tile"
+            n: int
+            operand: str
+            ...
+
+    title     what is wrong, in one line
+    label     what stands at the caret; may be empty
+    help      what to do about it: one line, or a tuple of lines of help
+    severity  "error", or "warning" for what is only reported
+    code      the word to look up, made from the class name: `WgmmaWidth` is ``wgmma-width`` (so write `TmaBox`)
+
+    The words are `str.format` templates over ``d``, the diagnostic itself.
+    """
+
+    title: str = ""
+    label: str = ""
+    help: str | tuple[str, ...] = ()
+    severity: str = "error"
+    code: str = "diagnostic"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "code" not in cls.__dict__:
+            cls.code = "".join("-" + c.lower() if c.isupper() else c for c in cls.__name__).lstrip("-")
+
+    def say(self, template: str) -> str:
+        """`template` with the facts filled in."""
+        return template.format(d=self)
+
+    def help_lines(self) -> tuple[str, ...]:
+        """The pieces of help, one for each ``help:``."""
+        helps = (self.help,) if isinstance(self.help, str) else self.help
+        return tuple(self.say(text) for text in helps if text)
+
+
+class Mistake(Diagnostic):
+    """A diagnostic made on the spot, for what is said in one place only. Its words are final, not templates."""
+
+    def __init__(
+        self,
+        code: str,
+        title: str,
+        label: str = "",
+        help: str | tuple[str, ...] = (),
+        *,
+        severity: str = "error",
+    ) -> None:
+        self.code = code
+        self.title = title
+        self.label = label
+        self.help = help
+        self.severity = severity
+
+    def say(self, template: str) -> str:
+        return template
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mistake) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.title, self.label, self.help, self.severity))
+
+    def __repr__(self) -> str:
+        return f"Mistake({self.code!r}, {self.title!r})"
+
+
+class Note(NamedTuple):
+    """Something more to say: a label under another piece of source or, with no span, a line of its own."""
+
+    text: str
+    span: Span | None = None

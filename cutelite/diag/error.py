@@ -1,0 +1,84 @@
+"""The two ways a compilation fails: by a mistake in the user's code, or by one in ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cutelite.diag.diagnostic import Diagnostic, Note
+from cutelite.diag.render import render, snippet
+from cutelite.diag.span import Span
+
+
+class CompileError(Exception):
+    """The user's code is wrong: what (`diagnostic`), where (`span`), and what else belongs to it (`notes`).
+
+    ``str(error)`` is the whole text without colours; ``error.render(color=True)`` has them.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, span: Span | None = None, notes: Iterable[Note] = ()) -> None:
+        self.diagnostic = diagnostic
+        self.span = span
+        self.notes = tuple(notes)
+        super().__init__(diagnostic, span, self.notes)  # `args`, so that it can be pickled
+
+    def at(self, span: Span | None) -> CompileError:
+        """This error, placed at `span` unless it already has a place.
+
+        For code that knows the mistake and not the line (layout algebra, verifiers) and its caller that does.
+        """
+        if self.span is None and span is not None:
+            self.span = span
+            self.args = (self.diagnostic, span, self.notes)
+        return self
+
+    def render(self, *, color: bool = False) -> str:
+        return render(self.diagnostic, self.span, self.notes, color=color)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class InternalError(Exception):
+    """A bug of the compiler, with what is needed to report it.
+
+    message  what went wrong
+    stage    the stage or pass that noticed, such as "cfg" or "lower"
+    op       the operation it was working on, as text
+    ir       text of the IR around it; the lines that hold `op` are marked
+    span     the user's source that the operation came from
+    """
+
+    def __init__(self, message: str, *, stage: str, op: str = "", ir: str = "", span: Span | None = None) -> None:
+        self.message = message
+        self.stage = stage
+        self.op = op
+        self.ir = ir
+        self.span = span
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_internal_error, (self.message, self.stage, self.op, self.ir, self.span))
+
+    def __str__(self) -> str:
+        lines = [f"internal error in `{self.stage}`: {self.message}"]
+        if self.op:
+            lines.append(f"  op: {self.op}")
+        if self.span is not None:
+            lines += snippet(self.span)
+        if self.ir:
+            lines += ["IR:", *_excerpt(self.ir.splitlines(), self.op.strip())]
+        lines.append("This is a bug in cutelite, not in your kernel; please report it with the text above.")
+        return "\n".join(lines)
+
+
+def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | None) -> InternalError:
+    return InternalError(message, stage=stage, op=op, ir=ir, span=span)
+
+
+def _excerpt(lines: list[str], op: str, around: int = 8) -> list[str]:
+    """The lines near those that hold `op`, which get a `>`; the first lines where none does."""
+    marked = {i for i, line in enumerate(lines) if op and op in line}
+    near = {j for i in (marked or {around}) for j in range(i - around, i + around + 1)}
+    shown = [i for i in range(len(lines)) if i in near]
+    text = [f"{'>' if i in marked else ' '} {lines[i]}".rstrip() for i in shown]
+    return text if len(shown) == len(lines) else [*text, f"  ({len(lines) - len(shown)} more lines)"]
