@@ -1,0 +1,254 @@
+"""Every environment variable cutelite reads: name, type, default and meaning, in one table and read nowhere else.
+
+In: the environment, at the moment `read` is called. Out: a frozen `Config`. `python -m cutelite.config` prints the
+table as docs/environment.md shows it. A leaf: imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar, cast
+
+T = TypeVar("T")
+
+STAGES = ("bytecode", "cfg", "cir", "ll", "ptx", "cubin", "sass")
+"""What `CUTELITE_DUMP` can write, by the file extension of the artefact."""
+
+
+class ConfigError(ValueError):
+    """An environment variable holds something it cannot mean; the message names it and what it takes."""
+
+
+class _Parser(NamedTuple, Generic[T]):
+    """Text to value: `parse` raises ValueError for what it does not take, and `accepts` says what it does."""
+
+    accepts: str
+    parse: Callable[[str], T]
+
+
+class Variable(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    parser: _Parser[object]
+    help: str
+    default: str
+    """The default in words, as the documentation shows it."""
+    attribute: str = ""
+    """The field of `Config` it fills."""
+
+
+def _variable(name: str, parser: _Parser[T], default: T, help: str, shown: str | None = None) -> T:
+    """A field of `Config` filled from `name`; `shown` words the default where its text would not tell."""
+    if shown is None:
+        shown = "" if default is None else str(int(default)) if isinstance(default, bool) else str(default)
+    row = Variable(name, cast("_Parser[object]", parser), help, shown)
+    return field(default=default, metadata={"variable": row})
+
+
+def _choice(*names: str) -> _Parser[str]:
+    def parse(text: str) -> str:
+        if text.lower() not in names:
+            raise ValueError(text)
+        return text.lower()
+
+    return _Parser(", ".join(names[:-1]) + " or " + names[-1], parse)
+
+
+def _whole(low: int, high: int | None = None) -> _Parser[int]:
+    def parse(text: str) -> int:
+        value = int(text)
+        if value < low or (high is not None and value > high):
+            raise ValueError(text)
+        return value
+
+    span = f"from {low} to {high}" if high is not None else f"of at least {low}"
+    return _Parser(f"a whole number {span}", parse)
+
+
+def _optional(parser: _Parser[T]) -> _Parser[T | None]:
+    return cast("_Parser[T | None]", parser)
+
+
+def _flag(text: str) -> bool:
+    return {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}[
+        text.lower()
+    ]
+
+
+def _stages(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip().lower() for name in text.split(","))
+    if names == ("all",):
+        return STAGES
+    if not set(names) <= set(STAGES):
+        raise ValueError(text)
+    return names
+
+
+FLAG: _Parser[bool] = _Parser("1 or 0 (or true/false, yes/no, on/off)", _flag)
+PATH: _Parser[Path] = _Parser("a path", lambda text: Path(text).expanduser())
+TEXT: _Parser[str] = _Parser("text", str)
+WORDS: _Parser[tuple[str, ...]] = _Parser("words separated by spaces", lambda text: tuple(text.split()))
+DUMP: _Parser[tuple[str, ...]] = _Parser(f"all, or any of {', '.join(STAGES)} separated by commas", _stages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What the environment asks for. Arguments given in code (`@kernel(...)`, `compile(...)`) go before it."""
+
+    arch: str | None = _variable(
+        "CUTELITE_ARCH", _optional(TEXT), None,
+        "architecture to compile for, such as `sm_90a`", "the GPU's own, or `sm_90a` without one",
+    )  # fmt: skip
+    opt: int = _variable("CUTELITE_OPT", _whole(0, 3), 3, "optimisation level of LLVM and of the assembler")
+    line_info: bool = _variable(
+        "CUTELITE_LINE_INFO", FLAG, False, "put source lines into the cubin, for profilers and `compute-sanitizer`"
+    )
+    assertions: bool = _variable(
+        "CUTELITE_ASSERTIONS",
+        FLAG,
+        False,
+        "compile `assert` and bounds checks on the GPU; the simulator always has them",
+    )
+    max_registers: int | None = _variable(
+        "CUTELITE_MAX_REGISTERS", _optional(_whole(16, 255)), None, "cap on registers per thread", "no cap"
+    )
+    backend: str = _variable(
+        "CUTELITE_BACKEND", _choice("llvm", "nvvm"), "llvm",
+        "what turns LLVM IR into PTX: LLVM's own NVPTX backend, or NVIDIA's libNVVM",
+    )  # fmt: skip
+    assembler: str = _variable(
+        "CUTELITE_ASSEMBLER", _choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
+        "what turns PTX into a cubin; `auto` takes the first of the three that is there",
+    )  # fmt: skip
+    ptxas: Path | None = _variable(
+        "CUTELITE_PTXAS", _optional(PATH), None,
+        "the ptxas to run", "the first found: NVIDIA's wheels, `CUDA_HOME`, `PATH`",
+    )  # fmt: skip
+    ptxas_options: tuple[str, ...] = _variable(
+        "CUTELITE_PTXAS_OPTIONS", WORDS, (), "more options for ptxas, such as `--warn-on-spills`", "no options"
+    )
+    cuda_home: Path | None = _variable(
+        "CUDA_HOME", _optional(PATH), None, "a CUDA toolkit in which to look for tools", "what `CUDA_PATH` says"
+    )
+    cuda_path: Path | None = _variable(
+        "CUDA_PATH", _optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set"
+    )
+
+    cache: bool = _variable("CUTELITE_CACHE", FLAG, True, "keep compiled kernels on disk")
+    cache_dir: Path | None = _variable(
+        "CUTELITE_CACHE_DIR", _optional(PATH), None, "where to keep them", "the user's cache directory"
+    )
+    cache_max_mb: int = _variable(
+        "CUTELITE_CACHE_MAX_MB", _whole(1), 1024, "size of the cache in MB; beyond it the entries unused longest go"
+    )
+
+    simulate: bool = _variable("CUTELITE_SIM", FLAG, False, "run every launch on the simulator, GPU or none")
+    sim_seed: int = _variable(
+        "CUTELITE_SIM_SEED", _whole(0), 0, "the simulator's schedule: another seed, another order of threads and copies"
+    )
+    sync: bool = _variable(
+        "CUTELITE_SYNC", FLAG, False, "wait for every launch, so that a CUDA error names the launch that caused it"
+    )
+
+    dump: tuple[str, ...] = _variable(
+        "CUTELITE_DUMP", DUMP, (), "stages to write to files for each kernel compiled", "no stage"
+    )
+    dump_dir: Path = _variable("CUTELITE_DUMP_DIR", PATH, Path("cutelite-dump"), "where to write them")
+    times: bool = _variable("CUTELITE_TIMES", FLAG, False, "print the time of each stage after a compile, to stderr")
+    verbose: bool = _variable(
+        "CUTELITE_VERBOSE", FLAG, False, "say what is compiled, found and cached as it happens, to stderr"
+    )
+    color: str = _variable(
+        "CUTELITE_COLOR", _choice("auto", "always", "never"), "auto", "colour in messages; `auto` asks the terminal"
+    )
+    no_color: bool = _variable(
+        "NO_COLOR",
+        _Parser("anything", bool),
+        False,
+        "any value means `CUTELITE_COLOR=never`, unless that is set",
+        "unset",
+    )
+
+    @property
+    def toolkit(self) -> Path | None:
+        """The CUDA toolkit the environment points at, if it points at one."""
+        return self.cuda_home or self.cuda_path
+
+    def use_color(self, terminal: bool) -> bool:
+        """Whether a message has colour, where `terminal` says that it goes to a terminal."""
+        if self.color == "auto":
+            return terminal and not self.no_color
+        return self.color == "always"
+
+
+def _rows() -> Iterator[Variable]:
+    for entry in fields(Config):
+        row = cast(Variable, entry.metadata["variable"])
+        yield Variable(row.name, row.parser, row.help, row.default, entry.name)
+
+
+VARIABLES: tuple[Variable, ...] = tuple(_rows())
+"""The table, in the order the documentation shows it."""
+
+
+def read(environment: Mapping[str, str] | None = None) -> Config:
+    """What the environment (`os.environ` unless given) asks for, right now. A variable set to nothing is not set.
+
+    Errors   `ConfigError` for a value that a variable does not take
+    Warns    of a `CUTELITE_` name that is not in the table, since a misspelt one would do nothing in silence
+    """
+    if environment is None:
+        environment = os.environ
+    values: dict[str, object] = {}
+    for row in VARIABLES:
+        text = environment.get(row.name, "").strip()
+        if not text:
+            continue
+        try:
+            values[row.attribute] = row.parser.parse(text)
+        except (ValueError, KeyError):
+            raise ConfigError(f"{row.name}={text}: takes {row.parser.accepts}") from None
+    for name in unknown(environment):
+        warnings.warn(f"{name} is set, but cutelite has no such variable{_nearest(name)}", stacklevel=2)
+    return Config(**values)  # type: ignore[arg-type]  # each parser returns the type of its own field
+
+
+def unknown(environment: Mapping[str, str]) -> list[str]:
+    """Names that begin with `CUTELITE_` and are not in the table."""
+    known = {row.name for row in VARIABLES}
+    return sorted(name for name in environment if name.startswith("CUTELITE_") and name not in known)
+
+
+def _nearest(name: str) -> str:
+    import difflib  # 2 ms, and only a misspelling needs it
+
+    close = difflib.get_close_matches(name, [row.name for row in VARIABLES], 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def markdown() -> str:
+    """docs/environment.md: the table for people."""
+    lines = [
+        "# Environment variables",
+        "",
+        "Read when a kernel is compiled, or launched for the first time. What is given in code (an option of",
+        "`@cutelite.kernel`, an argument of `compile`) goes before the environment. A variable set to nothing",
+        "counts as not set; a value that makes no sense is an error that says what is taken.",
+        "This page is printed by `python -m cutelite.config`.",
+        "",
+        "| variable | takes | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for row in VARIABLES:
+        default = row.default if not row.default or " " in row.default or "`" in row.default else f"`{row.default}`"
+        lines.append(f"| `{row.name}` | {row.parser.accepts} | {default} | {row.help} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

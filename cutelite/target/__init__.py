@@ -1,0 +1,5 @@
+"""What each GPU generation has: limits, features, PTX version. A leaf: imports nothing of ours."""
+
+from cutelite.target.arch import TARGETS, Target, UnknownTarget
+
+__all__ = ["TARGETS", "Target", "UnknownTarget"]

@@ -1,0 +1,221 @@
+"""GPU architectures as data: a `Target` per `sm_*` name, and rules for which GPU runs which code.
+
+Numbers are from the CUDA C++ Programming Guide, "Compute Capabilities" (technical specifications per
+compute capability); features from the "Target ISA Notes" of each instruction in the PTX ISA.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+KB = 1024
+
+
+class UnknownTarget(ValueError):
+    """An architecture name that is not in the table; the message lists the ones that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One GPU architecture to compile for.
+
+    >>> hopper = Target.parse("sm_90a")
+    >>> hopper.has("wgmma"), hopper.smem_per_block
+    (True, 232448)
+    >>> Target.parse("sm_90").has("wgmma")
+    False
+    """
+
+    arch: str
+    """Name as ptxas and LLVM know it, `sm_90a`."""
+    capability: tuple[int, int]
+    """Compute capability, (major, minor)."""
+    ptx_isa: int
+    """PTX ISA version asked of LLVM, major * 10 + minor."""
+    features: frozenset[str]
+    """Instruction families it has, by the names of `FEATURES`; ask with `has`."""
+
+    smem_per_sm: int
+    """Shared memory of one SM, bytes."""
+    threads_per_sm: int
+    blocks_per_sm: int
+    max_cluster: int = 1
+    """Blocks in a cluster with the non-portable size allowed; 1 where there are no clusters."""
+    portable_cluster: int = 1
+    """Blocks in a cluster that every GPU of the generation can schedule."""
+
+    smem_static: int = 48 * KB
+    """Shared memory a block may declare statically, bytes; more must be dynamic and opted into at launch."""
+    smem_reserved: int = 1 * KB
+    """Shared memory the system keeps per block, bytes, on top of what the block asks for."""
+    max_threads: int = 1024
+    """Threads in a block."""
+    max_block: tuple[int, int, int] = (1024, 1024, 64)
+    max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    warp_size: int = 32
+    registers_per_sm: int = 65536
+    """32-bit registers of one SM, and of one block at most."""
+    max_registers: int = 255
+    """32-bit registers of one thread."""
+    named_barriers: int = 16
+    """Barriers of `bar.sync` per block, 0 to 15."""
+    parameter_bytes: int = 32764
+    """Size of a kernel's parameters (PTX ISA 8.1 and up)."""
+
+    @property
+    def smem_per_block(self) -> int:
+        """Shared memory one block may use in all, static and dynamic, with the opt-in at launch, bytes."""
+        return self.smem_per_sm - self.smem_reserved
+
+    @property
+    def specific(self) -> bool:
+        """Whether this is an `a` target: everything of the plain one and more, but for one compute capability only."""
+        return self.arch.endswith("a")
+
+    def has(self, feature: str) -> bool:
+        """Whether the target has `feature`, a name of `FEATURES`; any other name is a mistake in the asking code."""
+        if feature not in FEATURES:
+            raise KeyError(f"no feature is called {feature!r}; known are {', '.join(sorted(FEATURES))}")
+        return feature in self.features
+
+    def runs_on(self, capability: tuple[int, int]) -> bool:
+        """Whether a cubin for this target loads on a GPU of that compute capability.
+
+        Machine code runs on its own major version at the same or a higher minor one; that of an `a` target
+        on exactly its own (PTX ISA, `.target`).
+        """
+        if self.specific:
+            return capability == self.capability
+        return capability[0] == self.capability[0] and capability[1] >= self.capability[1]
+
+    @classmethod
+    def parse(cls, name: str) -> Target:
+        """The target called `name`, as in `sm_90a`. Raises `UnknownTarget`."""
+        try:
+            return TARGETS[name.strip().lower()]
+        except KeyError:
+            raise UnknownTarget(f"unknown GPU architecture {name!r}; known are {', '.join(TARGETS)}") from None
+
+    @classmethod
+    def for_capability(cls, capability: tuple[int, int]) -> Target:
+        """The target that gets the most out of a GPU of that compute capability. Raises `UnknownTarget`."""
+        fitting = [target for target in TARGETS.values() if target.runs_on(capability)]
+        if not fitting:
+            raise UnknownTarget(
+                f"no known architecture runs on a GPU of compute capability {capability[0]}.{capability[1]}; "
+                f"known are {', '.join(TARGETS)}"
+            )
+        return max(fitting, key=lambda target: (target.capability, target.specific))
+
+    def __str__(self) -> str:
+        return self.arch
+
+
+# What arrives with each generation. The names are those of PTX instructions or of groups of them, and what
+# one stands for is what follows it here.
+_AMPERE = {
+    "cp.async": "cp.async, its groups and waits",
+    "mbarrier": "mbarrier.init, arrive, test_wait",
+    "redux": "redux.sync on 32-bit integers",
+    "ldmatrix": "ldmatrix m8n8 b16",
+    "bf16": "bf16 and bf16x2 arithmetic and conversion",
+    "tf32": "cvt.rna.tf32.f32 and mma on tf32",
+    "mma": "mma.sync on f16, bf16, tf32, f64 and integers",
+    "cache_hint": "createpolicy and .L2::cache_hint",
+}
+_ADA = {"fp8": "e4m3 and e5m2 conversion"}
+_HOPPER = {
+    "cluster": "barrier.cluster, mapa, shared::cluster addresses, st.async",
+    "mbarrier.try_wait": "mbarrier.try_wait, expect_tx and arrive in other blocks of the cluster",
+    "tma": "cp.async.bulk and cp.async.bulk.tensor, with fence.proxy.async",
+    "stmatrix": "stmatrix m8n8 b16",
+    "elect": "elect.sync",
+    "pdl": "griddepcontrol: programmatic dependent launch",
+    "atom.vector": "atom and red on vectors of f32, f16 and bf16, atom on b128",
+    "atom.bf16": "atom.add on bf16 alone",
+    "multimem": "multimem.ld_reduce, st and red",
+}
+_HOPPER_ONLY = {
+    "wgmma": "wgmma.mma_async, fence, commit_group, wait_group",
+}
+_SPECIFIC = {  # in every `a` target from sm_90a on
+    "setmaxnreg": "setmaxnreg.inc and dec",
+    "tensormap.replace": "tensormap.replace",
+}
+_BLACKWELL = {
+    "f32x2": "add, mul and fma on packed pairs of f32",
+    "ld.256": "ld.global and st.global of 256 bits",
+    "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
+}
+_BLACKWELL_SPECIFIC = {"fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0"}
+_BLACKWELL_SERVER = {
+    "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
+    "redux.f32": "redux.sync on f32",
+}
+_BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
+
+FEATURES: dict[str, str] = {
+    **_AMPERE,
+    **_ADA,
+    **_HOPPER,
+    **_HOPPER_ONLY,
+    **_SPECIFIC,
+    **_BLACKWELL,
+    **_BLACKWELL_SPECIFIC,
+    **_BLACKWELL_SERVER,
+    **_BLACKWELL_CLIENT,
+}
+"""Every feature name, with what it stands for."""
+
+
+def _table() -> dict[str, Target]:
+    ampere = frozenset(_AMPERE)
+    ada = ampere | frozenset(_ADA)
+    hopper = ada | frozenset(_HOPPER)
+    blackwell = hopper | frozenset(_BLACKWELL)
+    server = frozenset(_SPECIFIC) | frozenset(_BLACKWELL_SPECIFIC) | frozenset(_BLACKWELL_SERVER)
+    client = frozenset(_SPECIFIC) | frozenset(_BLACKWELL_SPECIFIC) | frozenset(_BLACKWELL_CLIENT)
+
+    # PTX ISA: LLVM 22 emits up to 9.0, ptxas 12.9 reads up to 8.8 and 13.0 up to 9.0. LLVM refuses sm_100 below
+    # 8.6, sm_120 below 8.7 and sm_103 and sm_121 below 8.8. So 8.6 serves Hopper and before with the oldest
+    # tools that have all of Hopper's instructions, and 8.8 all of Blackwell.
+    sm_80 = Target("sm_80", (8, 0), 86, ampere, smem_per_sm=164 * KB, threads_per_sm=2048, blocks_per_sm=32)
+    sm_86 = Target("sm_86", (8, 6), 86, ampere, smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=16)
+    sm_87 = Target("sm_87", (8, 7), 86, ampere, smem_per_sm=164 * KB, threads_per_sm=1536, blocks_per_sm=16)
+    sm_89 = Target("sm_89", (8, 9), 86, ada, smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=24)
+    sm_90 = Target(
+        "sm_90", (9, 0), 86, hopper, smem_per_sm=228 * KB, threads_per_sm=2048, blocks_per_sm=32,
+        max_cluster=16, portable_cluster=8,
+    )  # fmt: skip
+    sm_100 = replace(sm_90, arch="sm_100", capability=(10, 0), ptx_isa=88, features=blackwell)
+    sm_103 = replace(sm_100, arch="sm_103", capability=(10, 3))
+    sm_120 = replace(
+        sm_100, arch="sm_120", capability=(12, 0), smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=24,
+        max_cluster=8,
+    )  # fmt: skip
+    sm_121 = replace(sm_120, arch="sm_121", capability=(12, 1))
+
+    def specific(plain: Target, more: frozenset[str]) -> Target:
+        return replace(plain, arch=plain.arch + "a", features=plain.features | more)
+
+    rows = (
+        sm_80,
+        sm_86,
+        sm_87,
+        sm_89,
+        sm_90,
+        specific(sm_90, frozenset(_HOPPER_ONLY) | frozenset(_SPECIFIC)),
+        sm_100,
+        specific(sm_100, server),
+        sm_103,
+        specific(sm_103, server),
+        sm_120,
+        specific(sm_120, client),
+        sm_121,
+        specific(sm_121, client),
+    )
+    return {target.arch: target for target in rows}
+
+
+TARGETS: dict[str, Target] = _table()
+"""Every target by name, oldest first."""

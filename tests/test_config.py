@@ -1,0 +1,106 @@
+"""Environment variables: what each takes, what a wrong value is answered with, and that nobody else reads them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from cutelite import config
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    assert config.read({}) == config.Config()
+
+
+def test_values_arrive_with_their_types() -> None:
+    settings = config.read(
+        {
+            "CUTELITE_ARCH": "sm_80",
+            "CUTELITE_OPT": "1",
+            "CUTELITE_CACHE": "off",
+            "CUTELITE_MAX_REGISTERS": "168",
+            "CUTELITE_PTXAS_OPTIONS": "-Werror --warn-on-spills",
+            "CUTELITE_DUMP": "ll, ptx",
+            "CUTELITE_CACHE_DIR": "/somewhere",
+        }
+    )
+    assert settings == config.Config(
+        arch="sm_80",
+        opt=1,
+        cache=False,
+        max_registers=168,
+        ptxas_options=("-Werror", "--warn-on-spills"),
+        dump=("ll", "ptx"),
+        cache_dir=Path("/somewhere"),
+    )
+
+
+def test_dump_all_is_every_stage() -> None:
+    assert config.read({"CUTELITE_DUMP": "all"}).dump == config.STAGES
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "takes"),
+    [
+        ("CUTELITE_OPT", "4", "a whole number from 0 to 3"),
+        ("CUTELITE_OPT", "fast", "a whole number from 0 to 3"),
+        ("CUTELITE_CACHE", "maybe", "1 or 0"),
+        ("CUTELITE_BACKEND", "gcc", "llvm or nvvm"),
+        ("CUTELITE_DUMP", "ptx,asm", "all, or any of bytecode"),
+        ("CUTELITE_MAX_REGISTERS", "256", "a whole number from 16 to 255"),
+        ("CUTELITE_CACHE_MAX_MB", "0", "a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_value_names_the_variable_and_what_it_takes(name: str, value: str, takes: str) -> None:
+    with pytest.raises(config.ConfigError) as caught:
+        config.read({name: value})
+    assert str(caught.value).startswith(f"{name}={value}: takes {takes}")
+
+
+def test_a_misspelt_name_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="CUTELITE_CAHCE is set, .*did you mean CUTELITE_CACHE?"):
+        assert config.read({"CUTELITE_CAHCE": "0"}) == config.Config()
+
+
+def test_set_to_nothing_is_not_set() -> None:
+    assert config.read({"CUTELITE_OPT": "", "CUTELITE_ARCH": " "}) == config.Config()
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "colour"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": "1", "CUTELITE_COLOR": "always"}, False, True),
+        ({"CUTELITE_COLOR": "never"}, True, False),
+    ],
+)
+def test_colour(environment: dict[str, str], terminal: bool, colour: bool) -> None:
+    assert config.read(environment).use_color(terminal) is colour
+
+
+def test_cuda_home_goes_before_cuda_path() -> None:
+    assert config.read({"CUDA_PATH": "/b"}).toolkit == Path("/b")
+    assert config.read({"CUDA_PATH": "/b", "CUDA_HOME": "/a"}).toolkit == Path("/a")
+
+
+def test_the_documentation_is_what_the_table_prints() -> None:
+    assert (ROOT / "docs" / "environment.md").read_text(encoding="utf-8") == config.markdown()
+
+
+def _reads_environment(tree: ast.AST) -> bool:
+    names = {"environ", "environb", "getenv", "getenvb"}
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in names)
+        or (isinstance(node, ast.ImportFrom) and node.module == "os" and names & {alias.name for alias in node.names})
+        for node in ast.walk(tree)
+    )
+
+
+def test_no_other_file_reads_the_environment() -> None:
+    files = [*(ROOT / "cutelite").rglob("*.py"), *(ROOT / "cutelite_rt").rglob("*.py")]
+    readers = [file.relative_to(ROOT).as_posix() for file in files if _reads_environment(ast.parse(file.read_bytes()))]
+    assert readers == ["cutelite/config.py"]
