@@ -1,0 +1,70 @@
+"""The builder: puts ops into blocks, checking each where the user wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from cutelite.diag import CompileError, Mistake
+from cutelite.ir.contract import Problem
+from cutelite.ir.function import Block, Function, Value
+from cutelite.ir.op import Op
+
+_CURRENT: ContextVar[Builder | None] = ContextVar("cutelite_builder", default=None)
+
+
+class Builder:
+    """Appends ops at the end of `block`; `span` (the user's line being interpreted) is given to each.
+
+    The builder of the compile in progress is found with `Builder.current()`: it lives in a context variable,
+    so compiles in different threads do not meet.
+    """
+
+    def __init__(self, function: Function, block: Block | None = None, target: Any = None) -> None:
+        self.function = function
+        self.block = block or function.entry
+        self.span: Any = None
+        self.target = target  # target.Target: what the ops are checked against; None checks no features
+
+    @staticmethod
+    def current() -> Builder | None:
+        return _CURRENT.get()
+
+    @contextmanager
+    def active(self) -> Iterator[Builder]:
+        """Make this the builder that operators and intrinsics use, in this context."""
+        token = _CURRENT.set(self)
+        try:
+            yield self
+        finally:
+            _CURRENT.reset(token)
+
+    def new_block(self, params: tuple[Value, ...] = (), label: str = "") -> Block:
+        block = Block(params, label)
+        self.function.blocks.append(block)
+        return block
+
+    def emit(self, op: Op) -> Any:
+        """Append `op`; returns its result, a tuple of results if there are several, None if there are none."""
+        if op.span is None:
+            op.span = self.span
+        for problem in self._problems(op):
+            raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span)
+        op.results = tuple(Value(t, op) for t in op.result_types())
+        self.block.ops.append(op)
+        return op.results[0] if len(op.results) == 1 else (op.results or None)
+
+    def _problems(self, op: Op) -> Iterator[Problem]:
+        if self.target is not None and op.feature is not None and not self.target.has(op.feature):
+            yield Problem(
+                "",
+                f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks",
+                f"compile for an architecture that has {op.feature}: see `cutelite doctor`",
+            )
+        yield from op.verify()
+
+
+def _code(op: Op) -> str:
+    return op.name.replace(".", "-").replace("_", "-")

@@ -1,0 +1,128 @@
+"""What an op declares besides its types: effects, who executes it, its PTX or LLVM spelling, its simulator step.
+
+All of it is plain data or code against the protocol below, so ops know neither LLVM nor the simulator, and
+`lower` and `sim` need not know any op.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from cutelite.ir.function import Value
+    from cutelite.ir.types import Scalar, Type
+else:
+
+    class _Lazy:
+        """NumPy, imported when a simulator step first needs it: compiling must not pay for it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(importlib.import_module("numpy"), name)
+
+    np = _Lazy()
+
+Array = Any
+"""A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
+
+
+class Effect(Flag):
+    """What executing an op does besides computing its results. No effect: it may be dropped, merged and moved."""
+
+    PURE = 0
+    READS = auto()  # reads memory through an address or tensor operand (generic proxy)
+    WRITES = auto()  # writes memory likewise
+    ASYNC = auto()  # starts work that goes on after the op (async proxy or cp.async)
+    ORDERS = auto()  # barrier, fence or wait: no memory access moves across it
+    CONVERGENT = auto()  # its threads execute it together: it must not move under other control flow
+    HOST_VISIBLE = auto()  # printf, trap
+    UNMERGEABLE = auto()  # reads something that changes by itself (clock), or allocates
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an op: the field at fault ('' if none), what is wrong, and what would be right."""
+
+    field: str
+    message: str
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """Inline assembly, as plain data; `lower` numbers the registers and writes the constraints.
+
+    template  PTX with `$field` for an operand's register (a braced list of registers for a vector), `$field.2`
+              for its third register, `$out`, `$out0`... for results, `${field}` for a compile-time constant
+    tied      operands whose registers become the results, in the order of the results
+    pure      no side effect that the types do not show: the compiler may merge or drop it
+    memory    it reads or writes memory, so LLVM must not move memory accesses across it
+    """
+
+    template: str
+    tied: tuple[str, ...] = ()
+    pure: bool = False
+    memory: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Llvm:
+    """LLVM instructions, as plain text, written for one scalar; `lower` repeats them for each element of vectors.
+
+    body      lines with `$field` (an operand's value), `$field:type` (its LLVM type), `$out`, `$out:type`,
+              `$.name` (a fresh temporary), `${field}` for a constant
+    declares  the external functions that it calls, as LLVM declarations
+    """
+
+    body: str
+    declares: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a simulator step yields when it cannot go on: it is resumed once `ready()` holds.
+
+    why   for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'
+    """
+
+    ready: Callable[[], bool]
+    why: str
+
+
+class Lanes(Protocol):
+    """The threads that execute one op together, as its `simulate` sees them: one warp, or one warpgroup.
+
+    Arrays hold all lanes, active or not; `define` writes active lanes only. A step that may block is a
+    generator that yields `Wait`s.
+    """
+
+    mask: Array  # bool (lanes,): who is active
+
+    def get(self, value: Value) -> Array: ...  # (lanes,) or (lanes, n)
+    def define(self, *results: Array) -> None: ...  # the op's results, in order
+    def dim(self, expr: object) -> Array: ...  # the value of a dim expression
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array: ...
+    def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None: ...
+    def special(self, name: str) -> Array: ...  # 'tid.x', 'ctaid.y', 'nctaid.z', 'laneid', 'clock64', ...
+    def fault(self, where: Array, message: str) -> None: ...  # an error, if any active lane of `where` is true
+    @property
+    def machine(self) -> Any: ...  # the CTA's machine: barriers, async engines, shared memory (sim.machine)
+
+
+def numpy_dtype(elem: Scalar) -> Any:
+    """The NumPy dtype that holds `elem` (bf16 and fp8 through ml_dtypes; tf32 as float32)."""
+    special = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+    if elem.name in special:
+        return np.dtype(getattr(importlib.import_module("ml_dtypes"), special[elem.name]))
+    plain = {"bool": "bool", "tf32": "float32", "mbarrier": "uint64"}
+    letters = {"int": "int", "uint": "uint", "float": "float"}
+    return np.dtype(plain.get(elem.name) or f"{letters[elem.kind]}{elem.bits}")
+
+
+def describe(types: tuple[Type, ...]) -> str:
+    return ", ".join(map(str, types))

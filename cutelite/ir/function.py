@@ -1,0 +1,140 @@
+"""Values, blocks and functions: SSA in basic blocks, with block arguments in place of phis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cutelite.ir.op import Op
+from cutelite.ir.types import Type
+
+
+class Value:
+    """Something computed once: a block's parameter or an op's result. Compared by identity."""
+
+    __slots__ = ("hint", "op", "type")
+
+    def __init__(self, type: Type, op: Op | None = None, hint: str = "") -> None:
+        self.type = type
+        self.op = op  # what defines it; None for a block parameter
+        self.hint = hint  # the user's name for it, for printing
+
+    def __repr__(self) -> str:
+        return f"%{self.hint or 'v'}: {self.type}"
+
+
+class Block:
+    """Ops executed in order. The last one, and only the last, is a terminator."""
+
+    __slots__ = ("label", "ops", "params")
+
+    def __init__(self, params: tuple[Value, ...] = (), label: str = "") -> None:
+        self.params: list[Value] = list(params)
+        self.ops: list[Op] = []
+        self.label = label
+
+    @property
+    def terminator(self) -> Op | None:
+        return self.ops[-1] if self.ops and self.ops[-1].terminator else None
+
+    @property
+    def successors(self) -> tuple[Block, ...]:
+        end = self.terminator
+        return tuple(jump.block for jump in end.jumps) if end else ()
+
+
+class Jump:
+    """Where a terminator goes, and what it passes for the parameters of that block."""
+
+    __slots__ = ("args", "block")
+
+    def __init__(self, block: Block, args: tuple[Value, ...] = ()) -> None:
+        self.block = block
+        self.args = args
+
+
+class Function:
+    """A kernel: its parameters are those of its entry block, then one hidden parameter for each named dim.
+
+    dims   name -> the i32 or i64 parameter that holds the extent at launch
+    attrs  what else the kernel was compiled for: block=(x, y, z), cluster=(x, y, z), min_blocks, ...
+    """
+
+    def __init__(self, name: str, blocks: list[Block], dims: dict[str, Value], attrs: dict[str, Any]) -> None:
+        self.name = name
+        self.blocks = blocks
+        self.dims = dims
+        self.attrs = attrs
+
+    @property
+    def entry(self) -> Block:
+        return self.blocks[0]
+
+    @property
+    def params(self) -> list[Value]:
+        return self.entry.params
+
+    def ops(self) -> Iterator[Op]:
+        for block in self.blocks:
+            yield from block.ops
+
+    def __str__(self) -> str:
+        from cutelite.ir.printer import function_text
+
+        return function_text(self)
+
+
+def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:
+    """For each block, who jumps to it and with which jump."""
+    found: dict[Block, list[tuple[Block, Jump]]] = {block: [] for block in blocks}
+    for block in blocks:
+        end = block.terminator
+        for jump in end.jumps if end else ():
+            found[jump.block].append((block, jump))
+    return found
+
+
+def reverse_postorder(entry: Block) -> list[Block]:
+    """The blocks reachable from `entry`; each comes before its successors, loops apart."""
+    order: list[Block] = []
+    seen = {entry}
+    stack = [(entry, iter(entry.successors))]
+    while stack:
+        block, successors = stack[-1]
+        for successor in successors:
+            if successor not in seen:
+                seen.add(successor)
+                stack.append((successor, iter(successor.successors)))
+                break
+        else:
+            order.append(block)
+            stack.pop()
+    return order[::-1]
+
+
+def dominators(order: list[Block]) -> dict[Block, Block]:
+    """Immediate dominators over a reverse postorder (Cooper, Harvey, Kennedy 2001). The entry dominates itself."""
+    index = {block: i for i, block in enumerate(order)}
+    before = predecessors(order)
+    idom = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            new: Block | None = None
+            for source, _ in before[block]:
+                if source in idom:
+                    new = source if new is None else _common(source, new, idom, index)
+            if new is not None and idom.get(block) is not new:
+                idom[block] = new
+                changed = True
+    return idom
+
+
+def _common(a: Block, b: Block, idom: dict[Block, Block], index: dict[Block, int]) -> Block:
+    while a is not b:
+        while index[a] > index[b]:
+            a = idom[a]
+        while index[b] > index[a]:
+            b = idom[b]
+    return a

@@ -1,0 +1,186 @@
+"""`Op` and `@op`: one class declares an instruction, and everything else is derived from the class.
+
+The annotations of the class body are its fields, in order. A field annotated `Value`, `Value | None` or
+`tuple[Value, ...]` is an operand; `Jump` is a successor; everything else is a compile-time constant. The
+decorator registers the class under its name; from there the builder, printer, parser, verifier, lowering,
+simulator and `docs/ops.md` find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx
+from cutelite.ir.types import Type
+
+if TYPE_CHECKING:
+    from cutelite.ir.function import Jump, Value
+
+OPERAND_KINDS = {"Value": "one", "Value | None": "optional", "tuple[Value, ...]": "many"}
+REGISTRY: dict[str, type[Op]] = {}
+"""Every op by its IR name, filled by `@op` as the modules of `cutelite.ops` are imported."""
+
+
+class Field:
+    """One field of an op class: `kind` is 'one', 'optional' or 'many' (operands), 'jump', or 'const'."""
+
+    __slots__ = ("default", "kind", "name", "required")
+
+    def __init__(self, name: str, kind: str, required: bool, default: object) -> None:
+        self.name, self.kind, self.required, self.default = name, kind, required, default
+
+    @property
+    def is_operand(self) -> bool:
+        return self.kind in ("one", "optional", "many")
+
+
+class Op:
+    """One instruction. Treat it as immutable: passes make a changed copy with `with_fields`."""
+
+    name: ClassVar[str]
+    scope: ClassVar[str]  # who executes one instance together: 'thread', 'warp', 'warpgroup', 'cta', 'cluster'
+    effects: Effect = Effect.PURE  # a class constant, or a property where it depends on the fields
+    feature: ClassVar[str | None]  # what the target must have (`Target.features`), or None
+    source: ClassVar[str]  # where its meaning is written down
+    elementwise: ClassVar[bool] = False  # on vectors it works on each element by itself
+    terminator: ClassVar[bool] = False
+    fields: ClassVar[tuple[Field, ...]] = ()
+
+    results: tuple[Value, ...] = ()  # given by the builder
+    span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        fields = self.fields
+        if len(args) > len(fields):
+            raise TypeError(f"{self.name} takes {len(fields)} fields, not {len(args)}")
+        for field, value in zip(fields, args, strict=False):
+            setattr(self, field.name, value)
+        for field in fields[len(args) :]:
+            if field.name in kwargs:
+                setattr(self, field.name, kwargs.pop(field.name))
+            elif field.required:
+                raise TypeError(f"{self.name} needs the field {field.name!r}")
+            else:
+                setattr(self, field.name, field.default)
+        if kwargs:
+            raise TypeError(f"{self.name} has no field {next(iter(kwargs))!r}")
+
+    # What a class declares. `ptx` or `llvm` says how it is spelled; an op with neither is expanded by a pass.
+
+    def result_types(self) -> tuple[Type, ...]:
+        """The types of its results, from those of its operands. Called after `verify` found nothing."""
+        return ()
+
+    def verify(self) -> Iterator[Problem]:
+        """What is wrong with it, first things first; later checks may rely on earlier ones having passed."""
+        return iter(())
+
+    def ptx(self) -> Ptx | None:
+        return None
+
+    def llvm(self) -> Llvm | None:
+        return None
+
+    def simulate(self, lanes: Lanes) -> Iterator[Any] | None:
+        """What it means. May be a generator that yields `Wait`s where it blocks."""
+        raise NotImplementedError(f"{self.name} has no meaning in the simulator")
+
+    # What follows from the declaration.
+
+    def __getitem__(self, field: str) -> Any:
+        return getattr(self, field)
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """Every operand, those of its jumps included, in field order."""
+        found: list[Value] = []
+        for field in self.fields:
+            held = getattr(self, field.name)
+            if field.kind == "one":
+                found.append(held)
+            elif field.kind == "many":
+                found.extend(held)
+            elif field.kind == "optional" and held is not None:
+                found.append(held)
+            elif field.kind == "jump":
+                found.extend(held.args)
+        return tuple(found)
+
+    @property
+    def jumps(self) -> tuple[Jump, ...]:
+        return tuple(getattr(self, field.name) for field in self.fields if field.kind == "jump")
+
+    @property
+    def result(self) -> Value:
+        (only,) = self.results
+        return only
+
+    @property
+    def is_pure(self) -> bool:
+        return self.effects == Effect.PURE
+
+    def with_fields(self, **changes: Any) -> Op:
+        """A copy with other fields, and no results yet."""
+        copy = type(self)(**({field.name: getattr(self, field.name) for field in self.fields} | changes))
+        copy.span = self.span
+        return copy
+
+    def map_operands(self, values: Callable[[Value], Value], jumps: Callable[[Jump], Jump] | None = None) -> Op:
+        """A copy whose operands went through `values` (and whose jumps through `jumps`)."""
+        changes: dict[str, Any] = {}
+        for field in self.fields:
+            held = getattr(self, field.name)
+            if field.kind == "one" or (field.kind == "optional" and held is not None):
+                changes[field.name] = values(held)
+            elif field.kind == "many":
+                changes[field.name] = tuple(map(values, held))
+            elif field.kind == "jump":
+                mapped = type(held)(held.block, tuple(map(values, held.args)))
+                changes[field.name] = jumps(mapped) if jumps else mapped
+        return self.with_fields(**changes)
+
+    def __repr__(self) -> str:
+        from cutelite.ir.printer import op_text
+
+        return op_text(self)
+
+
+C = TypeVar("C", bound=type[Op])
+
+
+def op(
+    name: str,
+    *,
+    scope: str = "thread",
+    effects: Effect | None = None,
+    feature: str | None = None,
+    source: str = "",
+    elementwise: bool = False,
+    terminator: bool = False,
+) -> Callable[[C], C]:
+    """Class decorator that reads the fields, sets the facts and registers the class."""
+
+    def declare(cls: C) -> C:
+        cls.name, cls.scope, cls.feature, cls.source = name, scope, feature, source
+        if effects is not None:
+            cls.effects = effects
+        cls.elementwise, cls.terminator = elementwise, terminator
+        cls.fields = tuple(
+            _field(cls, field, annotation)
+            for base in reversed(cls.__mro__[: cls.__mro__.index(Op)])
+            for field, annotation in base.__dict__.get("__annotations__", {}).items()
+        )
+        if name in REGISTRY:
+            raise TypeError(f"two ops are called {name!r}")
+        REGISTRY[name] = cls
+        return cls
+
+    return declare
+
+
+def _field(cls: type[Op], name: str, annotation: str) -> Field:
+    kind = OPERAND_KINDS.get(annotation, "jump" if annotation == "Jump" else "const")
+    required = not hasattr(cls, name) and kind != "optional"
+    default = getattr(cls, name, None)
+    return Field(name, kind, required, default)

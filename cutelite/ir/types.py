@@ -1,0 +1,176 @@
+"""The types of IR values: scalars, vectors, pointers, tensors with layouts, TMA descriptors, accumulators in flight.
+
+In: nothing but the layout leaf. Out: frozen values that print the way `ir.parser` reads them.
+
+A type says everything that is known at compile time. `Tensor` carries its layout, whose leaves are ints or
+expressions over named dims, so no layout is ever a run-time thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cutelite.layout import Layout, Swizzle
+
+
+class Type:
+    """Base of all IR types. Types are immutable, hashable and compared by value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Type):
+    """One number: `kind` is 'bool', 'int', 'uint', 'float' or 'barrier'; `bits` its width in memory.
+
+    Only 16, 32 and 64 bit floats take part in arithmetic (`arithmetic`); tf32, e4m3 and e5m2 are formats to
+    convert to and from, and `mbarrier` is an opaque 64-bit object in shared memory.
+    """
+
+    name: str
+    kind: str
+    bits: int
+
+    @property
+    def bytes(self) -> int:
+        return max(1, self.bits // 8)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_int(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def signed(self) -> bool:
+        return self.kind in ("int", "float")
+
+    @property
+    def arithmetic(self) -> bool:
+        return self.is_int or self.name in ("f16", "bf16", "f32", "f64")
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and largest integer of an integer type (0 and 1 for bool)."""
+        if self.kind == "int":
+            return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
+        return 0, (1 << self.bits) - 1
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+boolean = Scalar("bool", "bool", 1)
+i8, i16, i32, i64 = (Scalar(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
+u8, u16, u32, u64 = (Scalar(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64))
+f16, bf16, f32, f64 = (Scalar(n, "float", b) for n, b in (("f16", 16), ("bf16", 16), ("f32", 32), ("f64", 64)))
+tf32, e4m3, e5m2 = (Scalar(n, "float", b) for n, b in (("tf32", 32), ("e4m3", 8), ("e5m2", 8)))
+mbarrier = Scalar("mbarrier", "barrier", 64)
+
+SCALARS: dict[str, Scalar] = {
+    s.name: s for s in (boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, tf32, e4m3, e5m2, mbarrier)
+}
+
+SPACES = ("gmem", "smem", "rmem", "cluster", "generic")
+"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); generic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vec(Type):
+    """`n` scalars in registers of one thread, an immutable value. A packed pair of 16-bit numbers is `vec<f16,2>`."""
+
+    elem: Scalar
+    n: int
+
+    def __str__(self) -> str:
+        return f"vec<{self.elem},{self.n}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Ptr(Type):
+    """A byte address in `space`, known to be a multiple of `align` bytes. 32 bits in smem and cluster, else 64."""
+
+    space: str
+    align: int = 1
+
+    def __str__(self) -> str:
+        return f"ptr<{self.space},{self.align}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor(Type):
+    """Memory seen through a layout. The run-time value is the address of the element at offset 0.
+
+    layout   coordinates to offsets, in elements; leaves are ints or expressions over dims
+    swizzle  for smem: XOR applied to the *byte address* of each access, as TMA and wgmma apply it, or None
+    align    the base address is a multiple of this many bytes
+    """
+
+    elem: Scalar
+    space: str
+    layout: Layout
+    align: int
+    swizzle: Swizzle | None = None
+
+    def __str__(self) -> str:
+        swizzle = f",{self.swizzle}" if self.swizzle is not None else ""
+        return f"tensor<{self.elem},{self.space},{self.layout},{self.align}{swizzle}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap(Type):
+    """A TMA descriptor (a 128-byte kernel parameter) of a tensor in global memory, rank 1 to 5.
+
+    layout   of the whole tensor in global memory, outermost mode first as in row-major code
+    box      elements one TMA operation moves, one extent per mode, in the layout's order
+    swizzle  'none', '32B', '64B' or '128B': the pattern tiles have in shared memory
+    """
+
+    elem: Scalar
+    layout: Layout
+    box: tuple[int, ...]
+    swizzle: str
+
+    @property
+    def tile_bytes(self) -> int:
+        """Bytes one load brings, and the number to `expect` on its mbarrier."""
+        count = self.elem.bytes
+        for extent in self.box:
+            count *= extent
+        return count
+
+    def __str__(self) -> str:
+        return f"tensormap<{self.elem},{self.layout},({','.join(map(str, self.box))}),{self.swizzle}>"
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight(Type):
+    """A register value an asynchronous operation is still reading or writing: only its wait makes it `inner`."""
+
+    inner: Vec
+
+    def __str__(self) -> str:
+        return f"inflight<{self.inner}>"
+
+
+def elem_of(t: Type) -> Scalar:
+    """The scalar a scalar, vector, tensor or descriptor is made of."""
+    match t:
+        case Scalar():
+            return t
+        case Vec() | Tensor() | TensorMap():
+            return t.elem
+        case InFlight():
+            return t.inner.elem
+    raise TypeError(f"{t} has no element type")
+
+
+def with_elem(t: Type, elem: Scalar) -> Type:
+    """`t` (a scalar or vector) with another element type: what an elementwise conversion or comparison returns."""
+    return Vec(elem, t.n) if isinstance(t, Vec) else elem

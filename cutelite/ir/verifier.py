@@ -1,0 +1,66 @@
+"""The verifier: what every pass may rely on. Run after the frontend and between passes."""
+
+from __future__ import annotations
+
+from cutelite.diag import InternalError
+from cutelite.ir.function import Block, Function, Value, dominators, reverse_postorder
+from cutelite.ir.op import Op
+
+
+def verify(function: Function, stage: str = "") -> None:
+    """Raise `InternalError`, with the op at fault marked, unless `function` is well-formed.
+
+    Blocks end in exactly one terminator; jumps pass what their block takes; every use is dominated by its
+    definition; every op's own rules hold and its results have the types they should.
+    """
+    known = set(map(id, function.blocks))
+    for block in function.blocks:
+        _check_shape(function, block, known, stage)
+    order = reverse_postorder(function.entry)
+    idom = dominators(order)
+    defined: dict[Block, set[int]] = {}
+    for block in order:
+        seen = set(defined[idom[block]]) if block is not order[0] else {id(v) for v in function.dims.values()}
+        seen.update(map(id, block.params))
+        for op in block.ops:
+            _check_op(function, op, seen, stage)
+            seen.update(map(id, op.results))
+        defined[block] = seen
+
+
+def _check_shape(function: Function, block: Block, known: set[int], stage: str) -> None:
+    if block.terminator is None:
+        raise InternalError(f"block {block.label!r} of {function.name} has no terminator", stage=stage, ir=str(function))
+    for op in block.ops[:-1]:
+        if op.terminator:
+            raise _broken(function, op, "a terminator in the middle of a block", stage)
+    for jump in block.ops[-1].jumps:
+        if id(jump.block) not in known:
+            raise _broken(function, block.ops[-1], "a jump leaves the function", stage)
+        passed, taken = [v.type for v in jump.args], [v.type for v in jump.block.params]
+        if passed != taken:
+            raise _broken(function, block.ops[-1], f"a jump passes {passed} to a block that takes {taken}", stage)
+
+
+def _check_op(function: Function, op: Op, seen: set[int], stage: str) -> None:
+    for value in op.operands:
+        if id(value) not in seen:
+            raise _broken(function, op, f"{value!r} is used where it is not defined", stage)
+    for problem in op.verify():
+        raise _broken(function, op, f"{problem.field}: {problem.message}", stage)
+    expected, actual = op.result_types(), tuple(value.type for value in op.results)
+    if expected != actual:
+        raise _broken(function, op, f"its results are {actual}, not {expected}", stage)
+
+
+def _broken(function: Function, op: Op, message: str, stage: str) -> InternalError:
+    return InternalError(message, stage=stage, op=repr(op), ir=str(function), span=op.span)
+
+
+def uses(function: Function) -> dict[Value, list[Op]]:
+    """Who uses each value (jumps count for their terminator)."""
+    found: dict[Value, list[Op]] = {}
+    for op in function.ops():
+        for value in op.operands:
+            found.setdefault(value, []).append(op)
+    return found
