@@ -1,0 +1,893 @@
+"""A Python function's bytecode -> version-neutral instructions with spans.
+
+In    a function or code object of CPython 3.11, 3.12 or 3.13
+Out   `Code`: the reachable instructions in their original order, every argument resolved
+
+All that differs between Python versions ends here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
+RESUME or NOP; superinstructions are split and fused tests unfused; jump targets are indices into `Code.instrs`.
+
+The stack is written with its top on the right; `a b -> c` takes b, then a, and leaves c.
+
+    op              arg                      stack
+    --------------  -----------------------  ------------------------------------------------------------------
+    POP                                      a ->
+    COPY            n >= 1                   an .. a1 -> an .. a1 an          (COPY 1 doubles the top)
+    SWAP            n >= 2                   an .. a1 -> a1 .. an             (exchanges top and n-th)
+
+    CONST           the constant             -> value                         (nested functions: a code object)
+    LOAD            local name               -> value
+    STORE           local name               value ->
+    DELETE          local name               ->
+    GLOBAL          name                     -> value                         (a global, else a builtin)
+    MAKE_CELL       cell name                ->            a new cell; an argument or local of that name moves in
+    LOAD_CELL       cell or free name        -> value                         (what is in the cell)
+    STORE_CELL      cell name                value ->      (a free name only in 3.11's comprehensions, for `:=`)
+    CLOSURE         cell or free name        -> cell                          (the cell itself, for FUNCTION)
+    ASSERTION_ERROR                          -> AssertionError
+
+    UNARY           - not ~ +                a -> result
+    BINARY          + - * / // % @ ** & | ^ << >>, each also with = behind it (`+=`)
+                                             a b -> result
+    COMPARE         < <= == != > >= is, is not, in, not in
+                                             a b -> result
+    SUBSCR                                   object key -> object[key]
+    STORE_SUBSCR                             value object key ->
+    ATTR            name                     object -> object.name            (methods come bound)
+    STORE_ATTR      name                     value object ->
+
+    CALL            Call(positional, keywords)   callable arguments.. -> result
+                    `positional` counts arguments without a name; those of `keywords`, in order, follow them
+    CALL_EX         has keywords?            callable args [kwargs] -> result
+    FUNCTION        names of attributes      attributes.. code -> function
+                    a subset of "defaults" (tuple), "kwdefaults" (dict), "annotations" (tuple of name, value,
+                    name, value ..) and "closure" (tuple of cells), in this order
+
+    TUPLE LIST SET  n                        n values -> collection
+    MAP             n                        n times key value -> dict
+    KEY_MAP         tuple of n keys          n values -> dict
+    STRING          n                        n strings -> their concatenation
+    SLICE           2 or 3                   start stop [step] -> slice
+    LIST_APPEND     d                        value ->            into the list at depth d, counted from 1
+    LIST_EXTEND     d                        iterable ->         after the pop
+    SET_ADD         d                        value ->
+    SET_UPDATE      d                        iterable ->
+    MAP_ADD         d                        key value ->
+    DICT_UPDATE     d                        mapping ->
+    DICT_MERGE      d                        mapping ->          the same, but a key seen twice is an error
+    LIST_TO_TUPLE                            list -> tuple
+    UNPACK          n                        sequence -> vn .. v1              (the first value on top)
+    UNPACK_EX       (before, after)          sequence -> v.. list v..          (likewise; `list` holds the middle)
+
+    CONVERT         "str", "repr", "ascii"   value -> string                   (`!s`, `!r`, `!a` of an f-string)
+    FORMAT          has a format spec?       value [spec] -> string
+
+    GET_LEN                                  a -> a len(a)
+    MATCH_SEQUENCE  MATCH_MAPPING            a -> a bool
+    MATCH_KEYS                               a keys -> a keys values           (a tuple, or None)
+    MATCH_CLASS     n                        a class names -> values           (n positional ones; tuple or None)
+
+    IMPORT          name                     level fromlist -> module
+    IMPORT_FROM     name                     module -> module value
+
+    ITER                                     iterable -> iterator
+    FOR_ITER        target                   iterator -> iterator value        and on to the next instruction, or
+                                             iterator ->                       and to the target, when exhausted
+    YIELD                                    value -> None                     (in generator expressions only)
+
+    JUMP            target                   ->
+    JUMP_IF_TRUE    target                   a ->      tests the truth of a; otherwise on to the next instruction
+    JUMP_IF_FALSE   target                   a ->
+    RETURN                                   value                             (ends)
+    RAISE           0, 1 or 2                [exception [cause]]               (ends)
+    UNSUPPORTED     UnsupportedSyntax                                          (ends)
+
+UNSUPPORTED stands where something begins that kernels cannot do. Reading it is no error; evaluating it is:
+``raise CompileError(instr.arg, instr.span)``. What would follow it is left out as unreachable, and so are
+exception handlers. A generator function, coroutine, class body or module consists of one UNSUPPORTED.
+
+Comprehensions are ordinary loops. 3.11 calls a nested function for each (`Code.name` is ``<listcomp>`` and so
+on; its argument is an iterator named ``.0``); from 3.12 on they are part of the function around them, where
+their variables get names of their own: ``x.1`` is the `x` of the first such comprehension, and `x` is untouched.
+Generator expressions are nested functions in every version: `Code.is_genexpr`, with YIELD where it yields.
+``super()`` always comes with its two arguments.
+"""
+
+from __future__ import annotations
+
+import opcode
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+from cutelite.diag import CompileError, Diagnostic, InternalError, Mistake, Span
+
+JUMPS = frozenset({"JUMP", "JUMP_IF_TRUE", "JUMP_IF_FALSE", "FOR_ITER"})  # whose argument is a target
+ENDS = frozenset({"JUMP", "RETURN", "RAISE", "UNSUPPORTED"})  # that never go on to the next instruction
+
+
+class Instr(NamedTuple):
+    """One instruction: `arg` as the table above says, `offset` of the bytecode it was made from."""
+
+    op: str
+    arg: Any
+    offset: int
+    span: Span
+
+    def __str__(self) -> str:
+        if self.op in JUMPS:
+            return f"{self.op} -> {self.arg}"
+        if self.op == "CONST":
+            return f"CONST {f'<code {self.arg.co_name}>' if isinstance(self.arg, CodeType) else repr(self.arg)}"
+        return self.op if self.arg is None else f"{self.op} {self.arg}"
+
+
+class Call(NamedTuple):
+    """How a call passes its arguments: so many by position, then these by name."""
+
+    positional: int
+    keywords: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join([str(self.positional), *(f"{name}=" for name in self.keywords)])
+
+
+@dataclass(frozen=True)
+class UnsupportedSyntax(Diagnostic):
+    """Python that no kernel can contain, and what to write in its place."""
+
+    title = "{d.syntax} cannot be compiled"
+    help = "{d.instead}"
+    syntax: str
+    instead: str
+
+    def __str__(self) -> str:
+        return self.syntax
+
+
+@dataclass(frozen=True)
+class Code:
+    """A function body as neutral instructions, with what is needed to bind its arguments.
+
+    name        as in ``co_name``; ``<lambda>``, ``<genexpr>``, ``<listcomp>`` are Python's
+    positional  parameters that arguments are bound to by position; the first `posonly` only so
+    kwonly      parameters that are bound by name only
+    varargs     the name behind ``*``, None without one; `varkw` likewise behind ``**``
+    cells       local names that live in cells because a nested function uses them
+    free        names of the cells that come with the function, in the order of its closure
+    pycode      where all of this was read from
+    """
+
+    name: str
+    span: Span
+    instrs: tuple[Instr, ...]
+    positional: tuple[str, ...]
+    posonly: int
+    kwonly: tuple[str, ...]
+    varargs: str | None
+    varkw: str | None
+    cells: frozenset[str]
+    free: tuple[str, ...]
+    is_genexpr: bool
+    pycode: CodeType
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of all parameters, as locals are laid out: `varargs` and `varkw` come last."""
+        return (*self.positional, *self.kwonly, *(n for n in (self.varargs, self.varkw) if n))
+
+    def __str__(self) -> str:
+        """The ``.bytecode`` artefact: line, index and instruction; `>` marks jump targets."""
+        targets = {i.arg for i in self.instrs if i.op in JUMPS}
+        lines, last = [f"{self.name}({', '.join(self.parameters)})"], 0
+        for i, instr in enumerate(self.instrs):
+            number = instr.span.line if instr.span.line != last else ""
+            lines.append(f"{number:>6} {'>' if i in targets else ' '} {i:>4}  {instr}")
+            last = instr.span.line
+        return "\n".join(lines) + "\n"
+
+
+def read(function: FunctionType | CodeType) -> Code:
+    """The neutral instructions of `function`, or of a code object such as a nested function's.
+
+    Errors   `python-version` on any Python but CPython 3.11, 3.12 and 3.13
+    """
+    pycode = function if isinstance(function, CodeType) else function.__code__
+    table = _table(sys.implementation.name, (sys.version_info[0], sys.version_info[1]))
+    raws = list(_decode(pycode))
+    start = Span(pycode.co_filename, pycode.co_firstlineno, function=_short_name(pycode))
+    refused = _refused(pycode, raws)
+    if refused:
+        cells: frozenset[str] = frozenset()
+        instrs = [refused]
+    else:
+        draft, labels = _Translation(pycode, table, raws).run()
+        instrs, cells = _Flow(pycode, draft, labels).run()
+    arguments = pycode.co_argcount + pycode.co_kwonlyargcount
+    names = pycode.co_varnames
+    varargs = names[arguments] if pycode.co_flags & _VARARGS else None
+    varkw = names[arguments + bool(varargs)] if pycode.co_flags & _VARKEYWORDS else None
+    return Code(
+        name=pycode.co_name,
+        span=start,
+        instrs=tuple(instrs),
+        positional=names[: pycode.co_argcount],
+        posonly=pycode.co_posonlyargcount,
+        kwonly=names[pycode.co_argcount : arguments],
+        varargs=varargs,
+        varkw=varkw,
+        cells=cells,
+        free=pycode.co_freevars,
+        is_genexpr=pycode.co_name == "<genexpr>",
+        pycode=pycode,
+    )
+
+
+def stack_effect(op: str, arg: Any) -> tuple[int, int]:
+    """How many values an instruction takes and leaves, when it goes on to the next one.
+
+    Where they jump, FOR_ITER takes the iterator and leaves nothing; the others do the same as here.
+    """
+    effect = _EFFECTS[op]
+    return effect(arg) if callable(effect) else effect
+
+
+_EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
+    **dict.fromkeys(("POP", "STORE", "STORE_CELL", "JUMP_IF_TRUE", "JUMP_IF_FALSE", "RETURN"), (1, 0)),
+    **dict.fromkeys(("LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"), (1, 0)),
+    **dict.fromkeys(("CONST", "LOAD", "GLOBAL", "LOAD_CELL", "CLOSURE", "ASSERTION_ERROR"), (0, 1)),
+    **dict.fromkeys(("COPY", "GET_LEN", "MATCH_SEQUENCE", "MATCH_MAPPING", "IMPORT_FROM", "MATCH_KEYS"), (0, 1)),
+    **dict.fromkeys(("SWAP", "DELETE", "MAKE_CELL", "JUMP", "UNSUPPORTED"), (0, 0)),
+    **dict.fromkeys(("UNARY", "ATTR", "CONVERT", "LIST_TO_TUPLE", "ITER", "YIELD"), (1, 1)),
+    **dict.fromkeys(("BINARY", "COMPARE", "SUBSCR", "IMPORT"), (2, 1)),
+    **dict.fromkeys(("TUPLE", "LIST", "SET", "STRING", "SLICE"), lambda n: (n, 1)),
+    "FOR_ITER": (0, 1),
+    "STORE_ATTR": (2, 0),
+    "STORE_SUBSCR": (3, 0),
+    "MAP_ADD": (2, 0),
+    "MATCH_CLASS": (3, 1),
+    "MAP": lambda n: (2 * n, 1),
+    "KEY_MAP": lambda keys: (len(keys), 1),
+    "CALL": lambda call: (1 + call.positional + len(call.keywords), 1),
+    "CALL_EX": lambda keywords: (2 + keywords, 1),
+    "FUNCTION": lambda attributes: (len(attributes) + 1, 1),
+    "FORMAT": lambda spec: (1 + spec, 1),
+    "UNPACK": lambda n: (1, n),
+    "UNPACK_EX": lambda ends: (1, ends[0] + 1 + ends[1]),
+    "RAISE": lambda n: (n, 0),
+}
+
+
+# ---------------------------------------------------------------- what kernels cannot do
+
+_TRY = UnsupportedSyntax("`try`", "test for the condition beforehand: nothing raises or is caught while a kernel runs")
+_WITH = UnsupportedSyntax("`with`", "call what begins and what ends the block yourself")
+_YIELD = UnsupportedSyntax("`yield`", "loop where the values are used, or take a function to call with each of them")
+_ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`: what a kernel waits for are barriers")
+_GLOBAL = UnsupportedSyntax("assigning to a global", "return the value, or store it in a tensor")
+_NONLOCAL = UnsupportedSyntax("assigning to a `nonlocal`", "return the value and assign it in the outer function")
+_CLASS = UnsupportedSyntax("`class` inside a kernel", "define the class outside")
+_BODY = UnsupportedSyntax("a module or class body", "put the code in a function")
+_DEL = UnsupportedSyntax("`del` of an item or attribute", "make a new object without it")
+_DEL_CELL = UnsupportedSyntax(
+    "`del` of a variable that a nested function uses", "leave it alone, or rename one of them"
+)
+_STAR = UnsupportedSyntax("`from .. import *`", "import outside the kernel")
+_GENERIC = UnsupportedSyntax("a function with type parameters inside a kernel", "define it outside")
+
+# co_flags (Python's data model, "Code objects").
+_OPTIMIZED, _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINES = 0x1, 0x4, 0x8, 0x20, 0x80 | 0x100 | 0x200
+
+
+def _refused(pycode: CodeType, raws: list[_Raw]) -> Instr | None:
+    """The one instruction of a function that cannot be compiled whatever it does."""
+
+    def at(what: UnsupportedSyntax, *names: str) -> Instr:
+        raw = next((r for r in raws if r.name in names), raws[0])
+        return Instr("UNSUPPORTED", what, raw.offset, raw.span.first_line())
+
+    if pycode.co_flags & _COROUTINES:
+        return at(_ASYNC, "GET_AWAITABLE", "BEFORE_ASYNC_WITH", "GET_AITER")
+    if pycode.co_flags & _GENERATOR and pycode.co_name != "<genexpr>":
+        return at(_YIELD, "YIELD_VALUE", "GET_YIELD_FROM_ITER")
+    return None if pycode.co_flags & _OPTIMIZED else at(_BODY)
+
+
+# ---------------------------------------------------------------- bytes -> CPython's instructions
+
+
+class _Raw(NamedTuple):
+    """An instruction of CPython's."""
+
+    name: str
+    arg: int
+    offset: int  # where jumps to it land: of its first EXTENDED_ARG
+    next: int  # offset behind it and its caches; jumps count from here
+    span: Span
+
+    @property
+    def target(self) -> int:
+        return self.next + 2 * (-self.arg if "BACKWARD" in self.name else self.arg)
+
+
+def _decode(pycode: CodeType) -> Iterator[_Raw]:
+    """The instructions of `pycode` without their prefixes and caches."""
+    code, function = pycode.co_code, _short_name(pycode)
+    line = pycode.co_firstlineno
+    start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
+    for at, (first, last, col, end_col) in zip(range(0, len(code), 2), pycode.co_positions(), strict=True):
+        name = opcode.opname[code[at]]
+        line = first or line  # instructions that CPython made up have no line: they belong to the one before
+        if name == "CACHE":
+            start = at + 2
+        elif name == "EXTENDED_ARG":
+            high = (high | code[at + 1]) << 8
+        else:
+            behind = at + 2
+            while behind < len(code) and code[behind] == _CACHE:
+                behind += 2
+            span = Span(pycode.co_filename, line, col, last, end_col, function)
+            yield _Raw(name, high | code[at + 1], start, behind, span)
+            start, high = at + 2, 0
+
+
+_CACHE = opcode.opmap["CACHE"]
+
+
+def _short_name(pycode: CodeType) -> str:
+    """A function's name with its class's but without the functions around it."""
+    return pycode.co_qualname.rpartition("<locals>.")[2]
+
+
+def _protected(pycode: CodeType) -> Iterator[tuple[int, int]]:
+    """Start and handler of each range in the exception table (CPython, Objects/exception_handling_notes.txt)."""
+    entries = iter(pycode.co_exceptiontable)
+
+    def number() -> int:
+        byte = next(entries)
+        value = byte & 63
+        while byte & 64:
+            byte = next(entries)
+            value = value << 6 | byte & 63
+        return value
+
+    try:
+        while True:
+            start, _length, handler, _depth = number(), number(), number(), number()
+            yield 2 * start, 2 * handler
+    except StopIteration:
+        return
+
+
+# ---------------------------------------------------------------- CPython's instructions -> neutral ones
+#
+# Three instructions exist only between here and `_Flow`, which knows what lies on the stack:
+#   _NULL             -> NULL                             a slot that CPython's calls want and ours do not
+#   _METHOD  name     object -> NULL, object.name
+#   _SAVE    name     -> the local `name`, unbound now    what an inlined comprehension does to its variables
+# and CALL and CALL_EX come as _CALL and _CALL_EX, with such a slot below or above the callable.
+
+_Rule = Callable[["_Translation", int], None]
+
+
+class _Translation:
+    """Rewrites one code object instruction by instruction."""
+
+    def __init__(self, pycode: CodeType, table: Mapping[str, _Rule], raws: list[_Raw]) -> None:
+        self.pycode = pycode
+        self.table = table
+        self.raws = raws
+        self.by_offset = {raw.offset: i for i, raw in enumerate(raws)}
+        names = pycode.co_varnames + pycode.co_cellvars + pycode.co_freevars
+        self.locals = tuple(dict.fromkeys(names))  # an argument in a cell has one slot, not two
+        self.raw = raws[0]
+        self.keywords: tuple[str, ...] = ()
+        self.out: list[Instr] = []
+
+    def run(self) -> tuple[list[Instr], dict[int, int]]:
+        """The instructions, jumping to offsets, and the index that each offset has become."""
+        labels: dict[int, int] = {}
+        blocks = {start: self.statement_of(handler) for start, handler in _protected(self.pycode)}
+        for i, raw in enumerate(self.raws):
+            self.raw = raw
+            labels[raw.offset] = len(self.out)
+            statement = blocks.get(raw.offset)
+            if statement:
+                keyword = self.raws[i - 1] if i and self.raws[i - 1].name == "NOP" else raw  # the NOP stands for `try:`
+                self.out.append(Instr("UNSUPPORTED", statement, raw.offset, keyword.span.first_line()))
+            self.table[raw.name](self, raw.arg)
+        return self.out, labels
+
+    def emit(self, op: str, arg: Any = None) -> None:
+        self.out.append(Instr(op, arg, self.raw.offset, self.raw.span))
+
+    def statement_of(self, handler: int) -> UnsupportedSyntax | None:
+        """The statement that an exception handler belongs to; None if CPython made it up.
+
+        Handlers of `try` and `with` begin with PUSH_EXC_INFO. Others put an inlined comprehension's variables
+        back, turn a StopIteration that leaves a generator into a RuntimeError, or clean up after a handler.
+        """
+        first = self.by_offset[handler]
+        if self.raws[first].name != "PUSH_EXC_INFO":
+            return None
+        return _WITH if self.raws[first + 1].name == "WITH_EXCEPT_START" else _TRY
+
+    def unsupported(self, what: UnsupportedSyntax) -> None:
+        self.emit("UNSUPPORTED", what)
+        self.out[-1] = self.out[-1]._replace(span=self.raw.span.first_line())
+
+    def last_constant(self) -> Any:
+        """Takes back the CONST just emitted, which CPython passes on the stack and we as an argument."""
+        last = self.out.pop()
+        if last.op != "CONST":
+            raise InternalError(f"{self.raw.name} does not follow a constant", stage="bytecode", span=self.raw.span)
+        return last.arg
+
+    # Rules of more than one line.
+
+    def load_global(self, arg: int) -> None:
+        if arg & 1:
+            self.emit("_NULL")
+        self.emit("GLOBAL", self.pycode.co_names[arg >> 1])
+
+    def load_attr(self, arg: int) -> None:
+        self.emit("_METHOD" if arg & 1 else "ATTR", self.pycode.co_names[arg >> 1])
+
+    def load_super_attr(self, arg: int) -> None:
+        self.emit("CALL", Call(2))
+        self.load_attr(arg >> 2 << 1 | arg & 1)
+
+    def store_deref(self, arg: int) -> None:
+        name = self.locals[arg]
+        if name in self.pycode.co_freevars and self.pycode.co_name not in _COMPREHENSIONS:
+            self.unsupported(_NONLOCAL)
+        else:
+            self.emit("STORE_CELL", name)
+
+    def kw_names(self, arg: int) -> None:
+        self.keywords = self.pycode.co_consts[arg]
+
+    def call(self, arg: int) -> None:
+        self.emit("_CALL", Call(arg - len(self.keywords), self.keywords))
+        self.keywords = ()
+
+    def call_kw(self, arg: int) -> None:
+        self.keywords = self.last_constant()
+        self.call(arg)
+
+    def make_function(self, arg: int) -> None:
+        self.emit("FUNCTION", tuple(name for bit, name in _ATTRIBUTES.items() if arg & bit))
+
+    def set_function_attribute(self, arg: int) -> None:
+        last = self.out.pop()  # FUNCTION, or this would not follow it
+        self.emit(last.op, (_ATTRIBUTES[arg], *last.arg))
+
+    def format_value(self, arg: int) -> None:
+        conversion, spec = arg & 3, bool(arg & 4)
+        if conversion and spec:
+            self.emit("SWAP", 2)
+        if conversion:
+            self.emit("CONVERT", _CONVERSIONS[conversion])
+        if conversion and spec:
+            self.emit("SWAP", 2)
+        self.emit("FORMAT", spec)
+
+    def intrinsic(self, arg: int) -> None:
+        match _INTRINSICS[arg]:
+            case "UNARY_POSITIVE":
+                self.emit("UNARY", "+")
+            case "LIST_TO_TUPLE":
+                self.emit("LIST_TO_TUPLE")
+            case "IMPORT_STAR":
+                self.unsupported(_STAR)
+            case "STOPITERATION_ERROR":
+                self.unsupported(_TRY)
+            case "ASYNC_GEN_WRAP":
+                self.unsupported(_ASYNC)
+            case "PRINT":
+                self.unsupported(_BODY)
+            case _:
+                self.unsupported(_GENERIC)
+
+
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+_ATTRIBUTES = {1: "defaults", 2: "kwdefaults", 4: "annotations", 8: "closure"}
+_CONVERSIONS = {1: "str", 2: "repr", 3: "ascii"}
+_INTRINSICS = (
+    *("INVALID", "PRINT", "IMPORT_STAR", "STOPITERATION_ERROR", "ASYNC_GEN_WRAP", "UNARY_POSITIVE", "LIST_TO_TUPLE"),
+    *("TYPEVAR", "PARAMSPEC", "TYPEVARTUPLE", "SUBSCRIPT_GENERIC", "TYPEALIAS"),
+)
+_OPERATORS = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")
+_BINARY = (*_OPERATORS, *(f"{operator}=" for operator in _OPERATORS))
+_COMPARE = ("<", "<=", "==", "!=", ">", ">=")
+
+
+def _put(op: str, arg: Any = None) -> _Rule:
+    return lambda t, _: t.emit(op, arg)
+
+
+def _count(op: str) -> _Rule:
+    return lambda t, arg: t.emit(op, arg)
+
+
+def _const(op: str) -> _Rule:
+    return lambda t, arg: t.emit(op, t.pycode.co_consts[arg])
+
+
+def _name(op: str) -> _Rule:
+    return lambda t, arg: t.emit(op, t.pycode.co_names[arg])
+
+
+def _local(op: str) -> _Rule:
+    return lambda t, arg: t.emit(op, t.locals[arg])
+
+
+def _two_locals(first: str, second: str) -> _Rule:
+    return _all(lambda t, arg: t.emit(first, t.locals[arg >> 4]), lambda t, arg: t.emit(second, t.locals[arg & 15]))
+
+
+def _jump(op: str) -> _Rule:
+    return lambda t, _: t.emit(op, t.raw.target)
+
+
+def _for_iter(*ends: str) -> _Rule:
+    """FOR_ITER, which pops an exhausted iterator by itself and jumps behind the instructions `ends` that would."""
+
+    def apply(t: _Translation, _: int) -> None:
+        at = t.by_offset[t.raw.target]
+        if tuple(raw.name for raw in t.raws[at : at + len(ends)]) != ends:
+            raise InternalError("FOR_ITER does not lead to the end of a loop", stage="bytecode", span=t.raw.span)
+        t.emit("FOR_ITER", t.raws[at + len(ends)].offset)
+
+    return apply
+
+
+def _no(what: UnsupportedSyntax) -> _Rule:
+    return lambda t, _: t.unsupported(what)
+
+
+def _all(*rules: _Rule) -> _Rule:
+    def apply(t: _Translation, arg: int) -> None:
+        for rule in rules:
+            rule(t, arg)
+
+    return apply
+
+
+def _skip(t: _Translation, arg: int) -> None:
+    """For what has no meaning of its own."""
+
+
+_none_test = _all(_put("CONST"), _put("COMPARE", "is"))
+
+_COMMON: dict[str, _Rule] = {
+    **dict.fromkeys(("NOP", "RESUME", "CACHE", "COPY_FREE_VARS", "EXTENDED_ARG"), _skip),
+    "POP_TOP": _put("POP"),
+    "COPY": _count("COPY"),
+    "SWAP": _count("SWAP"),
+    "PUSH_NULL": _put("_NULL"),
+    "LOAD_CONST": _const("CONST"),
+    "LOAD_FAST": _local("LOAD"),
+    "STORE_FAST": _local("STORE"),
+    "DELETE_FAST": _local("DELETE"),
+    "LOAD_GLOBAL": _Translation.load_global,
+    "MAKE_CELL": _local("MAKE_CELL"),
+    "LOAD_DEREF": _local("LOAD_CELL"),
+    "STORE_DEREF": _Translation.store_deref,
+    "LOAD_ASSERTION_ERROR": _put("ASSERTION_ERROR"),
+    "UNARY_NEGATIVE": _put("UNARY", "-"),
+    "UNARY_NOT": _put("UNARY", "not"),
+    "UNARY_INVERT": _put("UNARY", "~"),
+    "BINARY_OP": lambda t, arg: t.emit("BINARY", _BINARY[arg]),
+    "IS_OP": lambda t, arg: t.emit("COMPARE", "is not" if arg else "is"),
+    "CONTAINS_OP": lambda t, arg: t.emit("COMPARE", "not in" if arg else "in"),
+    "BINARY_SUBSCR": _put("SUBSCR"),
+    "STORE_SUBSCR": _put("STORE_SUBSCR"),
+    "STORE_ATTR": _name("STORE_ATTR"),
+    "CALL": _Translation.call,
+    "CALL_FUNCTION_EX": lambda t, arg: t.emit("_CALL_EX", bool(arg & 1)),
+    "MAKE_FUNCTION": _Translation.make_function,
+    "BUILD_TUPLE": _count("TUPLE"),
+    "BUILD_LIST": _count("LIST"),
+    "BUILD_SET": _count("SET"),
+    "BUILD_MAP": _count("MAP"),
+    "BUILD_CONST_KEY_MAP": lambda t, _: t.emit("KEY_MAP", t.last_constant()),
+    "BUILD_STRING": _count("STRING"),
+    "BUILD_SLICE": _count("SLICE"),
+    **{name: _count(name) for name in ("LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD")},
+    **{name: _count(name) for name in ("DICT_UPDATE", "DICT_MERGE", "MATCH_CLASS")},
+    **{name: _put(name) for name in ("GET_LEN", "MATCH_SEQUENCE", "MATCH_MAPPING", "MATCH_KEYS")},
+    "UNPACK_SEQUENCE": _count("UNPACK"),
+    "UNPACK_EX": lambda t, arg: t.emit("UNPACK_EX", (arg & 255, arg >> 8)),
+    "IMPORT_NAME": _name("IMPORT"),
+    "IMPORT_FROM": _name("IMPORT_FROM"),
+    "GET_ITER": _put("ITER"),
+    "RETURN_GENERATOR": _put("_NULL"),  # the generator itself, which the POP_TOP behind it drops
+    "YIELD_VALUE": _put("YIELD"),
+    **dict.fromkeys(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"), _jump("JUMP")),
+    "RETURN_VALUE": _put("RETURN"),
+    "RAISE_VARARGS": _count("RAISE"),
+    # What cannot be compiled. Handlers are never reached; their instructions only need a name.
+    **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT", "RERAISE"), _no(_TRY)),
+    **dict.fromkeys(("BEFORE_WITH", "WITH_EXCEPT_START"), _no(_WITH)),
+    **dict.fromkeys(("SEND", "GET_YIELD_FROM_ITER"), _no(_YIELD)),
+    **dict.fromkeys(("GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH", "GET_AWAITABLE"), _no(_ASYNC)),
+    **dict.fromkeys(("STORE_GLOBAL", "DELETE_GLOBAL"), _no(_GLOBAL)),
+    **dict.fromkeys(("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "SETUP_ANNOTATIONS"), _no(_BODY)),
+    **dict.fromkeys(("DELETE_SUBSCR", "DELETE_ATTR"), _no(_DEL)),
+    "DELETE_DEREF": _no(_DEL_CELL),
+    "LOAD_BUILD_CLASS": _no(_CLASS),
+}
+
+_SINCE_3_12: dict[str, _Rule] = {
+    "LOAD_FAST_CHECK": _local("LOAD"),
+    "LOAD_FAST_AND_CLEAR": _local("_SAVE"),
+    "LOAD_ATTR": _Translation.load_attr,
+    "LOAD_SUPER_ATTR": _Translation.load_super_attr,
+    "BINARY_SLICE": _all(_put("SLICE", 2), _put("SUBSCR")),
+    "STORE_SLICE": _all(_put("SLICE", 2), _put("STORE_SUBSCR")),
+    "END_FOR": _put("POP"),  # not reached: FOR_ITER pops for it
+    "POP_JUMP_IF_TRUE": _jump("JUMP_IF_TRUE"),
+    "POP_JUMP_IF_FALSE": _jump("JUMP_IF_FALSE"),
+    "POP_JUMP_IF_NONE": _all(_none_test, _jump("JUMP_IF_TRUE")),
+    "POP_JUMP_IF_NOT_NONE": _all(_none_test, _jump("JUMP_IF_FALSE")),
+    "RETURN_CONST": _all(_const("CONST"), _put("RETURN")),
+    "CALL_INTRINSIC_1": _Translation.intrinsic,
+    "CALL_INTRINSIC_2": _no(_GENERIC),
+    **dict.fromkeys(("LOAD_LOCALS", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"), _no(_BODY)),
+    **dict.fromkeys(("END_SEND", "CLEANUP_THROW"), _no(_YIELD)),
+}
+
+_TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
+    (3, 11): {
+        **_COMMON,
+        "FOR_ITER": _for_iter(),
+        "LOAD_CLOSURE": _local("CLOSURE"),
+        "LOAD_ATTR": _name("ATTR"),
+        "LOAD_METHOD": _name("_METHOD"),
+        "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg]),
+        "UNARY_POSITIVE": _put("UNARY", "+"),
+        "KW_NAMES": _Translation.kw_names,
+        "PRECALL": _skip,
+        "FORMAT_VALUE": _Translation.format_value,
+        "LIST_TO_TUPLE": _put("LIST_TO_TUPLE"),
+        "JUMP_IF_TRUE_OR_POP": _all(_put("COPY", 1), _jump("JUMP_IF_TRUE"), _put("POP")),
+        "JUMP_IF_FALSE_OR_POP": _all(_put("COPY", 1), _jump("JUMP_IF_FALSE"), _put("POP")),
+        **{f"POP_JUMP_{way}_IF_TRUE": _jump("JUMP_IF_TRUE") for way in ("FORWARD", "BACKWARD")},
+        **{f"POP_JUMP_{way}_IF_FALSE": _jump("JUMP_IF_FALSE") for way in ("FORWARD", "BACKWARD")},
+        **{f"POP_JUMP_{way}_IF_NONE": _all(_none_test, _jump("JUMP_IF_TRUE")) for way in ("FORWARD", "BACKWARD")},
+        **{f"POP_JUMP_{way}_IF_NOT_NONE": _all(_none_test, _jump("JUMP_IF_FALSE")) for way in ("FORWARD", "BACKWARD")},
+        "PREP_RERAISE_STAR": _no(_TRY),
+        "ASYNC_GEN_WRAP": _no(_ASYNC),
+        "IMPORT_STAR": _no(_STAR),
+        **dict.fromkeys(("PRINT_EXPR", "LOAD_CLASSDEREF"), _no(_BODY)),
+    },
+    (3, 12): {
+        **_COMMON,
+        **_SINCE_3_12,
+        "FOR_ITER": _for_iter("END_FOR"),
+        "LOAD_CLOSURE": _local("CLOSURE"),
+        "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 4]),
+        "KW_NAMES": _Translation.kw_names,
+        "FORMAT_VALUE": _Translation.format_value,
+    },
+    (3, 13): {
+        **_COMMON,
+        **_SINCE_3_12,
+        "FOR_ITER": _for_iter("END_FOR", "POP_TOP"),
+        "TO_BOOL": _skip,  # the jump or `not` behind it tests the truth
+        "LOAD_FAST_LOAD_FAST": _two_locals("LOAD", "LOAD"),
+        "STORE_FAST_LOAD_FAST": _two_locals("STORE", "LOAD"),
+        "STORE_FAST_STORE_FAST": _two_locals("STORE", "STORE"),
+        "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 5]),
+        "CALL_KW": _Translation.call_kw,
+        "SET_FUNCTION_ATTRIBUTE": _Translation.set_function_attribute,
+        "CONVERT_VALUE": lambda t, arg: t.emit("CONVERT", _CONVERSIONS[arg]),
+        "FORMAT_SIMPLE": _put("FORMAT", False),
+        "FORMAT_WITH_SPEC": _put("FORMAT", True),
+    },
+}
+
+
+def _table(implementation: str, version: tuple[int, int]) -> Mapping[str, _Rule]:
+    table = _TABLES.get(version) if implementation == "cpython" else None
+    if table is None:
+        supported = ", ".join(f"{major}.{minor}" for major, minor in _TABLES)
+        running = f"{implementation} {version[0]}.{version[1]}"
+        raise CompileError(
+            Mistake(
+                "python-version",
+                f"kernels cannot be compiled on {running}",
+                help=f"run CPython {supported}: kernels are read from bytecode, which differs in every version",
+            )
+        )
+    return table
+
+
+# ---------------------------------------------------------------- what lies on the stack
+
+
+class _Saved(NamedTuple):
+    """A stack slot with the outer value of a variable of an inlined comprehension."""
+
+    name: str
+    inner: str  # the comprehension's own variable
+
+
+_VALUE, _NULL, _SUPER = "value", "null", "super"
+_Slot = str | _Saved
+
+
+class _Flow:
+    """Follows the instructions with a stack of what kind each slot is, and drops the slots that hold no value.
+
+    So it finds how many arguments a call has, which names belong to an inlined comprehension, and what is reached.
+    """
+
+    def __init__(self, pycode: CodeType, draft: list[Instr], labels: dict[int, int]) -> None:
+        self.pycode = pycode
+        self.draft = draft
+        self.labels = labels
+        self.cells = set(pycode.co_cellvars)
+        self.plain: dict[str, int] = {}  # how often each name was a variable of an inlined comprehension
+        self.stack: list[_Slot] = []
+        self.entry: dict[int, list[_Slot]] = {}  # the stack before each instruction reached
+        self.final: dict[int, list[Instr]] = {}
+
+    def run(self) -> tuple[list[Instr], frozenset[str]]:
+        """The final instructions and the names of local cells."""
+        pending: list[int] = []
+        self.reach(0, pending)
+        while pending:
+            at = pending.pop()
+            self.stack = list(self.entry[at])
+            while at not in self.final:
+                instr = self.draft[at]
+                self.final[at] = list(self.step(instr))
+                if instr.op in JUMPS:
+                    self.reach(self.labels[instr.arg], pending, drop=instr.op == "FOR_ITER")
+                if instr.op in ENDS:
+                    break
+                if instr.op == "FOR_ITER":
+                    self.stack.append(_VALUE)
+                at += 1
+                self.reach(at, pending)
+        return self.renumber(), frozenset(self.cells)
+
+    def reach(self, at: int, pending: list[int], drop: bool = False) -> None:
+        """Notes that control gets to `at` with the present stack, less its top where `drop`."""
+        stack = self.stack[:-1] if drop else self.stack
+        known = self.entry.get(at)
+        if known is None:
+            self.entry[at] = list(stack)
+            pending.append(at)
+        elif [_hidden(slot) and slot for slot in known] != [_hidden(slot) and slot for slot in stack]:
+            raise self.bug("the stack differs between two ways here", self.draft[at])
+
+    def renumber(self) -> list[Instr]:
+        """The reached instructions in their order, jumping to indices."""
+        index: dict[int, int] = {}
+        instrs: list[Instr] = []
+        for at in sorted(self.final):
+            index[at] = len(instrs)
+            instrs += self.final[at]
+        return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
+
+    def step(self, instr: Instr) -> Iterator[Instr]:
+        """Executes one instruction on the stack of slots; yields what remains of it."""
+        op, arg, stack = instr.op, instr.arg, self.stack
+        match op:
+            case "_NULL":
+                stack.append(_NULL)
+            case "_METHOD":
+                stack[-1:] = [_NULL, _VALUE]
+                yield instr._replace(op="ATTR")
+            case "GLOBAL":
+                stack.append(_SUPER if arg == "super" else _VALUE)
+                yield instr
+            case "_SAVE":
+                count = self.plain[arg] = self.plain.get(arg, 0) + 1
+                stack.append(_Saved(arg, f"{arg}.{count}"))
+            case "POP":
+                if not _hidden(stack.pop()):
+                    yield instr
+            case "STORE":
+                if not _hidden(stack.pop()):
+                    yield instr._replace(arg=self.owner(arg, result=True))
+            case "LOAD" | "DELETE" | "LOAD_CELL" | "CLOSURE" | "STORE_CELL" | "MAKE_CELL":
+                yield from self.variable(instr._replace(arg=self.owner(arg, result=op == "STORE_CELL")))
+            case "COPY" | "SWAP":
+                yield from self.shuffle(instr)
+            case "_CALL" | "_CALL_EX":
+                yield from self.call(instr)
+            case "FOR_ITER":
+                yield instr
+            case _:
+                yield self.plain_step(instr)
+
+    def plain_step(self, instr: Instr) -> Instr:
+        """Anything that takes and leaves values only."""
+        pops, pushes = stack_effect(instr.op, instr.arg)
+        self.pop(pops, instr)
+        self.stack += [_VALUE] * pushes
+        if instr.op in _INTO:
+            above = self.stack[len(self.stack) - instr.arg + 1 :]
+            return instr._replace(arg=1 + sum(not _hidden(slot) for slot in above))
+        return instr
+
+    def variable(self, instr: Instr) -> Iterator[Instr]:
+        """Access to a local, whose name is already its own."""
+        if instr.op == "MAKE_CELL":
+            self.cells.add(instr.arg)
+        elif instr.op == "LOAD" and instr.arg in self.cells:
+            instr = instr._replace(op="CLOSURE")  # 3.13 has no instruction of its own for this
+        yield self.plain_step(instr)
+
+    def owner(self, name: str, result: bool = False) -> str:
+        """The variable that `name` means here: an inlined comprehension's while its saved values are on the stack.
+
+        A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
+        """
+        stack = self.stack
+        end = len(stack)
+        while result and end and isinstance(stack[end - 1], _Saved):
+            end -= 1
+        saved = (slot for slot in reversed(stack[:end]) if isinstance(slot, _Saved) and slot.name == name)
+        return next((slot.inner for slot in saved), name)
+
+    def shuffle(self, instr: Instr) -> Iterator[Instr]:
+        """COPY and SWAP, which count the slots that hold no value."""
+        stack, n = self.stack, instr.arg
+        between = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 : -1])
+        if instr.op == "COPY":
+            if _hidden(stack[-n]):
+                raise self.bug("COPY of a slot without a value", instr)
+            yield instr._replace(arg=1 + sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 :]))
+            stack.append(stack[-n])
+            return
+        hidden = _hidden(stack[-1]) + _hidden(stack[-n])
+        stack[-1], stack[-n] = stack[-n], stack[-1]
+        if not hidden:
+            yield instr._replace(arg=between + 2)
+        elif hidden == 1 and between:
+            raise self.bug("SWAP of a value and a slot without one", instr)
+
+    def call(self, instr: Instr) -> Iterator[Instr]:
+        """CALL and CALL_EX: below the arguments lie a callable and NULL, in either order, or a method and its self."""
+        op, arg = instr.op[1:], instr.arg
+        pops = stack_effect(op, arg)[0] - 1
+        self.pop(pops, instr)
+        pair = [self.stack.pop(), self.stack.pop()]
+        if op == "CALL" and _NULL not in pair:
+            arg = arg._replace(positional=arg.positional + 1)
+        elif _NULL not in pair:
+            raise self.bug("a call without a slot to spare", instr)
+        self.stack.append(_VALUE)
+        if _SUPER in pair and arg == Call(0) and "__class__" in self.pycode.co_freevars:
+            first = self.pycode.co_varnames[0]
+            yield instr._replace(op="LOAD_CELL", arg="__class__")
+            yield instr._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first)
+            arg = Call(2)
+        yield instr._replace(op=op, arg=arg)
+
+    def pop(self, count: int, instr: Instr) -> None:
+        if count > len(self.stack):
+            raise self.bug("the stack is too short", instr)
+        taken = self.stack[len(self.stack) - count :]
+        del self.stack[len(self.stack) - count :]
+        if any(_hidden(slot) for slot in taken):
+            raise self.bug("an operand is no value", instr)
+
+    def bug(self, message: str, instr: Instr) -> InternalError:
+        around = "\n".join(f"{i}  {one}" for i, one in enumerate(self.draft))
+        at = f"{self.draft.index(instr)}  {instr}"
+        return InternalError(message, stage="bytecode", op=at, ir=around, span=instr.span)
+
+
+_INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_ADD", "DICT_UPDATE", "DICT_MERGE"})
+
+
+def _hidden(slot: _Slot) -> bool:
+    """Whether a slot is there for CPython only."""
+    return slot is _NULL or isinstance(slot, _Saved)
