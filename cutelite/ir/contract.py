@@ -58,16 +58,23 @@ class Ptx:
     """Inline assembly, as plain data; `lower` numbers the registers and writes the constraints.
 
     template  PTX with `$field` for an operand's register (a braced list of registers for a vector), `$field.2`
-              for its third register, `$out`, `$out0`... for results, `${field}` for a compile-time constant
+              for its third register, `$out`, `$out0`... for results, `${field}` for a compile-time constant; the
+              registers of a `tuple[Value, ...]` are numbered through. 8-bit numbers travel in 16-bit registers
     tied      operands whose registers become the results, in the order of the results
     pure      no side effect that the types do not show: the compiler may merge or drop it
     memory    it reads or writes memory, so LLVM must not move memory accesses across it
+    group     for an elementwise op: elements of each vector operand that one copy of the template takes; `lower`
+              repeats it, filling up the last copy with zeros (a scalar is a vector of one)
+    packed    operands, and 'out', whose 8- or 16-bit elements come several to a register, the first one lowest:
+              those of a group, else of the whole vector, in registers of at most 32 bits
     """
 
     template: str
     tied: tuple[str, ...] = ()
     pure: bool = False
     memory: bool = True
+    group: int = 1
+    packed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,13 @@ class Llvm:
     body      lines with `$field` (an operand's value), `$field:type` (its LLVM type), `$out`, `$out:type`,
               `$.name` (a fresh temporary), `${field}` for a constant
     declares  the external functions that it calls, as LLVM declarations
+    group     elements of each vector operand that one copy of the body takes; more than one come as an LLVM vector
+              `<group x T>`, and the results take their share of the elements
     """
 
     body: str
     declares: tuple[str, ...] = ()
+    group: int = 1
 
 
 @dataclass(frozen=True, slots=True)
