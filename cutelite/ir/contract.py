@@ -1,21 +1,23 @@
 """What an op declares besides its types: effects, who executes it, its PTX or LLVM spelling, its simulator step.
 
-All of it is plain data or code against the protocol below, so ops know neither LLVM nor the simulator, and
-`lower` and `sim` need not know any op.
+All of it is plain data, or code against the protocols of `ir.simulation`, so ops know neither LLVM nor the
+simulator, and `lower` and `sim` need not know any op.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from cutelite.ir.simulation import Array as Array
+from cutelite.ir.simulation import Lanes as Lanes
+from cutelite.ir.simulation import Wait as Wait
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from cutelite.ir.function import Value
     from cutelite.ir.types import Scalar, Type
 else:
 
@@ -26,9 +28,6 @@ else:
             return getattr(importlib.import_module("numpy"), name)
 
     np = _Lazy()
-
-Array = Any
-"""A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
 
 
 class Effect(Flag):
@@ -91,37 +90,6 @@ class Llvm:
     body: str
     declares: tuple[str, ...] = ()
     group: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """What a simulator step yields when it cannot go on: it is resumed once `ready()` holds.
-
-    why   for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'
-    """
-
-    ready: Callable[[], bool]
-    why: str
-
-
-class Lanes(Protocol):
-    """The threads that execute one op together, as its `simulate` sees them: one warp, or one warpgroup.
-
-    Arrays hold all lanes, active or not; `define` writes active lanes only. A step that may block is a
-    generator that yields `Wait`s.
-    """
-
-    mask: Array  # bool (lanes,): who is active
-
-    def get(self, value: Value) -> Array: ...  # (lanes,) or (lanes, n)
-    def define(self, *results: Array) -> None: ...  # the op's results, in order
-    def dim(self, expr: object) -> Array: ...  # the value of a dim expression
-    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array: ...
-    def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None: ...
-    def special(self, name: str) -> Array: ...  # 'tid.x', 'ctaid.y', 'nctaid.z', 'laneid', 'clock64', ...
-    def fault(self, where: Array, message: str) -> None: ...  # an error, if any active lane of `where` is true
-    @property
-    def machine(self) -> Any: ...  # the CTA's machine: barriers, async engines, shared memory (sim.machine)
 
 
 def numpy_dtype(elem: Scalar) -> Any:

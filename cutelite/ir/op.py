@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx
+from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, Wait
 from cutelite.ir.types import Type
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ class Op:
     name: ClassVar[str]
     scope: ClassVar[str]  # who executes one instance together: 'thread', 'warp', 'warpgroup', 'cta', 'cluster'
     effects: Effect = Effect.PURE  # a class constant, or a property where it depends on the fields
-    feature: ClassVar[str | None]  # what the target must have (`Target.features`), or None
+    feature: str | None = None  # what the target must have (`Target.features`): a class constant or a property
     source: ClassVar[str]  # where its meaning is written down
+    wide: ClassVar[bool] = False  # scope 'warp': `simulate` takes several warps at once (see `ir.simulation`)
     elementwise: ClassVar[bool] = False  # on vectors it works on each element by itself
     terminator: ClassVar[bool] = False
     fields: ClassVar[tuple[Field, ...]] = ()
@@ -82,8 +83,8 @@ class Op:
     def llvm(self) -> Llvm | None:
         return None
 
-    def simulate(self, lanes: Lanes) -> Iterator[Any] | None:
-        """What it means. May be a generator that yields `Wait`s where it blocks."""
+    def simulate(self, lanes: Lanes) -> Iterator[Any] | Wait | None:
+        """What it means, said to `lanes`. Where it blocks it returns a `Wait` or is a generator of them."""
         raise NotImplementedError(f"{self.name} has no meaning in the simulator")
 
     # What follows from the declaration.
@@ -162,9 +163,11 @@ def op(
     """Class decorator that reads the fields, sets the facts and registers the class."""
 
     def declare(cls: C) -> C:
-        cls.name, cls.scope, cls.feature, cls.source = name, scope, feature, source
+        cls.name, cls.scope, cls.source = name, scope, source
         if effects is not None:
             cls.effects = effects
+        if feature is not None:
+            cls.feature = feature
         cls.elementwise, cls.terminator = elementwise, terminator
         cls.fields = tuple(
             _field(cls, field, annotation)

@@ -1,0 +1,265 @@
+"""What an op's `simulate` may ask of the simulator: the protocols between `ops` and `sim`.
+
+In: nothing of the simulator. Out: `Lanes` (the threads that execute an op), `Machine` (their CTA: shared memory,
+barriers, mbarriers, asynchronous engine), `Agent` (asynchronous work while it runs), `Wait` (why a thread cannot
+go on). `cutelite.sim` implements them; `cutelite/sim/machine.py` shows how each kind of op is written with them.
+
+Addresses are int64 arrays in every space. Shared memory of the CTA with rank r in its cluster lies at
+``r << 24``, so a shared::cta address is also the shared::cluster address of the same byte, as on the hardware.
+Floating-point warnings of NumPy are off while a kernel runs: ops need no `np.errstate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from cutelite.ir.function import Value
+    from cutelite.ir.types import Scalar
+
+Array = Any
+"""A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why threads cannot go on. `simulate` returns one as its last act; or a generator yields it and goes on later.
+
+    ready  True when all of them may go on; or a bool for each lane: those that may go on do so without the others
+    why    for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'; a function
+           where the text depends on how things stand at the time of the report
+    """
+
+    ready: Callable[[], bool | Array]
+    why: str | Callable[[], str]
+
+
+class Lanes(Protocol):
+    """The threads that execute one op together, as its `simulate` sees them.
+
+    How many lanes there are follows from the op's `scope`:
+
+    thread     any number of threads that stand at this op; all are active
+    warp       the 32 lanes of one warp, those that take no part are not active; with ``wide = True`` in the class,
+               32 lanes for each of several warps: `warps` gives (warps, 32, ...) views
+    warpgroup  128 lanes, all active
+    cta        all threads of the CTA that have not left, all active
+
+    Warp, warpgroup and cta ops wait until the threads they need have arrived at this very op: those of the lane
+    mask in the operand called `members`, if the op has one, else all of the warp that have not left the kernel.
+
+    Arrays hold all lanes, active or not; what `define` is given for inactive lanes is ignored. A step that blocks
+    returns a `Wait` (lanes then go on one by one), or is a generator that yields `Wait`s (all go on together; it
+    is executed for one warp, warpgroup or CTA at a time).
+    """
+
+    mask: Array  # bool (lanes,): who is active
+    tid: Array  # int64 (lanes,): each thread's linear index in its CTA (x fastest)
+
+    def get(self, value: Value) -> Any:
+        """An operand: (lanes,), or (lanes, n) for a vector; for a TensorMap the descriptor object (`TileMap`)."""
+
+    def define(self, *results: Array) -> None:
+        """The op's results, in order, each of the dtype and shape of its type."""
+
+    def dim(self, expr: object) -> Any:
+        """The value of an integer expression over dims: an int, or an array (lanes,) after `bind_dim`."""
+
+    def bind_dim(self, dim: object, value: Array) -> None:
+        """From here on, for these threads, `dim` (a `layout.Dim`) stands for `value`."""
+
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array:
+        """`n` neighbouring elements at each address (lanes, ...): (lanes, ..., n); 0 where not active or masked."""
+
+    def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None:
+        """Write data (lanes, ..., n) at addresses (lanes, ...); of equal addresses, the last lane's data stays."""
+
+    def atomic(
+        self,
+        space: str,
+        address: Array,
+        action: str,
+        elem: Scalar,
+        operand: Array,
+        compare: Array | None = None,
+        mask: Array | None = None,
+    ) -> Array:
+        """Read-modify-write in lane order; the old values (lanes,). `operand` may be (lanes, n): n neighbours each.
+
+        action  'add', 'min', 'max', 'and', 'or', 'xor', 'exch', 'inc', 'dec' (PTX: atom), or 'cas' with `compare`
+        """
+
+    def special(self, name: str) -> Array:
+        """A special register by PTX name: 'tid.x', 'nctaid.z', 'laneid', 'clock64'...; also 'activemask'."""
+
+    def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
+        """An error in the user's kernel, if any active lane of `where` is true. `code`: as in ``error[code]``."""
+
+    def print(self, texts: Sequence[str]) -> None:
+        """printf: a text for each lane; those of active lanes are printed, in thread order."""
+
+    def each(self) -> Iterator[int]:
+        """The active lanes, by index into the arrays."""
+
+    def warps(self, array: Array) -> Array:
+        """(lanes, ...) as (warps, 32, ...): a view, of use in 'warp' and 'warpgroup' ops."""
+
+    @property
+    def machine(self) -> Machine: ...
+
+
+class Agent(Protocol):
+    """Asynchronous work while the engine executes it: memory as the async proxy (or cp.async) sees it.
+
+    Addresses may have any shape; elements are added as the last axis. Errors point at the op that started it.
+    """
+
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1) -> Array: ...
+    def store(self, space: str, address: Array, elem: Scalar, data: Array) -> None: ...
+    def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None: ...
+
+    def complete_tx(self, address: int, bytes: int) -> None:
+        """`bytes` of the mbarrier's transaction have arrived (`address`: smem or cluster)."""
+
+    def arrive(self, address: int, count: int = 1) -> None:
+        """Arrive on an mbarrier, as cp.async.mbarrier.arrive does when the copies before it are complete."""
+
+    def result(self, ticket: int) -> Any:
+        """What the `read` of earlier work returned; that work is executed now if it was not yet."""
+
+
+class Engine(Protocol):
+    """Asynchronous work of a CTA. The seed decides when it happens, between its issue and the wait that retires it."""
+
+    def start(
+        self,
+        lanes: Lanes,
+        queue: str,
+        read: Callable[[Agent], Any],
+        write: Callable[[Agent, Any], None] | None = None,
+        *,
+        lane: int | None = None,
+        in_order: bool = False,
+    ) -> int:
+        """Begin work of these lanes (or of one `lane`); returns its ticket.
+
+        queue     what commit and wait speak of: 'cp.async', 'bulk', 'wgmma', or 'none' for work that only an
+                  mbarrier can tell the end of (TMA loads, st.async)
+        read      executed at some moment from now on: reads the sources, returns what `write` and `result` get
+        write     executed at some later moment: writes the destination, completes transactions
+        in_order  after all earlier work of this queue by these threads (wgmma)
+        """
+
+    def commit(self, lanes: Lanes, queue: str) -> None:
+        """What each of these threads started in `queue` since its last commit becomes a group."""
+
+    def wait(self, lanes: Lanes, queue: str, pending: int = 0, *, reads_only: bool = False) -> None:
+        """Complete all but the latest `pending` groups of these threads; or only what they read (``.read``)."""
+
+    def after(self, lanes: Lanes, queue: str, action: Callable[[Agent], None], *, lane: int | None = None) -> None:
+        """Execute `action` once all that these threads started in `queue` so far is complete, committed or not."""
+
+    def result(self, ticket: int) -> Any:
+        """What `read` of this work returned; an error if no wait has retired it. Tickets fit in an int64 array."""
+
+    def in_flight(self, lanes: Lanes, queue: str) -> bool:
+        """Whether any work that these threads started in `queue` is not complete."""
+
+
+class Mbarriers(Protocol):
+    """mbarrier objects: 64-bit words in shared memory. Addresses (lanes,) may be of another CTA of the cluster.
+
+    Misuse is an error: an address that holds no live mbarrier or is no multiple of 8, counts out of range,
+    initialising a live one, more arrivals or bytes than a phase expects. `count`, `bytes`: int or (lanes,).
+    """
+
+    def init(self, lanes: Lanes, address: Array, count: Array | int) -> None: ...
+    def inval(self, lanes: Lanes, address: Array) -> None: ...
+
+    def arrive(self, lanes: Lanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
+        """expect-tx of `expect` bytes, then `count` arrivals; returns the state before, uint64 (lanes,)."""
+
+    def arrive_drop(
+        self, lanes: Lanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0
+    ) -> Array: ...
+    def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
+    def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
+
+    def test(self, lanes: Lanes, address: Array, parity: Array) -> Array:
+        """test_wait.parity: whether the phase of this parity has completed, bool (lanes,)."""
+
+    def test_state(self, lanes: Lanes, address: Array, state: Array) -> Array:
+        """test_wait: whether the phase that was current in `state` has completed."""
+
+    def wait(self, lanes: Lanes, address: Array, parity: Array) -> Wait:
+        """Block until the phase of this parity has completed."""
+
+    def wait_state(self, lanes: Lanes, address: Array, state: Array) -> Wait: ...
+    def pending_count(self, state: Array) -> Array: ...
+
+
+class Barriers(Protocol):
+    """The CTA's 16 named barriers, and the barrier of its cluster. `id`, `count`: int or (lanes,)."""
+
+    def sync(self, lanes: Lanes, id: Array | int = 0, count: Array | int | None = None) -> Wait:
+        """Arrive and wait. `count`: the threads that take part, those that arrive included; None: all of the CTA."""
+
+    def arrive(self, lanes: Lanes, id: Array | int, count: Array | int) -> None: ...
+
+    def reduce(self, lanes: Lanes, id: Array | int, count: Array | int | None, action: str, a: Array) -> Iterator[Wait]:
+        """barrier.red: `action` 'and', 'or' or 'popc' over all taking part; ``result = yield from ...`` (lanes,)."""
+
+    def cluster_arrive(self, lanes: Lanes) -> None: ...
+    def cluster_wait(self, lanes: Lanes) -> Wait: ...
+
+
+class Machine(Protocol):
+    """The CTA that the lanes belong to."""
+
+    rank: int  # in its cluster
+    cluster_size: int
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def mbarriers(self) -> Mbarriers: ...
+    @property
+    def barriers(self) -> Barriers: ...
+
+    def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
+        """Where the `smem.alloc` op `alloc` has its memory: its offset, or one that the simulator chose."""
+
+    def rmem_address(self, alloc: Any, lanes: Lanes) -> Array: ...
+    def map_to_rank(self, address: Array, rank: Array | int) -> Array:
+        """mapa: the cluster address of the same byte in the CTA `rank`."""
+
+    def rank_of(self, address: Array) -> Array:
+        """getctarank: whose shared memory a cluster address is in."""
+
+    def fence(self, lanes: Lanes, kind: str) -> None:
+        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma'...: for the checker."""
+
+    def set_registers(self, lanes: Lanes, count: int) -> Wait | None:
+        """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""
+
+
+class TileMap(Protocol):
+    """A TMA descriptor as `Lanes.get` gives it. Coordinates are those of the tile's first element, innermost first.
+
+    Tiles are uint8 (bytes,), row-major with the innermost dimension contiguous, before any swizzle.
+    """
+
+    box_bytes: int
+
+    def read(self, agent: Agent, coord: Sequence[int]) -> Array:
+        """A tile from global memory; what lies outside the tensor is 0 (or NaN, if the map says so)."""
+
+    def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
+        """A tile to global memory, or with `action` ('add', 'min'...) reduced into it; outside is left out."""
+
+    def get_smem(self, agent: Agent, address: int) -> Array:
+        """The tile at this shared address, its swizzle undone; an error where the address is aligned too little."""
+
+    def put_smem(self, agent: Agent, address: int, tile: Array) -> None: ...
