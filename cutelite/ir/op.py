@@ -173,6 +173,7 @@ def op(
             _field(cls, field, annotation)
             for base in reversed(cls.__mro__[: cls.__mro__.index(Op)])
             for field, annotation in base.__dict__.get("__annotations__", {}).items()
+            if not annotation.startswith("ClassVar")
         )
         if name in REGISTRY:
             raise TypeError(f"two ops are called {name!r}")
