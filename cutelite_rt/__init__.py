@@ -1,0 +1,42 @@
+"""The runtime: loads and launches any kernel artefact, with no compiler installed.
+
+Importing it is cheap: the driver, NumPy and platformdirs come in when something first needs them.
+"""
+
+from cutelite_rt.artifact import Artifact, ArtifactError
+from cutelite_rt.cache import DiskCache, default_cache_dir
+from cutelite_rt.device import Device, count, device
+from cutelite_rt.driver import CudaError, Driver, NoDriver
+from cutelite_rt.launch import Function, LaunchConfig, launch, load
+from cutelite_rt.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, read, to_device
+from cutelite_rt.params import ParameterLayout, Parameters
+from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap
+
+__all__ = [
+    "ArrayView",
+    "Artifact",
+    "ArtifactError",
+    "CudaError",
+    "Device",
+    "DeviceArray",
+    "DiskCache",
+    "Driver",
+    "Function",
+    "LaunchConfig",
+    "NoDriver",
+    "ParameterLayout",
+    "Parameters",
+    "TensorMapError",
+    "Tiling",
+    "UnreadableArray",
+    "check_tensormap",
+    "count",
+    "default_cache_dir",
+    "device",
+    "empty",
+    "from_device",
+    "launch",
+    "load",
+    "read",
+    "to_device",
+]

@@ -1,0 +1,99 @@
+"""What a compiler hands over: one kernel for one architecture, and all that a launch needs to know about it.
+
+The bytes of an artefact are data only: a header, JSON, the images, and a checksum over all of it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+_MAGIC = b"cutelite"
+_VERSION = 1
+_HEADER = struct.Struct("<8sIIQQ16s")  # magic, version, bytes of JSON, of cubin, of PTX, checksum of all three
+
+
+class ArtifactError(ValueError):
+    """These bytes are no artefact, or not a whole one."""
+
+
+class Artifact(NamedTuple):
+    """A kernel ready to be loaded: `cubin`, or `ptx` for the driver to compile where there is no cubin.
+
+    name            of the kernel's entry in the image
+    arch            that the image was made for, such as 'sm_90a'
+    params          kind of each parameter, as `params.ParameterLayout` takes them
+    static_smem     bytes a block takes whatever the launch says
+    dynamic_smem    bytes a block asks for at launch
+    block, cluster  (x, y, z) where the kernel was compiled for one shape
+    registers       per thread; `spills` bytes per thread; both -1 where not known
+    max_threads     per block that its registers allow; 0 where not known
+    built_with      CUDA version of the assembler, (0, 0) where not known
+    signature       what the compiler wants back on load: plain JSON data (lists, not tuples; string keys)
+
+    One of `cubin` and `ptx` must be there to load it.
+    """
+
+    name: str
+    arch: str
+    cubin: bytes = b""
+    ptx: str = ""
+    params: tuple[str, ...] = ()
+    static_smem: int = 0
+    dynamic_smem: int = 0
+    block: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
+    registers: int = -1
+    spills: int = -1
+    max_threads: int = 0
+    built_with: tuple[int, int] = (0, 0)
+    signature: Any = None
+
+    @property
+    def digest(self) -> str:
+        """Identity of the kernel's code, 32 hex digits: equal digests load as one module."""
+        return _blake2b(f"{self.name}\0{self.arch}\0".encode() + (self.cubin or self.ptx.encode())).hex()
+
+    def to_bytes(self) -> bytes:
+        """The artefact as `from_bytes` reads it. Errors: TypeError where `signature` is not JSON data."""
+        import json  # as hashlib below: milliseconds that importing this package need not cost
+
+        plain = {name: value for name, value in self._asdict().items() if name not in _IMAGES}
+        meta = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
+        ptx = self.ptx.encode()
+        body = meta + self.cubin + ptx
+        return _HEADER.pack(_MAGIC, _VERSION, len(meta), len(self.cubin), len(ptx), _blake2b(body)) + body
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Artifact:
+        """What `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
+        import json
+
+        if data[:8] != _MAGIC or len(data) < _HEADER.size:
+            raise ArtifactError("this is not a cutelite artefact")
+        _, version, meta_bytes, cubin_bytes, ptx_bytes, checksum = _HEADER.unpack_from(data)
+        if version != _VERSION:
+            raise ArtifactError(f"the artefact has format {version}, and this runtime reads format {_VERSION}")
+        body = data[_HEADER.size :]
+        if len(body) != meta_bytes + cubin_bytes + ptx_bytes:
+            raise ArtifactError(f"the artefact is cut short: {len(body)} bytes follow its header")
+        if _blake2b(body) != checksum:
+            raise ArtifactError("the artefact is damaged: its checksum does not match")
+        images = meta_bytes + cubin_bytes
+        try:
+            plain = json.loads(body[:meta_bytes])
+            for name in _TUPLES:
+                plain[name] = None if plain[name] is None else tuple(plain[name])
+            return cls(**plain, cubin=body[meta_bytes:images], ptx=body[images:].decode())
+        except (ValueError, TypeError, KeyError) as problem:
+            raise ArtifactError(f"the artefact is whole, but not of format {_VERSION}: {problem}") from problem
+
+
+_IMAGES = ("cubin", "ptx")  # kept as they are, beside the JSON
+_TUPLES = ("params", "block", "cluster", "built_with")  # which come back from JSON as lists
+
+
+def _blake2b(data: bytes) -> bytes:
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=16).digest()

@@ -1,0 +1,176 @@
+"""Devices and their contexts: which one is current, what it can do, and how to work in it for a while.
+
+The runtime always uses a device's primary context, as torch, CuPy, JAX and the CUDA runtime do, unless another
+context of that device is already current; it leaves current what was current before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from cutelite_rt import driver as cuda
+from cutelite_rt.driver import CudaError, Driver
+
+# CUdevice_attribute (cuda.h)
+_ATTRIBUTES = {
+    "max_threads_per_block": 1,
+    "max_block_x": 2,
+    "max_block_y": 3,
+    "max_block_z": 4,
+    "max_grid_x": 5,
+    "max_grid_y": 6,
+    "max_grid_z": 7,
+    "smem_per_block": 8,
+    "registers_per_block": 12,
+    "sm_count": 16,
+    "l2_bytes": 38,
+    "max_threads_per_sm": 39,
+    "smem_per_sm": 81,
+    "registers_per_sm": 82,
+    "smem_per_block_optin": 97,
+}
+_CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+
+
+class Limits(NamedTuple):
+    """What one launch on a device may ask for; sizes of memory in bytes."""
+
+    max_threads_per_block: int
+    max_block_x: int
+    max_block_y: int
+    max_block_z: int
+    max_grid_x: int
+    max_grid_y: int
+    max_grid_z: int
+    smem_per_block: int  # without opting in
+    registers_per_block: int
+    sm_count: int
+    l2_bytes: int
+    max_threads_per_sm: int
+    smem_per_sm: int
+    registers_per_sm: int
+    smem_per_block_optin: int
+
+
+class Device:
+    """CUDA device number `ordinal`, as this process numbers them. Made by `device()`, one per ordinal."""
+
+    def __init__(self, ordinal: int, driver: Driver) -> None:
+        self.ordinal = ordinal
+        self.driver = driver
+        self._handle = driver.call("cuDeviceGet", ordinal, doing=f"opening device {ordinal}")
+        self._lock = threading.Lock()
+        self._primary = 0
+
+    def __repr__(self) -> str:
+        return f"Device({self.ordinal}, {self.arch})"
+
+    def attribute(self, number: int) -> int:
+        """A `CUdevice_attribute` by its number."""
+        kind = self.driver.raw.CUdevice_attribute(number)
+        return int(self.driver.call("cuDeviceGetAttribute", kind, self._handle))
+
+    @cached_property
+    def name(self) -> str:
+        """The marketing name, such as 'NVIDIA H200'."""
+        raw: bytes = self.driver.call("cuDeviceGetName", 256, self._handle)
+        return raw.split(b"\0", 1)[0].decode(errors="replace")
+
+    @cached_property
+    def compute_capability(self) -> tuple[int, int]:
+        """(major, minor), such as (9, 0)."""
+        major, minor = _CAPABILITY
+        return self.attribute(major), self.attribute(minor)
+
+    @property
+    def arch(self) -> str:
+        """The plain architecture, such as 'sm_90' (which also runs 'sm_90a')."""
+        major, minor = self.compute_capability
+        return f"sm_{major}{minor}"
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What a launch here may ask for."""
+        return Limits(**{name: self.attribute(number) for name, number in _ATTRIBUTES.items()})
+
+    @property
+    def primary_context(self) -> int:
+        """Handle of the primary context, created on first use and kept until the process ends."""
+        if not self._primary:
+            with self._lock:
+                if not self._primary:
+                    doing = f"opening the primary context of device {self.ordinal}"
+                    self._primary = int(self.driver.call("cuDevicePrimaryCtxRetain", self._handle, doing=doing))
+        return self._primary
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[int]:
+        """Have a context of this device current inside the `with`; gives its handle."""
+        context, ordinal = current_context(self.driver)
+        if ordinal == self.ordinal:
+            yield context
+            return
+        context = self.primary_context
+        with context_active(self.driver, context):
+            yield context
+
+
+@contextlib.contextmanager
+def context_active(driver: Driver, context: int) -> Iterator[None]:
+    """Have `context` current inside the `with`, and what was current before it afterwards."""
+    driver.call("cuCtxPushCurrent", context)
+    try:
+        yield
+    finally:
+        driver.call("cuCtxPopCurrent")
+
+
+def current_context(driver: Driver) -> tuple[int, int]:
+    """(handle, device ordinal) of the calling thread's context; (0, -1) where it has none."""
+    context = int(driver.call("cuCtxGetCurrent"))
+    return (context, int(driver.call("cuCtxGetDevice"))) if context else (0, -1)
+
+
+@lru_cache(maxsize=256)
+def _device(ordinal: int, driver: Driver) -> Device:
+    return Device(ordinal, driver)
+
+
+def device(ordinal: int | None = None, driver: Driver | None = None) -> Device:
+    """Device `ordinal`, or the calling thread's current device, or device 0 where it has none yet."""
+    driver = driver or cuda.get()
+    if ordinal is None:
+        ordinal = max(current_context(driver)[1], 0)
+    return _device(ordinal, driver)
+
+
+def count(driver: Driver | None = None) -> int:
+    """Number of devices this process may use; 0 where there is no driver."""
+    try:
+        return int((driver or cuda.get()).call("cuDeviceGetCount"))
+    except CudaError as problem:
+        if isinstance(problem, cuda.NoDriver) or problem.number == 100:
+            return 0
+        raise
+
+
+def runs_on(arch: str, capability: tuple[int, int]) -> bool:
+    """Whether a cubin of `arch` runs on a device of that compute capability.
+
+    A plain cubin runs on later minor versions of its major one, an `f` one within its family, and an `a` one
+    on exactly its own (CUDA programming guide, compute capabilities).
+
+    >>> runs_on("sm_80", (8, 6)), runs_on("sm_90a", (9, 0)), runs_on("sm_100a", (10, 3)), runs_on("sm_100f", (10, 3))
+    (True, True, False, True)
+    """
+    digits = arch.removeprefix("sm_").removesuffix("a").removesuffix("f")
+    if not arch.startswith("sm_") or not digits.isdecimal() or len(digits) < 2:
+        raise ValueError(f"{arch!r} is not an architecture such as 'sm_90a'")
+    major, minor = int(digits[:-1]), int(digits[-1])
+    if arch.endswith("a"):
+        return (major, minor) == capability
+    return major == capability[0] and minor <= capability[1]

@@ -1,0 +1,170 @@
+"""DLPack in both directions, over ctypes: reading a producer's capsule, and making one for memory of ours.
+
+Source: dlpack.h, version 1.1, and the Python array API standard's page on `__dlpack__`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+from typing import Any, NamedTuple
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
+_READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+_VERSION = 1, 0
+_PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that nobody has taken over yet
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+def _api(name: str, result: Any, *arguments: Any) -> Any:
+    # A prototype of our own: those on `ctypes.pythonapi` itself are shared with every other library.
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new = _api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR)
+# For a capsule that is being destroyed: it may not be wrapped as an object any more.
+_dying_is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+_dying_pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+_keep_forever = _api("Py_IncRef", None, ctypes.py_object)
+
+
+class Parsed(NamedTuple):
+    """What a capsule says: strides in elements, None for compact row-major."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: tuple[int, int]  # (type code, bits)
+    lanes: int
+    device: tuple[int, int]  # (type, id)
+    readonly: bool
+
+
+def parse(capsule: object) -> Parsed:
+    """Read a capsule without taking it over: its memory lives as long as the capsule does.
+
+    Errors: ValueError where it is no capsule of DLPack 0 or 1, or another consumer has taken it.
+    """
+    if _is_valid(capsule, _VERSIONED):
+        managed = _ManagedVersioned.from_address(_pointer(capsule, _VERSIONED))
+        if managed.major != _VERSION[0]:
+            raise ValueError(f"the capsule is of DLPack {managed.major}.{managed.minor}; this runtime reads 0 and 1")
+        return _parse(managed.tensor, bool(managed.flags & _READ_ONLY))
+    if _is_valid(capsule, _PLAIN):
+        return _parse(_Managed.from_address(_pointer(capsule, _PLAIN)).tensor, False)
+    raise ValueError(f"{capsule!r} is not a DLPack capsule that may still be read")
+
+
+def _parse(tensor: _Tensor, readonly: bool) -> Parsed:
+    rank = tensor.ndim
+    return Parsed(
+        (tensor.data or 0) + tensor.byte_offset,
+        tuple(tensor.shape[:rank]),
+        tuple(tensor.strides[:rank]) if tensor.strides else None,
+        (tensor.type_code, tensor.type_bits),
+        tensor.type_lanes,
+        (tensor.device_type, tensor.device_id),
+        readonly,
+    )
+
+
+class _Export:
+    """One exported tensor: the C structure, the arrays it points to, and the owner of the memory."""
+
+    def __init__(self, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], owner: object) -> None:
+        self.owner = owner
+        self.shape = (ctypes.c_int64 * len(shape))(*shape)
+        self.strides = (ctypes.c_int64 * len(strides))(*strides)
+        self.managed: _Managed | _ManagedVersioned
+
+
+_exports: dict[int, _Export] = {}  # by address of the C structure, until its consumer calls the deleter
+
+
+def _release(address: int) -> None:
+    _exports.pop(address, None)
+
+
+def _destroy(capsule: int) -> None:
+    for name in (_PLAIN, _VERSIONED):  # under another name a consumer has taken it over
+        if _dying_is_valid(capsule, name):
+            _release(_dying_pointer(capsule, name))
+
+
+_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_release)
+_destructor = _DESTRUCTOR(_destroy)
+_deleter_address = ctypes.cast(_deleter, ctypes.c_void_p)
+
+
+def _outlive_python() -> None:
+    """Consumers may free tensors after Python has gone: let what they still hold have no deleter, and stay."""
+    for export in _exports.values():
+        export.managed.deleter = None
+    for needed in (_exports, _destructor, _PLAIN, _VERSIONED):
+        _keep_forever(needed)
+
+
+atexit.register(_outlive_python)
+
+
+def export(
+    pointer: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: tuple[int, int],
+    device: tuple[int, int],
+    owner: object,
+    versioned: bool,
+) -> object:
+    """A capsule for memory at `pointer` that keeps `owner` alive until its consumer is done with it."""
+    export = _Export(pointer, shape, strides, owner)
+    managed: _Managed | _ManagedVersioned
+    if versioned:
+        managed, name = _ManagedVersioned(*_VERSION), _VERSIONED
+    else:
+        managed, name = _Managed(), _PLAIN
+    tensor = managed.tensor
+    tensor.data = pointer
+    tensor.device_type, tensor.device_id = device
+    tensor.ndim = len(shape)
+    tensor.type_code, tensor.type_bits = dtype
+    tensor.type_lanes = 1
+    tensor.shape = ctypes.cast(export.shape, ctypes.POINTER(ctypes.c_int64))
+    tensor.strides = ctypes.cast(export.strides, ctypes.POINTER(ctypes.c_int64))
+    managed.deleter = _deleter_address.value
+    export.managed = managed
+    address = ctypes.addressof(managed)
+    _exports[address] = export
+    return _new(address, name, _destructor)

@@ -1,0 +1,199 @@
+"""The CUDA driver as one table of calls, each of which either succeeds or raises a `CudaError` that says why.
+
+Nothing else in this package calls the driver. `cuda.bindings` is imported, and libcuda opened, by the first `get()`.
+Tests hand the other modules a `Driver` over a table of their own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+# Every driver call this package makes, and what it is doing when it makes it.
+CALLS = {
+    "cuInit": "initialising CUDA",
+    "cuDriverGetVersion": "asking for the driver's version",
+    "cuGetProcAddress": "looking up a driver function",
+    "cuDeviceGetCount": "counting devices",
+    "cuDeviceGet": "opening a device",
+    "cuDeviceGetName": "reading a device's name",
+    "cuDeviceGetAttribute": "reading a device attribute",
+    "cuDevicePrimaryCtxRetain": "opening a device's primary context",
+    "cuCtxGetCurrent": "asking for the current context",
+    "cuCtxSetCurrent": "making a context current",
+    "cuCtxPushCurrent": "making a context current",
+    "cuCtxPopCurrent": "going back to the context before",
+    "cuCtxGetDevice": "asking for the current device",
+    "cuCtxGetId": "identifying a context",
+    "cuCtxSynchronize": "waiting for a device",
+    "cuModuleLoadData": "loading a cubin",
+    "cuModuleLoadDataEx": "compiling PTX",
+    "cuModuleGetFunction": "looking up a kernel",
+    "cuModuleUnload": "unloading a module",
+    "cuFuncGetAttribute": "reading a kernel attribute",
+    "cuFuncSetAttribute": "setting a kernel attribute",
+    "cuLaunchKernelEx": "launching a kernel",
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor": "computing occupancy",
+    "cuOccupancyMaxActiveClusters": "computing cluster occupancy",
+    "cuStreamSynchronize": "waiting for a stream",
+    "cuStreamIsCapturing": "asking whether a stream is being captured",
+    "cuPointerGetAttribute": "asking where memory lies",
+    "cuMemAlloc": "allocating device memory",
+    "cuMemFree": "freeing device memory",
+    "cuMemcpyHtoDAsync": "copying to the device",
+    "cuMemcpyDtoHAsync": "copying from the device",
+    "cuMemcpyDtoDAsync": "copying within the device",
+}
+
+# What a status means to the person who meets it, where the driver's own words do not say it.
+MEANING = {
+    1: "the driver refuses an argument of the call",
+    2: "the device has not enough free memory",
+    3: "CUDA is not initialised in this process; after fork() it never can be: start workers with 'spawn'",
+    4: "CUDA is shutting down",
+    34: "the libcuda found is a stub for linking, not the driver's",
+    36: "the driver is too old for this call: update the NVIDIA driver",
+    46: "the device is in use by others, or in exclusive mode",
+    100: "there is no CUDA device that this process may use",
+    101: "there is no device of that number",
+    200: "the image is neither a cubin nor PTX that this driver reads",
+    201: "no CUDA context is current, or it has been destroyed",
+    209: "the cubin holds no code for this device",
+    218: "the driver's compiler refuses the PTX",
+    221: "the driver's PTX compiler library is not there",
+    222: "the PTX is of a newer CUDA version than the driver knows: update the NVIDIA driver",
+    227: "the driver is too old for this image: update the NVIDIA driver",
+    400: "a stream, function or context was closed, or belongs to another context",
+    500: "there is nothing of that name in it",
+    700: "a kernel read or wrote memory outside its arrays",
+    701: "a block needs more registers, shared memory or threads than a multiprocessor has",
+    702: "a kernel ran longer than the display's time limit",
+    709: "the CUDA context has been destroyed",
+    710: "an assertion in a kernel failed",
+    714: "a kernel overflowed or corrupted its stack",
+    715: "a kernel ran an instruction that is illegal here",
+    716: "a kernel read or wrote at an address not aligned to the access",
+    717: "a kernel used an address in the wrong state space",
+    718: "a kernel jumped outside its code",
+    719: "a kernel failed (bad address, bad barrier or trap)",
+    720: "a cooperative grid must fit on the device all at once",
+    721: "a kernel ended without freeing its tensor memory",
+    801: "this device or driver does not support it",
+    802: "the system is not ready: the fabric manager or driver is still starting",
+    803: "the kernel driver and libcuda are of different versions: reboot or reinstall the NVIDIA driver",
+    804: "the forward-compatible libcuda found does not support this device",
+    900: "the call is not allowed while its stream is being captured into a graph",
+    901: "the capture into a graph was broken by an earlier error",
+    912: "the device cannot run clusters of that size",
+}
+
+# After one of these the context is lost: whatever call comes next reports what a kernel before it did.
+STICKY = frozenset((214, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
+
+
+class CudaError(RuntimeError):
+    """The driver refused: `number` and `name` of its status, what was being `doing`, and a `sentence` why."""
+
+    def __init__(self, number: int, name: str, doing: str, sentence: str) -> None:
+        super().__init__(f"{name} ({number}) {doing}: {sentence}")
+        self.number = number
+        self.name = name
+        self.doing = doing
+        self.sentence = sentence
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.number, self.name, self.doing, self.sentence)
+
+
+class NoDriver(CudaError):
+    """There is no CUDA driver to call on this machine."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(34, "no CUDA driver", CALLS["cuInit"], sentence)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.sentence,)
+
+
+class Driver:
+    """Driver calls over `raw`: the module `cuda.bindings.driver`, or a test's table of the same functions."""
+
+    def __init__(self, raw: Any) -> None:
+        self.raw = raw
+        self._version: tuple[int, int] | None = None
+
+    def call(self, name: str, *arguments: Any, doing: str | None = None) -> Any:
+        """Call `name`; return what it gives besides its status (None, a value, or a list of values)."""
+        function = getattr(self.raw, name, None)
+        try:
+            if function is None:
+                raise RuntimeError(f'Function "{name}" not found')
+            status, *values = function(*arguments)
+        except RuntimeError as problem:
+            # cuda.bindings looks a function up in libcuda when it is first called, and says so in these words
+            if str(problem) != f'Function "{name}" not found':
+                raise
+            sentence = f"the driver, or cuda-bindings, is too old to have {name}: update it"
+            raise CudaError(36, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER", doing or CALLS[name], sentence) from problem
+        if status:
+            raise self.error(status, doing or CALLS[name])
+        return values[0] if len(values) == 1 else values or None
+
+    def error(self, status: int, doing: str, sentence: str | None = None) -> CudaError:
+        """The exception for a bad status; `sentence` where the caller knows better than `MEANING`."""
+        number = int(status)
+        try:
+            name = str(self.raw.CUresult(number).name)
+        except ValueError:  # a status newer than these bindings
+            name = "CUDA_ERROR"
+        return CudaError(number, name, doing, sentence or MEANING.get(number, "the driver says no more"))
+
+    def version(self) -> tuple[int, int]:
+        """The newest CUDA version that the driver speaks, such as (13, 0)."""
+        if self._version is None:
+            number = int(self.call("cuDriverGetVersion"))
+            self._version = number // 1000, number % 1000 // 10
+        return self._version
+
+    def address_of(self, function: str, since: tuple[int, int]) -> int:
+        """Address of a driver function, for callers that go past Python; `since` is the CUDA version of its form."""
+        number = since[0] * 1000 + since[1] * 10
+        found = self.call("cuGetProcAddress", function.encode(), number, 0, doing=f"looking up {function}")
+        address = int(found[0] if isinstance(found, list) else found)
+        if not address:
+            sentence = f"the driver is too old to have {function}: it needs CUDA {since[0]}.{since[1]}"
+            raise self.error(36, "looking up a driver function", sentence)
+        return address
+
+
+_lock = threading.Lock()
+_driver: Driver | None = None
+
+
+def get() -> Driver:
+    """The driver of this machine, initialised. Raises `NoDriver`, or `CudaError` when there is no usable device."""
+    global _driver
+    if _driver is None:
+        with _lock:
+            if _driver is None:
+                _driver = open_driver()
+    return _driver
+
+
+def open_driver(bindings: str = "cuda.bindings.driver") -> Driver:
+    """Import the module `bindings` and initialise CUDA through it."""
+    try:
+        raw = importlib.import_module(bindings)
+    except ImportError as problem:
+        sentence = f"the package cuda-bindings cannot be imported ({problem}): pip install cuda-bindings"
+        raise NoDriver(sentence) from problem
+    driver = Driver(raw)
+    try:
+        driver.call("cuInit", 0)
+    except CudaError:
+        raise
+    except (RuntimeError, OSError) as problem:  # what cuda.bindings raises when libcuda cannot be opened
+        sentence = f"libcuda cannot be opened ({problem}); install the NVIDIA driver, or run on the simulator"
+        raise NoDriver(sentence) from problem
+    return driver

@@ -1,0 +1,279 @@
+"""A kernel on the GPU: loading an artefact into a context, and launching it.
+
+    function = load(artifact, device(0))
+    launch(function, LaunchConfig(grid=(8, 1, 1), block=(256, 1, 1)), function.layout.pack(values))
+
+This is the path that a compiled launcher replaces: it needs `function.handle`, `function.context`, what
+`LaunchConfig` says and the bytes that `params` lays out; everything here that explains an error is off that path.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+from cutelite_rt.artifact import Artifact
+from cutelite_rt.device import Device, context_active, runs_on
+from cutelite_rt.driver import STICKY, CudaError
+from cutelite_rt.params import ParameterLayout, Parameters
+
+Dim3 = tuple[int, int, int]
+
+# CUfunction_attribute, CUjit_option and CUlaunchAttributeID (cuda.h)
+_MAX_THREADS, _STATIC_SMEM, _LOCAL_BYTES, _REGISTERS = 0, 1, 3, 4
+_MAX_DYNAMIC_SMEM, _NON_PORTABLE_CLUSTER = 8, 14
+_ERROR_LOG, _ERROR_LOG_BYTES = 5, 6
+_COOPERATIVE, _CLUSTER_DIMENSION, _STREAM_SERIALIZATION = 2, 4, 6
+_PORTABLE_CLUSTER = 8  # blocks; more needs opting in (CUDA programming guide, thread block clusters)
+_SHAPE_ERRORS = frozenset((1, 701, 720, 912))  # statuses that say something about a launch is too much
+_KEPT_CONFIGS = 64  # launch shapes remembered per function
+
+
+class LaunchConfig(NamedTuple):
+    """How to launch: grid and block in (x, y, z), the rest as CUDA has it by default.
+
+    smem         bytes of dynamic shared memory a block gets
+    stream       handle; 0 is the legacy default stream
+    cooperative  all blocks resident at once, so that they may wait for each other
+    pdl          may start before the kernel ahead in the stream ends (programmatic dependent launch)
+    """
+
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3 | None = None
+    smem: int = 0
+    stream: int = 0
+    cooperative: bool = False
+    pdl: bool = False
+
+
+class Usage(NamedTuple):
+    """What the loaded code of a kernel takes: registers a thread, and bytes."""
+
+    registers: int
+    static_smem: int
+    local_bytes: int  # per thread: spills and arrays in local memory
+    max_threads: int  # per block
+
+
+class Function:
+    """One kernel loaded into one context. Made by `load`; lives as long as the process."""
+
+    def __init__(self, artifact: Artifact, device: Device, context: int, handle: Any) -> None:
+        self.artifact = artifact
+        self.device = device
+        self.driver = device.driver
+        self.context = context  # handle of the context it is loaded in
+        self.handle = handle  # CUfunction
+        self.layout = ParameterLayout(artifact.params)
+        self._smem_allowed = device.limits.smem_per_block - artifact.static_smem
+        self._configs: dict[LaunchConfig, Any] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Function({self.artifact.name!r}, {self.device!r})"
+
+    def _attribute(self, number: int) -> int:
+        kind = self.driver.raw.CUfunction_attribute(number)
+        return int(self.driver.call("cuFuncGetAttribute", kind, self.handle))
+
+    def usage(self) -> Usage:
+        """What the code takes, as the driver reports it."""
+        return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
+
+    def prepared(self, config: LaunchConfig) -> Any:
+        """The driver's `CUlaunchConfig` for `config`, the function's attributes raised to what it needs."""
+        raw = self._configs.get(config)
+        if raw is None:
+            with self._lock:
+                self._allow(config)
+                raw = self._raw_config(config)
+                if len(self._configs) >= _KEPT_CONFIGS:
+                    del self._configs[next(iter(self._configs))]
+                self._configs[config] = raw
+        return raw
+
+    def _allow(self, config: LaunchConfig) -> None:
+        if config.smem > self._smem_allowed:
+            limit = self.device.limits.smem_per_block_optin
+            doing = f"reserving shared memory for {describe(self, config)}"
+            if config.smem + self.artifact.static_smem > limit:
+                sentence = f"a block needs {_smem(self, config)}; {self.device!r} has {limit} bytes a block"
+                raise self.driver.error(701, doing, sentence)
+            kind = self.driver.raw.CUfunction_attribute(_MAX_DYNAMIC_SMEM)
+            self.driver.call("cuFuncSetAttribute", self.handle, kind, config.smem, doing=doing)
+            self._smem_allowed = config.smem
+        if config.cluster and _volume(config.cluster) > _PORTABLE_CLUSTER:
+            kind = self.driver.raw.CUfunction_attribute(_NON_PORTABLE_CLUSTER)
+            doing = f"allowing a large cluster for {describe(self, config)}"
+            self.driver.call("cuFuncSetAttribute", self.handle, kind, 1, doing=doing)
+
+    def _raw_config(self, config: LaunchConfig) -> Any:
+        raw = self.driver.raw.CUlaunchConfig()
+        try:
+            raw.gridDimX, raw.gridDimY, raw.gridDimZ = config.grid
+            raw.blockDimX, raw.blockDimY, raw.blockDimZ = config.block
+            raw.sharedMemBytes = config.smem
+        except (OverflowError, TypeError, ValueError) as problem:
+            raise self.driver.error(1, f"launching {describe(self, config)}", str(problem)) from problem
+        raw.hStream = config.stream
+        attributes = []
+        if config.cluster:
+            cluster = self._launch_attribute(_CLUSTER_DIMENSION)
+            dims = cluster.value.clusterDim
+            dims.x, dims.y, dims.z = config.cluster
+            attributes.append(cluster)
+        if config.cooperative:
+            cooperative = self._launch_attribute(_COOPERATIVE)
+            cooperative.value.cooperative = 1
+            attributes.append(cooperative)
+        if config.pdl:
+            pdl = self._launch_attribute(_STREAM_SERIALIZATION)
+            pdl.value.programmaticStreamSerializationAllowed = 1
+            attributes.append(pdl)
+        raw.attrs = attributes
+        raw.numAttrs = len(attributes)
+        return raw
+
+    def _launch_attribute(self, number: int) -> Any:
+        attribute = self.driver.raw.CUlaunchAttribute()
+        attribute.id = self.driver.raw.CUlaunchAttributeID(number)
+        return attribute
+
+
+_loaded: dict[tuple[int, str], Function] = {}
+_loading = threading.Lock()
+
+
+def load(artifact: Artifact, device: Device) -> Function:
+    """The kernel in the current context of `device`, or in its primary one; loaded once per context and process.
+
+    Errors: `CudaError` that says what the image was made for and what the device is.
+    """
+    driver = device.driver
+    with device.active() as context:
+        # An id is never used again, where the handle of a destroyed context may be.
+        key = int(driver.call("cuCtxGetId", context)), artifact.digest
+        with _loading:
+            function = _loaded.get(key)
+            if function is None:
+                module = _load_image(artifact, device)
+                doing = f"looking up `{artifact.name}` in its image"
+                handle = driver.call("cuModuleGetFunction", module, artifact.name.encode(), doing=doing)
+                function = _loaded[key] = Function(artifact, device, context, handle)
+            return function
+
+
+def _load_image(artifact: Artifact, device: Device) -> Any:
+    driver = device.driver
+    doing = f"loading `{artifact.name}`"
+    try:
+        if artifact.cubin:
+            return driver.call("cuModuleLoadData", artifact.cubin, doing=doing)
+        log = bytearray(8192)
+        option = driver.raw.CUjit_option
+        options = [option(_ERROR_LOG), option(_ERROR_LOG_BYTES)]
+        image = artifact.ptx.encode() + b"\0"
+        return driver.call("cuModuleLoadDataEx", image, 2, options, [log, len(log)], doing=doing)
+    except CudaError as problem:
+        said = "" if artifact.cubin else log.split(b"\0", 1)[0].decode(errors="replace").strip()
+        sentence = _why_not_loaded(artifact, device, problem) + (f"\n{said}" if said else "")
+        raise driver.error(problem.number, doing, sentence) from problem
+
+
+def _why_not_loaded(artifact: Artifact, device: Device, problem: CudaError) -> str:
+    version = device.driver.version()
+    if artifact.cubin and not runs_on(artifact.arch, device.compute_capability):
+        return f"cubin is {artifact.arch}, device {device.ordinal} is {device.arch} ({device.name})"
+    if problem.number in (200, 209, 222, 227) and artifact.built_with > version:
+        made, speaks = (f"CUDA {major}.{minor}" for major, minor in (artifact.built_with, version))
+        return f"the image was made with {made}, and the driver speaks {speaks}: update the NVIDIA driver"
+    return problem.sentence
+
+
+def launch(function: Function, config: LaunchConfig, parameters: Parameters, sync: bool = False) -> None:
+    """Put the kernel into `config.stream`; return at once, or when it has ended if `sync`.
+
+    With `sync` an error of the kernel is raised here, with its name; without, it shows at some later call. A stream
+    that is being captured into a graph is never waited for.
+    Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
+    """
+    driver = function.driver
+    if int(driver.call("cuCtxGetCurrent")) != function.context:
+        with context_active(driver, function.context):
+            _launch(function, config, parameters, sync)
+    else:
+        _launch(function, config, parameters, sync)
+
+
+def _launch(function: Function, config: LaunchConfig, parameters: Parameters, sync: bool) -> None:
+    driver = function.driver
+    raw = function.prepared(config)
+    status = driver.raw.cuLaunchKernelEx(raw, function.handle, parameters.address, 0)[0]
+    if status:
+        raise _launch_error(function, config, int(status))
+    if sync and not int(driver.call("cuStreamIsCapturing", config.stream)):
+        driver.call("cuStreamSynchronize", config.stream, doing=f"running {describe(function, config)}")
+
+
+def describe(function: Function, config: LaunchConfig) -> str:
+    """A launch in words: kernel, shape, and where."""
+    words = [f"`{function.artifact.name}` with grid {config.grid}, block {config.block}"]
+    if config.cluster:
+        words.append(f"cluster {config.cluster}")
+    if config.smem:
+        words.append(f"{config.smem} bytes of dynamic shared memory")
+    words += [word for word, given in (("cooperative", config.cooperative), ("pdl", config.pdl)) if given]
+    return ", ".join(words) + f" on stream {config.stream:#x} of device {function.device.ordinal}"
+
+
+def _launch_error(function: Function, config: LaunchConfig, status: int) -> CudaError:
+    sentence = None
+    if status in STICKY:
+        sentence = "an earlier kernel failed, and the context is lost; launch with sync=True to see which it was"
+    elif status in _SHAPE_ERRORS:
+        sentence = "; ".join(_exceeded(function, config)) or None
+    return function.driver.error(status, f"launching {describe(function, config)}", sentence)
+
+
+def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
+    """What of the launch is beyond the device or the kernel, in words. Looked at after a launch was refused."""
+    limits, where = function.device.limits, repr(function.device)
+    found = []
+    for what, dims, most in (("grid", config.grid, limits[4:7]), ("block", config.block, limits[1:4])):
+        for axis, extent, limit in zip("xyz", dims, most, strict=True):
+            if not 1 <= extent <= limit:
+                found.append(f"{what} {axis} is {extent}; {where} takes 1 to {limit}")
+    threads = _volume(config.block)
+    most_threads = min(limits.max_threads_per_block, function.usage().max_threads)
+    if threads > most_threads:
+        found.append(f"a block has {threads} threads; this kernel takes {most_threads} on {where}")
+    needed = function.artifact.block
+    if needed and needed != config.block:
+        found.append(f"the kernel was compiled for blocks of {needed}")
+    if config.cluster:
+        for axis, extent, size in zip("xyz", config.grid, config.cluster, strict=True):
+            if size < 1 or extent % size:
+                found.append(f"grid {axis} is {extent}, not a multiple of cluster {axis}, {size}")
+    if config.smem + function.artifact.static_smem > limits.smem_per_block_optin:
+        found.append(f"a block needs {_smem(function, config)}; {where} has {limits.smem_per_block_optin}")
+    if config.cooperative and not found:
+        found += _too_many_blocks(function, config)
+    return found
+
+
+def _too_many_blocks(function: Function, config: LaunchConfig) -> list[str]:
+    occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+    per_sm = int(function.driver.call(occupancy, function.handle, _volume(config.block), config.smem))
+    fit = per_sm * function.device.limits.sm_count
+    blocks = _volume(config.grid)
+    return [f"a cooperative grid of {blocks} blocks; {fit} fit on {function.device!r} at once"] if blocks > fit else []
+
+
+def _smem(function: Function, config: LaunchConfig) -> str:
+    return f"{config.smem} bytes of dynamic and {function.artifact.static_smem} of static shared memory"
+
+
+def _volume(dims: Dim3) -> int:
+    x, y, z = dims
+    return x * y * z

@@ -1,0 +1,381 @@
+"""Arrays of any library as the few facts a launch needs, and device arrays of our own.
+
+`read` knows torch, NumPy and CuPy by name, without importing any of them, and everything else by DLPack or the CUDA
+array interface.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cutelite_rt import driver as cuda
+from cutelite_rt.device import Device, device
+from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
+
+if TYPE_CHECKING:
+    import numpy
+
+_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+
+
+class ArrayView(NamedTuple):
+    """One array: where it lies and how it is laid out.
+
+    pointer   address of element (0, ..., 0), in bytes
+    strides   in elements
+    dtype     a code of `dtype.DTYPES`: 'f32', 'bf16', 'e4m3', ...
+    device    ('cuda', ordinal) or ('cpu', 0); pinned host memory counts as 'cpu'
+    owner     what keeps the memory alive
+    library   whose array it is: 'torch', 'numpy', 'cupy', 'cutelite', or the first part of its type's module
+    readonly  the producer forbids writing
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: tuple[str, int]
+    owner: object
+    library: str
+    readonly: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, gaps between them not counted."""
+        return self.size * DTYPES[self.dtype].bytes
+
+
+class UnreadableArray(TypeError):
+    """This object is no array that a kernel can take, for the reason the message gives."""
+
+
+def read(array: object, stream: int | None = None) -> ArrayView:
+    """The facts of `array`, which is neither copied nor converted.
+
+    stream   handle of the stream that will use the array. A producer known by interface alone makes its pending work
+             visible there; torch and CuPy order work by their own current stream (see `stream.current`).
+    Errors   `UnreadableArray`
+    """
+    reader = _READERS.get(type(array))
+    if reader is None:
+        reader = _named_reader(type(array))
+        if reader is None:
+            return _read_interface(array, stream)
+        _READERS[type(array)] = reader
+    return reader(array)
+
+
+def is_array(value: object) -> bool:
+    """Whether `read` would take it for an array at all."""
+    kind = type(value)
+    return (
+        kind in _READERS
+        or _named_reader(kind) is not None
+        or hasattr(kind, "__dlpack__")
+        or hasattr(value, "__cuda_array_interface__")
+    )
+
+
+def _named_reader(kind: type) -> Callable[[Any], ArrayView] | None:
+    for library, name, reader in (("torch", "Tensor", _read_torch), ("numpy", "ndarray", _read_numpy)):
+        module = sys.modules.get(library)
+        if module is not None and issubclass(kind, getattr(module, name, ())):
+            return reader
+    cupy = sys.modules.get("cupy")
+    return _read_cupy if cupy is not None and issubclass(kind, getattr(cupy, "ndarray", ())) else None
+
+
+_torch_codes: dict[object, str] = {}
+
+
+def _read_torch(tensor: Any) -> ArrayView:
+    code = _torch_codes.get(tensor.dtype)
+    if code is None:
+        torch = sys.modules["torch"]
+        names = ((row.torch, row.code) for row in DTYPES.values() if row.torch)
+        _torch_codes.update((getattr(torch, name), code) for name, code in names if hasattr(torch, name))
+        code = _code(_torch_codes, tensor.dtype, f"a torch tensor of {tensor.dtype}")
+    if tensor.is_cuda:
+        where = ("cuda", tensor.get_device())
+    elif tensor.is_cpu:
+        where = ("cpu", 0)
+    else:
+        raise UnreadableArray(f"this torch tensor is on {str(tensor.device)!r}; kernels take CUDA and CPU tensors")
+    try:
+        pointer, strides = tensor.data_ptr(), tensor.stride()
+    except RuntimeError as problem:  # sparse, nested and fake tensors
+        raise UnreadableArray(f"this torch tensor has no strided memory of its own: {problem}") from problem
+    shape = tuple(tensor.shape)
+    if not pointer and 0 not in shape:
+        raise UnreadableArray(f"this {type(tensor).__name__} has no memory of its own: pass the tensor it stands for")
+    if tensor.is_neg():
+        raise UnreadableArray("this torch tensor is a view with its sign yet to be flipped: call .resolve_neg() first")
+    return ArrayView(pointer, shape, strides, code, where, tensor, "torch")
+
+
+_numpy_codes: dict[object, str] = {}
+
+
+def _numpy_code(dtype: Any) -> str:
+    """Code of a NumPy dtype; those of ml_dtypes are known by their names."""
+    code = _numpy_codes.get(dtype)
+    if code is None:
+        if not dtype.isnative:
+            raise UnreadableArray(f"this array has the byte order of another machine ({dtype.str})")
+        code = _numpy_codes[dtype] = _code(BY_NUMPY, dtype.name, f"an array of {dtype}")
+    return code
+
+
+def _read_numpy(array: numpy.ndarray[Any, Any]) -> ArrayView:
+    code = _numpy_code(array.dtype)
+    pointer = array.__array_interface__["data"][0]
+    strides = _element_strides(array.strides, array.itemsize)
+    return ArrayView(pointer, array.shape, strides, code, ("cpu", 0), array, "numpy", not array.flags.writeable)
+
+
+def _read_cupy(array: Any) -> ArrayView:
+    where = ("cuda", int(array.device.id))
+    strides = _element_strides(array.strides, array.itemsize)
+    return ArrayView(array.data.ptr, array.shape, strides, _numpy_code(array.dtype), where, array, "cupy")
+
+
+def _read_own(array: DeviceArray) -> ArrayView:
+    where = ("cuda", array.device.ordinal)
+    return ArrayView(array.pointer, array.shape, array.strides, array.dtype, where, array, "cutelite")
+
+
+def _read_interface(array: Any, stream: int | None) -> ArrayView:
+    # DLPack first: it knows bf16 and fp8, and says on which device the memory is.
+    if hasattr(type(array), "__dlpack__"):
+        return _read_dlpack(array, stream)
+    if hasattr(array, "__cuda_array_interface__"):
+        return _read_cuda_array(array, stream)
+    raise UnreadableArray(
+        f"a {type(array).__name__} is not an array: pass a torch, CuPy, JAX or NumPy array, "
+        "or any object with __dlpack__ or __cuda_array_interface__"
+    )
+
+
+def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
+    from cutelite_rt import dlpack
+
+    try:
+        kind, ordinal = (int(part) for part in array.__dlpack_device__())
+        on_cuda = kind in (dlpack.CUDA, dlpack.CUDA_MANAGED)
+        if not on_cuda and kind not in (dlpack.CPU, dlpack.CUDA_HOST):
+            raise UnreadableArray(
+                f"this {type(array).__name__} is neither on CUDA nor the CPU (DLPack device type {kind})"
+            )
+        # DLPack calls the legacy default stream 1, and leaves 0 undefined
+        wanted = {"stream": stream or 1} if on_cuda and stream is not None else {}
+        try:
+            capsule = array.__dlpack__(max_version=(1, 0), **wanted)
+        except TypeError:  # a producer from before DLPack 1
+            capsule = array.__dlpack__(**wanted)
+        said = dlpack.parse(capsule)
+    except (BufferError, RuntimeError, ValueError) as problem:
+        raise UnreadableArray(f"this {type(array).__name__} cannot be exported through DLPack: {problem}") from problem
+    if said.lanes != 1:
+        raise UnreadableArray(f"this {type(array).__name__} has elements of {said.lanes} lanes")
+    code = _code(BY_DLPACK, said.dtype, f"a {type(array).__name__} of DLPack type (code, bits) {said.dtype}")
+    strides = compact_strides(said.shape) if said.strides is None else said.strides
+    where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
+    return ArrayView(said.pointer, said.shape, strides, code, where, (array, capsule), _library(array), said.readonly)
+
+
+def _read_cuda_array(array: Any, stream: int | None) -> ArrayView:
+    interface = array.__cuda_array_interface__
+    name = type(array).__name__
+    if interface.get("mask") is not None:
+        raise UnreadableArray(f"this {name} has a mask, which a kernel would ignore")
+    import numpy
+
+    typestr = interface["typestr"]
+    # ml_dtypes' types show as plain bytes here ('<V2'); the array may name its own
+    dtype = numpy.dtype(getattr(array, "dtype", typestr) if "V" in typestr else typestr)
+    code = _numpy_code(dtype)
+    shape = tuple(interface["shape"])
+    strides = interface.get("strides")
+    in_elements = compact_strides(shape) if strides is None else _element_strides(strides, DTYPES[code].bytes)
+    pointer, readonly = interface["data"]
+    driver = cuda.get()
+    made_on = interface.get("stream")
+    if made_on is not None and made_on != stream:
+        driver.call("cuStreamSynchronize", made_on, doing=f"waiting for the stream of a {name}")
+    ordinal = _ordinal_of(pointer) if pointer else device(driver=driver).ordinal
+    return ArrayView(pointer, shape, in_elements, code, ("cuda", ordinal), array, _library(array), bool(readonly))
+
+
+def _ordinal_of(pointer: int) -> int:
+    driver = cuda.get()
+    kind = driver.raw.CUpointer_attribute(_DEVICE_ORDINAL)
+    return int(driver.call("cuPointerGetAttribute", kind, pointer, doing=f"asking where {pointer:#x} lies"))
+
+
+def _library(array: object) -> str:
+    return type(array).__module__.partition(".")[0]
+
+
+def _code(table: dict[Any, str], key: object, what: str) -> str:
+    code = table.get(key)
+    if code is None:
+        raise UnreadableArray(f"a kernel cannot take {what}; it takes elements of {', '.join(BY_NUMPY.values())}")
+    return code
+
+
+def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    if any(stride % itemsize for stride in strides):
+        raise UnreadableArray(f"strides of {strides} bytes are not multiples of the {itemsize}-byte element")
+    return tuple(stride // itemsize for stride in strides)
+
+
+class DeviceArray:
+    """A row-major array in device memory, owned by this object; made by `empty` and `to_device`.
+
+    torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, where: Device) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = where
+        self.strides = compact_strides(shape)
+        self.nbytes = math.prod(shape) * DTYPES[dtype].bytes
+        self.pointer = 0
+        if self.nbytes:
+            doing = f"allocating {self.nbytes} bytes on device {where.ordinal}"
+            with where.active():
+                self.pointer = int(where.driver.call("cuMemAlloc", self.nbytes, doing=doing))
+
+    def __del__(self) -> None:
+        # At exit the driver frees everything itself, and may be gone already.
+        if getattr(self, "pointer", 0) and not sys.is_finalizing():
+            with self.device.active():
+                self.device.driver.call("cuMemFree", self.pointer)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.shape}, {self.dtype!r}, device={self.device.ordinal})"
+
+    def numpy(self, stream: int = 0) -> numpy.ndarray[Any, Any]:
+        """A copy in host memory, taken after the work already in `stream`."""
+        return from_device(self, stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from cutelite_rt import dlpack
+
+        return dlpack.CUDA, self.device.ordinal
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A DLPack capsule; all work on the device is waited for first, unless `stream` is -1."""
+        from cutelite_rt import dlpack
+
+        if copy:
+            raise BufferError("a DeviceArray is exported without a copy; make one with to_device()")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"a DeviceArray on device {self.device.ordinal} is exported there and nowhere else")
+        kind = DTYPES[self.dtype].dlpack
+        assert kind is not None, "`empty` takes no dtype that DLPack lacks"
+        if stream != -1:
+            # Which streams have written it is not known here.
+            with self.device.active():
+                self.device.driver.call("cuCtxSynchronize")
+        versioned = max_version is not None and max_version[0] >= 1
+        where = self.__dlpack_device__()
+        return dlpack.export(self.pointer, self.shape, self.strides, kind, where, self, versioned)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        typestr = {"f16": "<f2", "f32": "<f4", "f64": "<f8", "bool": "|b1"}.get(self.dtype)
+        if typestr is None and self.dtype[0] in "iu":
+            typestr = f"{'|' if self.dtype.endswith('8') else '<'}{self.dtype[0]}{DTYPES[self.dtype].bytes}"
+        if typestr is None:
+            raise AttributeError(f"the CUDA array interface has no {self.dtype}; DLPack has")
+        return {"shape": self.shape, "typestr": typestr, "data": (self.pointer, False), "strides": None, "version": 3}
+
+
+def empty(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> DeviceArray:
+    """An array with undefined contents on `where`, by default the current device."""
+    if dtype not in DTYPES or DTYPES[dtype].dlpack is None:
+        raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
+    return DeviceArray(tuple(shape), dtype, where or device())
+
+
+def to_device(array: object, where: Device | None = None, stream: int = 0) -> DeviceArray:
+    """A row-major copy of `array` on `where`, by default the current device, complete when this returns.
+
+    array    NumPy, or any array in host memory that has no gaps
+    """
+    view = read(_without_gaps(array))
+    if view.device[0] != "cpu":
+        raise ValueError(f"this {view.library} array is already on device {view.device[1]}")
+    result = empty(view.shape, view.dtype, where)
+    if result.nbytes:
+        driver = result.device.driver
+        with result.device.active():
+            driver.call("cuMemcpyHtoDAsync", result.pointer, view.pointer, result.nbytes, stream)
+            driver.call("cuStreamSynchronize", stream)
+    return result
+
+
+def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
+    """A copy of `array` in host memory, taken after the work already in `stream`.
+
+    Errors: ValueError where it has gaps or is not row-major; ImportError where its dtype needs ml_dtypes.
+    """
+    import numpy
+
+    view = read(array, stream)
+    name = DTYPES[view.dtype].numpy
+    if view.dtype in ("bf16", "e4m3", "e5m2"):
+        import ml_dtypes  # which gives NumPy these types
+
+        result = numpy.empty(view.shape, getattr(ml_dtypes, name or ""))
+    else:
+        result = numpy.empty(view.shape, name)
+    if not is_compact(view):
+        raise ValueError(f"strides {view.strides} of shape {view.shape} are not row-major without gaps")
+    if view.device[0] != "cuda":
+        raise ValueError(f"this {view.library} array is in host memory already")
+    if view.nbytes:
+        where = device(view.device[1])
+        with where.active():
+            driver = where.driver
+            driver.call("cuMemcpyDtoHAsync", result.ctypes.data, view.pointer, view.nbytes, stream)
+            driver.call("cuStreamSynchronize", stream)
+    return result
+
+
+def is_compact(view: ArrayView) -> bool:
+    """Whether its elements lie row-major with no gaps; strides of dimensions of one element do not matter."""
+    wanted = compact_strides(view.shape)
+    return view.size == 0 or all(
+        have == want or extent == 1 for have, want, extent in zip(view.strides, wanted, view.shape, strict=True)
+    )
+
+
+def _without_gaps(array: object) -> object:
+    if is_compact(read(array)):
+        return array
+    import numpy
+
+    if isinstance(array, numpy.ndarray):
+        return numpy.ascontiguousarray(array)
+    raise ValueError("this array has gaps or is not row-major; make it contiguous first")
+
+
+_READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}

@@ -1,0 +1,71 @@
+"""Which stream a launch goes to: the one given, or the current one of the library whose arrays are passed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from cutelite_rt.memory import ArrayView
+
+DEFAULT = 0  # handle of the legacy default stream
+
+
+class ClosedStream(ValueError):
+    """The stream given has been closed; its handle would mean the default stream, or nothing."""
+
+
+def handle(stream: object) -> int:
+    """The CUstream handle of `stream`, as an integer.
+
+    stream   None (the default stream), an integer handle, or a stream of torch, CuPy, Numba, cuda.core or
+             cuda.bindings, or any object with `__cuda_stream__`
+    Errors   `ClosedStream`; TypeError for an object that is no stream
+    """
+    if stream is None:
+        return DEFAULT
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        if stream < 0:
+            raise ValueError(f"{stream} is not the handle of a stream")
+        return stream
+    if getattr(stream, "is_closed", False):  # cuda.core, where a closed stream's handle is that of the default one
+        raise ClosedStream(f"this {type(stream).__name__} has been closed")
+    found = _handle_of(stream)
+    if found is None:
+        raise TypeError(f"a {type(stream).__name__} is not a CUDA stream: pass a stream object, its handle, or None")
+    return found
+
+
+def _handle_of(stream: Any) -> int | None:
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        _, found = protocol() if callable(protocol) else protocol  # a property in early versions of cuda.core
+        return int(found)
+    for attribute in ("cuda_stream", "ptr", "handle"):  # torch; CuPy; Numba
+        found = getattr(stream, attribute, None)
+        if found is not None:
+            found = getattr(found, "value", found)
+            return int(found or DEFAULT)
+    return int(stream) if type(stream).__name__ == "CUstream" else None
+
+
+def current(arrays: Iterable[ArrayView]) -> int:
+    """The stream on which the arrays' own library works now, for the first of them that has one; else the default.
+
+    torch and CuPy have a current stream per thread and device, and order their own work by it.
+    """
+    for array in arrays:
+        if array.device[0] == "cuda" and array.library in _CURRENT:
+            return _CURRENT[array.library](array.device[1])
+    return DEFAULT
+
+
+def _current_torch(ordinal: int) -> int:
+    return int(sys.modules["torch"].cuda.current_stream(ordinal).cuda_stream)
+
+
+def _current_cupy(ordinal: int) -> int:
+    return int(sys.modules["cupy"].cuda.get_current_stream(ordinal).ptr)
+
+
+_CURRENT = {"torch": _current_torch, "cupy": _current_cupy}

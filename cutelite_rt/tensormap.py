@@ -1,0 +1,233 @@
+"""TMA descriptors: a tensor in global memory and the box that one copy moves, as 128 bytes for the hardware.
+
+Shapes, strides and boxes here are row-major, outermost dimension first, as arrays have them. CUDA numbers dimensions
+from the innermost; the reversal happens in `TensorMaps.encode`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from cutelite_rt import driver as cuda
+from cutelite_rt.driver import Driver
+from cutelite_rt.dtype import DTYPES
+
+# Values of the driver's enums (cuda.h).
+DATA_TYPES = {
+    "UINT8": 0,
+    "UINT16": 1,
+    "UINT32": 2,
+    "INT32": 3,
+    "UINT64": 4,
+    "INT64": 5,
+    "FLOAT16": 6,
+    "FLOAT32": 7,
+    "FLOAT64": 8,
+    "BFLOAT16": 9,
+    "TFLOAT32": 11,
+}
+INTERLEAVES = {"none": 0, "16B": 1, "32B": 2}
+SWIZZLES = {
+    "none": 0,
+    "32B": 1,
+    "64B": 2,
+    "128B": 3,
+    "128B_ATOM_32B": 4,
+    "128B_ATOM_32B_FLIP_8B": 5,
+    "128B_ATOM_64B": 6,
+}
+L2_PROMOTIONS = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
+OOB_FILLS = {"zero": 0, "nan": 1}
+
+_SPANS = {name: int(name.split("B")[0]) for name in SWIZZLES if name != "none"}  # bytes of one swizzled row
+
+
+class Tiling(NamedTuple):
+    """The half of a tensor map that a kernel fixes.
+
+    box              elements of each dimension in one tile
+    element_strides  step in each dimension, 1 where None; a box of n then brings ceil(n / step) elements
+    swizzle, interleave, l2_promotion, oob_fill   names of the tables above
+    """
+
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...] | None = None
+    swizzle: str = "none"
+    interleave: str = "none"
+    l2_promotion: str = "none"
+    oob_fill: str = "zero"
+
+
+class TensorMapError(ValueError):
+    """TMA cannot describe this tensor, by the named `rule`."""
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(f"{sentence} [{rule}]")
+        self.rule = rule
+        self.sentence = sentence
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.rule, self.sentence)
+
+
+def check_tensormap(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling) -> None:
+    """Raise `TensorMapError` for the first rule broken.
+
+    address     of element 0, in bytes
+    shape       elements, outermost dimension first; `strides` likewise, in elements
+    Source      CUDA driver API: cuTensorMapEncodeTiled
+    """
+    for rule, sentence in _broken(address, dtype, shape, strides, tiling):
+        raise TensorMapError(rule, sentence)
+
+
+def _broken(
+    address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
+) -> Iterator[tuple[str, str]]:
+    yield from _names(dtype, tiling)
+    rank = len(shape)
+    lowest = 3 if tiling.interleave != "none" else 1
+    if not lowest <= rank <= 5:
+        mode = f" with interleave {tiling.interleave}" if lowest == 3 else ""
+        yield "rank", f"the tensor has {rank} dimensions; TMA takes {lowest} to 5{mode}"
+    steps = tiling.element_strides or (1,) * rank
+    for what, entries in (("strides", strides), ("box", tiling.box), ("element_strides", steps)):
+        if len(entries) != rank:
+            yield "rank", f"{what} {entries} has {len(entries)} entries for a tensor of {rank} dimensions"
+    alignment = 32 if tiling.interleave == "32B" else 16
+    if address % alignment:
+        yield "base-alignment", f"the tensor starts at {address:#x}; TMA needs a multiple of {alignment} bytes"
+    yield from _extents(dtype, shape, strides, alignment)
+    yield from _box(dtype, tiling, steps)
+
+
+def _names(dtype: str, tiling: Tiling) -> Iterator[tuple[str, str]]:
+    for rule, name, table in (
+        ("dtype", dtype, DTYPES),
+        ("swizzle", tiling.swizzle, SWIZZLES),
+        ("interleave", tiling.interleave, INTERLEAVES),
+        ("l2-promotion", tiling.l2_promotion, L2_PROMOTIONS),
+        ("oob-fill", tiling.oob_fill, OOB_FILLS),
+    ):
+        if name not in table:
+            yield rule, f"{rule} {name!r} is none of {', '.join(table)}"
+    if tiling.interleave == "32B" and tiling.swizzle != "32B":
+        yield "swizzle", f"interleave 32B needs swizzle 32B, not {tiling.swizzle}"
+    if tiling.oob_fill == "nan" and not DTYPES[dtype].tensormap.endswith(("FLOAT16", "FLOAT32", "FLOAT64")):
+        yield "oob-fill", f"elements outside a tensor of {dtype} cannot be filled with NaN, only with zero"
+
+
+def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], alignment: int) -> Iterator[tuple[str, str]]:
+    element = DTYPES[dtype].bytes
+    last = len(shape) - 1
+    for i, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+        if not 1 <= extent <= 1 << 32:
+            yield "extent", f"dimension {i} has {extent} elements; TMA takes 1 to 2^32"
+        if extent == 1:
+            continue  # its stride is never used
+        if i == last and stride != 1:
+            yield "inner-stride", f"the last dimension has stride {stride}; TMA needs its elements side by side"
+        if i == last:
+            continue
+        bytes_ = stride * element
+        if bytes_ % alignment:
+            given = f"dimension {i} has a stride of {stride} elements, {bytes_} bytes"
+            yield "stride-alignment", f"{given}; TMA needs a multiple of {alignment} bytes"
+        if not 0 <= bytes_ < 1 << 40:
+            yield "stride-range", f"dimension {i} has a stride of {bytes_} bytes; TMA takes 0 to 2^40 - 1"
+
+
+def _box(dtype: str, tiling: Tiling, steps: tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    for i, (extent, step) in enumerate(zip(tiling.box, steps, strict=True)):
+        if not 1 <= extent <= 256:
+            yield "box", f"dimension {i} of the box has {extent} elements; TMA takes 1 to 256"
+        if not 1 <= step <= 8:
+            yield "element-stride", f"dimension {i} has element stride {step}; TMA takes 1 to 8"
+    if tiling.interleave != "none":
+        return
+    if steps[-1] != 1:  # which the hardware would ignore
+        yield "element-stride", f"the last dimension has element stride {steps[-1]}; without interleave TMA takes 1"
+    inner = tiling.box[-1] * DTYPES[dtype].bytes
+    if inner % 16:
+        yield "inner-box", f"the last dimension of the box is {inner} bytes; TMA needs a multiple of 16"
+    span = _SPANS.get(tiling.swizzle, inner)
+    if inner > span:
+        yield "swizzle-span", f"the last dimension of the box is {inner} bytes; swizzle {tiling.swizzle} takes {span}"
+
+
+class TensorMaps:
+    """Tensor maps, encoded once for each distinct tensor and tiling; the `maxsize` used last are kept."""
+
+    def __init__(self, driver: Driver | None = None, maxsize: int = 4096) -> None:
+        self._given = driver
+        # (address, dtype, shape, strides, tiling) -> the 128 bytes; safe to call from many threads
+        self.encode = lru_cache(maxsize)(self._encode)
+
+    @property
+    def driver(self) -> Driver:
+        return self._given or cuda.get()
+
+    @cached_property
+    def _function(self) -> Callable[..., int]:
+        # Called at its address: cuda.bindings' wrapper has the driver write into an object that is aligned to
+        # 16 bytes, where CUtensorMap must be aligned to 64 (CUDA 12) or 128 (CUDA 13).
+        prototype = ctypes.CFUNCTYPE(
+            ctypes.c_int,
+            ctypes.c_void_p,  # the map, written
+            ctypes.c_int,
+            ctypes.c_uint32,
+            ctypes.c_void_p,
+            *[ctypes.POINTER(ctypes.c_uint64)] * 2,
+            *[ctypes.POINTER(ctypes.c_uint32)] * 2,
+            *[ctypes.c_int] * 4,
+        )
+        return prototype(self.driver.address_of("cuTensorMapEncodeTiled", (12, 0)))
+
+    def _encode(
+        self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
+    ) -> bytes:
+        """The tensor map of a tensor: arguments and errors as `check_tensormap`."""
+        check_tensormap(address, dtype, shape, strides, tiling)
+        rank = len(shape)
+        longs, ints = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+        storage = (ctypes.c_char * 256)()
+        target = ctypes.addressof(storage)
+        target += -target % 128
+        status = self._function(
+            target,
+            DATA_TYPES[DTYPES[dtype].tensormap],
+            rank,
+            address,
+            longs(*reversed(shape)),
+            longs(*_byte_strides(dtype, shape, strides)),
+            ints(*reversed(tiling.box)),
+            ints(*reversed(tiling.element_strides or (1,) * rank)),
+            INTERLEAVES[tiling.interleave],
+            SWIZZLES[tiling.swizzle],
+            L2_PROMOTIONS[tiling.l2_promotion],
+            OOB_FILLS[tiling.oob_fill],
+        )
+        if status:
+            tensor = f"{dtype} {shape} with strides {strides} at {address:#x}"
+            raise self.driver.error(status, f"encoding a tensor map of {tensor} for {tiling}")
+        return ctypes.string_at(target, 128)
+
+
+def _byte_strides(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
+    """Strides of all but the innermost dimension, in bytes, innermost first.
+
+    A dimension of one element may come with any stride; it gets one that the hardware takes.
+    """
+    element = DTYPES[dtype].bytes
+    within = -(-shape[-1] * element // 32) * 32  # bytes from this dimension's first element past the last one
+    result = []
+    for extent, stride in zip(shape[-2::-1], strides[-2::-1], strict=True):
+        result.append(stride * element if extent > 1 else within)
+        within = min(max(within, result[-1] * extent), (1 << 40) - 32)
+    return result
+
+
+encode = TensorMaps().encode  # of this machine's driver
