@@ -6,7 +6,8 @@ go on). `cutelite.sim` implements them; `cutelite/sim/machine.py` shows how each
 
 Addresses are int64 arrays in every space. Shared memory of the CTA with rank r in its cluster lies at
 ``r << 24``, so a shared::cta address is also the shared::cluster address of the same byte, as on the hardware.
-Floating-point warnings of NumPy are off while a kernel runs: ops need no `np.errstate`.
+Arrays that an op is given are never written into: other values may share them. Floating-point warnings of NumPy
+are off while a kernel runs: ops need no `np.errstate`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from cutelite.ir.function import Value
+    from cutelite.ir.function import Jump, Value
     from cutelite.ir.types import Scalar
 
 Array = Any
@@ -102,6 +103,15 @@ class Lanes(Protocol):
 
     def each(self) -> Iterator[int]:
         """The active lanes, by index into the arrays."""
+
+    def jump(self, to: Jump) -> None:
+        """A terminator: all go to that block."""
+
+    def branch(self, cond: Array, then: Jump, other: Jump) -> None:
+        """A terminator: lanes where `cond` holds go to `then`, the others to `other`."""
+
+    def leave(self) -> None:
+        """A terminator: these threads are done with the kernel."""
 
     def warps(self, array: Array) -> Array:
         """(lanes, ...) as (warps, 32, ...): a view, of use in 'warp' and 'warpgroup' ops."""
@@ -227,6 +237,15 @@ class Machine(Protocol):
     def mbarriers(self) -> Mbarriers: ...
     @property
     def barriers(self) -> Barriers: ...
+
+    def to_generic(self, space: str, address: Array) -> Array:
+        """cvta: the generic address of an address in `space`."""
+
+    def from_generic(self, space: str, address: Array) -> Array:
+        """cvta.to: back again; an address outside of `space` gives one that no access can use."""
+
+    def space_of(self, address: Array) -> Array:
+        """isspacep: for each generic address 'gmem', 'smem', 'cluster' or 'rmem', '' for none (own shared: 'smem')."""
 
     def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
         """Where the `smem.alloc` op `alloc` has its memory: its offset, or one that the simulator chose."""
