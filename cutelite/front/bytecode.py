@@ -864,7 +864,7 @@ class _Flow:
         elif _NULL not in pair:
             raise self.bug("a call without a slot to spare", instr)
         self.stack.append(_VALUE)
-        if _SUPER in pair and arg == Call(0) and "__class__" in self.pycode.co_freevars:
+        if _SUPER in pair and arg == Call(0) and self.pycode.co_argcount and "__class__" in self.pycode.co_freevars:
             first = self.pycode.co_varnames[0]
             yield instr._replace(op="LOAD_CELL", arg="__class__")
             yield instr._replace(op="LOAD_CELL" if first in self.cells else "LOAD", arg=first)

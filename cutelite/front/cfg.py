@@ -1,0 +1,452 @@
+"""Neutral bytecode -> basic blocks, their loops, and what is live where.
+
+In    `bytecode.Code`
+Out   `Cfg`: reachable blocks in an order in which every block comes after its predecessors (back edges apart),
+      the blocks of a loop lie side by side with the header first, and what a loop exits to comes after all of
+      them. That is a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings",
+      1993), so a walk over ``cfg.blocks`` sees a loop as a whole before what follows it.
+
+Blocks are named by their place in that order. The entry is block 0 and has no predecessors (it is empty where
+the function begins with a loop). JUMP itself is no part of a block, except in ``while True: pass``.
+
+What CPython wrote twice appears once: above all the test of a `while`, which it copies to the end of the body.
+So `while` has one form in all versions: a header that tests, a body that leads back to it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from cutelite.diag import InternalError
+from cutelite.front.bytecode import JUMPS, Code, Instr, stack_effect
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A natural loop: `for`, `while`, or a comprehension.
+
+    header      where it is entered and where every back edge leads: the FOR_ITER of a `for`, the test of a
+                `while` (its first block, if the test has several), the body of a ``while True``
+    blocks      all of its blocks, those of inner loops included. A `break` or `return` and what is done just
+                before it lie outside
+    exits       edges (from, to) that leave it
+    back_edges  edges (from, header)
+    assigned    locals and cells that are stored or deleted inside
+    """
+
+    header: int
+    blocks: range
+    exits: tuple[tuple[int, int], ...]
+    back_edges: tuple[tuple[int, int], ...]
+    assigned: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions that run one after the other.
+
+    start, stop   its instructions are ``code.instrs[start:stop]``
+    successors    (next,); where it ends in JUMP_IF_TRUE or JUMP_IF_FALSE (if true, if false), in this order for
+                  both; where it ends in FOR_ITER (with a value, exhausted); () where control ends
+    predecessors  in ascending order, each once
+    loops         the loops it lies in, outermost first
+    is_assertion_failure  whether it begins to raise the AssertionError of an `assert`
+    """
+
+    index: int
+    start: int
+    stop: int
+    successors: tuple[int, ...]
+    predecessors: tuple[int, ...]
+    loops: tuple[Loop, ...]
+    is_assertion_failure: bool
+
+
+@dataclass(frozen=True)
+class Cfg:
+    """The control flow of one function.
+
+    live_in          per block, the locals whose value may still be read. Cells, which nested functions may read
+                     at any time, are live everywhere
+    post_dominators  per block, the nearest block that every path to a RETURN goes through, None where there is
+                     none. Paths that end in RAISE, UNSUPPORTED or nowhere do not count
+    """
+
+    code: Code
+    blocks: tuple[Block, ...]
+    loops: tuple[Loop, ...]
+    live_in: tuple[frozenset[str], ...]
+    post_dominators: tuple[int | None, ...]
+
+    def instrs(self, block: Block) -> tuple[Instr, ...]:
+        return self.code.instrs[block.start : block.stop]
+
+    def live_out(self, block: Block) -> frozenset[str]:
+        """The locals whose value may still be read behind `block`."""
+        return frozenset().union(*(self.live_in[s] for s in block.successors))
+
+    def __str__(self) -> str:
+        """The ``.cfg`` artefact."""
+        return "\n".join(_dump(self)) + "\n"
+
+
+def build(code: Code) -> Cfg:
+    """The control-flow graph of `code`."""
+    ranges, ways = _split(code)
+    bodies = _loop_bodies(code, ways)
+    order = _arrange(set(ways), 0, ways, bodies)
+    place = {old: new for new, old in enumerate(order)}
+    successors = tuple(tuple(place[s] for s in ways[old]) for old in order)
+    predecessors = _predecessors(successors)
+    instrs = [code.instrs[slice(*ranges[old])] for old in order]
+    loops = tuple(
+        _loop(header, len(bodies[order[header]]), successors, predecessors, instrs)
+        for header in sorted(place[header] for header in bodies)
+    )
+    blocks = tuple(
+        Block(
+            index=i,
+            start=ranges[old][0],
+            stop=ranges[old][1],
+            successors=successors[i],
+            predecessors=predecessors[i],
+            loops=tuple(loop for loop in loops if i in loop.blocks),  # an outer loop has the smaller header
+            is_assertion_failure=bool(instrs[i]) and instrs[i][0].op == "ASSERTION_ERROR",
+        )
+        for i, old in enumerate(order)
+    )
+    returns = [bool(body) and body[-1].op == "RETURN" for body in instrs]
+    return Cfg(code, blocks, loops, _live_in(code, successors, instrs), _post_dominators(successors, returns))
+
+
+# ---------------------------------------------------------------- blocks, by any number at first
+
+Ways = Mapping[int, tuple[int, ...]]  # block -> its successors
+
+
+def _split(code: Code) -> tuple[list[tuple[int, int]], Ways]:
+    """Ranges of instructions that become blocks, and the ways that lead on from each."""
+    instrs = code.instrs
+    steps = _steps(instrs)
+    original = _originals(instrs, steps)
+    entry = original[_past_jumps(instrs, 0)]
+    steps = [tuple(original[step] for step in following) for following in steps]
+    came_from: dict[int, set[int]] = {entry: set()}
+    pending = [entry]
+    while pending:
+        at = pending.pop()
+        for step in steps[at]:
+            if step not in came_from:
+                came_from[step] = set()
+                pending.append(step)
+            came_from[step].add(at)
+    starts = sorted(at for at in came_from if at == entry or not _continues(at, came_from[at], steps, instrs))
+    number = {start: n for n, start in enumerate(starts, start=1)}  # 0 is the entry
+    ranges = [(entry, entry)]
+    ways: dict[int, tuple[int, ...]] = {0: (number[entry],)}
+    for start in starts:
+        last = start
+        while last + 1 in came_from and last + 1 not in number:
+            last += 1
+        ranges.append((start, last + 1))
+        ways[number[start]] = tuple(number[step] for step in steps[last])
+    if not came_from[entry]:  # the first block can be the entry itself
+        ranges[0], ways[0] = ranges[number[entry]], ways.pop(number[entry])
+    return ranges, ways
+
+
+def _continues(at: int, came_from: set[int], steps: list[tuple[int, ...]], instrs: tuple[Instr, ...]) -> bool:
+    """Whether instruction `at` belongs to the block of the one before it."""
+    return came_from == {at - 1} and steps[at - 1] == (at,) and instrs[at].op not in ("FOR_ITER", "ASSERTION_ERROR")
+
+
+def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
+    """For each instruction those that may come next, past jumps, in the order of `Block.successors`."""
+
+    def steps(at: int) -> tuple[int, ...]:
+        instr = instrs[at]
+        match instr.op:
+            case "JUMP":
+                return (instr.arg,)
+            case "JUMP_IF_TRUE":
+                return (instr.arg, at + 1)
+            case "JUMP_IF_FALSE" | "FOR_ITER":
+                return (at + 1, instr.arg)
+            case "RETURN" | "RAISE" | "UNSUPPORTED":
+                return ()
+            case _:
+                return (at + 1,)
+
+    return [tuple(_past_jumps(instrs, step) for step in steps(at)) for at in range(len(instrs))]
+
+
+def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
+    """`at`, or where one gets from there by jumping; a jump only where that never ends (``while True: pass``)."""
+    seen: set[int] = set()
+    while instrs[at].op == "JUMP" and at not in seen:
+        seen.add(at)
+        at = instrs[at].arg
+    return min(seen) if at in seen else at
+
+
+def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
+    """For each instruction the first that does the same, stands for the same source, and so on ever after.
+
+    CPython copies the test of a `while` to the end of its body. Where the copies are told apart, `continue`
+    leads to the one and the end of the body to the other, and one loop in the source looks like two.
+    """
+    depth = _depths(instrs, steps)
+    kinds = [
+        ("JUMP_IF" if i.op.startswith("JUMP_IF") else i.op, None if i.op in JUMPS else _identity(i), i.span, depth[at])
+        for at, i in enumerate(instrs)
+    ]
+    first: dict[object, int] = {}
+    same = [first.setdefault(kind, at) for at, kind in enumerate(kinds)]
+    doubtful = [at for at, other in enumerate(same) if at != other]
+    doubtful += {same[at] for at in doubtful}
+    while doubtful:  # tell apart what leads to different things, until nothing changes
+        first = {}
+        refined = {at: (same[at], *(same[step] for step in steps[at])) for at in sorted(doubtful)}
+        named = {at: first.setdefault(kind, at) for at, kind in refined.items()}
+        if all(same[at] == name for at, name in named.items()):
+            break
+        for at, name in named.items():
+            same[at] = name
+    return same
+
+
+def _identity(instr: Instr) -> object:
+    """What makes two arguments the same; constants are compared as objects, because ``1 == True == 1.0``."""
+    return id(instr.arg) if instr.op == "CONST" else instr.arg
+
+
+def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
+    """The number of values on the stack before each instruction."""
+    depths = [0] * len(instrs)
+    start = _past_jumps(instrs, 0)
+    pending, seen = [start], {start}
+    while pending:
+        at = pending.pop()
+        instr = instrs[at]
+        pops, pushes = stack_effect(instr.op, instr.arg)
+        for way, step in enumerate(steps[at]):
+            if step not in seen:
+                seen.add(step)
+                exhausted = instr.op == "FOR_ITER" and way == 1
+                depths[step] = depths[at] - 1 if exhausted else depths[at] - pops + pushes
+                pending.append(step)
+    return depths
+
+
+def _loop_bodies(code: Code, ways: Ways) -> dict[int, set[int]]:
+    """The blocks of each loop, by header."""
+    came_from: dict[int, set[int]] = {block: set() for block in ways}
+    for block, following in ways.items():
+        for way in following:
+            came_from[way].add(block)
+    bodies: dict[int, set[int]] = {}
+    for latch, header in _back_edges(ways):
+        body = bodies.setdefault(header, {header})
+        pending = [latch]
+        while pending:
+            block = pending.pop()
+            if block not in body:
+                body.add(block)
+                pending += came_from[block]
+        if 0 in body:  # from the entry to the latch and not through the header
+            raise InternalError("a loop has two entries", stage="cfg", op=f"loop at {header}", ir=str(code))
+    return bodies
+
+
+def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
+    """The edges to a block that a depth-first walk is still inside of."""
+    inside = {0}
+    done: set[int] = set()
+    path = [(0, iter(ways[0]))]
+    while path:
+        block, following = path[-1]
+        way = next(following, None)
+        if way is None:
+            path.pop()
+            inside.discard(block)
+            done.add(block)
+        elif way in inside:
+            yield block, way
+        elif way not in done:
+            inside.add(way)
+            path.append((way, iter(ways[way])))
+
+
+def _arrange(region: set[int], first: int, ways: Ways, bodies: Mapping[int, set[int]]) -> list[int]:
+    """The blocks of `region`, entered at `first`, in weak topological order; ties go by place in the bytecode."""
+    unit = {block: block for block in region}  # inner loops count as one, under the name of their header
+    inner = [header for header in bodies if header in region and header != first]
+    for header in sorted(inner, key=lambda header: len(bodies[header])):
+        unit |= dict.fromkeys(bodies[header], header)
+    edges = {
+        (unit[block], unit[way])
+        for block in region
+        for way in ways[block]
+        if way in region and way != first and unit[block] != unit[way]
+    }
+    after: dict[int, list[int]] = {name: [] for name in unit.values()}
+    waiting = dict.fromkeys(after, 0)  # for how many predecessors
+    for before, behind in edges:
+        after[before].append(behind)
+        waiting[behind] += 1
+    order: list[int] = []
+    ready = [first]
+    while ready:
+        name = heapq.heappop(ready)
+        order += _arrange(bodies[name], name, ways, bodies) if name in inner else [name]
+        for behind in after[name]:
+            waiting[behind] -= 1
+            if not waiting[behind]:
+                heapq.heappush(ready, behind)
+    return order
+
+
+# ---------------------------------------------------------------- facts, by final numbers
+
+Successors = tuple[tuple[int, ...], ...]
+
+
+def _predecessors(successors: Successors) -> Successors:
+    came_from: list[set[int]] = [set() for _ in successors]
+    for block, following in enumerate(successors):
+        for way in following:
+            came_from[way].add(block)
+    return tuple(tuple(sorted(blocks)) for blocks in came_from)
+
+
+def _loop(
+    header: int, size: int, successors: Successors, predecessors: Successors, instrs: list[tuple[Instr, ...]]
+) -> Loop:
+    blocks = range(header, header + size)
+    leaving = ((block, way) for block in blocks for way in dict.fromkeys(successors[block]) if way not in blocks)
+    stores = (i.arg for block in blocks for i in instrs[block] if i.op in ("STORE", "STORE_CELL", "DELETE"))
+    back = tuple((block, header) for block in predecessors[header] if block in blocks)
+    return Loop(header, blocks, tuple(leaving), back, frozenset(stores))
+
+
+def _live_in(code: Code, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:
+    """Backward data flow: a local is live where a LOAD or DELETE may come before the next STORE."""
+    read: list[set[str]] = []
+    written: list[set[str]] = []
+    for body in instrs:
+        reads, writes = set(code.cells), set[str]()
+        for instr in body:
+            if instr.op in ("LOAD", "DELETE") and instr.arg not in writes:
+                reads.add(instr.arg)
+            if instr.op in ("STORE", "DELETE"):
+                writes.add(instr.arg)
+        read.append(reads)
+        written.append(writes)
+    live = [frozenset(reads) for reads in read]
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(range(len(live))):
+            behind = frozenset().union(*(live[way] for way in successors[block]))
+            before = live[block] | (behind - written[block])
+            changed |= before != live[block]
+            live[block] = before
+    return tuple(live)
+
+
+def _post_dominators(successors: Successors, returns: list[bool]) -> tuple[int | None, ...]:
+    """Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001), on the reversed graph.
+
+    The root of that graph is a made-up block behind all that return.
+    """
+    root = len(successors)
+    backwards = (*_predecessors(successors), tuple(block for block in range(root) if returns[block]))
+    finished = _postorder(root, backwards)
+    rank = {block: n for n, block in enumerate(finished)}
+    nearest = {root: root}
+
+    def common(a: int, b: int) -> int:
+        while a != b:
+            while rank[a] < rank[b]:
+                a = nearest[a]
+            while rank[b] < rank[a]:
+                b = nearest[b]
+        return a
+
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(finished[:-1]):
+            following = [root] if returns[block] else [way for way in successors[block] if way in nearest]
+            found = following[0]
+            for way in following[1:]:
+                found = common(found, way)
+            changed |= nearest.get(block) != found
+            nearest[block] = found
+    return tuple(None if nearest.get(block, root) == root else nearest[block] for block in range(root))
+
+
+def _postorder(root: int, ways: Successors) -> list[int]:
+    """The blocks reached from `root`, each behind all that a depth-first walk reaches from it first."""
+    finished: list[int] = []
+    seen = {root}
+    path = [(root, iter(ways[root]))]
+    while path:
+        block, following = path[-1]
+        way = next(following, None)
+        if way is None:
+            path.pop()
+            finished.append(block)
+        elif way not in seen:
+            seen.add(way)
+            path.append((way, iter(ways[way])))
+    return finished
+
+
+# ---------------------------------------------------------------- as text
+
+
+def _dump(graph: Cfg) -> Iterator[str]:
+    """Blocks indented by loop depth; of each who leads to it, what is live, and where the ways meet again."""
+    yield f"{graph.code.name}({', '.join(graph.code.parameters)})"
+    line = 0
+    for block in graph.blocks:
+        for depth, loop in enumerate(block.loops):
+            if loop.header == block.index:
+                yield "    " * (depth + 1) + _loop_line(loop)
+        indent = "    " * (len(block.loops) + 1)
+        yield f"{indent}{block.index}:  " + "; ".join(_block_facts(graph, block))
+        body = graph.instrs(block)
+        shown = body[:-1] if body and body[-1].op in JUMPS else body
+        for instr in shown:
+            number = instr.span.line if instr.span.line != line else ""
+            line = instr.span.line
+            yield f"{indent}{number:>6}  {instr}"
+        if block.successors:
+            yield f"{indent}{'':>6}  {_way_on(body, block.successors)}"
+
+
+def _loop_line(loop: Loop) -> str:
+    exits = ", ".join(f"{before} -> {behind}" for before, behind in loop.exits) or "none"
+    assigned = " ".join(sorted(loop.assigned)) or "nothing"
+    return f"loop {loop.blocks[0]} to {loop.blocks[-1]}; assigns {assigned}; exits {exits}"
+
+
+def _block_facts(graph: Cfg, block: Block) -> Iterator[str]:
+    if block.predecessors:
+        yield f"from {' '.join(map(str, block.predecessors))}"
+    yield f"live {' '.join(sorted(graph.live_in[block.index])) or 'nothing'}"
+    if block.is_assertion_failure:
+        yield "assertion failure"
+    meeting = graph.post_dominators[block.index]
+    if len(block.successors) > 1 and meeting is not None:
+        yield f"meets at {meeting}"
+
+
+def _way_on(body: tuple[Instr, ...], successors: tuple[int, ...]) -> str:
+    if len(successors) == 1:
+        return f"-> {successors[0]}"
+    kind = "next" if body[-1].op == "FOR_ITER" else "true"
+    return f"{kind} -> {successors[0]}, else -> {successors[1]}"
