@@ -1,0 +1,87 @@
+"""Text that holds run-time numbers: the f-strings of device `printf` and `assert`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang.values import Runtime, Scalar, describe, mistake, to_dtype, wrap, as_value
+from cutelite.ir.types import f64, i32, i64, u32, u64
+from cutelite.layout import DimExpr
+
+SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)")
+
+
+class RuntimeText:
+    """Pieces of text and of (number, Python format spec), in order."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: tuple[Any, ...]) -> None:
+        self.pieces = pieces
+
+    def printf(self) -> tuple[str, list[Scalar]]:
+        """The C format string and its arguments, widened as C's varargs are."""
+        text, args = "", []
+        for piece in self.pieces:
+            if isinstance(piece, str):
+                text += piece.replace("%", "%%")
+            else:
+                number, spec = piece
+                conversion, arg = _conversion(number, spec)
+                text += conversion
+                args.append(arg)
+        return text, args
+
+
+def make_text(value: Any, spec: Any) -> Any:
+    """`format(value, spec)`, now or on the GPU."""
+    if isinstance(value, DimExpr):
+        value = wrap(as_value(value))
+    if isinstance(value, RuntimeText) and not spec:
+        return value
+    if not isinstance(value, Runtime):
+        return format(value, spec)
+    if not isinstance(value, Scalar):
+        raise mistake("printf", f"{describe(value)} cannot be printed", help="print its elements")
+    if not isinstance(spec, str):
+        raise mistake("printf", "a format spec must be known at compile time")
+    return RuntimeText(((value, spec),))
+
+
+def join_text(pieces: list[Any]) -> Any:
+    """Strings and run-time texts, one after the other."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(pieces)
+    flat: list[Any] = []
+    for piece in pieces:
+        flat += piece.pieces if isinstance(piece, RuntimeText) else [piece]
+    return RuntimeText(tuple(flat))
+
+
+def text_of(args: tuple[Any, ...], sep: str = " ") -> RuntimeText:
+    """What `print(*args)` prints."""
+    pieces: list[Any] = []
+    for i, arg in enumerate(args):
+        pieces += ([sep] if i else []) + [arg if isinstance(arg, str) else make_text(arg, "")]
+    joined = join_text(pieces)
+    return joined if isinstance(joined, RuntimeText) else RuntimeText((joined,))
+
+
+def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
+    """A printf conversion for a number with a Python format spec, and the argument it prints."""
+    match = SPEC.fullmatch(spec)
+    if match is None or match["kind"] in tuple("bcn%"):
+        raise mistake("printf", f"the format spec {spec!r} has no counterpart on the GPU", help="use d x o e f g")
+    flags = match["flags"].replace(">", "").replace("<", "-")
+    width, precision, kind = match["width"], match["precision"] or "", match["kind"]
+    t: DType = number.dtype
+    if t.is_float or kind in tuple("eEfFgG"):
+        return f"%{flags}{width}{precision}{kind or 'g'}", to_dtype(number, f64)
+    if t.kind == "bool":
+        return f"%{flags}{width}{kind or 'd'}", to_dtype(number, i32)
+    wide = t.bits == 64
+    widened = to_dtype(number, (i64 if t.kind == "int" else u64) if wide else (i32 if t.kind == "int" else u32))
+    letter = (kind or "d") if t.kind == "int" else {"": "u", "d": "u"}.get(kind, kind)
+    return f"%{flags}{width}{'ll' if wide else ''}{letter}", widened

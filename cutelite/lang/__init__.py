@@ -1,0 +1,1 @@
+"""What kernel authors import: annotations, run-time values and intrinsics. Each of them becomes ops."""

@@ -1,0 +1,541 @@
+"""Run-time values as kernels see them: proxies whose Python operators emit ops.
+
+A compile-time value is an ordinary Python object; a run-time one is a `Scalar`, `Vector` or
+`cutelite.lang.tensor.Tensor`, a thin wrapper around an SSA value. Operators on compile-time values alone are
+executed by Python and never come here. `docs/language.md` states the promotion table that `promote` implements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cutelite.diag import CompileError, Mistake
+from cutelite.ir.builder import Builder
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op
+from cutelite.ir.types import (
+    SCALARS,
+    InFlight,
+    Tensor,
+    Type,
+    Vec,
+    boolean,
+    elem_of,
+    f32,
+    f64,
+    i32,
+    i64,
+    with_elem,
+)
+from cutelite.ir.types import Scalar as DType
+from cutelite.layout import DimExpr
+from cutelite.ops import arith, convert, index
+
+Number = int | float
+I32_DIM_LIMIT = (1 << 31) - (1 << 16)
+"""The launcher passes dims as i32 only below this, so that small sums of them (`M + 63`) stay i32 as well."""
+
+
+def mistake(code: str, title: str, label: str = "", help: str | tuple[str, ...] = "") -> CompileError:
+    """An error at the line being interpreted."""
+    builder = Builder.current()
+    return CompileError(Mistake(code, title, label, help), builder.span if builder else None)
+
+
+def builder_here(what: str = "this") -> Builder:
+    """The builder of the kernel being compiled; outside of a kernel it is an error to ask."""
+    builder = Builder.current()
+    if builder is None:
+        raise CompileError(
+            Mistake("outside-kernel", f"{what} works only inside a kernel", help="call it from a @cutelite.kernel")
+        )
+    return builder
+
+
+def emit(op: Op) -> Any:
+    """Append `op` to the kernel; its result as a proxy, a tuple of them, or None."""
+    results = builder_here(op.name).emit(op)
+    if isinstance(results, tuple):
+        return tuple(map(wrap, results))
+    return None if results is None else wrap(results)
+
+
+def wrap(value: Value) -> Any:
+    """The proxy for an SSA value."""
+    match value.type:
+        case DType():
+            return Scalar(value)
+        case Vec():
+            return Vector(value)
+        case Tensor():
+            from .tensor import Tensor as TensorProxy
+
+            return TensorProxy(value)
+    return Handle(value)
+
+
+class Runtime:
+    """Base of all proxies. Two proxies are the same only if they hold the same SSA value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise mistake(
+            "runtime-condition",
+            "a run-time value decides something at compile time here",
+            f"this is {self.type}, known only when the kernel runs",
+            "use it in an `if`, `while` or conditional expression of the kernel itself, or make it a Constexpr",
+        )
+
+    def __repr__(self) -> str:
+        return f"<run-time {self.type}>"
+
+
+class Handle(Runtime):
+    """A run-time value without operators: a pointer, a TMA descriptor, an accumulator in flight."""
+
+    __slots__ = ()
+
+
+def _binary(op: Callable[[Value, Value], Op], swap: bool = False, mode: str = "arith") -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if not is_number(other):
+            return NotImplemented
+        a, b = promote(other, self, mode) if swap else promote(self, other, mode)
+        return emit(op(a, b))
+
+    return operator
+
+
+def _compare(predicate: str) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if not is_number(other):
+            return NotImplemented
+        return emit(arith.Cmp(predicate, *promote(self, other, "compare")))
+
+    return operator
+
+
+def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        left, right = (other, self) if swap else (self, other)
+        if not is_number(left) or not is_number(right):
+            return NotImplemented
+        value = as_value(left)
+        if not elem_of(value.type).is_int:
+            raise mistake("shift", f"only integers can be shifted, not {value.type}")
+        return emit(op(value, as_value(right, value.type)))
+
+    return operator
+
+
+def _floordiv(self: Any, other: Any) -> Any:
+    if not is_number(other):
+        return NotImplemented
+    return floordiv(self, other)
+
+
+def _rfloordiv(self: Any, other: Any) -> Any:
+    return floordiv(other, self) if is_number(other) else NotImplemented
+
+
+def _mod(self: Any, other: Any) -> Any:
+    return modulo(self, other) if is_number(other) else NotImplemented
+
+
+def _rmod(self: Any, other: Any) -> Any:
+    return modulo(other, self) if is_number(other) else NotImplemented
+
+
+def _truediv(self: Any, other: Any) -> Any:
+    return divide(self, other) if is_number(other) else NotImplemented
+
+
+def _rtruediv(self: Any, other: Any) -> Any:
+    return divide(other, self) if is_number(other) else NotImplemented
+
+
+def _pow(self: Any, other: Any) -> Any:
+    return power(self, other) if is_number(other) else NotImplemented
+
+
+def _rpow(self: Any, other: Any) -> Any:
+    return power(other, self) if is_number(other) else NotImplemented
+
+
+class Arithmetic(Runtime):
+    """Python's operators, for scalars and vectors."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    __add__, __radd__ = _binary(arith.Add), _binary(arith.Add, swap=True)
+    __sub__, __rsub__ = _binary(arith.Sub), _binary(arith.Sub, swap=True)
+    __mul__, __rmul__ = _binary(arith.Mul), _binary(arith.Mul, swap=True)
+    __and__, __rand__ = _binary(arith.And, mode="bits"), _binary(arith.And, swap=True, mode="bits")
+    __or__, __ror__ = _binary(arith.Or, mode="bits"), _binary(arith.Or, swap=True, mode="bits")
+    __xor__, __rxor__ = _binary(arith.Xor, mode="bits"), _binary(arith.Xor, swap=True, mode="bits")
+    __lshift__, __rlshift__ = _shift(arith.Shl), _shift(arith.Shl, swap=True)
+    __rshift__, __rrshift__ = _shift(arith.Shr), _shift(arith.Shr, swap=True)
+    __truediv__, __rtruediv__ = _truediv, _rtruediv
+    __floordiv__, __rfloordiv__ = _floordiv, _rfloordiv
+    __mod__, __rmod__ = _mod, _rmod
+    __pow__, __rpow__ = _pow, _rpow
+    __lt__, __le__, __gt__, __ge__ = _compare("lt"), _compare("le"), _compare("gt"), _compare("ge")
+    __eq__, __ne__ = _compare("eq"), _compare("ne")  # type: ignore[assignment]
+
+    @property
+    def dtype(self) -> DType:
+        return elem_of(self.value.type)
+
+    def __neg__(self) -> Any:
+        return emit(arith.Neg(_numeric(self)))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        if self.dtype == boolean:
+            raise mistake("invert", "`~` of a bool is not its negation in Python", help="write `not x`")
+        return emit(arith.Not(self.value))
+
+    def __abs__(self) -> Any:
+        return emit(arith.Abs(_numeric(self)))
+
+    def to(self, dtype: DType) -> Any:
+        """This value converted to `dtype`: floats round to nearest even; float to int truncates, as int() does."""
+        return to_dtype(self, dtype)
+
+
+class Scalar(Arithmetic):
+    """A number known only at run time, one per thread."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __index__(self) -> int:
+        raise mistake(
+            "runtime-index",
+            "a compile-time integer is needed here",
+            f"this is a run-time {self.type}",
+            "make it a Constexpr, a literal, or a `cl.static_range` variable",
+        )
+
+
+class Vector(Arithmetic):
+    """`n` numbers of one thread, an immutable value. Operators work element by element; scalars broadcast."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    @property
+    def n(self) -> int:
+        assert isinstance(self.value.type, Vec)
+        return self.value.type.n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return emit(arith.VecGather(self.value, tuple(range(self.n))[key]))
+        return emit(arith.VecGather(self.value, (static_index(key, self.n, "vector"),), scalar=True))
+
+    def __iter__(self) -> Iterator[Scalar]:
+        return (self[i] for i in range(self.n))
+
+    def put(self, place: int, item: Any) -> Vector:
+        """This vector with the element at `place` (a compile-time integer) replaced."""
+        value = as_value(item, self.dtype)
+        return emit(arith.VecPut(self.value, value, (static_index(place, self.n, "vector"),)))  # type: ignore[no-any-return]
+
+
+def static_index(key: Any, extent: int, what: str) -> int:
+    """`key` as a Python index in range(extent)."""
+    if not isinstance(key, int):
+        raise mistake(
+            "runtime-index",
+            f"a {what} is indexed with compile-time integers only",
+            f"this index is {key!r}",
+            "registers have no addresses: unroll with `cl.static_range`, or keep the data in shared memory",
+        )
+    place = key + extent if key < 0 else key
+    if not 0 <= place < extent:
+        raise mistake("out-of-bounds", f"index {key} is out of bounds for a {what} of {extent} elements")
+    return place
+
+
+# Numbers of all kinds, and how two of them meet.
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, bool | int | float | Arithmetic | DimExpr)
+
+
+def dim_type(expr: DimExpr) -> DType:
+    """i32 if the expression cannot exceed it, given the types of its dims; else i64."""
+    dims = builder_here("a dim").function.dims
+    bounds = {
+        name: (I32_DIM_LIMIT if value.type == i32 else (1 << 63) - 1) for name, value in dims.items()
+    }
+    return i32 if expr.upper_bound(bounds) <= i32.range[1] else i64
+
+
+def literal_type(x: Number | bool) -> DType:
+    """The type of a literal that meets nothing typed: bool, i32 (i64 if it must be), f32."""
+    if isinstance(x, bool):
+        return boolean
+    if isinstance(x, int):
+        return i32 if i32.range[0] <= x <= i32.range[1] else i64
+    return f32
+
+
+def as_value(x: Any, type: Type | None = None) -> Value:
+    """The SSA value of `x`: a proxy, literal or dim expression. With `type`, converted to it as an operand is.
+
+    A literal adapts to `type` if that loses nothing (an int to any wide enough int or any float, a float to any
+    float); a run-time scalar becomes a vector where `type` is one; any other difference is an error.
+    """
+    match x:
+        case Arithmetic() | Handle():
+            value = x.value
+        case bool() | int() | float():
+            return _literal(x, elem_of(type) if type else literal_type(x), type)
+        case DimExpr():
+            value = builder_here("a dim").emit(index.Dim(x, dim_type(x)))
+            if type is not None and elem_of(type).is_int:
+                value = _converted(value, with_elem(value.type, elem_of(type)))
+        case Value():
+            value = x
+        case Runtime():
+            value = x.value
+        case _:
+            raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
+    if type is None or value.type == type:
+        return value
+    if isinstance(type, Vec) and value.type == type.elem:
+        return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
+    raise mistake(
+        "type-mismatch", f"{type} is needed here, not {value.type}", help=f"convert it: `x.to(cl.{elem_of(type)})`"
+    )
+
+
+def _literal(x: Number, elem: DType, type: Type | None) -> Value:
+    if elem.is_int and isinstance(x, float) and not isinstance(x, bool):
+        raise mistake("literal", f"the literal {x} does not fit {elem}", help=f"convert it: `cl.{elem}({x})`")
+    if elem.is_int and not elem.range[0] <= int(x) <= elem.range[1]:
+        raise mistake("literal", f"the literal {x} does not fit {elem}, which holds {elem.range[0]} to {elem.range[1]}")
+    if elem.kind == "bool" and not isinstance(x, bool):
+        raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
+    number = float(x) if elem.is_float else x if elem.kind == "bool" else int(x)
+    builder = builder_here("a literal")
+    value: Value = builder.emit(arith.Const(number, elem))
+    return builder.emit(arith.VecSplat(value, type.n)) if isinstance(type, Vec) else value  # type: ignore[no-any-return]
+
+
+def _converted(value: Value, type: Type) -> Value:
+    """`value` in the element type of `type`: by one `cvt`, or by several where no instruction does it in one."""
+    for elem in convert.steps(elem_of(value.type), elem_of(type)):
+        value = builder_here("a conversion").emit(convert.Convert(value, elem))
+    return value
+
+
+def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
+    """The two operands of a binary operator in their common type. `mode` is 'arith', 'bits' or 'compare'."""
+    x = a if isinstance(a, bool | int | float) else as_value(a)
+    y = b if isinstance(b, bool | int | float) else as_value(b)
+    if isinstance(x, Value) and isinstance(y, Value):
+        elem = common_type(elem_of(x.type), elem_of(y.type), mode)
+    elif isinstance(x, Value):
+        elem = adapt(y, elem_of(x.type), mode)  # type: ignore[arg-type]
+    elif isinstance(y, Value):
+        elem = adapt(x, elem_of(y.type), mode)
+    else:
+        elem = common_type(literal_type(x), literal_type(y), mode)  # type: ignore[arg-type]
+    n = {v.type.n for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)}
+    if len(n) > 1:
+        raise mistake("vector-length", f"vectors of {min(n)} and {max(n)} elements cannot be combined")
+    return _operand(x, elem, n), _operand(y, elem, n)
+
+
+def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
+    shape: Type = Vec(elem, next(iter(n))) if n else elem
+    if not isinstance(x, Value):
+        return _literal(x, elem, shape) if not (elem.is_int and isinstance(x, bool)) else _literal(int(x), elem, shape)
+    return as_value(_converted(x, with_elem(x.type, elem)), shape)
+
+
+def adapt(literal: Number, elem: DType, mode: str) -> DType:
+    """The type in which a literal meets a typed operand: the operand's, unless that would lose something."""
+    if isinstance(literal, bool):
+        return elem
+    if isinstance(literal, int):
+        return common_type(i32, elem, mode) if elem.kind == "bool" else elem
+    return elem if elem.is_float else common_type(f32, elem, mode)
+
+
+def common_type(a: DType, b: DType, mode: str = "arith") -> DType:
+    """The table of `docs/language.md`: wider wins, floats beat integers, nothing loses its sign."""
+    for t in (a, b):
+        if not (t.arithmetic or t.kind == "bool"):
+            raise mistake("no-arithmetic", f"{t} is a storage format", help="convert it first: `x.to(cl.f32)`")
+    if a == b:
+        return i32 if a.kind == "bool" and mode == "arith" else a
+    if a.kind == "bool":
+        return b
+    if b.kind == "bool":
+        return a
+    if a.is_float and b.is_float:
+        return a if a.bits > b.bits else b if b.bits > a.bits else f32  # f16 with bf16 meets in f32
+    if a.is_float or b.is_float:
+        return a if a.is_float else b
+    if a.kind == b.kind:
+        return a if a.bits > b.bits else b
+    return _mixed_sign(a if a.kind == "int" else b, a if a.kind == "uint" else b, mode)
+
+
+def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
+    if signed.bits > unsigned.bits:
+        return signed
+    if mode == "bits":
+        return unsigned
+    if unsigned.bits == 64:
+        raise mistake(
+            "mixed-sign", f"no integer type holds both {signed} and {unsigned}", help="convert one of them explicitly"
+        )
+    return SCALARS[f"i{unsigned.bits * 2}"]
+
+
+def _numeric(x: Arithmetic) -> Value:
+    """A bool counts as an i32."""
+    return _converted(x.value, with_elem(x.value.type, i32)) if x.dtype == boolean else x.value
+
+
+def to_dtype(x: Any, dtype: DType) -> Any:
+    """`x` converted to `dtype`, whatever it loses: `cl.f16(x)`, `x.to(cl.f16)`."""
+    if isinstance(x, bool | int | float):
+        if dtype.is_int and isinstance(x, float):
+            x = int(x)
+        if dtype.is_int:
+            low, high = dtype.range
+            x = (int(x) - low) % (high - low + 1) + low
+        if dtype.arithmetic or dtype.kind == "bool":
+            return wrap(_literal(bool(x) if dtype.kind == "bool" else x, dtype, None))
+        x = wrap(_literal(float(x), f32, None))
+    value = as_value(x)
+    if not isinstance(value.type, DType | Vec):
+        raise mistake("not-a-number", f"{value.type} cannot be converted to {dtype}")
+    return wrap(_converted(value, with_elem(value.type, dtype)))
+
+
+# Operators that are more than one op.
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """``a // b``, rounded towards minus infinity, for integers and floats."""
+    x, y = promote(a, b)
+    if elem_of(x.type).is_float:
+        from . import math
+
+        return math.floor(emit(arith.Div(x, y)))
+    if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
+        return emit(arith.Shr(x, as_value(b.bit_length() - 1, x.type)))
+    return emit(arith.FloorDiv(x, y))
+
+
+def modulo(a: Any, b: Any) -> Any:
+    """``a % b`` with the sign of `b`, for integers and floats."""
+    x, y = promote(a, b)
+    if elem_of(x.type).is_float:
+        return wrap(x) - wrap(y) * floordiv(wrap(x), wrap(y))
+    if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
+        return emit(arith.And(x, as_value(b - 1, x.type)))
+    return emit(arith.Mod(x, y))
+
+
+def divide(a: Any, b: Any) -> Any:
+    """``a / b``: always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
+    x, y = promote(a, b)
+    elem = elem_of(x.type)
+    if not elem.is_float:
+        target = f64 if elem.bits == 64 else f32
+        x, y = _converted(x, with_elem(x.type, target)), _converted(y, with_elem(y.type, target))
+    return emit(arith.Div(x, y))
+
+
+def power(a: Any, b: Any) -> Any:
+    """``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
+    if isinstance(b, int) and not isinstance(b, bool):
+        return _integer_power(a, b)
+    from . import math
+
+    x, y = promote(a, b)
+    if not elem_of(x.type).is_float:
+        raise mistake(
+            "integer-power", "an integer to a run-time power", help="convert to float, or use a literal exponent"
+        )
+    return math.pow(wrap(x), wrap(y))
+
+
+def _integer_power(a: Any, exponent: int) -> Any:
+    """By repeated squaring."""
+    if exponent < 0:
+        return divide(1, _integer_power(a, -exponent))
+    result: Any = None
+    square = a
+    while exponent:
+        if exponent & 1:
+            result = square if result is None else result * square
+        exponent >>= 1
+        if exponent:
+            square = square * square
+    return to_dtype(1, a.dtype) if result is None else result
+
+
+def minimum(a: Any, b: Any) -> Any:
+    return emit(arith.Min(*promote(a, b)))
+
+
+def maximum(a: Any, b: Any) -> Any:
+    return emit(arith.Max(*promote(a, b)))
+
+
+def logical_not(a: Scalar) -> Scalar:
+    return emit(arith.Not(truth(a).value))  # type: ignore[no-any-return]
+
+
+def truth(x: Any) -> Scalar:
+    """`x` as Python's bool() would see it: a run-time bool."""
+    if isinstance(x, DimExpr):
+        x = wrap(as_value(x))
+    if not isinstance(x, Scalar):
+        raise mistake("truth", f"{describe(x)} is neither true nor false", help="compare it with something")
+    return x if x.dtype == boolean else x != 0
+
+
+def where(cond: Any, a: Any, b: Any) -> Any:
+    """`a` where `cond` holds, else `b`, without a branch; both are evaluated. Element by element on vectors."""
+    if isinstance(cond, bool):
+        return a if cond else b
+    x, y = promote(a, b, "select") if is_number(a) and is_number(b) else (as_value(a), as_value(b))
+    condition = cond if isinstance(cond, Vector) else truth(cond)
+    return emit(arith.Select(condition.value, x, y))
+
+
+def describe(x: Any) -> str:
+    """What `x` is, for an error message."""
+    if isinstance(x, Runtime):
+        return f"a run-time {x.type}"
+    if isinstance(x, InFlight):
+        return "an accumulator in flight"
+    return f"{x!r}" if isinstance(x, int | float | str | bool | None) else f"a {type(x).__name__}"

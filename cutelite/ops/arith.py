@@ -1,0 +1,544 @@
+"""Arithmetic, comparison and bit operations on scalars and, element by element, on vectors.
+
+Integers wrap at their width. `//` and `%` round as Python's do. Each op rounds once unless `contract` allows
+a multiply and an add to fuse (the kernel option `fmad`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from cutelite.ir.contract import Array, Lanes, Llvm, Problem, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Scalar, Type, Vec, boolean, elem_of, with_elem
+
+
+@op("const", source="LLVM LangRef: constants")
+class Const(Op):
+    """The number `value`, of scalar type `type`."""
+
+    value: int | float | bool
+    type: Scalar
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(np.full(lanes.mask.shape, self.value, numpy_dtype(self.type)))
+
+
+class Unary(Op):
+    """One operand, a result of the same type."""
+
+    a: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.a.type, Scalar | Vec):
+            yield Problem("a", f"{self.name} takes numbers, not {self.a.type}")
+        elif not self.accepts(elem_of(self.a.type)):
+            yield Problem("a", f"{self.name} does not take {elem_of(self.a.type)}")
+
+    def accepts(self, elem: Scalar) -> bool:
+        return elem.arithmetic
+
+    def simulate(self, lanes: Lanes) -> None:
+        a = lanes.get(self.a)
+        with np.errstate(all="ignore"):
+            lanes.define(np.asarray(self.compute(a)).astype(a.dtype, copy=False))
+
+    def compute(self, a: Array) -> Array:
+        raise NotImplementedError
+
+
+class Binary(Op):
+    """Two operands of one type, a result of the same type. `opcodes`: LLVM's name by kind of element."""
+
+    opcodes: ClassVar[dict[str, str]] = {}
+
+    a: Value
+    b: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.a.type, Scalar | Vec):
+            yield Problem("a", f"{self.name} takes numbers, not {self.a.type}")
+        elif self.a.type != self.b.type:
+            yield Problem("b", f"{self.name} takes two of one type, not {self.a.type} and {self.b.type}")
+        elif not self.accepts(elem_of(self.a.type)):
+            yield Problem("a", f"{self.name} does not take {elem_of(self.a.type)}")
+
+    def accepts(self, elem: Scalar) -> bool:
+        return elem.kind in self.opcodes and (elem.arithmetic or elem.kind == "bool")
+
+    def llvm(self) -> Llvm:
+        return Llvm(f"$out = {self.opcodes[elem_of(self.a.type).kind]} $a:type $a, $b")
+
+    def simulate(self, lanes: Lanes) -> None:
+        a, b = lanes.get(self.a), lanes.get(self.b)
+        with np.errstate(all="ignore"):
+            lanes.define(np.asarray(self.compute(a, b)).astype(a.dtype, copy=False))
+
+    def compute(self, a: Array, b: Array) -> Array:
+        raise NotImplementedError
+
+
+@op("add", elementwise=True, source="LLVM LangRef: add, fadd")
+class Add(Binary):
+    """``a + b``."""
+
+    opcodes = {"int": "add", "uint": "add", "float": "fadd $contract"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a + b
+
+
+@op("sub", elementwise=True, source="LLVM LangRef: sub, fsub")
+class Sub(Binary):
+    """``a - b``."""
+
+    opcodes = {"int": "sub", "uint": "sub", "float": "fsub $contract"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a - b
+
+
+@op("mul", elementwise=True, source="LLVM LangRef: mul, fmul")
+class Mul(Binary):
+    """``a * b``, the low half for integers."""
+
+    opcodes = {"int": "mul", "uint": "mul", "float": "fmul $contract"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@op("div", elementwise=True, source="LLVM LangRef: fdiv; PTX ISA: div.rn")
+class Div(Binary):
+    """``a / b`` of floats, correctly rounded. `math.fdividef` is the approximate form."""
+
+    opcodes = {"float": "fdiv"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a / b
+
+
+@op("floordiv", elementwise=True, source="Python: integer division")
+class FloorDiv(Binary):
+    """``a // b`` of integers, rounded towards minus infinity. `b` must not be 0."""
+
+    opcodes = {"int": "sdiv", "uint": "udiv"}
+
+    def llvm(self) -> Llvm:
+        if elem_of(self.a.type).kind == "uint":
+            return Llvm("$out = udiv $a:type $a, $b")
+        return Llvm(
+            "$.q = sdiv $a:type $a, $b\n"
+            "$.r = srem $a:type $a, $b\n"
+            "$.inexact = icmp ne $a:type $.r, 0\n"
+            "$.mixed = xor $a:type $.r, $b\n"
+            "$.opposite = icmp slt $a:type $.mixed, 0\n"
+            "$.below = and i1 $.inexact, $.opposite\n"
+            "$.one = zext i1 $.below to $a:type\n"
+            "$out = sub $a:type $.q, $.one"
+        )
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.floor_divide(a, b)
+
+
+@op("mod", elementwise=True, source="Python: modulo")
+class Mod(Binary):
+    """``a % b`` of integers; the result has the sign of `b`, which must not be 0."""
+
+    opcodes = {"int": "srem", "uint": "urem"}
+
+    def llvm(self) -> Llvm:
+        if elem_of(self.a.type).kind == "uint":
+            return Llvm("$out = urem $a:type $a, $b")
+        return Llvm(
+            "$.r = srem $a:type $a, $b\n"
+            "$.inexact = icmp ne $a:type $.r, 0\n"
+            "$.mixed = xor $a:type $.r, $b\n"
+            "$.opposite = icmp slt $a:type $.mixed, 0\n"
+            "$.wrong = and i1 $.inexact, $.opposite\n"
+            "$.fix = select i1 $.wrong, $a:type $b, $a:type 0\n"
+            "$out = add $a:type $.r, $.fix"
+        )
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.mod(a, b)
+
+
+@op("neg", elementwise=True, source="LLVM LangRef: fneg")
+class Neg(Unary):
+    """``-a``."""
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = fneg $a:type $a" if elem_of(self.a.type).is_float else "$out = sub $a:type 0, $a")
+
+    def compute(self, a: Array) -> Array:
+        return -a
+
+
+@op("abs", elementwise=True, source="LLVM LangRef: llvm.abs, llvm.fabs")
+class Abs(Unary):
+    """``abs(a)``; the most negative integer is its own absolute value."""
+
+    def llvm(self) -> Llvm:
+        elem = elem_of(self.a.type)
+        if elem.kind == "uint":
+            return Llvm("$out = or $a:type $a, 0")
+        if elem.is_float:
+            return Llvm("$out = call $a:type @llvm.fabs.$a:suffix($a:type $a)")
+        return Llvm("$out = call $a:type @llvm.abs.$a:suffix($a:type $a, i1 false)")
+
+    def compute(self, a: Array) -> Array:
+        return np.abs(a)
+
+
+@op("not", elementwise=True, source="LLVM LangRef: xor")
+class Not(Unary):
+    """``~a`` of an integer, ``not a`` of a bool."""
+
+    def accepts(self, elem: Scalar) -> bool:
+        return elem.is_int or elem.kind == "bool"
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = xor $a:type $a, -1")
+
+    def compute(self, a: Array) -> Array:
+        return ~a
+
+
+class Bitwise(Binary):
+    """Bit by bit, on integers and bools."""
+
+
+@op("and", elementwise=True, source="LLVM LangRef: and")
+class And(Bitwise):
+    """``a & b``."""
+
+    opcodes = {"int": "and", "uint": "and", "bool": "and"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a & b
+
+
+@op("or", elementwise=True, source="LLVM LangRef: or")
+class Or(Bitwise):
+    """``a | b``."""
+
+    opcodes = {"int": "or", "uint": "or", "bool": "or"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a | b
+
+
+@op("xor", elementwise=True, source="LLVM LangRef: xor")
+class Xor(Bitwise):
+    """``a ^ b``."""
+
+    opcodes = {"int": "xor", "uint": "xor", "bool": "xor"}
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return a ^ b
+
+
+class Shift(Binary):
+    """Shift by 0 to width - 1 bits; PTX clamps larger amounts to the width, and so do these."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        a, b = lanes.get(self.a), lanes.get(self.b)
+        width = elem_of(self.a.type).bits
+        amount = b.astype(f"uint{width}")
+        over = amount >= width
+        lanes.define(self.shifted(a, np.where(over, width - 1, amount).astype(a.dtype), over))
+
+    def shifted(self, a: Array, amount: Array, over: Array) -> Array:
+        raise NotImplementedError
+
+
+@op("shl", elementwise=True, source="PTX ISA: shl")
+class Shl(Shift):
+    """``a << b``; 0 where `b` is the width or more."""
+
+    opcodes = {"int": "shl", "uint": "shl"}
+
+    def llvm(self) -> Llvm:
+        bits = elem_of(self.a.type).bits
+        return Llvm(
+            f"$.over = icmp uge $a:type $b, {bits}\n"
+            f"$.amount = select i1 $.over, $a:type {bits - 1}, $a:type $b\n"
+            "$.shifted = shl $a:type $a, $.amount\n"
+            "$out = select i1 $.over, $a:type 0, $a:type $.shifted"
+        )
+
+    def shifted(self, a: Array, amount: Array, over: Array) -> Array:
+        return np.where(over, 0, a << amount).astype(a.dtype)
+
+
+@op("shr", elementwise=True, source="PTX ISA: shr")
+class Shr(Shift):
+    """``a >> b``: fills with the sign where `a` is signed, with 0 where it is not."""
+
+    opcodes = {"int": "ashr", "uint": "lshr"}
+
+    def llvm(self) -> Llvm:
+        bits = elem_of(self.a.type).bits
+        clamp = (
+            f"$.over = icmp uge $a:type $b, {bits}\n$.amount = select i1 $.over, $a:type {bits - 1}, $a:type $b\n"
+        )
+        if elem_of(self.a.type).kind == "int":
+            return Llvm(clamp + "$out = ashr $a:type $a, $.amount")
+        return Llvm(
+            clamp + "$.shifted = lshr $a:type $a, $.amount\n"
+            "$out = select i1 $.over, $a:type 0, $a:type $.shifted"
+        )
+
+    def shifted(self, a: Array, amount: Array, over: Array) -> Array:
+        fill = a >> amount if elem_of(self.a.type).kind == "int" else 0
+        return np.where(over, fill, a >> amount).astype(a.dtype)
+
+
+class MinMax(Binary):
+    """Of two numbers; if one is NaN, the other."""
+
+    word: ClassVar[str]
+
+    def accepts(self, elem: Scalar) -> bool:
+        return elem.arithmetic
+
+    def llvm(self) -> Llvm:
+        kind = elem_of(self.a.type).kind
+        name = {"int": f"s{self.word}", "uint": f"u{self.word}", "float": f"{self.word}num"}[kind]
+        return Llvm(f"$out = call $a:type @llvm.{name}.$a:suffix($a:type $a, $a:type $b)")
+
+
+@op("min", elementwise=True, source="PTX ISA: min")
+class Min(MinMax):
+    """The smaller of `a` and `b`."""
+
+    word = "min"
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.fmin(a, b)
+
+
+@op("max", elementwise=True, source="PTX ISA: max")
+class Max(MinMax):
+    """The larger of `a` and `b`."""
+
+    word = "max"
+
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.fmax(a, b)
+
+
+@op("fma", elementwise=True, source="PTX ISA: fma.rn")
+class Fma(Op):
+    """``a * b + c`` of floats, rounded once."""
+
+    a: Value
+    b: Value
+    c: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.a.type, Scalar | Vec) or not elem_of(self.a.type).is_float:
+            yield Problem("a", f"fma takes floats, not {self.a.type}")
+        elif not self.a.type == self.b.type == self.c.type:
+            yield Problem("b", f"fma takes three of one type, not {self.a.type}, {self.b.type} and {self.c.type}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = call $a:type @llvm.fma.$a:suffix($a:type $a, $a:type $b, $a:type $c)")
+
+    def simulate(self, lanes: Lanes) -> None:
+        a, b, c = lanes.get(self.a), lanes.get(self.b), lanes.get(self.c)
+        with np.errstate(all="ignore"):
+            lanes.define(fused_multiply_add(a, b, c))
+
+
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` rounded once: exact in a wider type, with round-to-odd where the wider sum is inexact.
+
+    Boldo and Melquiond 2008: rounding to odd in a format with at least two more bits, and then to nearest,
+    is rounding once.
+    """
+    if a.dtype == np.float64:
+        return np.frompyfunc(_fma64, 3, 1)(a, b, c).astype(np.float64)
+    x, y, z = (v.astype(np.float64) for v in (a, b, c))
+    product = x * y  # exact: twice 24 bits fit in 53
+    total = product + z
+    error = (product - (total - (total - product))) + (z - (total - product))  # two-sum
+    bits = total.view(np.int64)
+    odd = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    towards = np.where((error > 0) == (total > 0), 1, -1)
+    return np.where(odd, (bits + towards).view(np.float64), total).astype(a.dtype)
+
+
+def _fma64(a: float, b: float, c: float) -> float:
+    from fractions import Fraction
+    from math import isfinite
+
+    if not (isfinite(a) and isfinite(b) and isfinite(c)):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact) if exact else a * b + c
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")
+
+
+PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+@op("cmp", elementwise=True, source="LLVM LangRef: icmp, fcmp")
+class Cmp(Op):
+    """Compare: `predicate` is eq, ne, lt, le, gt or ge. Any comparison with NaN is false, except ne."""
+
+    predicate: str
+    a: Value
+    b: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (with_elem(self.a.type, boolean),)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.predicate not in PREDICATES:
+            yield Problem("predicate", f"{self.predicate!r} is none of {', '.join(PREDICATES)}")
+        elif not isinstance(self.a.type, Scalar | Vec):
+            yield Problem("a", f"cmp takes numbers, not {self.a.type}")
+        elif self.a.type != self.b.type:
+            yield Problem("b", f"cmp takes two of one type, not {self.a.type} and {self.b.type}")
+        elif not (elem_of(self.a.type).arithmetic or elem_of(self.a.type).kind == "bool"):
+            yield Problem("a", f"cmp does not take {elem_of(self.a.type)}")
+
+    def llvm(self) -> Llvm:
+        elem, p = elem_of(self.a.type), self.predicate
+        if elem.is_float:
+            return Llvm(f"$out = fcmp {'une' if p == 'ne' else 'o' + p} $a:type $a, $b")
+        word = p if p in ("eq", "ne") else ("s" if elem.kind == "int" else "u") + p
+        return Llvm(f"$out = icmp {word} $a:type $a, $b")
+
+    def simulate(self, lanes: Lanes) -> None:
+        compare = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
+        compare |= {"gt": "greater", "ge": "greater_equal"}
+        with np.errstate(all="ignore"):
+            lanes.define(getattr(np, compare[self.predicate])(lanes.get(self.a), lanes.get(self.b)))
+
+
+@op("select", elementwise=True, source="LLVM LangRef: select")
+class Select(Op):
+    """`a` where `cond` holds, `b` elsewhere; a scalar `cond` chooses whole vectors."""
+
+    cond: Value
+    a: Value
+    b: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.cond.type != boolean and self.cond.type != with_elem(self.a.type, boolean):
+            yield Problem("cond", f"the condition is {self.cond.type}, not bool")
+        elif self.a.type != self.b.type:
+            yield Problem("b", f"select takes two of one type, not {self.a.type} and {self.b.type}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = select i1 $cond, $a:type $a, $a:type $b")
+
+    def simulate(self, lanes: Lanes) -> None:
+        cond, a, b = lanes.get(self.cond), lanes.get(self.a), lanes.get(self.b)
+        lanes.define(np.where(cond.reshape(cond.shape + (1,) * (a.ndim - cond.ndim)), a, b))
+
+
+@op("vec.make", source="LLVM LangRef: insertelement")
+class VecMake(Op):
+    """A vector of these scalars, in order."""
+
+    items: tuple[Value, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        elem = self.items[0].type
+        assert isinstance(elem, Scalar)
+        return (Vec(elem, len(self.items)),)
+
+    def verify(self) -> Iterator[Problem]:
+        kinds = {item.type for item in self.items}
+        if len(kinds) != 1 or not isinstance(next(iter(kinds)), Scalar):
+            yield Problem("items", f"a vector holds scalars of one type, not {sorted(map(str, kinds))}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(np.stack([lanes.get(item) for item in self.items], axis=-1))
+
+
+@op("vec.splat", source="LLVM LangRef: insertelement")
+class VecSplat(Op):
+    """A vector whose `n` elements are all `a`."""
+
+    a: Value
+    n: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (Vec(elem_of(self.a.type), self.n),)
+
+    def simulate(self, lanes: Lanes) -> None:
+        a = lanes.get(self.a)
+        lanes.define(np.repeat(a[:, None], self.n, axis=1))
+
+
+@op("vec.gather", source="LLVM LangRef: shufflevector")
+class VecGather(Op):
+    """The vector of elements ``a[picks[0]], a[picks[1]], ...``; a single pick with `scalar` gives a scalar."""
+
+    a: Value
+    picks: tuple[int, ...]
+    scalar: bool = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        elem = elem_of(self.a.type)
+        return (elem,) if self.scalar else (Vec(elem, len(self.picks)),)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.a.type, Vec):
+            yield Problem("a", f"vec.gather takes a vector, not {self.a.type}")
+        elif not all(0 <= pick < self.a.type.n for pick in self.picks) or (self.scalar and len(self.picks) != 1):
+            yield Problem("picks", f"{self.picks} are not all elements of {self.a.type}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        a = lanes.get(self.a)
+        lanes.define(a[:, self.picks[0]] if self.scalar else a[:, list(self.picks)])
+
+
+@op("vec.put", source="LLVM LangRef: insertelement")
+class VecPut(Op):
+    """`a` with its elements ``places[0], places[1], ...`` replaced by `b` (a vector, or one scalar)."""
+
+    a: Value
+    b: Value
+    places: tuple[int, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.a.type, Vec) or elem_of(self.a.type) != elem_of(self.b.type):
+            yield Problem("b", f"cannot put {self.b.type} into {self.a.type}")
+        elif (self.b.type.n if isinstance(self.b.type, Vec) else 1) != len(self.places):
+            yield Problem("places", f"{len(self.places)} places for {self.b.type}")
+        elif not all(0 <= place < self.a.type.n for place in self.places):
+            yield Problem("places", f"{self.places} are not all elements of {self.a.type}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        a, b = lanes.get(self.a).copy(), lanes.get(self.b)
+        a[:, list(self.places)] = b if b.ndim == 2 else b[:, None]
+        lanes.define(a)

@@ -1,0 +1,62 @@
+"""Terminators: how a block ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Lanes, Problem
+from cutelite.ir.function import Jump, Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import boolean
+
+
+@op("br", terminator=True, source="LLVM LangRef: br")
+class Br(Op):
+    """Go to `to`."""
+
+    to: Jump
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.jump(self.to)
+
+
+@op("cond_br", terminator=True, source="LLVM LangRef: br")
+class CondBr(Op):
+    """Each thread goes to `then` where `cond` holds, to `other` where it does not."""
+
+    cond: Value
+    then: Jump
+    other: Jump
+
+    def verify(self) -> Iterator[Problem]:
+        if self.cond.type != boolean:
+            yield Problem("cond", f"the condition is {self.cond.type}, not bool")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.branch(lanes.get(self.cond), self.then, self.other)
+
+
+@op("ret", terminator=True, source="LLVM LangRef: ret")
+class Ret(Op):
+    """The thread leaves the kernel."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.leave()
+
+
+@op("unreachable", terminator=True, source="LLVM LangRef: unreachable")
+class Unreachable(Op):
+    """No thread comes here: what follows an infinite loop, or `assert.fail`."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.fault(lanes.mask, "a thread comes where none can come", "unreachable")
+
+
+@op("assert.fail", terminator=True, effects=Effect.HOST_VISIBLE, source="PTX ISA: trap")
+class AssertFail(Op):
+    """Report `message` with the thread's and block's index, and stop the kernel with an error."""
+
+    message: str
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.fault(lanes.mask, self.message, "assertion")

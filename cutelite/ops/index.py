@@ -1,0 +1,83 @@
+"""Who and where a thread is: special registers, and the named extents of the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Scalar, Type, i32, i64, u32, u64
+
+SPECIAL: dict[str, Scalar] = {
+    **{f"{name}.{axis}": i32 for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"},
+    **{f"cluster_{name}.{axis}": i32 for name in ("ctaid", "nctaid") for axis in "xyz"},
+    **{f"{name}.{axis}": i32 for name in ("clusterid", "nclusterid") for axis in "xyz"},
+    **dict.fromkeys(("cluster_ctarank", "cluster_nctarank", "laneid", "warpid", "nwarpid", "smid", "nsmid"), i32),
+    **dict.fromkeys(("lanemask_eq", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge", "clock"), u32),
+    **dict.fromkeys(("clock64", "globaltimer", "gridid"), u64),
+}
+"""PTX special registers by name, with the type that kernels see. Indices are i32: all of them fit."""
+
+CHANGING = ("clock", "clock64", "globaltimer", "smid", "warpid")
+
+
+@op("special", source="PTX ISA: special registers")
+class Special(Op):
+    """The special register ``%register``."""
+
+    register: str
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.UNMERGEABLE if self.register in CHANGING else Effect.PURE
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (SPECIAL[self.register],)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.register not in SPECIAL:
+            yield Problem("register", f"PTX has no special register %{self.register}")
+
+    def llvm(self) -> Llvm:
+        bits = SPECIAL[self.register].bits
+        volatile = "sideeffect " if self.register in CHANGING else ""
+        letter = "r" if bits == 32 else "l"
+        return Llvm(f'$out = call i{bits} asm {volatile}"mov.u{bits} $$0, %{self.register};", "={letter}"()')
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.special(self.register).astype(numpy_dtype(SPECIAL[self.register])))
+
+
+@op("dim", source="cutelite: named dims")
+class Dim(Op):
+    """The value of an integer expression over named dims, such as ``ceil_div(K,64)``."""
+
+    expr: object
+    type: Scalar
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.type not in (i32, i64):
+            yield Problem("type", f"a dim is an i32 or an i64, not {self.type}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        value = np.asarray(lanes.dim(self.expr))
+        lanes.define(np.broadcast_to(value, lanes.mask.shape).astype(numpy_dtype(self.type)))
+
+
+@op("dim.bind", effects=Effect.UNMERGEABLE, source="cutelite: named dims")
+class DimBind(Op):
+    """From here on the dim `dim` stands for the run-time integer `a` (what `cl.dim(x)` makes)."""
+
+    a: Value
+    dim: object
+
+    def verify(self) -> Iterator[Problem]:
+        if self.a.type not in (i32, i64):
+            yield Problem("a", f"a dim is made of an i32 or an i64, not of {self.a.type}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.bind_dim(self.dim, lanes.get(self.a))

@@ -1,0 +1,156 @@
+"""Loads and stores through pointers: what tensor accesses become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Ptr, Scalar, Type, Vec, boolean, elem_of, i32, i64
+
+LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
+STORE_CACHES = ("", "wb", "cg", "cs", "wt")
+EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+PTX_SPACE = {"gmem": ".global", "smem": ".shared::cta", "cluster": ".shared::cluster", "rmem": ".local", "generic": ""}
+MAX_VECTOR_BYTES = 16
+
+
+@op("ptr.add", source="PTX ISA: addresses as operands")
+class PtrAdd(Op):
+    """`p` moved by `bytes`; `align` is what is then known of the address."""
+
+    p: Value
+    bytes: Value
+    align: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        assert isinstance(self.p.type, Ptr)
+        return (Ptr(self.p.type.space, self.align),)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.p.type, Ptr):
+            yield Problem("p", f"ptr.add takes a pointer, not {self.p.type}")
+        elif self.bytes.type not in (i32, i64):
+            yield Problem("bytes", f"the distance is an i32 or an i64, not {self.bytes.type}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = getelementptr i8, $p:type $p, $bytes:type $bytes")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.p) + lanes.get(self.bytes).astype(np.int64))
+
+
+def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
+    """What is wrong with accessing a scalar or vector `t` at pointer `p`."""
+    if not isinstance(p.type, Ptr):
+        yield Problem("p", f"{what} takes a pointer, not {p.type}")
+        return
+    count = t.n if isinstance(t, Vec) else 1
+    size = elem_of(t).bytes * count
+    if count & (count - 1) or (count > 1 and size > MAX_VECTOR_BYTES):
+        yield Problem("type", f"{what} of {t}: a vector access is 2, 4, 8 or 16 bytes", "split it, or use copy")
+    elif p.type.align < size:
+        yield Problem("p", f"{what} of {size} bytes at an address known to be a multiple of {p.type.align} only")
+
+
+@op("ld", effects=Effect.READS, source="PTX ISA: ld, ld.global.nc")
+class Load(Op):
+    """A scalar or vector of `type` from memory.
+
+    cache  '' or a PTX cache operator; 'nc' promises that nobody writes this memory during the kernel
+    evict  '' or an L1 eviction priority (global memory only)
+    """
+
+    p: Value
+    type: Type
+    cache: str = ""
+    evict: str = ""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from access_problems(self.p, self.type, "a load")
+        if self.cache not in LOAD_CACHES:
+            yield Problem("cache", f"{self.cache!r} is none of {', '.join(filter(None, LOAD_CACHES))}")
+        if self.evict not in EVICTIONS:
+            yield Problem("evict", f"{self.evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
+        if (self.evict or self.cache == "nc") and self.p.type.space != "gmem":  # type: ignore[attr-defined]
+            yield Problem("cache", "cache hints are for global memory")
+
+    def llvm(self) -> Llvm | None:
+        if self.cache or self.evict:
+            return None
+        if elem_of(self.type) == boolean and not isinstance(self.type, Vec):
+            return Llvm("$.byte = load i8, $p:type $p\n$out = icmp ne i8 $.byte, 0")
+        return Llvm("$out = load $out:memtype, $p:type $p, align ${align}")
+
+    @property
+    def align(self) -> int:
+        assert isinstance(self.p.type, Ptr)
+        size = elem_of(self.type).bytes * (self.type.n if isinstance(self.type, Vec) else 1)
+        return min(self.p.type.align, size)
+
+    def ptx(self) -> Ptx | None:
+        if not (self.cache or self.evict):
+            return None
+        assert isinstance(self.p.type, Ptr)
+        hints = (f".{self.cache}" if self.cache else "") + (f".L1::{self.evict}" if self.evict else "")
+        return Ptx(f"ld{PTX_SPACE[self.p.type.space]}{hints}{access_suffix(self.type)} $out, [$p];", memory=True)
+
+    def simulate(self, lanes: Lanes) -> None:
+        assert isinstance(self.p.type, Ptr)
+        n = self.type.n if isinstance(self.type, Vec) else 1
+        data = lanes.load(self.p.type.space, lanes.get(self.p), elem_of(self.type), n)
+        lanes.define(data if isinstance(self.type, Vec) else data[:, 0])
+
+
+@op("st", effects=Effect.WRITES, source="PTX ISA: st")
+class Store(Op):
+    """Write the scalar or vector `a` to memory. `cache` and `evict` as for `ld`."""
+
+    p: Value
+    a: Value
+    cache: str = ""
+    evict: str = ""
+
+    def verify(self) -> Iterator[Problem]:
+        yield from access_problems(self.p, self.a.type, "a store")
+        if self.cache not in STORE_CACHES:
+            yield Problem("cache", f"{self.cache!r} is none of {', '.join(filter(None, STORE_CACHES))}")
+        if self.evict not in EVICTIONS:
+            yield Problem("evict", f"{self.evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
+
+    def llvm(self) -> Llvm | None:
+        if self.cache or self.evict:
+            return None
+        if self.a.type == boolean:
+            return Llvm("$.byte = zext i1 $a to i8\nstore i8 $.byte, $p:type $p")
+        return Llvm("store $a:memtype $a, $p:type $p, align ${align}")
+
+    @property
+    def align(self) -> int:
+        assert isinstance(self.p.type, Ptr)
+        n = self.a.type.n if isinstance(self.a.type, Vec) else 1
+        return min(self.p.type.align, elem_of(self.a.type).bytes * n)
+
+    def ptx(self) -> Ptx | None:
+        if not (self.cache or self.evict):
+            return None
+        assert isinstance(self.p.type, Ptr)
+        hints = (f".{self.cache}" if self.cache else "") + (f".L1::{self.evict}" if self.evict else "")
+        return Ptx(f"st{PTX_SPACE[self.p.type.space]}{hints}{access_suffix(self.a.type)} [$p], $a;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        assert isinstance(self.p.type, Ptr)
+        data = lanes.get(self.a)
+        lanes.store(self.p.type.space, lanes.get(self.p), elem_of(self.a.type), data if data.ndim == 2 else data[:, None])
+
+
+def access_suffix(t: Type) -> str:
+    """PTX's vector and type suffix of an access: `.v4.b32` for vec<f32,4>, as bits."""
+    elem = elem_of(t)
+    n = t.n if isinstance(t, Vec) else 1
+    bits = elem.bits if isinstance(elem, Scalar) and elem.bits >= 8 else 8
+    return f"{f'.v{n}' if n > 1 else ''}.b{bits}"

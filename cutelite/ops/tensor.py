@@ -1,0 +1,298 @@
+"""Tensors: memory with a layout. `passes.lower_tensors` turns these into pointers, loads and stores.
+
+A coordinate is one integer for each top-level mode of the layout, or a single one for the whole
+(colexicographic, as CuTe counts). Views with nested coordinates are flattened first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
+from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
+
+INDEX_TYPES = (i32, i64)
+
+
+def tensor_type(value: Value) -> Tensor:
+    """The tensor type of an operand that `verify` has found to be a tensor."""
+    assert isinstance(value.type, Tensor)
+    return value.type
+
+
+@op("smem.alloc", effects=Effect.UNMERGEABLE, source="PTX ISA: .shared")
+class SmemAlloc(Op):
+    """Shared memory of this CTA, undefined at first; `passes.allocate_smem` gives it its byte `offset`.
+
+    dynamic  it lies behind all static memory, and its extent is what the launch asks for
+    """
+
+    type: Tensor
+    dynamic: bool = False
+    offset: int = -1
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.type.space != "smem":
+            yield Problem("type", f"smem.alloc makes a tensor in smem, not in {self.type.space}")
+        elif not is_static(self.type.layout):
+            yield Problem("type", f"shared memory needs a layout known at compile time, not {self.type.layout}")
+
+    @property
+    def bytes(self) -> int:
+        return 0 if self.dynamic else static_cosize(self.type.layout) * self.type.elem.bytes
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.machine.smem_address(self, lanes))
+
+
+@op("rmem.alloc", effects=Effect.UNMERGEABLE, source="cutelite: register tensors")
+class RmemAlloc(Op):
+    """A tensor in the registers of each thread, undefined at first.
+
+    Promoted to SSA values where every index is static, else it lands in local memory (and is reported).
+    """
+
+    type: Tensor
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.type.space != "rmem":
+            yield Problem("type", f"rmem.alloc makes a tensor in rmem, not in {self.type.space}")
+        elif not is_static(self.type.layout):
+            yield Problem("type", f"a register tensor needs a layout known at compile time, not {self.type.layout}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.machine.rmem_address(self, lanes))
+
+
+@op("tensor.make", source="cutelite: make_tensor")
+class TensorMake(Op):
+    """The memory at pointer `p` as a tensor of `type`."""
+
+    p: Value
+    type: Tensor
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.p.type, Ptr):
+            yield Problem("p", f"make_tensor takes a pointer, not {self.p.type}")
+        elif self.p.type.space != self.type.space:
+            yield Problem("type", f"the pointer is to {self.p.type.space}, the tensor in {self.type.space}")
+        elif self.p.type.align % self.type.align:
+            yield Problem("type", f"the pointer is aligned to {self.p.type.align} bytes, not to {self.type.align}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.p))
+
+
+class Access(Op):
+    """Something at a coordinate of a tensor."""
+
+    t: Value
+    coord: tuple[Value, ...]
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.t.type, Tensor):
+            yield Problem("t", f"{self.name} takes a tensor, not {self.t.type}")
+            return
+        if len(self.coord) not in (1, rank(self.t.type.layout)):
+            text = f"{len(self.coord)} indices into a tensor of {rank(self.t.type.layout)} modes, {self.t.type.layout}"
+            yield Problem("coord", text)
+        for index in self.coord:
+            if index.type not in INDEX_TYPES:
+                yield Problem("coord", f"an index is an i32 or an i64, not {index.type}")
+
+    def address(self, lanes: Lanes) -> Array:
+        """The byte address of the element, per lane; faults where the coordinate is out of bounds."""
+        t = tensor_type(self.t)
+        coord = [lanes.get(index).astype(np.int64) for index in self.coord]
+        extents = [size(t.layout)] if len(coord) == 1 else [size(t.layout, mode) for mode in range(len(coord))]
+        for mode, (index, extent) in enumerate(zip(coord, extents, strict=True)):
+            bound = lanes.dim(extent)
+            lanes.fault((index < 0) | (index >= bound), f"index {mode} of {t.layout} is outside 0..{extent}")
+        return element_address(lanes, self.t, coord)
+
+
+@op("tensor.load", effects=Effect.READS, source="cutelite: tensors")
+class TensorLoad(Access):
+    """The element of `t` at `coord`. `cache` and `evict` as for `ld`."""
+
+    cache: str = ""
+    evict: str = ""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (tensor_type(self.t).elem,)
+
+    def simulate(self, lanes: Lanes) -> None:
+        t = tensor_type(self.t)
+        lanes.define(lanes.load(t.space, self.address(lanes), t.elem)[:, 0])
+
+
+@op("tensor.store", effects=Effect.WRITES, source="cutelite: tensors")
+class TensorStore(Access):
+    """Write `a` to `t` at `coord`. `cache` and `evict` as for `st`."""
+
+    a: Value
+    cache: str = ""
+    evict: str = ""
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if isinstance(self.t.type, Tensor) and self.a.type != self.t.type.elem:
+            yield Problem("a", f"cannot store {self.a.type} into a tensor of {self.t.type.elem}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        t = tensor_type(self.t)
+        lanes.store(t.space, self.address(lanes), t.elem, lanes.get(self.a)[:, None])
+
+
+@op("tensor.ptr", source="cutelite: tensors")
+class TensorPtr(Access):
+    """The address of the element of `t` at `coord`; `align` is what is known of it."""
+
+    align: int = 1
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (Ptr(tensor_type(self.t).space, self.align),)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(self.address(lanes))
+
+
+@op("tensor.view", source="cutelite: tensors")
+class TensorView(Op):
+    """The memory of `t` from `offset` elements on (none: from its start), seen as `type`.
+
+    What slicing, tiling, partitioning and recasting become: the algebra is done when this op is made.
+    """
+
+    t: Value
+    type: Tensor
+    offset: Value | None
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.t.type, Tensor):
+            yield Problem("t", f"tensor.view takes a tensor, not {self.t.type}")
+        elif self.t.type.space != self.type.space:
+            yield Problem("type", f"a view cannot move from {self.t.type.space} to {self.type.space}")
+        elif self.offset is not None and self.offset.type not in INDEX_TYPES:
+            yield Problem("offset", f"the offset is an i32 or an i64, not {self.offset.type}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        base = lanes.get(self.t)
+        if self.offset is not None:
+            base = base + lanes.get(self.offset).astype(np.int64) * tensor_type(self.t).elem.bytes
+        lanes.define(base)
+
+
+class WholeTensor(Op):
+    """All elements of a tensor of static layout at once, in colexicographic order of its coordinates."""
+
+    t: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.t.type, Tensor):
+            yield Problem("t", f"{self.name} takes a tensor, not {self.t.type}")
+        elif not is_static(self.t.type.layout):
+            yield Problem("t", f"{self.name} needs a layout known at compile time, not {self.t.type.layout}")
+
+    def addresses(self, lanes: Lanes) -> Array:
+        """Byte addresses (lanes, elements)."""
+        count = static_size(tensor_type(self.t).layout)
+        columns = [element_address(lanes, self.t, [np.int64(i)]) for i in range(count)]
+        return np.stack(columns, axis=-1)
+
+
+@op("tensor.load_all", effects=Effect.READS, source="cutelite: tensors")
+class TensorLoadAll(WholeTensor):
+    """Every element of `t`, as a vector: ``frag.load()``."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        t = tensor_type(self.t)
+        return (Vec(t.elem, static_size(t.layout)),)
+
+    def simulate(self, lanes: Lanes) -> None:
+        t, addresses = tensor_type(self.t), self.addresses(lanes)
+        columns = [lanes.load(t.space, addresses[:, i], t.elem)[:, 0] for i in range(addresses.shape[1])]
+        lanes.define(np.stack(columns, axis=-1))
+
+
+@op("tensor.store_all", effects=Effect.WRITES, source="cutelite: tensors")
+class TensorStoreAll(WholeTensor):
+    """Write the vector `a` to the elements of `t`: ``frag.store(v)``."""
+
+    a: Value
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(super().verify())
+        yield from problems
+        if not problems:
+            t = tensor_type(self.t)
+            if self.a.type != Vec(t.elem, static_size(t.layout)):
+                yield Problem("a", f"cannot store {self.a.type} into {static_size(t.layout)} elements of {t.elem}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        t, addresses, data = tensor_type(self.t), self.addresses(lanes), lanes.get(self.a)
+        for i in range(addresses.shape[1]):
+            lanes.store(t.space, addresses[:, i], t.elem, data[:, i : i + 1])
+
+
+def static_size(layout: Layout) -> int:
+    count = static_value(size(layout))
+    assert count is not None
+    return count
+
+
+def static_cosize(layout: Layout) -> int:
+    extent = static_value(cosize(layout))
+    assert extent is not None
+    return extent
+
+
+def element_address(lanes: Lanes, tensor: Value, coord: list[Any]) -> Array:
+    """The byte address, per lane, of the element at `coord`: base + layout(coord), then the swizzle."""
+    t = tensor_type(tensor)
+    offset = t.layout(*(_Lane(lanes, index) for index in coord))
+    moved = _Lane(lanes, np.int64(0)) + offset
+    address = lanes.get(tensor) + moved.array * t.elem.bytes
+    return t.swizzle(address) if t.swizzle is not None else address
+
+
+class _Lane:
+    """An integer per lane that a layout can be applied to; dim expressions become their values."""
+
+    __slots__ = ("array", "lanes")
+
+    def __init__(self, lanes: Lanes, array: Array) -> None:
+        self.lanes, self.array = lanes, array
+
+    def _other(self, other: Any) -> Array:
+        return other.array if isinstance(other, _Lane) else self.lanes.dim(other)
+
+    def __add__(self, other: Any) -> _Lane:
+        return _Lane(self.lanes, self.array + self._other(other))
+
+    def __mul__(self, other: Any) -> _Lane:
+        return _Lane(self.lanes, self.array * self._other(other))
+
+    def __floordiv__(self, other: Any) -> _Lane:
+        return _Lane(self.lanes, self.array // self._other(other))
+
+    def __mod__(self, other: Any) -> _Lane:
+        return _Lane(self.lanes, self.array % self._other(other))
+
+    __radd__, __rmul__ = __add__, __mul__
