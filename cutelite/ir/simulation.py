@@ -165,8 +165,11 @@ class Engine(Protocol):
     def commit(self, lanes: Lanes, queue: str) -> None:
         """What each of these threads started in `queue` since its last commit becomes a group."""
 
-    def wait(self, lanes: Lanes, queue: str, pending: int = 0, *, reads_only: bool = False) -> None:
-        """Complete all but the latest `pending` groups of these threads; or only what they read (``.read``)."""
+    def wait(self, lanes: Lanes, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
+        """Complete all but the latest `pending` groups of these threads; or only what they read (``.read``).
+
+        None: complete everything, committed or not (cp.async.wait_all).
+        """
 
     def after(self, lanes: Lanes, queue: str, action: Callable[[Agent], None], *, lane: int | None = None) -> None:
         """Execute `action` once all that these threads started in `queue` so far is complete, committed or not."""
@@ -196,6 +199,9 @@ class Mbarriers(Protocol):
     ) -> Array: ...
     def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
+
+    def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int = 1) -> None:
+        """The current phase expects so many more arrivals (cp.async.mbarrier.arrive without ``.noinc``)."""
 
     def test(self, lanes: Lanes, address: Array, parity: Array) -> Array:
         """test_wait.parity: whether the phase of this parity has completed, bool (lanes,)."""
@@ -265,7 +271,7 @@ class Machine(Protocol):
 
 
 class TileMap(Protocol):
-    """A TMA descriptor as `Lanes.get` gives it. Coordinates are those of the tile's first element, innermost first.
+    """A TMA descriptor as `Lanes.get` gives it. `coord` is the first element of a tile, outermost mode first.
 
     Tiles are uint8 (bytes,), row-major with the innermost dimension contiguous, before any swizzle.
     """
