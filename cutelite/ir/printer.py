@@ -183,7 +183,7 @@ def scalar_text(held: Any) -> str:
             return repr(held) if isfinite(held) else "nan" if isnan(held) else "inf" if held > 0 else "-inf"
         case str():
             return '"' + held.encode("unicode_escape").decode("ascii").replace('"', '\\"') + '"'
-        case layout.Layout():
+        case layout.Layout() | layout.ComposedLayout():
             return f"layout<{held}>"
         case layout.DimExpr():
             return f"dim<{held}>"

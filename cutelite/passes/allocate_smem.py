@@ -1,0 +1,74 @@
+"""Give every shared-memory tensor its place: offsets in bytes from the start of the CTA's shared memory.
+
+    %a = smem.alloc type=tensor<f16,smem,64:1,128>     ->   %a = smem.alloc type=..., offset=0
+
+What needs the coarsest alignment comes first, so that little is lost between; dynamic tensors lie behind all
+others, at the same offset. The sum is left in ``attrs["smem_bytes"]``, for the launcher to ask for.
+
+Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of what is in it.
+Needs: verified IR. Keeps: every op, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cutelite.diag import CompileError, Diagnostic, Note
+from cutelite.ir.function import Function
+from cutelite.ir.op import Op
+from cutelite.ops.tensor import SmemAlloc
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+BASE_ALIGN = 1024
+"""Alignment of the start of shared memory, in bytes: what the 128-byte swizzle needs."""
+
+
+@dataclass(frozen=True)
+class SharedMemory(Diagnostic):
+    title = "the kernel needs {d.need} bytes of shared memory, and a block on {d.arch} may use {d.limit}"
+    label = "{d.over} bytes too many with this tensor"
+    help = "use smaller tiles or fewer stages"
+    need: int
+    limit: int
+    over: int
+    arch: str
+
+
+@dataclass(frozen=True)
+class SharedMemoryAlignment(Diagnostic):
+    title = "shared memory cannot be aligned to {d.align} bytes"
+    label = "{d.limit} is the most"
+    align: int
+    limit: int = BASE_ALIGN
+
+
+def allocate_smem(function: Function, context: Context) -> Function:
+    allocs = [op for op in function.ops() if isinstance(op, SmemAlloc)]
+    allocs.sort(key=lambda op: (op.dynamic, -op.type.align))
+    offsets: dict[Op, int] = {}
+    total = 0
+    for op in allocs:
+        if op.type.align > BASE_ALIGN:
+            raise CompileError(SharedMemoryAlignment(op.type.align), op.span)
+        offsets[op] = total = -(-total // op.type.align) * op.type.align
+        total += op.bytes
+        if total > context.target.smem_per_block:
+            raise _too_much(allocs, op, context)
+    rewrite = Rewrite(function)
+    rewrite.function.attrs["smem_bytes"] = total
+    for op in rewrite:
+        if op in offsets:
+            rewrite.builder.block.ops.append(rewrite.with_results(op.with_fields(offset=offsets[op]), op))
+        else:
+            rewrite.keep(op)
+    return rewrite.function
+
+
+def _too_much(allocs: list[SmemAlloc], at: SmemAlloc, context: Context) -> CompileError:
+    limit = context.target.smem_per_block
+    need = 0
+    for op in allocs:
+        need = -(-need // op.type.align) * op.type.align + op.bytes
+    notes = [Note(f"{op.bytes} bytes{f' for `{op.result.hint}`' if op.result.hint else ''}", op.span) for op in allocs]
+    return CompileError(SharedMemory(need, limit, need - limit, context.target.arch), at.span, notes)

@@ -1,0 +1,71 @@
+"""Compute each value once: a pure op that repeats one which dominates it gives way to it.
+
+    %a = add a=%x, b=%y; %b = add a=%x, b=%y   ->   %a = add a=%x, b=%y, with %a for %b
+
+LLVM does this as well; here it keeps what follows (address arithmetic above all) small.
+
+Needs: verified IR. Keeps: every op with an effect, in order.
+"""
+
+from __future__ import annotations
+
+from cutelite.ir.function import Block, Function, Value, dominators
+from cutelite.ir.op import Op
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+
+def cse(function: Function, context: Context) -> Function:
+    rewrite = Rewrite(function)
+    span_of = _tree_spans(rewrite.order)
+    seen: dict[object, tuple[tuple[int, int], tuple[Value, ...]]] = {}
+    for block in rewrite.blocks():
+        here = span_of[block]
+        for op in rewrite.ops(block):
+            if op.terminator or not op.results or not op.is_pure:
+                rewrite.keep(op)
+                continue
+            key = _key(op, rewrite)
+            there, results = seen.get(key, (None, ()))
+            if there is not None and there[0] <= here[0] and here[1] <= there[1]:
+                for old, new in zip(op.results, results, strict=True):
+                    rewrite.replace(old, new)
+            else:
+                seen[key] = here, rewrite.keep(op).results
+    return rewrite.function
+
+
+def _key(op: Op, rewrite: Rewrite) -> object:
+    """Equal for ops that compute the same. Constants go with their type, for True == 1 == 1.0, and 0.0 == -0.0."""
+    parts: list[object] = [op.name]
+    for field in op.fields:
+        held = getattr(op, field.name)
+        if field.kind == "one":
+            parts.append(rewrite.value(held))
+        elif field.kind == "many":
+            parts.append(tuple(map(rewrite.value, held)))
+        elif field.kind == "optional":
+            parts.append(None if held is None else rewrite.value(held))
+        else:
+            parts.append((type(held), repr(held) if isinstance(held, float) else held))
+    return tuple(parts)
+
+
+def _tree_spans(order: list[Block]) -> dict[Block, tuple[int, int]]:
+    """For each block the interval of its subtree in the dominator tree: a dominates b if a's holds b's."""
+    idom = dominators(order)
+    children: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order[1:]:
+        children[idom[block]].append(block)
+    first: dict[Block, int] = {}
+    spans: dict[Block, tuple[int, int]] = {}
+    stack = [(order[0], False)]
+    while stack:
+        block, done = stack.pop()
+        if done:
+            spans[block] = first[block], len(first)
+        else:
+            first[block] = len(first)
+            stack.append((block, True))
+            stack += [(child, False) for child in children[block]]
+    return spans

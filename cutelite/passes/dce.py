@@ -1,0 +1,68 @@
+"""Drop what nobody asks for: ops without a visible effect whose results are unused, and unused block parameters.
+
+    %a = add a=%x, b=%y   with no use of %a   ->   nothing
+
+A value is used if an op with an effect needs it, directly or through others; so a number that only goes round
+in a loop goes as well.
+
+Needs: verified IR. Keeps: every op with an effect that others can see, in order.
+"""
+
+from __future__ import annotations
+
+from cutelite.ir.contract import Effect
+from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+UNSEEN = Effect.READS | Effect.UNMERGEABLE | Effect.CONVERGENT
+"""Effects that nobody sees if the result is not used: reading memory or a clock, allocating, shuffling."""
+
+
+def dce(function: Function, context: Context) -> Function:
+    used = _used(function)
+    order = reverse_postorder(function.entry)
+    unused = {param for block in order[1:] for param in block.params if param not in used}
+    rewrite = Rewrite(function, dropped=unused)
+    for op in rewrite:
+        if op.terminator or _seen(op) or any(value in used for value in op.results):
+            rewrite.keep(op)
+    return rewrite.function
+
+
+def _seen(op: Op) -> bool:
+    return not op.results or bool(op.effects & ~UNSEEN)
+
+
+def _used(function: Function) -> set[Value]:
+    order = reverse_postorder(function.entry)
+    before = predecessors(order)
+    place: dict[Value, tuple[Block, int]] = {}
+    work: list[Value] = []
+    for block in order:
+        for index, param in enumerate(block.params):
+            place[param] = block, index
+        for op in block.ops:
+            if op.terminator:
+                work += _own_operands(op)
+            elif _seen(op):
+                work += op.operands
+    used: set[Value] = set()
+    defined_by = {value: op for block in order for op in block.ops for value in op.results}
+    while work:
+        value = work.pop()
+        if value in used:
+            continue
+        used.add(value)
+        if value in defined_by:
+            work += defined_by[value].operands
+        elif value in place:
+            block, index = place[value]
+            work += [jump.args[index] for _, jump in before[block]]
+    return used
+
+
+def _own_operands(op: Op) -> tuple[Value, ...]:
+    """What a terminator itself needs: what its jumps pass on counts only where the parameter is used."""
+    return op.map_operands(lambda value: value, lambda jump: type(jump)(jump.block)).operands

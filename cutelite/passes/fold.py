@@ -1,0 +1,184 @@
+"""Compute now what is known now: integer arithmetic on constants, algebra, branches on constants.
+
+    %a = add a=%x, b=%zero; cond_br cond=%true, then=^bb1, other=^bb2   ->   br to=^bb1, with %x for %a
+
+Only integers and bools are computed here: that decides indices and branches. Floats are left to LLVM, which
+rounds for every format. Blocks that are no longer reached go, and so do block parameters that every jump gives
+the same value.
+
+Needs: verified IR. Keeps: effects, in order; what every value is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import add, and_, eq, floordiv, ge, gt, le, lt, mod, mul, ne, or_, sub, xor
+from typing import Any
+
+from cutelite.ir.function import Function, Value, predecessors, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.ir.types import Scalar, boolean
+from cutelite.ops.arith import Cmp, Const, Select
+from cutelite.ops.control import Br, CondBr
+from cutelite.ops.convert import Convert
+from cutelite.passes.algebra import simplify
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+
+def fold(function: Function, context: Context) -> Function:
+    again = True
+    while again:  # a branch that goes may leave a parameter with one value, and that may decide a branch
+        function, again = _round(function)
+    return function
+
+
+def _round(function: Function) -> tuple[Function, bool]:
+    same = _single_valued(function)
+    rewrite = Rewrite(function, dropped=same)
+    branches_decided = False
+    for block in rewrite.blocks():
+        for param in block.params:
+            if param in same:
+                rewrite.replace(param, _here(rewrite, same[param]))
+        for op in rewrite.ops(block):
+            if isinstance(op, CondBr):
+                branches_decided |= _branch(rewrite, op)
+            elif op.terminator or len(op.results) != 1 or not op.is_pure:
+                rewrite.keep(op)
+            else:
+                _value(rewrite, op)
+    return rewrite.function, bool(same) or branches_decided
+
+
+def _here(rewrite: Rewrite, value: Value) -> Value:
+    """`value`; a constant anew, since the one known may be defined where control does not come from."""
+    if isinstance(value.op, Const):
+        return rewrite.emit(Const(value.op.value, value.op.type))  # type: ignore[no-any-return]
+    return rewrite.value(value)
+
+
+def _single_valued(function: Function) -> dict[Value, Value]:
+    """Block parameters that get the same from everywhere (or themselves, around a loop), with what they get."""
+    order = reverse_postorder(function.entry)
+    before = predecessors(order)
+    same: dict[Value, Value] = {}
+
+    def final(value: Value) -> Value:
+        while value in same:
+            value = same[value]
+        return value
+
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            for index, param in enumerate(block.params):
+                if param in same:
+                    continue
+                passed = {_key(v): v for _, jump in before[block] if (v := final(jump.args[index])) is not param}
+                if len(passed) == 1:
+                    same[param] = next(iter(passed.values()))
+                    changed = True
+    return {param: final(value) for param, value in same.items()}
+
+
+def _key(value: Value) -> object:
+    return ("const", value.type, repr(value.op.value)) if isinstance(value.op, Const) else value
+
+
+def _branch(rewrite: Rewrite, op: CondBr) -> bool:
+    """Replace a branch whose way is known; whether it was."""
+    cond = constant(rewrite.value(op.cond))
+    then, other = op.then, op.other
+    if cond is None and not (then.block is other.block and then.args == other.args):
+        rewrite.keep(op)
+        return False
+    taken = Br(then if cond is None or cond else other)
+    rewrite.emit(rewrite.mapped(taken))
+    return True
+
+
+def _value(rewrite: Rewrite, op: Op) -> None:
+    known = evaluate(op, [constant(rewrite.value(v)) for v in op.operands])
+    if known is not None:
+        rewrite.replace(op.result, rewrite.emit(Const(known, op.result.type)))
+        return
+    new = rewrite.mapped(op)
+    simpler = simplify(new, rewrite.emit)
+    if simpler is None:
+        rewrite.keep(op)
+    else:
+        rewrite.replace(op.result, simpler)
+
+
+def constant(value: Value) -> int | float | bool | None:
+    """The number `value` is known to be."""
+    return value.op.value if isinstance(value.op, Const) else None
+
+
+# Arithmetic on known integers.
+
+
+def wrap(number: int, t: Scalar) -> int | bool:
+    """`number` as the integer type `t` holds it: modulo its width."""
+    if t == boolean:
+        return bool(number)
+    low, high = t.range
+    return (number - low) % (high - low + 1) + low
+
+
+def evaluate(op: Op, known: list[Any]) -> int | bool | None:
+    """The integer or bool that `op` computes from operands of which it knows these (None: not known)."""
+    if isinstance(op, Const):
+        return None  # it is what results are made of
+    t = op.result.type
+    if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or any(not isinstance(k, int) for k in known):
+        return None
+    if isinstance(op, Cmp):
+        return PREDICATES[op.predicate](*known)  # type: ignore[no-any-return]
+    if isinstance(op, Select):
+        return known[1] if known[0] else known[2]  # type: ignore[no-any-return]
+    if isinstance(op, Convert):
+        return _converted(known[0], t, op.saturate)
+    rule = RULES.get(op.name)
+    result = rule(t.bits, *known) if rule else None
+    return None if result is None else wrap(result, t)
+
+
+def _converted(number: int, t: Scalar, saturate: bool) -> int | bool:
+    if t == boolean:
+        return number != 0
+    low, high = t.range
+    return min(max(number, low), high) if saturate else wrap(number, t)
+
+
+PREDICATES: dict[str, Callable[[int, int], bool]] = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}
+
+
+def _plain(function: Callable[..., int]) -> Callable[..., int | None]:
+    return lambda bits, *known: function(*known)
+
+
+def _divided(function: Callable[[int, int], int]) -> Callable[..., int | None]:
+    return lambda bits, a, b: function(a, b) if b else None
+
+
+RULES: dict[str, Callable[..., int | None]] = {
+    "add": _plain(add),
+    "sub": _plain(sub),
+    "mul": _plain(mul),
+    "floordiv": _divided(floordiv),
+    "mod": _divided(mod),
+    "neg": _plain(lambda a: -a),
+    "abs": _plain(abs),
+    "not": lambda bits, a: a ^ 1 if bits == 1 else ~a,
+    "and": _plain(and_),
+    "or": _plain(or_),
+    "xor": _plain(xor),
+    "min": _plain(min),
+    "max": _plain(max),
+    "shl": lambda bits, a, b: a << b if 0 <= b < bits else 0,
+    "shr": lambda bits, a, b: a >> (b if 0 <= b < bits else bits),
+}
+"""What each op computes, given the width in bits and the operands; None where it has no value."""

@@ -1,0 +1,360 @@
+"""Keep register tensors in registers: one vector value per tensor, passed on from block to block.
+
+    %r = rmem.alloc type=tensor<f32,rmem,4:1,16>        %r = vec.splat a=%zero, n=4
+    tensor.store t=%r, coord=(%two), a=%x          ->   %r_1 = vec.put a=%r, b=%x, places=(2)
+    %v = tensor.load_all t=%r                           uses of %v become uses of %r_1
+
+A tensor stays in memory (local memory, per thread) if an index into it is known at run time only, or its
+address is taken; the first is reported as a warning. Block parameters are put where stores meet and the tensor
+is read later (pruned SSA: Cytron et al. 1991, dominance frontiers).
+
+Errors: `register-tensor-unwritten` for reading an element that no path has written.
+Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cutelite.diag import CompileError, Diagnostic, Note
+from cutelite.ir.function import Block, Function, Jump, Value, dominators, predecessors, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.ir.types import Vec
+from cutelite.ops.arith import Const, VecGather, VecPut, VecSplat
+from cutelite.ops.tensor import (
+    RmemAlloc,
+    TensorLoad,
+    TensorLoadAll,
+    TensorStore,
+    TensorStoreAll,
+    TensorView,
+    WholeTensor,
+    static_cosize,
+    static_size,
+    tensor_type,
+)
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+
+@dataclass(frozen=True)
+class RegisterTensorUnwritten(Diagnostic):
+    title = "register tensor read before it is written"
+    label = "{d.what} of {d.tensor} has no value here"
+    help = "fill the tensor first, or write every element that is read"
+    tensor: str
+    what: str
+
+
+@dataclass(frozen=True)
+class RegisterTensorInMemory(Diagnostic):
+    severity = "warning"
+    title = "a register tensor is indexed at run time"
+    label = "so {d.tensor} lies in local memory, not in registers"
+    help = "unroll the loop with `cl.static_range`, so that every index is known at compile time"
+    tensor: str
+
+
+@dataclass(eq=False)
+class Register:
+    """A register tensor on its way to become a value: which elements each block writes and reads."""
+
+    alloc: Op
+    name: str = field(init=False)
+    type: Vec = field(init=False)
+
+    def __post_init__(self) -> None:
+        t = tensor_type(self.alloc.result)
+        self.type = Vec(t.elem, static_cosize(t.layout))
+        self.name = f"`{self.alloc.result.hint}`" if self.alloc.result.hint else "the tensor"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Elements of a register tensor, in the order in which an op takes them. `write` None: the op reads."""
+
+    register: Register
+    elements: tuple[int, ...]
+    write: Value | None
+
+    @property
+    def mask(self) -> int:
+        bits = 0
+        for element in self.elements:
+            bits |= 1 << element
+        return bits
+
+    @property
+    def whole(self) -> bool:
+        """It takes every element, in order."""
+        return self.elements == tuple(range(self.register.type.n))
+
+
+def promote_rmem(function: Function, context: Context) -> Function:
+    order = reverse_postorder(function.entry)
+    found = _Accesses(order)
+    registers = [register for register in found.registers if register not in found.in_memory]
+    for register in found.registers:
+        if (at := found.indexed.get(register)) is not None:
+            note = Note("the tensor is made here", register.alloc.span)
+            context.warn(RegisterTensorInMemory(register.name), at.span, note)
+    if not registers:
+        return function
+    params = _Placement(order, registers, found).params
+    return _Renaming(function, found, params, _maybe_written(order, found)).run()
+
+
+class _Accesses:
+    """What the function does with its register tensors."""
+
+    def __init__(self, order: list[Block]) -> None:
+        self.registers: list[Register] = []
+        self.of: dict[Op, Access] = {}
+        self.views: dict[Value, tuple[Register, int]] = {}  # a tensor value is this register from this element on
+        self.in_memory: set[Register] = set()
+        self.indexed: dict[Register, Op] = {}
+        self.allocs: dict[Op, Register] = {}
+        for block in order:
+            for op in block.ops:
+                self._look(op)
+
+    def __contains__(self, op: Op) -> bool:
+        """Whether `op` disappears: it only makes, views, reads or writes registers that are promoted."""
+        register = self.register(op)
+        return register is not None and register not in self.in_memory
+
+    def register(self, op: Op) -> Register | None:
+        if op in self.allocs:
+            return self.allocs[op]
+        if isinstance(op, TensorView):
+            return self.views.get(op.result, (None, 0))[0]
+        return self.of[op].register if op in self.of else None
+
+    def _look(self, op: Op) -> None:
+        if isinstance(op, RmemAlloc):
+            register = self.allocs[op] = Register(op)
+            self.registers.append(register)
+            self.views[op.result] = register, 0
+            return
+        touched = [value for value in op.operands if value in self.views]
+        for value in touched:
+            register, start = self.views[value]
+            if not self._follow(op, value, register, start):
+                self.in_memory.add(register)
+
+    def _follow(self, op: Op, t: Value, register: Register, start: int) -> bool:
+        """Whether this use of the tensor `t` leaves it promotable."""
+        if isinstance(op, TensorView):
+            return self._view(op, register, start)
+        if isinstance(op, TensorLoad | TensorStore) and op.t is t:
+            coord = [index.op.value if isinstance(index.op, Const) else None for index in op.coord]
+            if None in coord:
+                self.indexed.setdefault(register, op)
+                return False
+            offset = tensor_type(t).layout(*coord)
+            self.of[op] = Access(register, (start + offset,), op.a if isinstance(op, TensorStore) else None)
+            return 0 <= start + offset < register.type.n
+        if isinstance(op, TensorLoadAll | TensorStoreAll) and op.t is t:
+            layout = tensor_type(t).layout
+            elements = tuple(start + layout(i) for i in range(static_size(layout)))
+            self.of[op] = Access(register, elements, op.a if isinstance(op, TensorStoreAll) else None)
+            return all(0 <= element < register.type.n for element in elements)
+        return False
+
+    def _view(self, op: TensorView, register: Register, start: int) -> bool:
+        offset = 0
+        if op.offset is not None:
+            if not isinstance(op.offset.op, Const):
+                self.indexed.setdefault(register, op)
+                self.views[op.result] = register, start
+                return False
+            offset = int(op.offset.op.value)
+        self.views[op.result] = register, start + offset
+        return op.type.elem == register.type.elem  # LLVM takes care of recast ones
+
+
+def _reads(op: Op, access: Access) -> bool:
+    """Whether the register's old value matters: it is read, or written in part."""
+    return access.write is None or not access.whole
+
+
+class _Placement:
+    """Which registers become parameters of which blocks."""
+
+    def __init__(self, order: list[Block], registers: list[Register], found: _Accesses) -> None:
+        self.params: dict[Block, list[Register]] = {block: [] for block in order}
+        writes: dict[Register, list[Block]] = {register: [] for register in registers}
+        needs: dict[Block, set[Register]] = {}  # read before written whole
+        kills: dict[Block, set[Register]] = {}
+        for block in order:
+            needs[block], kills[block] = set(), set()
+            for op in block.ops:
+                register = found.register(op)
+                if register not in writes or isinstance(op, TensorView):
+                    continue
+                access = found.of.get(op)
+                if access is not None and _reads(op, access) and register not in kills[block]:
+                    needs[block].add(register)
+                if access is None or access.write is not None:
+                    writes[register].append(block)
+                if access is None or (access.write is not None and access.whole):
+                    kills[block].add(register)
+        live = _live_in(order, needs, kills)
+        frontier = _frontiers(order)
+        for register in registers:
+            work, placed = list(writes[register]), set()
+            while work:
+                for join in frontier[work.pop()]:
+                    if join not in placed and register in live[join]:
+                        placed.add(join)
+                        self.params[join].append(register)
+                        work.append(join)
+
+
+def _live_in(
+    order: list[Block], needs: dict[Block, set[Register]], kills: dict[Block, set[Register]]
+) -> dict[Block, set[Register]]:
+    live = {block: set(needs[block]) for block in order}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order):
+            after = set().union(*(live[successor] for successor in block.successors))
+            new = needs[block] | (after - kills[block])
+            if new != live[block]:
+                live[block], changed = new, True
+    return live
+
+
+def _frontiers(order: list[Block]) -> dict[Block, list[Block]]:
+    """Dominance frontiers: where a definition in the block meets others (Cooper, Harvey, Kennedy 2001)."""
+    idom, before = dominators(order), predecessors(order)
+    found: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order:
+        if len(before[block]) < 2:
+            continue
+        for source, _ in before[block]:
+            while source is not idom[block]:
+                if block not in found[source]:
+                    found[source].append(block)
+                source = idom[source]
+    return found
+
+
+Written = dict[Register, int]
+"""For each register a bit for each element that may have been written."""
+
+
+def _maybe_written(order: list[Block], found: _Accesses) -> dict[Block, Written]:
+    """At the start of each block, what some path to it has written."""
+    before: dict[Block, Written] = {block: {} for block in order}
+    work = list(reversed(order))
+    while work:
+        block = work.pop()
+        after = dict(before[block])
+        for op in block.ops:
+            _write(op, found, after)
+        for successor in block.successors:
+            joined = before[successor]
+            merged = {r: joined.get(r, 0) | after.get(r, 0) for r in {**joined, **after}}
+            if merged != joined:
+                before[successor] = merged
+                work.append(successor)
+    return before
+
+
+def _write(op: Op, found: _Accesses, written: Written) -> None:
+    if op in found.allocs:
+        written[found.allocs[op]] = 0
+    elif op in found.of and found.of[op].write is not None:
+        access = found.of[op]
+        written[access.register] = written.get(access.register, 0) | access.mask
+
+
+class _Renaming:
+    """Carries each register's current value along, and replaces reads by it."""
+
+    def __init__(
+        self,
+        function: Function,
+        found: _Accesses,
+        params: dict[Block, list[Register]],
+        written: dict[Block, Written],
+    ) -> None:
+        self.rewrite = Rewrite(function)
+        self.found, self.params, self.written = found, params, written
+        self.at_end: dict[Block, dict[Register, Value]] = {}
+
+    def run(self) -> Function:
+        rewrite = self.rewrite
+        idom = dominators(rewrite.order)
+        for block in rewrite.blocks():
+            current = {} if block is rewrite.order[0] else dict(self.at_end[idom[block]])
+            for register in self.params[block]:
+                param = Value(register.type, hint=register.alloc.result.hint)
+                rewrite.block(block).params.append(param)
+                current[register] = param
+            written = dict(self.written[block])
+            for op in rewrite.ops(block):
+                self._op(op, current, written)
+            self.at_end[block] = current
+        return rewrite.function
+
+    def _op(self, op: Op, current: dict[Register, Value], written: Written) -> None:
+        rewrite = self.rewrite
+        if op.terminator:
+            rewrite.emit(op.map_operands(rewrite.value, lambda jump: self._jump(jump, current)))
+        elif op not in self.found:
+            rewrite.keep(op)
+        elif op in self.found.allocs:
+            register = self.found.allocs[op]
+            current[register] = self._undefined(register)
+        elif op in self.found.of:
+            access = self.found.of[op]
+            if access.write is None:
+                _check_written(op, access, written[access.register])
+                rewrite.replace(op.result, self._read(op, access, current[access.register]))
+            else:
+                current[access.register] = self._written(op, access, current[access.register])
+        _write(op, self.found, written)
+
+    def _jump(self, jump: Jump, current: dict[Register, Value]) -> Jump:
+        there = self.rewrite.jump(jump)
+        return Jump(there.block, there.args + tuple(current[register] for register in self.params[jump.block]))
+
+    def _undefined(self, register: Register) -> Value:
+        """Zeros, which only an element written on some paths and read on others can show."""
+        elem = register.type.elem
+        zero = self.rewrite.emit(Const(0.0 if elem.is_float else False if elem.kind == "bool" else 0, elem))
+        return self._named(self.rewrite.emit(VecSplat(zero, register.type.n)), register)
+
+    def _read(self, op: Op, access: Access, now: Value) -> Value:
+        if isinstance(op, WholeTensor) and access.whole:
+            return now
+        scalar = isinstance(op, TensorLoad)
+        return self._named(self.rewrite.emit(VecGather(now, access.elements, scalar)), op.result)
+
+    def _written(self, op: Op, access: Access, now: Value) -> Value:
+        assert access.write is not None
+        data = self.rewrite.value(access.write)
+        if isinstance(op, WholeTensor) and access.whole:
+            return data
+        return self._named(self.rewrite.emit(VecPut(now, data, access.elements)), access.register)
+
+    @staticmethod
+    def _named(value: Value, after: Register | Value) -> Value:
+        value.hint = after.hint if isinstance(after, Value) else after.alloc.result.hint
+        return value
+
+
+def _check_written(op: Op, access: Access, written: int) -> None:
+    missing = [element for element in access.elements if not written >> element & 1]
+    if not missing:
+        return
+    register = access.register
+    if len(missing) == 1:
+        what = f"element {missing[0]}" if register.type.n > 1 else "the element"
+    else:
+        what = f"{'every element' if len(missing) == register.type.n else f'element {missing[0]} and others'}"
+    notes = [Note("the tensor is made here", register.alloc.span)] if register.alloc.span else []
+    raise CompileError(RegisterTensorUnwritten(register.name, what), op.span, notes)

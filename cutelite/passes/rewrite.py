@@ -1,0 +1,109 @@
+"""How a pass makes its new function: op by op, from an old one that stays as it is.
+
+    rewrite = Rewrite(function)
+    for op in rewrite:                      # blocks in reverse postorder, so definitions come before their uses
+        if isinstance(op, Neg) and ...:
+            rewrite.replace(op.result, rewrite.value(inner))
+        else:
+            rewrite.keep(op)
+    return rewrite.function
+
+Blocks and jumps are new. Values and ops are immutable and shared: an op is copied only if an operand of it was
+replaced, and its copy takes over its results (`Value.op` is what defines the value in the newest function).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from cutelite.ir.builder import Builder
+from cutelite.ir.function import Block, Function, Jump, Value, reverse_postorder
+from cutelite.ir.op import Op
+
+
+class Rewrite:
+    """The new function in the making. Blocks that cannot be reached, and block parameters `dropped`, are left out.
+
+    builder  puts ops at the end of the new block; what it emits gets the span of the old op being looked at
+    """
+
+    def __init__(self, function: Function, dropped: Collection[Value] = ()) -> None:
+        self.order = reverse_postorder(function.entry)
+        self._dropped = dropped
+        self._values: dict[Value, Value] = {}
+        self._blocks = {block: Block(self._kept_params(block), block.label) for block in self.order}
+        entry = self._blocks[function.entry]
+        self.function = Function(function.name, [entry], dict(function.dims), dict(function.attrs))
+        self.builder = Builder(self.function)
+
+    def _kept_params(self, block: Block) -> tuple[Value, ...]:
+        if not self._dropped:
+            return tuple(block.params)
+        return tuple(value for value in block.params if value not in self._dropped)
+
+    def __iter__(self) -> Iterator[Op]:
+        for block in self.blocks():
+            yield from self.ops(block)
+
+    def blocks(self) -> Iterator[Block]:
+        """Each old block, once its new one has been started."""
+        for block in self.order:
+            new = self._blocks[block]
+            if new is not self.function.entry:
+                self.function.blocks.append(new)
+            self.builder.block = new
+            yield block
+
+    def ops(self, block: Block) -> Iterator[Op]:
+        """The ops of an old block."""
+        for op in block.ops:
+            self.builder.span = op.span
+            yield op
+
+    # Old to new.
+
+    def value(self, old: Value) -> Value:
+        return self._values.get(old, old)
+
+    def block(self, old: Block) -> Block:
+        return self._blocks[old]
+
+    def jump(self, jump: Jump) -> Jump:
+        """A jump of the old function, whose arguments are mapped already, to the new block."""
+        args = jump.args
+        if self._dropped:
+            pairs = zip(args, jump.block.params, strict=True)
+            args = tuple(arg for arg, param in pairs if param not in self._dropped)
+        return Jump(self._blocks[jump.block], args)
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Let uses of `old` further on be uses of `new`, a value of the new function."""
+        if new is not old:
+            self._values[old] = new
+
+    def keep(self, op: Op) -> Op:
+        """Append `op`, with its operands mapped and its results the same."""
+        new = self.mapped(op)
+        self.builder.block.ops.append(new)
+        return new
+
+    def mapped(self, op: Op) -> Op:
+        """`op` with new operands, its results the same; `op` itself if there is nothing to map."""
+        if op.terminator:
+            return op.map_operands(self.value, self.jump)
+        if not self._values or not any(operand in self._values for operand in op.operands):
+            return op
+        return self.with_results(op.map_operands(self.value), op)
+
+    @staticmethod
+    def with_results(new: Op, old: Op) -> Op:
+        """`new`, which takes over the results of `old`."""
+        new.results = old.results
+        for value in new.results:
+            value.op = new
+        return new
+
+    def emit(self, op: Op) -> Any:
+        """`Builder.emit`."""
+        return self.builder.emit(op)
