@@ -1,0 +1,70 @@
+"""PTX -> cubin, by the first assembler that is there: ptxas, nvJitLink, the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cutelite.target import Target
+from cutelite.toolchain import driver, find, nvjitlink, ptxas
+from cutelite.toolchain.cubin import Cubin
+from cutelite.toolchain.errors import ToolchainError
+from cutelite.toolchain.log import usage, warnings
+
+ASSEMBLERS = ("ptxas", "nvjitlink", "driver")
+
+
+def to_cubin(
+    ptx: str,
+    target: Target,
+    *,
+    assembler: str = "auto",
+    opt_level: int = 3,
+    max_registers: int | None = None,
+    line_info: bool = False,
+    options: Sequence[str] = (),
+) -> Cubin:
+    """Machine code for `target`.
+
+    assembler      one of `ASSEMBLERS`, or `auto` for the first that is there
+    opt_level      0 to 3, the assembler's own
+    max_registers  cap on registers per thread; without one, the kernel's block size decides
+    line_info      keep the source lines that the PTX tells (`.loc`)
+    options        more flags of ptxas, taken by ptxas and nvJitLink
+    Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
+    """
+    flags = [f"-O{opt_level}"]
+    if max_registers is not None:
+        flags.append(f"-maxrregcount={max_registers}")
+    if line_info:
+        flags.append("-lineinfo")
+    flags.extend(options)
+    chosen = choose(assembler)
+    if chosen == "ptxas":
+        program = find.ptxas()
+        assert program is not None
+        image, log = ptxas.assemble(program, ptx, target, flags)
+        tool = program
+    elif chosen == "nvjitlink":
+        image, log = nvjitlink.assemble(ptx, target, flags)
+        tool = "nvJitLink"
+    else:
+        image, log = driver.assemble(ptx, target, opt_level, max_registers, line_info, options)
+        tool = "driver"
+    resources = usage(log)
+    if resources is None:
+        raise ToolchainError(chosen, f"{tool} gave a cubin, but did not tell its registers; it said:\n{log}")
+    return Cubin(image, target.arch, resources, warnings(log), log, tool)
+
+
+def choose(assembler: str) -> str:
+    """The assembler to use. Errors: `ToolchainError` if the one asked for is missing, or all are."""
+    there = {"ptxas": lambda: find.ptxas() is not None, "nvjitlink": nvjitlink.available, "driver": driver.available}
+    wanted = ASSEMBLERS if assembler == "auto" else (assembler,)
+    for name in wanted:
+        if there[name]():
+            return name
+    raise ToolchainError(
+        "find",
+        f"nothing to turn PTX into a cubin: looked for {', '.join(wanted)}. `pip install cutelite[cuda]` brings ptxas; "
+        "CUTELITE_PTXAS names one by its path; compiling to PTX, and the simulator, need none",
+    )

@@ -1,0 +1,39 @@
+"""The one exception of this room."""
+
+from __future__ import annotations
+
+import re
+
+
+class ToolchainError(Exception):
+    """A tool refused what it was given, or there was no tool.
+
+    stage    who refused: `llvm`, `nvvm`, `ptxas`, `nvjitlink`, `driver`; `find` when nothing was found
+    message  the tool's own words
+    excerpt  the lines of its input that it complained of, numbered and with a mark; may be empty
+    """
+
+    def __init__(self, stage: str, message: str, excerpt: str = "") -> None:
+        super().__init__(stage, message, excerpt)
+        self.stage = stage
+        self.message = message
+        self.excerpt = excerpt
+
+    def __str__(self) -> str:
+        text = f"{self.stage}: {self.message.strip()}"
+        return f"{text}\n{self.excerpt}" if self.excerpt else text
+
+
+def excerpt(text: str, complaint: str, pattern: str, context: int = 2, limit: int = 3) -> str:
+    """The lines of `text` that `complaint` names, each with `context` lines around it, at most `limit` of them.
+
+    `pattern` has one group, which matches a line number (from 1) in the complaint.
+    """
+    lines = text.splitlines()
+    wanted = list(dict.fromkeys(int(number) for number in re.findall(pattern, complaint)))[:limit]
+    shown = sorted({near for line in wanted for near in range(line - context, line + context + 1)})
+    return "\n".join(
+        f"{'>' if number in wanted else ' '}{number:5d} | {lines[number - 1]}"
+        for number in shown
+        if 1 <= number <= len(lines)
+    )

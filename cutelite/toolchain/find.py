@@ -1,0 +1,74 @@
+"""Where NVIDIA's programs and libraries are. Nothing here runs or loads one, but for `library`.
+
+A program is looked for, in this order, in the path the environment names, the wheels beside this Python, the CUDA
+toolkit the environment names, PATH, the usual place of a toolkit, and wherever cuda.pathfinder knows to look. That
+comes last because importing it costs 40 ms, more than the assembling of most kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from cutelite import config
+from cutelite.toolchain.errors import ToolchainError
+
+
+def ptxas() -> str | None:
+    """Path of ptxas. Raises `ToolchainError` when CUTELITE_PTXAS names a file that cannot be run."""
+    settings = config.read()
+    if settings.ptxas is None:
+        return program("ptxas")
+    if not os.access(settings.ptxas, os.X_OK):
+        raise ToolchainError("find", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
+    return str(settings.ptxas)
+
+
+def program(name: str) -> str | None:
+    """Path of one of the toolkit's programs, by its name; None if it is nowhere."""
+    return _program(name, config.read().toolkit, tuple(sys.path))
+
+
+@functools.cache
+def _program(name: str, toolkit: Path | None, import_path: tuple[str, ...]) -> str | None:
+    if os.name == "nt":
+        name += ".exe"
+    # Wheels of CUDA 13 and up share one folder, nvidia/cu13; those of 12 have one each, nvidia/cuda_nvcc.
+    for pattern in ("cu[0-9]*", "cuda_*"):
+        for entry in import_path:
+            for found in sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", pattern, "bin", name))):
+                return found
+    for folder in (toolkit and toolkit / "bin", None, Path("/usr/local/cuda/bin")):
+        found_here = shutil.which(name, path=folder and str(folder))
+        if found_here:
+            return found_here
+    return _asked_of_pathfinder(name)
+
+
+def _asked_of_pathfinder(name: str) -> str | None:
+    try:
+        from cuda import pathfinder
+    except ImportError:
+        return None
+    if name not in pathfinder.SUPPORTED_BINARY_UTILITIES:
+        return None
+    found: str | None = pathfinder.find_nvidia_binary_utility(name)
+    return found
+
+
+@functools.cache
+def library(name: str) -> Any | None:
+    """NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`), loaded, as cuda.pathfinder describes it; None without."""
+    try:
+        from cuda import pathfinder
+    except ImportError:
+        return None
+    try:
+        return pathfinder.load_nvidia_dynamic_lib(name)
+    except pathfinder.DynamicLibNotFoundError:
+        return None

@@ -1,0 +1,104 @@
+"""What there is to compile with: one line per tool for `cutelite doctor`, and one identity for the cache key."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cutelite.toolchain import driver, find, llvm, nvjitlink, ptxas
+from cutelite.toolchain.assemble import choose
+from cutelite.toolchain.errors import ToolchainError
+
+
+class Tool(NamedTuple):
+    """One tool: what it is for, where and which it is, and if it cannot be used, why."""
+
+    name: str
+    purpose: str
+    path: str
+    version: str
+    usable: bool
+    why: str
+
+
+def tools() -> list[Tool]:
+    """Every tool this room knows, found or not, in the order it would choose them."""
+    return [
+        _tool("llvmlite", "LLVM IR to PTX", _llvmlite),
+        _tool("ptxas", "PTX to cubin", _ptxas),
+        _tool("nvJitLink", "PTX to cubin", _nvjitlink),
+        _tool("driver", "PTX to cubin", _driver),
+        _tool("nvdisasm", "cubin to SASS", _nvdisasm),
+    ]
+
+
+def identity(assembler: str = "auto") -> str:
+    """Text that is another one whenever the tools that make a cubin are: part of the key of anything cached.
+
+    Reads the assembler's size and time of change; runs it only where it is a script, which says nothing of what it
+    starts.
+    """
+    import llvmlite  # its version alone: a millisecond, where the bindings take 40
+
+    parts = [f"llvmlite {llvmlite.__version__}"]
+    chosen = choose(assembler)
+    if chosen == "ptxas":
+        program = find.ptxas()
+        assert program is not None
+        status = os.stat(program)
+        parts.append(f"ptxas {os.path.realpath(program)} {status.st_size} {status.st_mtime_ns}")
+        if status.st_size < 1 << 20:
+            parts.append(ptxas.version(program))
+    else:
+        parts.append(f"{chosen} {nvjitlink.version() if chosen == 'nvjitlink' else driver.version()}")
+    return "; ".join(parts)
+
+
+def _tool(name: str, purpose: str, probe: Callable[[], tuple[str, str]]) -> Tool:
+    try:
+        path, version = probe()
+    except ToolchainError as error:
+        return Tool(name, purpose, "", "", False, error.message)
+    return Tool(name, purpose, path, version, True, "")
+
+
+def _llvmlite() -> tuple[str, str]:
+    version = llvm.version()
+    import llvmlite
+
+    return os.path.dirname(llvmlite.__file__), f"{llvmlite.__version__} (LLVM {version})"
+
+
+def _ptxas() -> tuple[str, str]:
+    program = find.ptxas()
+    if program is None:
+        raise _missing("ptxas", "`pip install cutelite[cuda]` brings it")
+    return program, ptxas.version(program)
+
+
+def _nvjitlink() -> tuple[str, str]:
+    if not nvjitlink.available():
+        raise _missing("nvJitLink", "`pip install cutelite[cuda]` brings it")
+    return str(find.library("nvJitLink").abs_path), nvjitlink.version()  # type: ignore[union-attr]
+
+
+def _driver() -> tuple[str, str]:
+    if not driver.available():
+        raise _missing("a driver with a GPU", "there is nothing to launch on; the simulator needs none")
+    return str(find.library("cuda").abs_path), driver.version()  # type: ignore[union-attr]
+
+
+def _nvdisasm() -> tuple[str, str]:
+    program = find.program("nvdisasm")
+    if program is None:
+        raise _missing("nvdisasm", "`pip install cutelite[cuda]` brings it")
+    run = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise ToolchainError("nvdisasm", f"{program} does not run: {run.stderr.strip()}")
+    return program, run.stdout.strip().rsplit("V", 1)[-1].split()[0]
+
+
+def _missing(what: str, remedy: str) -> ToolchainError:
+    return ToolchainError("find", f"{what} is not found; {remedy}")

@@ -1,0 +1,66 @@
+"""What all tests share: which of them this machine can run, and `--update` for golden files."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+
+import pytest
+
+from cutelite.target import Target
+from cutelite.toolchain import find
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update", action="store_true", help="rewrite the second halves of golden files; read the diff")
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be rewritten."""
+    return bool(request.config.getoption("--update"))
+
+
+@functools.cache
+def capability() -> tuple[int, int] | None:
+    """Compute capability of the first GPU; None without a GPU or a driver."""
+    if find.library("cuda") is None:
+        return None
+    from cuda.bindings import driver
+
+    if int(driver.cuInit(0)[0]) != 0:
+        return None
+    status, device = driver.cuDeviceGet(0)
+    if int(status) != 0:
+        return None
+    attributes = driver.CUdevice_attribute
+    major = driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)[1]
+    minor = driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)[1]
+    return int(major), int(minor)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU that is not here: `gpu`, and `sm(n)` for compute capability n // 10 . n % 10 or above."""
+    asked = [mark.args[0] for mark in item.iter_markers("sm")]
+    if not asked and item.get_closest_marker("gpu") is None:
+        return
+    there = capability()
+    if there is None:
+        pytest.skip("needs a GPU")
+    lowest = max(asked, default=0)
+    if there < divmod(lowest, 10):
+        pytest.skip(f"needs compute capability {lowest // 10}.{lowest % 10}; this GPU has {there[0]}.{there[1]}")
+
+
+@pytest.fixture(scope="session")
+def ptxas() -> str:
+    """Path of a ptxas; the test is skipped without one."""
+    program = find.ptxas()
+    if program is None or shutil.which(program) is None:
+        pytest.skip("needs ptxas")
+    return program
+
+
+@pytest.fixture
+def hopper() -> Target:
+    return Target.parse("sm_90a")

@@ -1,0 +1,207 @@
+"""PTX -> cubin, by each assembler that is there, and what is said when there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cutelite.target import Target
+from cutelite.toolchain import ToolchainError, assemble, disassemble, find, nvjitlink, to_cubin
+from cutelite.toolchain.ptxas import version
+from cutelite.toolchain.tools import identity, tools
+
+HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+
+SHARED = (
+    HEADER
+    + """
+.visible .entry shared(.param .u64 out) .reqntid 256,1,1 {
+  .reg .b32 %r<3>; .reg .b64 %rd<2>;
+  .shared .align 8 .b8 tile[1024];
+  mov.u32 %r1, tile;
+  ld.param.u64 %rd1, [out];
+  st.shared.u32 [%r1], 7;
+  bar.sync 0;
+  ld.shared.u32 %r2, [%r1+4];
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+"""
+)
+
+EARLY_USE_OF_WGMMA = (
+    HEADER
+    + """
+.visible .entry early(.param .u64 out) .maxntid 128,1,1 {
+  .reg .f32 %f<5>; .reg .b64 %rd<3>;
+  setmaxnreg.dec.sync.aligned.u32 40;
+  ld.param.u64 %rd1, [out];
+  mov.b64 %rd2, 0;
+  mov.f32 %f1, 0f00000000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1,%f2,%f3,%f4}, %rd2, %rd2, 1, 1, 1, 0, 0;
+  add.f32 %f1, %f1, %f2;
+  wgmma.commit_group.sync.aligned;
+  st.global.f32 [%rd1], %f1;
+  wgmma.wait_group.sync.aligned 0;
+  ret;
+}
+"""
+)
+
+
+def keeps_alive(values: int) -> str:
+    """A kernel with `values` registers alive at once."""
+    numbers = range(values)
+    return "\n".join(
+        [
+            HEADER,
+            f".visible .entry many(.param .u64 p) {{ .reg .f32 %f<{values}>; .reg .b64 %rd; ld.param.u64 %rd, [p];",
+            *(f"ld.volatile.global.f32 %f{i}, [%rd+{4 * i}];" for i in numbers),
+            *(f"st.volatile.global.f32 [%rd+{4 * i}], %f{i};" for i in numbers),
+            "ret; }",
+        ]
+    )
+
+
+@pytest.fixture(params=["ptxas", "nvjitlink", pytest.param("driver", marks=pytest.mark.gpu)])
+def assembler(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    try:
+        return assemble.choose(name)
+    except ToolchainError:
+        pytest.skip(f"needs {name}")
+
+
+def test_resources(assembler: str, hopper: Target) -> None:
+    cubin = to_cubin(SHARED, hopper, assembler=assembler)
+    assert cubin.image.startswith(b"\x7fELF")
+    assert cubin.usage.smem_static == 1024
+    assert cubin.usage.barriers == 1
+    assert 0 < cubin.usage.registers <= 32
+    assert cubin.usage.spill_stores == cubin.usage.stack_frame == 0
+    assert cubin.warnings == ()
+
+
+def test_a_register_cap_spills(assembler: str, hopper: Target) -> None:
+    text = keeps_alive(64)
+    free = to_cubin(text, hopper, assembler=assembler).usage
+    capped = to_cubin(text, hopper, assembler=assembler, max_registers=24).usage
+    assert free.registers > 64
+    assert free.spill_stores == free.spill_loads == 0
+    assert capped.registers <= 24
+    assert min(capped.spill_stores, capped.spill_loads, capped.stack_frame) > 0
+
+
+def test_warnings_that_cost_speed_are_reported(assembler: str, hopper: Target) -> None:
+    codes = {warning.code for warning in to_cubin(EARLY_USE_OF_WGMMA, hopper, assembler=assembler).warnings}
+    assert codes == {"C7508" if assembler == "ptxas" else "C7504", "C7517"}
+
+
+def test_a_refusal_shows_the_line(assembler: str, hopper: Target) -> None:
+    text = SHARED.replace("bar.sync 0;", "bar.snyc 0;")
+    with pytest.raises(ToolchainError) as caught:
+        to_cubin(text, hopper, assembler=assembler)
+    assert caught.value.stage == assembler
+    assert "bar.snyc 0;" in next(line for line in caught.value.excerpt.splitlines() if line.startswith(">"))
+
+
+def test_an_instruction_the_target_lacks_is_refused(assembler: str) -> None:
+    if assembler == "driver":
+        pytest.skip("the driver compiles for its own GPU")
+    text = EARLY_USE_OF_WGMMA.replace("sm_90a", "sm_80")
+    with pytest.raises(ToolchainError, match=r"not supported on \.target 'sm_80'"):
+        to_cubin(text, Target.parse("sm_80"), assembler=assembler)
+
+
+def test_line_info_is_kept_when_asked_for(ptxas: str, hopper: Target) -> None:
+    text = SHARED.replace("  mov.u32", "  .loc 1 41 7\n  mov.u32") + '.file 1 "user.py"\n'
+    assert b".debug_line" in to_cubin(text, hopper, line_info=True).image
+    assert b".debug_line" not in to_cubin(text, hopper).image
+
+
+def test_extra_options_reach_ptxas(ptxas: str, hopper: Target) -> None:
+    text = keeps_alive(64)
+    spills = to_cubin(text, hopper, max_registers=24, options=("--warn-on-spills",))
+    assert any("spilled" in warning.message for warning in spills.warnings)
+    with pytest.raises(ToolchainError, match="no-such-option"):
+        to_cubin(text, hopper, options=("--no-such-option",))
+
+
+def test_assembling_leaves_no_files(
+    ptxas: str, hopper: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutelite.toolchain.ptxas._MEMORY", str(tmp_path))
+    to_cubin(SHARED, hopper)
+    with pytest.raises(ToolchainError):
+        to_cubin(HEADER + "nonsense", hopper)
+    assert list(tmp_path.iterdir()) == []
+
+
+def nothing_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "ptxas", lambda: None)
+    monkeypatch.setattr(find, "library", lambda name: None)
+
+
+def test_without_an_assembler_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
+    nothing_found(monkeypatch)
+    with pytest.raises(ToolchainError, match=r"looked for ptxas, nvjitlink, driver\. `pip install cutelite\[cuda\]`"):
+        to_cubin(SHARED, hopper)
+
+
+def test_the_next_assembler_steps_in(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
+    if not nvjitlink.available():
+        pytest.skip("needs nvJitLink")
+    monkeypatch.setattr(find, "ptxas", lambda: None)
+    assert to_cubin(SHARED, hopper).tool == "nvJitLink"
+
+
+def test_a_named_ptxas_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
+    monkeypatch.setenv("CUTELITE_PTXAS", "/nowhere/ptxas")
+    with pytest.raises(ToolchainError, match="CUTELITE_PTXAS=/nowhere/ptxas: there is no such program"):
+        to_cubin(SHARED, hopper)
+
+
+def script(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_ptxas_that_dies_is_quoted(monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path) -> None:
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", "echo out of patience >&2; exit 3")))
+    with pytest.raises(ToolchainError, match="ptxas: out of patience"):
+        to_cubin(SHARED, hopper)
+
+
+def test_identity_follows_the_assembler(ptxas: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = identity()
+    assert identity() == before
+    wrapper = script(tmp_path / "ptxas", f'exec "{ptxas}" "$@"')
+    monkeypatch.setenv("CUTELITE_PTXAS", str(wrapper))
+    assert str(wrapper) in identity()
+    assert version(ptxas) in identity()  # the script alone would not tell that the ptxas behind it has changed
+
+
+def test_disassembly_shows_instructions(ptxas: str, hopper: Target) -> None:
+    sass = disassemble(to_cubin(SHARED, hopper).image)
+    if sass is None:
+        pytest.skip("needs nvdisasm")
+    assert "BAR.SYNC" in sass
+
+
+def test_what_is_not_a_cubin_is_not_disassembled() -> None:
+    if find.program("nvdisasm") is None:
+        pytest.skip("needs nvdisasm")
+    with pytest.raises(ToolchainError):
+        disassemble(b"nonsense")
+
+
+def test_tools_say_what_they_are_or_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tool in tools():
+        assert (tool.path and tool.version and not tool.why) if tool.usable else tool.why
+    nothing_found(monkeypatch)
+    missing = {tool.name: tool.why for tool in tools() if not tool.usable}
+    assert {"ptxas", "nvJitLink", "driver"} <= set(missing)
+    assert "pip install cutelite[cuda]" in missing["ptxas"]

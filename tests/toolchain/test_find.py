@@ -1,0 +1,53 @@
+"""Where programs are looked for, and in which order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cutelite.toolchain import find
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="makes programs out of shell scripts")
+
+
+def program(path: Path) -> str:
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """One program of the same name in each place, and an environment that points at all of them."""
+    found = {
+        "wheel": program(tmp_path / "site" / "nvidia" / "cu13" / "bin" / "nvtool"),
+        "older wheel": program(tmp_path / "site" / "nvidia" / "cuda_nvtool" / "bin" / "nvtool"),
+        "toolkit": program(tmp_path / "toolkit" / "bin" / "nvtool"),
+        "path": program(tmp_path / "bin" / "nvtool"),
+    }
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    find._program.cache_clear()
+    return found
+
+
+def test_the_order(places: dict[str, str]) -> None:
+    for where in places:
+        assert find.program("nvtool") == places[where], where
+        os.unlink(places[where])
+        find._program.cache_clear()
+    assert find.program("nvtool") is None
+
+
+def test_the_environment_names_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = program(tmp_path / "mine" / "ptxas-of-mine")
+    monkeypatch.setenv("CUTELITE_PTXAS", mine)
+    assert find.ptxas() == mine
+
+
+def test_a_library_that_is_nowhere_is_none() -> None:
+    assert find.library("nvJitLink") is find.library("nvJitLink")  # looked for once

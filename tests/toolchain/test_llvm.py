@@ -1,0 +1,91 @@
+"""LLVM IR -> PTX."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from cutelite.target import TARGETS, Target
+from cutelite.toolchain import ToolchainError, llvm, to_ptx
+
+STORE_TID = """
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+define ptx_kernel void @store_tid(ptr addrspace(1) %out) "nvvm.reqntid"="128,1,1" {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %p = getelementptr i32, ptr addrspace(1) %out, i32 %t
+  store i32 %t, ptr addrspace(1) %p
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("arch", TARGETS)
+def test_every_target_gets_its_ptx(arch: str) -> None:
+    target = TARGETS[arch]
+    ptx = to_ptx(STORE_TID, target)
+    assert f".version {target.ptx_isa // 10}.{target.ptx_isa % 10}\n" in ptx
+    assert f".target {arch}\n" in ptx
+    assert ".visible .entry store_tid(" in ptx
+    assert ".reqntid 128, 1, 1" in ptx
+
+
+@pytest.mark.parametrize("opt_level", range(4))
+def test_every_level_compiles(opt_level: int, hopper: Target) -> None:
+    assert "st.global.b32" in to_ptx(STORE_TID, hopper, opt_level=opt_level)
+
+
+def test_a_loop_stays_a_loop(hopper: Target) -> None:
+    text = """
+    define ptx_kernel void @loop() {
+    entry:
+      br label %body
+    body:
+      %i = phi i32 [ 0, %entry ], [ %next, %body ]
+      call void asm sideeffect "nanosleep.u32 $0;", "r"(i32 %i)
+      %next = add nsw i32 %i, 1
+      %more = icmp slt i32 %next, 4
+      br i1 %more, label %body, label %exit
+    exit:
+      ret void
+    }
+    """
+    assert to_ptx(text, hopper).count("nanosleep") == 1
+
+
+def loads(count: int) -> str:
+    """A kernel that sums `count` neighbouring floats, from an aligned address."""
+    lines = ["define ptx_kernel void @sum(ptr addrspace(1) align 16 %a) {", "  %s0 = fadd float 0.0, 0.0"]
+    for i in range(count):
+        lines += [
+            f"  %p{i} = getelementptr float, ptr addrspace(1) %a, i32 {i}",
+            f"  %v{i} = load float, ptr addrspace(1) %p{i}, align {4 if i % 4 else 16}",
+            f"  %s{i + 1} = fadd float %s{i}, %v{i}",
+        ]
+    return "\n".join([*lines, f"  store float %s{count}, ptr addrspace(1) %a", "  ret void", "}"])
+
+
+def test_neighbouring_accesses_are_joined_unless_they_are_many(hopper: Target) -> None:
+    few, many = loads(8), loads(llvm.MOST_ACCESSES_TO_JOIN + 1)
+    assert [("ld.global.v4" in to_ptx(text, hopper)) for text in (few, many, few)] == [True, False, True]
+
+
+def test_text_that_does_not_parse_is_shown(hopper: Target) -> None:
+    with pytest.raises(ToolchainError) as caught:
+        to_ptx("define ptx_kernel void @k(i32 %x) {\n  %y = addd i32 %x, 1\n  ret void\n}\n", hopper)
+    assert caught.value.stage == "llvm"
+    assert "expected instruction opcode" in caught.value.message
+    assert ">    2 |   %y = addd i32 %x, 1" in caught.value.excerpt.splitlines()
+
+
+def test_text_that_breaks_the_rules_is_refused(hopper: Target) -> None:
+    text = (
+        "define ptx_kernel void @k() {\ne:\n br label %b\nb:\n %y = add i32 %z, 1\n %z = add i32 %y, 1\n br label %b\n}"
+    )
+    with pytest.raises(ToolchainError, match="does not dominate all uses"):
+        to_ptx(text, hopper)
+
+
+def test_threads_get_what_one_gets(hopper: Target) -> None:
+    texts = [STORE_TID.replace("store_tid", f"kernel_{i}") for i in range(16)]
+    alone = [to_ptx(text, hopper) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda text: to_ptx(text, hopper), texts)) == alone
