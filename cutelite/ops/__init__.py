@@ -3,6 +3,30 @@
 Importing this package registers every op.
 """
 
-from cutelite.ops import arith, control, index, memory, tensor
+from cutelite.ops import (
+    arith,
+    cluster,
+    control,
+    cp_async,
+    index,
+    mbarrier,
+    memory,
+    registers,
+    tensor,
+    tma,
+    wgmma,
+)
 
-__all__ = ["arith", "control", "index", "memory", "tensor"]
+__all__ = [
+    "arith",
+    "cluster",
+    "control",
+    "cp_async",
+    "index",
+    "mbarrier",
+    "memory",
+    "registers",
+    "tensor",
+    "tma",
+    "wgmma",
+]

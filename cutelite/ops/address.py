@@ -1,0 +1,59 @@
+"""Operands that are addresses: a pointer, or a tensor, which stands for the address of its offset 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Problem
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op
+from cutelite.ir.types import Ptr, Scalar, Tensor, elem_of, mbarrier
+
+WHERE = {
+    "gmem": "global memory",
+    "smem": "this block's shared memory",
+    "cluster": "the cluster's shared memory",
+    "rmem": "registers",
+    "generic": "generic memory",
+}
+
+
+def space_of(value: Value) -> str:
+    """The address space of a pointer or tensor; '' for anything else."""
+    return value.type.space if isinstance(value.type, Ptr | Tensor) else ""
+
+
+def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) -> Iterator[Problem]:
+    """What is wrong with `field` of `op` as an address in one of `spaces` that is a multiple of `align` bytes."""
+    value: Value = op[field]
+    if not isinstance(value.type, Ptr | Tensor):
+        yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
+    elif value.type.space not in spaces:
+        wanted = " or ".join(WHERE[space] for space in spaces)
+        yield Problem(field, f"`{field}` of {op.name} is in {WHERE[value.type.space]}, but must be in {wanted}")
+    elif value.type.align % align:
+        known = value.type.align
+        yield Problem(
+            field,
+            f"`{field}` of {op.name} must be a multiple of {align} bytes, but is known to be one of {known} only",
+        )
+
+
+def barrier_problems(op: Op, field: str = "bar", spaces: tuple[str, ...] = ("smem",)) -> Iterator[Problem]:
+    """What is wrong with `field` of `op` as the address of one mbarrier object (8 bytes, aligned to 8)."""
+    yield from address_problems(op, field, spaces, 8)
+    t = op[field].type
+    if isinstance(t, Tensor) and t.elem != mbarrier:
+        yield Problem(field, f"`{field}` of {op.name} is a tensor of {t.elem}, but must be one of mbarrier")
+
+
+def scalar_problems(op: Op, field: str, *types: Scalar) -> Iterator[Problem]:
+    """What is wrong with `field` of `op` as a scalar of one of `types`. An optional operand may be absent."""
+    value: Value | None = op[field]
+    if value is not None and value.type not in types:
+        yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")
+
+
+def elem_or_none(value: Value) -> Scalar | None:
+    """The element type of a tensor operand; None for a pointer, which has none."""
+    return elem_of(value.type) if isinstance(value.type, Tensor) else None

@@ -1,0 +1,224 @@
+"""Thread block clusters: their barrier, each other's shared memory, and launches that overlap.
+
+An address from `mapa` is one of the cluster's shared memory: ordinary loads, stores and atomics take it, and so do
+`st.async` and the mbarrier operations that may reach another block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, Wait, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Agent
+from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32, u32
+from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+
+BARRIER = Effect.ORDERS | Effect.CONVERGENT
+
+
+@op("barrier.cluster.arrive", effects=BARRIER, feature="cluster", source="PTX ISA: barrier.cluster")
+class ClusterArrive(Op):
+    """Arrive on the cluster's barrier; every thread of the cluster does, and then waits once.
+
+    relaxed  order no memory accesses; without it, this thread's earlier ones come before the others' later ones
+    """
+
+    relaxed: bool = False
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"barrier.cluster.arrive.{'relaxed' if self.relaxed else 'release'};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.barriers.cluster_arrive(lanes)
+
+
+@op("barrier.cluster.wait", effects=BARRIER, feature="cluster", source="PTX ISA: barrier.cluster")
+class ClusterWait(Op):
+    """Wait until every thread of the cluster that has not left the kernel has arrived."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("barrier.cluster.wait.acquire;")
+
+    def simulate(self, lanes: Lanes) -> Wait:
+        return lanes.machine.barriers.cluster_wait(lanes)
+
+
+@op("mapa", feature="cluster", source="PTX ISA: mapa")
+class Mapa(Op):
+    """The place that `p`, in this block's shared memory, has in that of block `rank` of the cluster.
+
+    `p` is a pointer or a tensor, and so is the result, in space 'cluster'.
+    """
+
+    p: Value
+    rank: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        assert isinstance(self.p.type, Ptr | Tensor)
+        return (replace(self.p.type, space="cluster"),)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "p", ("smem",), 1)
+        yield from scalar_problems(self, "rank", i32, u32)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mapa.shared::cluster.u32 $out, $p, $rank;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        rank = lanes.get(self.rank).astype(np.int64)
+        size = lanes.machine.cluster_size
+        lanes.fault((rank < 0) | (rank >= size), f"there is no such block in a cluster of {size}", "mapa")
+        lanes.define(lanes.machine.map_to_rank(lanes.get(self.p), rank))
+
+
+@op("getctarank", feature="cluster", source="PTX ISA: getctarank")
+class Getctarank(Op):
+    """The rank of the block whose shared memory `p` is in."""
+
+    p: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i32,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "p", ("smem", "cluster"), 1)
+
+    def ptx(self) -> Ptx:
+        return Ptx("getctarank.shared::cluster.u32 $out, $p;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.machine.rank_of(lanes.get(self.p)).astype(np.int32))
+
+
+REMOTE = Effect.WRITES | Effect.ASYNC
+
+
+@op("st.async", effects=REMOTE, feature="cluster", source="PTX ISA: st.async")
+class StAsync(Op):
+    """Start storing `a` (32 or 64 bits, or a vector of 2 or 4) at `p` in another block's shared memory.
+
+    bar  an mbarrier of that block, which counts the bytes stored
+    """
+
+    p: Value
+    a: Value
+    bar: Value
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        n = t.n if isinstance(t, Vec) else 1
+        if not isinstance(t, Scalar | Vec) or elem_of(t).bits not in (32, 64) or n not in (1, 2, 4):
+            yield Problem("a", f"st.async takes 32 or 64 bits, or a vector of 2 or 4 such, not {t}")
+        elif elem_of(t).bytes * n > 16:
+            yield Problem("a", f"st.async stores 16 bytes at most, and {t} has {elem_of(t).bytes * n}")
+        else:
+            yield from address_problems(self, "p", ("cluster",), elem_of(t).bytes * n)
+        yield from barrier_problems(self, "bar", ("cluster",))
+
+    def ptx(self) -> Ptx:
+        t = self.a.type
+        vector = f".v{t.n}" if isinstance(t, Vec) and t.n > 1 else ""
+        kind = f"{vector}.{'f' if elem_of(t).is_float else 'b'}{elem_of(t).bits}"
+        return Ptx(f"st.async.shared::cluster.mbarrier::complete_tx::bytes{kind} [$p], $a, [$bar];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
+        rows = a if a.ndim == 2 else a[:, None]
+        for lane in lanes.each():
+            write = partial(_store, int(p[lane]), int(bar[lane]), elem_of(self.a.type))
+            lanes.machine.engine.start(lanes, "none", partial(_row, rows[lane]), write, lane=lane)
+
+
+def _row(data: Array, agent: Agent) -> Array:
+    return data
+
+
+def _store(p: int, bar: int, elem: Scalar, agent: Agent, data: Array) -> None:
+    agent.store("cluster", np.int64(p), elem, data)
+    agent.complete_tx(bar, data.nbytes)
+
+
+_INTEGERS = {"u32": "u32", "i32": "s32"}
+_BITS = {"u32": "b32", "i32": "b32"}
+RED_ASYNC: dict[str, dict[str, str]] = {
+    "add": {**_INTEGERS, "u64": "u64", "i64": "u64"},
+    "min": _INTEGERS,
+    "max": _INTEGERS,
+    "inc": {"u32": "u32"},
+    "dec": {"u32": "u32"},
+    "and": _BITS,
+    "or": _BITS,
+    "xor": _BITS,
+}
+"""What red.async does, on which types, and PTX's name for each."""
+
+
+@op("red.async", effects=REMOTE, feature="cluster", source="PTX ISA: red.async")
+class RedAsync(Op):
+    """Start combining the integer `a` into the one at `p` in another block's shared memory, atomically.
+
+    kind  add, min, max, inc, dec, and, or, xor: on 32 bits; add on 64 as well
+    bar   an mbarrier of that block, which counts the bytes
+    """
+
+    kind: str
+    p: Value
+    a: Value
+    bar: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if self.kind not in RED_ASYNC:
+            yield Problem("kind", f"{self.kind!r} is none of {', '.join(RED_ASYNC)}")
+        elif not isinstance(self.a.type, Scalar) or self.a.type.name not in RED_ASYNC[self.kind]:
+            yield Problem("a", f"red.async {self.kind} takes {', '.join(RED_ASYNC[self.kind])}, not {self.a.type}")
+        else:
+            yield from address_problems(self, "p", ("cluster",), self.a.type.bytes)
+        yield from barrier_problems(self, "bar", ("cluster",))
+
+    def ptx(self) -> Ptx:
+        kind = f"{self.kind}.{RED_ASYNC[self.kind][str(self.a.type)]}"
+        return Ptx(f"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.{kind} [$p], $a, [$bar];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
+        for lane in lanes.each():
+            write = partial(self._combine, int(p[lane]), int(bar[lane]))
+            lanes.machine.engine.start(lanes, "none", partial(_row, a[lane : lane + 1]), write, lane=lane)
+
+    def _combine(self, p: int, bar: int, agent: Agent, data: Array) -> None:
+        agent.atomic("cluster", np.array([p]), self.kind, elem_of(self.a.type), data)
+        agent.complete_tx(bar, data.nbytes)
+
+
+@op(
+    "griddepcontrol.launch_dependents",
+    effects=Effect.ORDERS,
+    feature="pdl",
+    source="PTX ISA: griddepcontrol",
+)
+class LaunchDependents(Op):
+    """Let the kernel that was launched to depend on this one start, once every block has said so or is done.
+
+    It orders no memory: the dependent sees this kernel's writes only after its own `griddepcontrol.wait`.
+    """
+
+    def ptx(self) -> Ptx:
+        return Ptx("griddepcontrol.launch_dependents;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        """Kernels are simulated one after the other."""
+
+
+@op("griddepcontrol.wait", effects=Effect.ORDERS, feature="pdl", source="PTX ISA: griddepcontrol")
+class GridWait(Op):
+    """Wait until the kernels that this one was launched to depend on are complete, their writes visible."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("griddepcontrol.wait;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        """Kernels are simulated one after the other."""

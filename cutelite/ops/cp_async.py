@@ -1,0 +1,445 @@
+"""Copies that go on after the instruction: cp.async of 4 to 16 bytes a thread, and cp.async.bulk of any number.
+
+    cp.async             a thread's own; ends in a group of that thread, or arrives on an mbarrier
+    cp.async.bulk        into shared memory: counts its bytes on an mbarrier; out of it: a bulk group of the thread
+    cp.reduce.async.bulk as a bulk copy out of shared memory that combines instead of overwriting
+
+cp.async belongs to the generic proxy. Bulk copies are made by the async proxy: what ordinary stores wrote to
+shared memory is theirs to read only after `fence.proxy.async`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Agent
+from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
+from cutelite.ops.address import address_problems, barrier_problems, scalar_problems, space_of
+
+ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
+L2_PREFETCH = (0, 64, 128, 256)
+PRIORITIES = ("evict_last", "evict_normal", "evict_first", "evict_unchanged")
+
+
+@op("createpolicy", feature="cache_hint", source="PTX ISA: createpolicy.fractional")
+class CreatePolicy(Op):
+    """An L2 policy, to pass as `policy`: `fraction` of the accesses get `primary`, the others `secondary`.
+
+    primary    evict_last (keep it), evict_normal, evict_first (it streams by) or evict_unchanged
+    secondary  evict_first or evict_unchanged
+    """
+
+    primary: str
+    fraction: float = 1.0
+    secondary: str = "evict_unchanged"
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.primary not in PRIORITIES:
+            yield Problem("primary", f"{self.primary!r} is none of {', '.join(PRIORITIES)}")
+        if self.secondary not in ("evict_first", "evict_unchanged"):
+            yield Problem("secondary", f"{self.secondary!r} is neither evict_first nor evict_unchanged")
+        if not 0 < self.fraction <= 1:
+            yield Problem("fraction", f"the fraction is {self.fraction}; it must be above 0 and at most 1")
+
+    def ptx(self) -> Ptx:
+        kinds = f"L2::{self.primary}.L2::{self.secondary}"
+        return Ptx(f"createpolicy.fractional.{kinds}.b64 $out, {float(self.fraction)};", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(np.zeros(lanes.mask.shape, np.uint64))  # where data is cached changes no result
+
+
+@op("cp.async", effects=ASYNC_COPY, feature="cp.async", source="PTX ISA: cp.async")
+class CpAsync(Op):
+    """Start copying `bytes` bytes from global `src` to shared `dst`, in this thread's open cp.async group.
+
+    bytes      4, 8 or 16; both addresses are multiples of it
+    src_bytes  copy only so many (0 to `bytes`), and zeros for the rest: no byte of `src` behind them is read
+    cache      'ca' at all levels, 'cg' past L1 (16 bytes only)
+    prefetch   bytes of the line around `src` to bring into L2: 0 for none, 64, 128 or 256
+    policy     an L2 policy, from `createpolicy` or one of `cl.EVICT_FIRST` and its like
+    """
+
+    dst: Value
+    src: Value
+    bytes: int
+    cache: str = "ca"
+    prefetch: int = 0
+    src_bytes: Value | None
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        if self.bytes not in (4, 8, 16):
+            yield Problem("bytes", f"cp.async copies 4, 8 or 16 bytes, not {self.bytes}")
+            return
+        yield from address_problems(self, "dst", ("smem",), self.bytes)
+        yield from address_problems(self, "src", ("gmem",), self.bytes)
+        yield from scalar_problems(self, "src_bytes", i32, u32)
+        yield from scalar_problems(self, "policy", u64)
+        if self.cache not in ("ca", "cg"):
+            yield Problem("cache", f"{self.cache!r} is neither ca nor cg")
+        elif self.cache == "cg" and self.bytes != 16:
+            yield Problem("cache", f"cp.async.cg copies 16 bytes, not {self.bytes}", "use cache 'ca'")
+        if self.prefetch not in L2_PREFETCH:
+            yield Problem("prefetch", f"the L2 prefetch is 0, 64, 128 or 256 bytes, not {self.prefetch}")
+
+    def ptx(self) -> Ptx:
+        hint = ".L2::cache_hint" if self.policy else ""
+        line = f".L2::{self.prefetch}B" if self.prefetch else ""
+        more = (", $src_bytes" if self.src_bytes else "") + (", $policy" if self.policy else "")
+        return Ptx(f"cp.async.{self.cache}.shared::cta.global{hint}{line} [$dst], [$src], {self.bytes}{more};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        size = np.full(lanes.mask.shape, self.bytes) if self.src_bytes is None else lanes.get(self.src_bytes)
+        lanes.fault((size < 0) | (size > self.bytes), f"src_bytes is outside of 0..{self.bytes}", "cp-async")
+        dst, src = lanes.get(self.dst), lanes.get(self.src)
+        for lane in lanes.each():
+            self._start(lanes, lane, int(dst[lane]), int(src[lane]), int(size[lane]))
+
+    def _start(self, lanes: Lanes, lane: int, dst: int, src: int, size: int) -> None:
+        def read(agent: Agent) -> bytes:
+            return agent.load("gmem", np.int64(src), u8, size).tobytes() if size else b""
+
+        def write(agent: Agent, data: bytes) -> None:
+            whole = np.frombuffer(data.ljust(self.bytes, b"\0"), np.uint8)
+            agent.store("smem", np.int64(dst), u8, whole)
+
+        lanes.machine.engine.start(lanes, "cp.async", read, write, lane=lane)
+
+
+@op("cp.async.commit_group", effects=Effect.ORDERS, feature="cp.async", source="PTX ISA: cp.async.commit_group")
+class CpAsyncCommitGroup(Op):
+    """Close this thread's open group of cp.async; it may be empty."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("cp.async.commit_group;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.commit(lanes, "cp.async")
+
+
+class GroupWait(Op):
+    """Wait until at most `n` of the groups that this thread closed are still under way."""
+
+    n: int
+
+    def verify(self) -> Iterator[Problem]:
+        if self.n < 0:
+            yield Problem("n", f"{self.name} takes a number of groups from 0 on, not {self.n}")
+
+
+@op("cp.async.wait_group", effects=Effect.ORDERS, feature="cp.async", source="PTX ISA: cp.async.wait_group")
+class CpAsyncWaitGroup(GroupWait):
+    """Wait until at most the `n` latest closed groups of cp.async of this thread are under way.
+
+    What the others copied is then visible to this thread; to other threads after a barrier.
+    """
+
+    def ptx(self) -> Ptx:
+        return Ptx("cp.async.wait_group ${n};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.wait(lanes, "cp.async", self.n)
+
+
+@op("cp.async.wait_all", effects=Effect.ORDERS, feature="cp.async", source="PTX ISA: cp.async.wait_all")
+class CpAsyncWaitAll(Op):
+    """Wait for every cp.async of this thread, in closed groups or not."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("cp.async.wait_all;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.commit(lanes, "cp.async")
+        lanes.machine.engine.wait(lanes, "cp.async")
+
+
+@op(
+    "cp.async.mbarrier.arrive",
+    effects=Effect.WRITES | Effect.ASYNC,
+    feature="cp.async",
+    source="PTX ISA: cp.async.mbarrier.arrive",
+)
+class CpAsyncMbarrierArrive(Op):
+    """Arrive on `bar` once every cp.async that this thread has started so far is complete.
+
+    noinc  the arrival is one of those the barrier was initialised to expect; without it the barrier's pending
+           count grows by one first, so that the arrival adds nothing
+    """
+
+    bar: Value
+    noinc: bool = False
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"cp.async.mbarrier.arrive{'.noinc' if self.noinc else ''}.shared::cta.b64 [$bar];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        bar = lanes.get(self.bar)
+        if not self.noinc:
+            lanes.machine.mbarriers.expect_arrivals(lanes, bar, 1)
+        for lane in lanes.each():
+            arrive = partial(_arrive, int(bar[lane]))
+            lanes.machine.engine.after(lanes, "cp.async", arrive, lane=lane)
+
+
+def _arrive(bar: int, agent: Agent) -> None:
+    agent.arrive(bar)
+
+
+BULK_ALIGN = 16  # bytes: of both addresses, and of the size (PTX ISA, cp.async.bulk)
+
+
+@op("cp.async.bulk", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk")
+class CpAsyncBulk(Op):
+    """Start copying `bytes` bytes, a multiple of 16, between two 16-byte aligned places. One thread does it.
+
+    The spaces of `dst` and `src` say which copy it is:
+
+        smem    <- gmem   counts its bytes on `barrier`; with `multicast` in each block of the cluster whose rank
+                          is a set bit of it, at the same offset, on the barrier at the same offset
+        cluster <- smem   counts its bytes on `barrier`, which lies in the block it writes to
+        gmem    <- smem   in this thread's open bulk group
+    """
+
+    dst: Value
+    src: Value
+    bytes: Value
+    barrier: Value | None
+    multicast: Value | None
+    policy: Value | None
+
+    @property
+    def way(self) -> tuple[str, str]:
+        return space_of(self.dst), space_of(self.src)
+
+    def verify(self) -> Iterator[Problem]:
+        if self.way not in (("smem", "gmem"), ("cluster", "smem"), ("gmem", "smem")):
+            text = f"cp.async.bulk cannot copy from {self.src.type} to {self.dst.type}"
+            yield Problem("dst", text, "it goes gmem to smem, smem to gmem, or smem to the cluster's smem")
+            return
+        yield from address_problems(self, "dst", (self.way[0],), BULK_ALIGN)
+        yield from address_problems(self, "src", (self.way[1],), BULK_ALIGN)
+        yield from scalar_problems(self, "bytes", i32, u32)
+        yield from scalar_problems(self, "multicast", u16)
+        yield from scalar_problems(self, "policy", u64)
+        if self.way[0] == "gmem":
+            if self.barrier:
+                yield Problem("barrier", "a bulk copy to global memory ends in a bulk group, not on an mbarrier")
+        elif self.barrier is None:
+            yield Problem("barrier", "a bulk copy to shared memory needs an mbarrier to count its bytes on")
+        else:
+            yield from barrier_problems(self, "barrier", (self.way[0],))
+        if self.multicast and self.way[1] != "gmem":
+            yield Problem("multicast", "only copies from global memory can be multicast")
+        if self.policy and self.way[0] == "cluster":
+            yield Problem("policy", "a copy between shared memories does not touch L2 and takes no policy")
+
+    def ptx(self) -> Ptx:
+        ends = {
+            ("smem", "gmem"): "shared::cluster.global.mbarrier::complete_tx::bytes",
+            ("cluster", "smem"): "shared::cluster.shared::cta.mbarrier::complete_tx::bytes",
+            ("gmem", "smem"): "global.shared::cta.bulk_group",
+        }[self.way]
+        kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
+        return Ptx(f"cp.async.bulk.{ends}{kinds} [$dst], [$src], $bytes{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        bytes = bulk_bytes(lanes, self.bytes)
+        dst, src = lanes.get(self.dst), lanes.get(self.src)
+        for lane in lanes.each():
+            copy = BulkCopy(*self.way, int(dst[lane]), int(src[lane]), int(bytes[lane]))
+            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast)
+            queue = "bulk" if self.barrier is None else "none"
+            lanes.machine.engine.start(lanes, queue, copy.read, partial(copy.write, arrivals), lane=lane)
+
+
+class BulkCopy(NamedTuple):
+    """`bytes` bytes on their way from `src` to `dst`, which is also the offset to write at in other blocks."""
+
+    to: str
+    of: str
+    dst: int
+    src: int
+    bytes: int
+
+    def read(self, agent: Agent) -> Array:
+        return agent.load(self.of, np.int64(self.src), u64, self.bytes // 8)
+
+    def write(self, arrivals: Arrivals | None, agent: Agent, data: Array) -> None:
+        for move in arrivals.moves if arrivals else (0,):
+            agent.store("cluster" if move else self.to, np.int64(self.dst + move), u64, data)
+        if arrivals:
+            arrivals.complete(agent, self.bytes)
+
+
+class Arrivals(NamedTuple):
+    """Where a copy ends that counts its bytes: on `barrier`, moved by each of `moves` (distances of CTAs' memory)."""
+
+    barrier: int
+    moves: tuple[int, ...]
+
+    def complete(self, agent: Agent, bytes: int) -> None:
+        for move in self.moves:
+            agent.complete_tx(self.barrier + move, bytes)
+
+
+def arrival_places(lanes: Lanes, lane: int, barrier: Value | None, multicast: Value | None) -> Arrivals | None:
+    """The barriers of one lane's copy: its own, or those of the blocks that its `multicast` mask names."""
+    if barrier is None:
+        return None
+    bar, machine = np.int64(lanes.get(barrier)[lane]), lanes.machine
+    if multicast is None:
+        return Arrivals(int(bar), (0,))
+    mask = int(lanes.get(multicast)[lane])
+    ranks = [rank for rank in range(16) if mask >> rank & 1]
+    bad = np.arange(len(lanes.mask)) == lane
+    if not ranks or ranks[-1] >= machine.cluster_size:
+        lanes.fault(bad, f"the multicast mask {mask:#x} names no or absent blocks of the cluster", "multicast")
+    return Arrivals(int(bar), tuple(int(machine.map_to_rank(bar, rank) - bar) for rank in ranks))
+
+
+def bulk_bytes(lanes: Lanes, bytes: Value) -> Array:
+    """The size of a bulk copy, per lane; faults where it is no positive multiple of 16."""
+    count = lanes.get(bytes).astype(np.int64)
+    lanes.fault((count <= 0) | (count % BULK_ALIGN != 0), "a bulk copy takes a positive multiple of 16 bytes", "bulk")
+    return count
+
+
+def modifiers(barrier: Value | None, multicast: Value | None, policy: Value | None) -> tuple[str, str]:
+    """The qualifiers and the trailing operands of a bulk copy: barrier, multicast mask, policy, in PTX's order."""
+    kinds = (".multicast::cluster" if multicast else "") + (".L2::cache_hint" if policy else "")
+    operands = (", [$barrier]" if barrier else "") + (", $multicast" if multicast else "")
+    return kinds, operands + (", $policy" if policy else "")
+
+
+_BITWISE = {"u32": "b32", "i32": "b32", "u64": "b64", "i64": "b64"}
+_ORDERED = {"u32": "u32", "i32": "s32", "u64": "u64", "i64": "s64", "f16": "f16", "bf16": "bf16"}
+REDUCTIONS: dict[str, dict[str, str]] = {
+    "add": {**_ORDERED, "i64": "u64", "f32": "f32", "f64": "f64"},  # two's complement adds alike
+    "min": _ORDERED,
+    "max": _ORDERED,
+    "inc": {"u32": "u32"},
+    "dec": {"u32": "u32"},
+    "and": _BITWISE,
+    "or": _BITWISE,
+    "xor": _BITWISE,
+}
+"""What a reducing bulk copy can do, on which elements, and the PTX type of each."""
+
+
+def reduction_problems(kind: str, elem: Scalar) -> Iterator[Problem]:
+    """What is wrong with combining elements of `elem` by `kind`."""
+    if kind not in REDUCTIONS:
+        yield Problem("kind", f"{kind!r} is none of {', '.join(REDUCTIONS)}")
+    elif elem.name not in REDUCTIONS[kind]:
+        yield Problem("elem", f"a bulk {kind} does not take {elem}; it takes {', '.join(REDUCTIONS[kind])}")
+
+
+@op("cp.reduce.async.bulk", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.reduce.async.bulk")
+class CpReduceAsyncBulk(Op):
+    """Start combining `bytes` bytes of shared `src` into global `dst`, element by element, in the open bulk group.
+
+    kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
+    elem  the type of the elements
+    """
+
+    kind: str
+    elem: Scalar
+    dst: Value
+    src: Value
+    bytes: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from reduction_problems(self.kind, self.elem)
+        yield from address_problems(self, "dst", ("gmem",), BULK_ALIGN)
+        yield from address_problems(self, "src", ("smem",), BULK_ALIGN)
+        yield from scalar_problems(self, "bytes", i32, u32)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        half = ".noftz" if self.kind == "add" and self.elem.name in ("f16", "bf16") else ""
+        combine = f"{self.kind}{half}.{REDUCTIONS[self.kind][self.elem.name]}"
+        start = f"cp.reduce.async.bulk.global.shared::cta.bulk_group{kinds}.{combine}"
+        return Ptx(f"{start} [$dst], [$src], $bytes{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        bytes = bulk_bytes(lanes, self.bytes)
+        dst, src = lanes.get(self.dst), lanes.get(self.src)
+        for lane in lanes.each():
+            read = partial(self._read, int(src[lane]), int(bytes[lane]))
+            lanes.machine.engine.start(lanes, "bulk", read, partial(self._combine, int(dst[lane])), lane=lane)
+
+    def _read(self, src: int, bytes: int, agent: Agent) -> Array:
+        return agent.load("smem", np.int64(src), self.elem, bytes // self.elem.bytes)
+
+    def _combine(self, dst: int, agent: Agent, data: Array) -> None:
+        agent.atomic("gmem", dst + np.arange(len(data)) * self.elem.bytes, self.kind, self.elem, data)
+
+
+@op(
+    "cp.async.bulk.prefetch.L2",
+    effects=Effect.READS | Effect.ASYNC,
+    feature="tma",
+    source="PTX ISA: cp.async.bulk.prefetch",
+)
+class CpAsyncBulkPrefetch(Op):
+    """Bring `bytes` bytes of global memory, a multiple of 16, into L2."""
+
+    src: Value
+    bytes: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "src", ("gmem",), BULK_ALIGN)
+        yield from scalar_problems(self, "bytes", i32, u32)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        return Ptx(f"cp.async.bulk.prefetch.L2.global{kinds} [$src], $bytes{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        bytes, src = bulk_bytes(lanes, self.bytes), lanes.get(self.src)
+        for lane in lanes.each():  # reads for the bounds check alone
+            copy = BulkCopy("", "gmem", 0, int(src[lane]), int(bytes[lane]))
+            lanes.machine.engine.start(lanes, "none", copy.read, lane=lane)
+
+
+@op("cp.async.bulk.commit_group", effects=Effect.ORDERS, feature="tma", source="PTX ISA: cp.async.bulk.commit_group")
+class CpAsyncBulkCommitGroup(Op):
+    """Close this thread's open group of bulk copies out of shared memory, tensor copies included."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("cp.async.bulk.commit_group;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.commit(lanes, "bulk")
+
+
+@op("cp.async.bulk.wait_group", effects=Effect.ORDERS, feature="tma", source="PTX ISA: cp.async.bulk.wait_group")
+class CpAsyncBulkWaitGroup(GroupWait):
+    """Wait until at most the `n` latest closed bulk groups of this thread are under way.
+
+    read  wait only until their reads of shared memory are done, so that it can be written again
+    """
+
+    read: bool = False
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"cp.async.bulk.wait_group{'.read' if self.read else ''} ${{n}};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.wait(lanes, "bulk", self.n, reads_only=self.read)

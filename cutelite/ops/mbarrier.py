@@ -1,0 +1,318 @@
+"""mbarrier: an object in shared memory that counts arrivals, and bytes of asynchronous copies, phase by phase.
+
+A phase completes when its pending arrivals and its outstanding bytes (the tx-count) are both 0; the next one
+then begins at once, expecting the count that `init` gave. Phases alternate in parity, from 0: a thread waits for
+"the phase of this parity to complete", so a fresh barrier's phase of parity 1 counts as complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir import contract
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Type, boolean, i32, u32, u64
+from cutelite.ops.address import barrier_problems, scalar_problems, space_of
+
+UPDATES = Effect.READS | Effect.WRITES | Effect.ORDERS
+MAX_COUNT = (1 << 20) - 1  # of pending arrivals, and of bytes outstanding (PTX ISA, mbarrier object)
+
+
+def semantics(word: str, relaxed: bool, reach: str) -> str:
+    """PTX's .sem and .scope; nothing where they are what PTX takes without them, which sm_80 insists on."""
+    return f".{'relaxed' if relaxed else word}.{reach}" if relaxed or reach != "cta" else ""
+
+
+def reach_problems(reach: str) -> Iterator[Problem]:
+    if reach not in ("cta", "cluster"):
+        yield Problem("reach", f"memory is ordered within the 'cta' or the 'cluster', not {reach!r}")
+
+
+@op("mbarrier.init", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.init")
+class Init(Op):
+    """Make the 8 bytes at `bar` a barrier whose phases each expect `count` arrivals. One thread does it.
+
+    Other threads may use it after a barrier of the CTA; TMA and other CTAs after `fence.mbarrier_init` as well.
+    """
+
+    bar: Value
+    count: Value
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+        yield from scalar_problems(self, "count", i32, u32)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mbarrier.init.shared::cta.b64 [$bar], $count;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.mbarriers.init(lanes, lanes.get(self.bar), lanes.get(self.count))
+
+
+@op("mbarrier.inval", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.inval")
+class Inval(Op):
+    """End the life of the barrier at `bar`, so that its memory can be used for something else."""
+
+    bar: Value
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mbarrier.inval.shared::cta.b64 [$bar];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.mbarriers.inval(lanes, lanes.get(self.bar))
+
+
+class ArriveForm(Op):
+    """An arrival. It releases this thread's earlier writes, within `reach`, to those who wait for the phase.
+
+    bar      in this CTA (the result is the state of the phase it arrived in) or in another one of the cluster
+             (an address from `mapa`; no result, and `reach` is 'cluster')
+    reach    'cta' or 'cluster': among whom the writes become visible
+    relaxed  order no memory accesses
+    """
+
+    bar: Value
+
+    @property
+    def remote(self) -> bool:
+        return space_of(self.bar) == "cluster"
+
+    def result_types(self) -> tuple[Type, ...]:
+        return () if self.remote else (u64,)
+
+    def spelling(self, kind: str, amount: str, relaxed: bool, reach: str) -> Ptx:
+        if self.remote:
+            order = semantics("release", relaxed, "cluster")
+            return Ptx(f"mbarrier.arrive{kind}{order}.shared::cluster.b64 _, [$bar]{amount};")
+        return Ptx(f"mbarrier.arrive{kind}{semantics('release', relaxed, reach)}.shared::cta.b64 $out, [$bar]{amount};")
+
+    def arrived(self, lanes: Lanes, count: Array | int, expect: Array | int) -> None:
+        state = lanes.machine.mbarriers.arrive(lanes, lanes.get(self.bar), count, expect=expect)
+        lanes.define(*(() if self.remote else (state,)))
+
+
+@op("mbarrier.arrive", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.arrive")
+class Arrive(ArriveForm):
+    """Arrive on `bar`, `count` times at once (once if absent)."""
+
+    count: Value | None
+    reach: str = "cta"
+    relaxed: bool = False
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self, spaces=("smem", "cluster"))
+        yield from scalar_problems(self, "count", i32, u32)
+        yield from reach_problems(self.reach)
+
+    def ptx(self) -> Ptx:
+        return self.spelling("", ", $count" if self.count else "", self.relaxed, self.reach)
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.arrived(lanes, lanes.get(self.count) if self.count else 1, 0)
+
+
+@op("mbarrier.arrive.expect_tx", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.arrive")
+class ArriveExpectTx(ArriveForm):
+    """Add `bytes` to what the current phase waits for, then arrive once."""
+
+    bytes: Value
+    reach: str = "cta"
+    relaxed: bool = False
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self, spaces=("smem", "cluster"))
+        yield from scalar_problems(self, "bytes", i32, u32)
+        yield from reach_problems(self.reach)
+
+    def ptx(self) -> Ptx:
+        return self.spelling(".expect_tx", ", $bytes", self.relaxed, self.reach)
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.arrived(lanes, 1, lanes.get(self.bytes))
+
+
+@op("mbarrier.arrive.noComplete", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.arrive")
+class ArriveNoComplete(Op):
+    """Arrive `count` times on a barrier of this CTA, with the promise that the phase does not complete by it."""
+
+    bar: Value
+    count: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+        yield from scalar_problems(self, "count", i32, u32)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mbarrier.arrive.noComplete.shared::cta.b64 $out, [$bar], $count;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        mbarriers = lanes.machine.mbarriers
+        count = lanes.get(self.count)
+        state = mbarriers.arrive(lanes, lanes.get(self.bar), count)
+        broken = mbarriers.pending_count(state) <= count
+        lanes.fault(broken, "an arrival with noComplete completes the phase", "mbarrier-no-complete")
+        lanes.define(state)
+
+
+class TxForm(Op):
+    """A change of the bytes that the current phase waits for, without an arrival; it orders no memory accesses."""
+
+    bar: Value
+    bytes: Value
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self, spaces=("smem", "cluster"))
+        yield from scalar_problems(self, "bytes", i32, u32)
+
+    def ptx(self) -> Ptx:
+        where = "cluster.shared::cluster" if space_of(self.bar) == "cluster" else "cta.shared::cta"
+        return Ptx(f"{self.name}.relaxed.{where}.b64 [$bar], $bytes;")
+
+
+@op("mbarrier.expect_tx", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.expect_tx")
+class ExpectTx(TxForm):
+    """The current phase waits for `bytes` bytes more."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.mbarriers.expect_tx(lanes, lanes.get(self.bar), lanes.get(self.bytes))
+
+
+@op("mbarrier.complete_tx", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.complete_tx")
+class CompleteTx(TxForm):
+    """The current phase waits for `bytes` bytes less, as if a copy had brought them."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.mbarriers.complete_tx(lanes, lanes.get(self.bar), lanes.get(self.bytes))
+
+
+class WaitForm(Op):
+    """Something that looks whether a phase is complete; where it is, it acquires what the arrivals released.
+
+    phase    which: its parity (an i32 or u32, 0 or 1), or its state as `mbarrier.arrive` returned it (a u64)
+    reach    'cta' or 'cluster': among whom memory accesses are ordered
+    relaxed  order no memory accesses
+    """
+
+    bar: Value
+    phase: Value
+    reach: str = "cta"
+    relaxed: bool = False
+
+    def verify(self) -> Iterator[Problem]:
+        yield from barrier_problems(self)
+        yield from scalar_problems(self, "phase", i32, u32, u64)
+        yield from reach_problems(self.reach)
+
+    @property
+    def by_parity(self) -> bool:
+        return self.phase.type != u64
+
+    def call(self, word: str, result: str, hint: str = "") -> str:
+        parity = ".parity" if self.by_parity else ""
+        order = semantics("acquire", self.relaxed, self.reach)
+        return f"mbarrier.{word}{parity}{order}.shared::cta.b64 {result}, [$bar], $phase{hint};"
+
+    def tested(self, lanes: Lanes) -> Array:
+        """Whether the phase is complete now."""
+        mbarriers = lanes.machine.mbarriers
+        test = mbarriers.test if self.by_parity else mbarriers.test_state
+        return test(lanes, lanes.get(self.bar), self.which(lanes))
+
+    def which(self, lanes: Lanes) -> Array:
+        phase = lanes.get(self.phase)
+        if self.by_parity:
+            lanes.fault((phase != 0) & (phase != 1), "the parity of a phase is 0 or 1", "mbarrier-parity")
+        return phase
+
+
+@op("mbarrier.test_wait", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.test_wait")
+class TestWait(WaitForm):
+    """Whether the phase is complete. Does not block."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (boolean,)
+
+    def ptx(self) -> Ptx:
+        return Ptx(self.call("test_wait", "$out"))
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(self.tested(lanes))
+
+
+@op("mbarrier.try_wait", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.try_wait")
+class TryWait(WaitForm):
+    """Whether the phase is complete; the thread may be suspended for a while to see it complete.
+
+    hint_ns  for how long at most, in nanoseconds; without it, the hardware's own limit
+    """
+
+    hint_ns: Value | None
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (boolean,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        yield from scalar_problems(self, "hint_ns", i32, u32)
+
+    def ptx(self) -> Ptx:
+        return Ptx(self.call("try_wait", "$out", ", $hint_ns" if self.hint_ns else ""))
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(self.tested(lanes))  # a suspension that runs out at once
+
+
+@op("mbarrier.wait", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.try_wait")
+class Wait(WaitForm):
+    """Block until the phase is complete: `mbarrier.try_wait` in a loop."""
+
+    def ptx(self) -> Ptx:
+        # One asm block: LLVM can neither split the loop nor move anything into it. PTX scopes the names by braces.
+        poll = self.call("try_wait", "done")
+        return Ptx(f"{{ .reg .pred done; MBARRIER_WAIT: {poll} @!done bra MBARRIER_WAIT; }}")
+
+    def simulate(self, lanes: Lanes) -> contract.Wait:
+        mbarriers = lanes.machine.mbarriers
+        wait = mbarriers.wait if self.by_parity else mbarriers.wait_state
+        return wait(lanes, lanes.get(self.bar), self.which(lanes))
+
+
+@op("mbarrier.pending_count", feature="mbarrier", source="PTX ISA: mbarrier.pending_count")
+class PendingCount(Op):
+    """How many arrivals were still pending in a `state` that an arrival returned."""
+
+    state: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u32,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "state", u64)
+
+    def ptx(self) -> Ptx:
+        return Ptx("mbarrier.pending_count.b64 $out, $state;", pure=True, memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.machine.mbarriers.pending_count(lanes.get(self.state)))
+
+
+@op("fence.mbarrier_init", effects=Effect.ORDERS, feature="cluster", source="PTX ISA: membar, fence.mbarrier_init")
+class FenceMbarrierInit(Op):
+    """Make this thread's earlier `mbarrier.init` visible to the cluster and to the async proxy (TMA).
+
+    Its threads may rely on it after a barrier that follows the fence.
+    """
+
+    def ptx(self) -> Ptx:
+        return Ptx("fence.mbarrier_init.release.cluster;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, "mbarrier_init")

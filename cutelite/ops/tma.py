@@ -1,0 +1,317 @@
+"""TMA: copies of whole tiles between a tensor in global memory, known by its tensor map, and shared memory.
+
+A map says how the tensor lies in global memory and which box of it one operation moves. In shared memory the box
+is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permuted by an XOR of address bits.
+
+    cp.async.bulk.tensor.g2s     counts its bytes on an mbarrier, in one CTA or (multicast) in several
+    cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
+    cp.reduce.async.bulk.tensor  the same, combining instead of overwriting
+
+Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be
+negative or too large: what lies outside of the tensor is read as 0 and not written. TMA works in the async proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Agent, TileMap
+from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
+from cutelite.layout import Layout, Swizzle, flatten_to_tuple, rank, static_value
+from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
+
+SWIZZLES: dict[str, Swizzle | None] = {
+    "none": None,
+    "32B": Swizzle(1, 4, 3),
+    "64B": Swizzle(2, 4, 3),
+    "128B": Swizzle(3, 4, 3),
+}
+"""The patterns of TMA and wgmma as XORs of byte-address bits (PTX ISA, swizzling modes)."""
+
+SWIZZLE_REPEAT = {"none": 16, "32B": 256, "64B": 512, "128B": 1024}
+"""After how many bytes each pattern repeats: the alignment that tiles need (TMA itself needs 128)."""
+
+TILE_ALIGN = 128
+
+
+def tile_align(swizzle: str) -> int:
+    """The alignment in bytes of a tile in shared memory that TMA moves with `swizzle`."""
+    return max(TILE_ALIGN, SWIZZLE_REPEAT[swizzle])
+
+
+def is_row_major(layout: Layout, box: tuple[int, ...]) -> bool:
+    """Whether `layout` is that of a compact box with its last mode contiguous; extents of 1 do not matter."""
+    extents: list[int] = []
+    expected = 1
+    for mode in reversed(range(rank(layout))):
+        extent = 1
+        for n, step in zip(flatten_to_tuple(layout[mode].shape), flatten_to_tuple(layout[mode].stride), strict=True):
+            count = static_value(n)
+            if count is None or (count > 1 and step != expected):
+                return False
+            extent, expected = extent * count, expected * count
+        extents.append(extent)
+    return [e for e in reversed(extents) if e > 1] == [e for e in box if e > 1]
+
+
+class TileForm(Op):
+    """An operation on the box of `map` at `coord` (one i32 for each mode of the tensor, outermost first)."""
+
+    map: Value
+    coord: tuple[Value, ...]
+
+    @property
+    def tensor_map(self) -> TensorMap:
+        assert isinstance(self.map.type, TensorMap)
+        return self.map.type
+
+    @property
+    def place(self) -> str:
+        """The tensor operand in PTX, whose coordinates run from the innermost mode to the outermost."""
+        names = ", ".join(f"$coord.{i}" for i in reversed(range(len(self.coord))))
+        return f"[$map, {{{names}}}]"
+
+    def map_problems(self) -> Iterator[Problem]:
+        if not isinstance(self.map.type, TensorMap):
+            yield Problem("map", f"{self.name} takes a TMA descriptor, not {self.map.type}")
+            return
+        modes = len(self.map.type.box)
+        if len(self.coord) != modes:
+            yield Problem("coord", f"{len(self.coord)} coordinates into a tensor of {modes} modes")
+        for index in self.coord:
+            if index.type != i32:
+                yield Problem("coord", f"a TMA coordinate is an i32, not {index.type}")
+
+    def tile_problems(self, field: str) -> Iterator[Problem]:
+        """What is wrong with the shared memory `field` as the place of a box."""
+        problems = list(self.map_problems())
+        yield from problems
+        if problems:
+            return
+        box, t = self.tensor_map, self[field].type
+        yield from address_problems(self, field, ("smem",), tile_align(box.swizzle))
+        if not isinstance(t, Tensor):
+            return
+        if t.elem.bits != box.elem.bits:
+            yield Problem(field, f"the tile holds {t.elem}, the tensor {box.elem}")
+        elif t.swizzle != SWIZZLES[box.swizzle]:
+            yield Problem(field, f"the tile is swizzled by {t.swizzle}, but the tensor map by {box.swizzle}")
+        elif not is_row_major(t.layout, box.box):
+            text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {box.box}"
+            yield Problem(field, text, "give the tile the shape of the box, its last mode contiguous")
+
+    def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
+        """The box of each active lane."""
+        map, coord = lanes.get(self.map), [lanes.get(index) for index in self.coord]
+        for lane in lanes.each():
+            yield lane, Box(map, tuple(int(index[lane]) for index in reversed(coord)))
+
+    def store(self, lanes: Lanes, src: Value, action: str | None) -> None:
+        """Start storing, or combining by `action`, each active lane's tile."""
+        tiles = lanes.get(src)
+        for lane, box in self.boxes(lanes):
+            read, write = partial(box.take, int(tiles[lane])), partial(box.write, action)
+            lanes.machine.engine.start(lanes, "bulk", read, write, lane=lane)
+
+
+class Box(NamedTuple):
+    """One box on its way; `coord` innermost first, as the hardware and the simulator's tensor maps have it."""
+
+    map: TileMap
+    coord: tuple[int, ...]
+
+    def read(self, agent: Agent) -> Array:
+        return self.map.read(agent, self.coord)
+
+    def write(self, action: str | None, agent: Agent, tile: Array) -> None:
+        self.map.write(agent, self.coord, tile, action)
+
+    def take(self, address: int, agent: Agent) -> Array:
+        return self.map.get_smem(agent, address)
+
+    def fill(self, address: int, arrivals: Arrivals, agent: Agent, tile: Array) -> None:
+        for move in arrivals.moves:
+            self.map.put_smem(agent, address + move, tile)
+        arrivals.complete(agent, self.map.box_bytes)
+
+
+@op("cp.async.bulk.tensor.g2s", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
+class TensorG2S(TileForm):
+    """Start loading the box at `coord` into shared `dst`. One thread does it.
+
+    barrier    counts `map.tile_bytes` bytes, those outside of the tensor included: expect as many
+    multicast  a u16: fill `dst`, and count on `barrier`, at the same offsets in each block of the cluster whose
+               rank is a set bit; absent: in this block
+    policy     an L2 policy
+    """
+
+    dst: Value
+    barrier: Value
+    multicast: Value | None
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("dst")
+        # A barrier of another block of the cluster is allowed by Hopper's tcgen05 successors only.
+        yield from barrier_problems(self, "barrier")
+        yield from scalar_problems(self, "multicast", u16)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(self.barrier, self.multicast, self.policy)
+        start = f"cp.async.bulk.tensor.{len(self.coord)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        return Ptx(f"{start}{kinds} [$dst], {self.place}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        dst = lanes.get(self.dst)
+        for lane, box in self.boxes(lanes):
+            arrivals = arrival_places(lanes, lane, self.barrier, self.multicast)
+            assert arrivals is not None
+            write = partial(box.fill, int(dst[lane]), arrivals)
+            lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane)
+
+
+@op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
+class TensorS2G(TileForm):
+    """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it."""
+
+    src: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.tile_problems("src")
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.async.bulk.tensor.{len(self.coord)}d.global.shared::cta.tile.bulk_group"
+        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.store(lanes, self.src, None)
+
+
+@op("cp.reduce.async.bulk.tensor", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.reduce.async.bulk.tensor")
+class TensorReduce(TileForm):
+    """Start combining shared `src` into the box at `coord`, in this thread's open bulk group.
+
+    kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
+    """
+
+    kind: str
+    src: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(self.tile_problems("src"))
+        yield from problems
+        if not problems:
+            yield from reduction_problems(self.kind, self.tensor_map.elem)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.reduce.async.bulk.tensor.{len(self.coord)}d.global.shared::cta.{self.kind}.tile.bulk_group"
+        return Ptx(f"{start}{kinds} {self.place}, [$src]{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.store(lanes, self.src, self.kind)
+
+
+@op(
+    "cp.async.bulk.prefetch.tensor",
+    effects=Effect.READS | Effect.ASYNC,
+    feature="tma",
+    source="PTX ISA: cp.async.bulk.prefetch.tensor",
+)
+class TensorPrefetch(TileForm):
+    """Bring the box at `coord` into L2."""
+
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.map_problems()
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.async.bulk.prefetch.tensor.{len(self.coord)}d.L2.global.tile"
+        return Ptx(f"{start}{kinds} {self.place}{operands};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        for lane, box in self.boxes(lanes):
+            lanes.machine.engine.start(lanes, "none", box.read, lane=lane)
+
+
+@op("prefetch.tensormap", effects=Effect.READS, feature="tma", source="PTX ISA: prefetch.tensormap")
+class PrefetchTensormap(Op):
+    """Bring the descriptor itself close, so that the first copy does not wait for it."""
+
+    map: Value
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.map.type, TensorMap):
+            yield Problem("map", f"prefetch.tensormap takes a TMA descriptor, not {self.map.type}")
+
+    def ptx(self) -> Ptx:
+        return Ptx("prefetch.tensormap [$map];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.get(self.map)  # brings nothing that the simulator would not have
+
+
+PROXY_SPACES = ("", "global", "shared::cta", "shared::cluster")
+
+
+@op("fence.proxy.async", effects=Effect.ORDERS, feature="tma", source="PTX ISA: membar, fence.proxy")
+class FenceProxyAsync(Op):
+    """Order this thread's memory accesses by ordinary instructions and by the async proxy (TMA, wgmma).
+
+    Each thread that wrote shared memory fences; then a barrier; then one thread may start the copy that reads it.
+
+    space  '' for all memory, 'global', 'shared::cta' or 'shared::cluster'
+    """
+
+    space: str = ""
+
+    def verify(self) -> Iterator[Problem]:
+        if self.space not in PROXY_SPACES:
+            yield Problem("space", f"{self.space!r} is none of {', '.join(PROXY_SPACES[1:])}")
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"fence.proxy.async{'.' if self.space else ''}{self.space};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, f"proxy.async{'.' if self.space else ''}{self.space}")
+
+
+@op("fence.proxy.tensormap", effects=Effect.ORDERS, feature="tma", source="PTX ISA: membar, fence.proxy.tensormap")
+class FenceProxyTensormap(Op):
+    """Order ordinary writes to a tensor map in global memory and its use by TMA, which reads it by its own proxy.
+
+    map    absent: release, in the thread that wrote the map; given: acquire, in the thread that is to use it
+    reach  who is ordered: 'cta', 'cluster', 'gpu' or 'sys'
+    """
+
+    map: Value | None
+    reach: str = "gpu"
+
+    def verify(self) -> Iterator[Problem]:
+        if self.reach not in ("cta", "cluster", "gpu", "sys"):
+            yield Problem("reach", f"{self.reach!r} is none of cta, cluster, gpu, sys")
+        if self.map is not None and not isinstance(self.map.type, TensorMap):
+            yield from address_problems(self, "map", ("gmem", "generic"), 64)
+
+    def ptx(self) -> Ptx:
+        if self.map is None:
+            return Ptx(f"fence.proxy.tensormap::generic.release.{self.reach};")
+        return Ptx(f"fence.proxy.tensormap::generic.acquire.{self.reach} [$map], 128;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, f"proxy.tensormap::generic.{'acquire' if self.map else 'release'}.{self.reach}")

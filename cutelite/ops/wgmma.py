@@ -1,0 +1,620 @@
+"""wgmma: a warpgroup (4 warps) multiplies a (64, k) tile by an (n, k) tile on the tensor cores, asynchronously.
+
+B, and A unless it is in registers, are read from shared memory through 64-bit descriptors while the warps go on.
+The accumulator is spread over the registers of the 128 threads as `accumulator(n)` says. From `wgmma.fence` or the
+first multiplication on, until a wait retires it, its type is `InFlight`: nothing else takes such a value, so nothing
+can read it too early or be moved above the wait.
+
+    mma_async (fence) ... mma_async, commit_group, wait_group
+
+`FORMS` holds what the hardware multiplies, `smem_matrix` which layouts in shared memory it can read, and
+`accumulator` and `operand_a` where each register's element lies: verifier, lowering and simulator all read these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Agent
+from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f16, f32, i32, u32, u64
+from cutelite.layout import Layout, is_static, rank, static_value
+from cutelite.ops.address import address_problems
+from cutelite.ops.tma import SWIZZLE_REPEAT, SWIZZLES
+
+M = 64
+THREADS = 128
+STEP_BYTES = 32  # along K, of one instruction, for every type of operand
+
+
+class Form(NamedTuple):
+    """What one type of A can be multiplied with.
+
+    b, d        types of B, and of the accumulator
+    any_major   A and B in shared memory may also be contiguous along M or N, not only along K
+    negate      A and B can be negated at no cost
+    wide_steps  above n = 32, n is a multiple of 16 instead of 8
+    """
+
+    b: tuple[str, ...]
+    d: tuple[str, ...]
+    any_major: bool = False
+    negate: bool = True
+    wide_steps: bool = False
+
+
+FORMS: dict[str, Form] = {
+    "f16": Form(("f16",), ("f32", "f16"), any_major=True),
+    "bf16": Form(("bf16",), ("f32",), any_major=True),
+    "tf32": Form(("tf32",), ("f32",)),
+    "e4m3": Form(("e4m3", "e5m2"), ("f32", "f16")),
+    "e5m2": Form(("e4m3", "e5m2"), ("f32", "f16")),
+    "i8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
+    "u8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
+}
+"""What wgmma multiplies, by the type of A (PTX ISA, wgmma.mma_async)."""
+
+PTX_NAMES = {"i8": "s8", "u8": "u8", "i32": "s32"}
+
+
+def legal_n(form: Form, n: int) -> bool:
+    """Whether an instruction of this form can have B of `n` rows."""
+    return 8 <= n <= 256 and n % (16 if form.wide_steps and n > 32 else 8) == 0
+
+
+def k_of(elem: Scalar) -> int:
+    """The extent along K of one instruction on operands of type `elem`."""
+    return STEP_BYTES // elem.bytes
+
+
+# Which thread holds what (PTX ISA, register fragments of wgmma: figures for D and for A).
+
+
+@lru_cache
+def accumulator(n: int) -> Layout:
+    """Of the (64, n) accumulator: (thread, value) to m + 64 n.
+
+    A thread holds pairs along n, in rows 8 apart, every 8 columns. Warp w of the warpgroup has rows 16 w to 16 w + 15.
+    """
+    return Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
+
+
+@lru_cache
+def operand_a(elem: Scalar) -> Layout:
+    """Of the (64, k) operand A of one instruction in registers: (thread, value) to m + 64 k.
+
+    The shape is that of 8 bytes of the accumulator's: 32-bit registers, each of neighbours along k.
+    """
+    each = 4 // elem.bytes
+    return Layout(((4, 8, 4), (each, 2, 2)), ((64 * each, 1, 16), (64, 8, 256 * each)))
+
+
+def accumulator_type(d: Scalar, n: int) -> Vec:
+    """The registers of one thread: its elements in the order of `accumulator(n)`; f16 in pairs, the first one lowest.
+
+    A pair of f16 is one u32 as long as it is in flight: taking it apart is reading it.
+    """
+    return Vec(u32, n // 4) if d == f16 else Vec(d, n // 2)
+
+
+# Matrices in shared memory, and their descriptors.
+
+MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
+"""Bits 62 and 63 of a descriptor, by swizzle."""
+
+
+class Unreadable(Exception):
+    """Why wgmma cannot read a tile: `what`, and `help`."""
+
+    def __init__(self, what: str, help: str = "") -> None:
+        super().__init__(what)
+        self.what, self.help = what, help
+
+
+class SmemMatrix(NamedTuple):
+    """How wgmma finds the elements of a tile in shared memory.
+
+    major    'K' if neighbours along K are contiguous, 'MN' if those along M (of A) or N (of B) are
+    swizzle  'none', '32B', '64B' or '128B'
+    leading  the leading dimension byte offset, `stride` the stride dimension byte offset: see `smem_matrix`
+    steps    where the operand of each instruction begins, in bytes from the tile's start: one for 32 bytes of K
+    rows     extent along M or N
+    """
+
+    major: str
+    swizzle: str
+    leading: int
+    stride: int
+    steps: tuple[int, ...]
+    rows: int
+
+    @property
+    def constant(self) -> int:
+        """The descriptor but for the address, as a signed 64-bit number."""
+        bits = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
+        return bits - (1 << 64) if bits >> 63 else bits
+
+
+@lru_cache
+def smem_matrix(t: Tensor) -> SmemMatrix:
+    """The tile `t`, (rows, k) in shared memory, as wgmma operand; raises `Unreadable` if it can be none.
+
+    With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
+
+        K-major   rows W apart, groups of 8 rows `stride` apart; the two chunks of a row are neighbours,
+                  or `leading` apart if there is no swizzle
+        MN-major  W bytes along M or N are contiguous, `leading` to the next W; k by k W apart, groups of 8
+                  along k `stride` apart. Without a swizzle the two are exchanged.
+
+    Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
+    instruction takes a step of 32 bytes of K, and `steps` says where it lies.
+    """
+    if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
+        raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")
+    swizzle = next((name for name, s in SWIZZLES.items() if s == t.swizzle), None)
+    if swizzle is None:
+        raise Unreadable(f"wgmma does not know the swizzle {t.swizzle}", "it takes those of 32, 64 and 128 bytes")
+    if t.align % SWIZZLE_REPEAT[swizzle]:
+        known = f"the tile starts at a multiple of {t.align} bytes"
+        raise Unreadable(f"{known}, but must at one of {SWIZZLE_REPEAT[swizzle]} (its swizzle: {swizzle})")
+    size = t.elem.bytes
+    rows, ks = _offsets(t.layout[0], size), _offsets(t.layout[1], size)
+    if len(rows) % 8 or len(ks) * size % STEP_BYTES:
+        shape = f"{len(rows)} rows of {len(ks)} {t.elem}"
+        raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {STEP_BYTES // size} elements")
+    span = 16 if swizzle == "none" else int(swizzle[:-1])
+    if ks[1] == size:
+        return _k_major(swizzle, span, size, rows, ks)
+    if rows[1] == size:
+        return _mn_major(swizzle, span, size, rows, ks)
+    raise Unreadable(
+        f"neighbours lie {rows[1]} bytes apart along the rows and {ks[1]} along K",
+        "one of the two modes must be contiguous",
+    )
+
+
+def _offsets(mode: Layout, size: int) -> list[int]:
+    """The byte offset of each index of one mode."""
+    extent = static_value(mode.size)
+    assert extent is not None
+    return [mode(i) * size for i in range(extent)]
+
+
+def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+    stride = _blocks(rows, 8, span, "row")
+    per = STEP_BYTES // size
+    chunk = 16 // size
+    steps = tuple(ks[::per])
+    leading = 16 if swizzle != "none" else ks[chunk] - ks[0]  # swizzled: not used, 1 by convention
+    _same_steps(ks, [i % chunk * size + i // chunk * leading for i in range(per)], steps)
+    _check_distance(leading)
+    return SmemMatrix("K", swizzle, leading, stride, steps, len(rows))
+
+
+def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+    if size != 2:
+        raise Unreadable(
+            f"operands of {size * 8} bits must be contiguous along K, not along the rows", "only f16 and bf16 may be"
+        )
+    if len(rows) % (span // size):
+        whole = f"the {span} contiguous bytes that a swizzle of {swizzle} permutes are {span // size} rows"
+        raise Unreadable(f"{len(rows)} rows are no multiple of that: {whole}", "take a narrower swizzle")
+    far = _blocks(rows, span // size, size, "row")
+    per = STEP_BYTES // size
+    near = _blocks(ks[:per], 8, span, "k")
+    steps = tuple(ks[::per])
+    _same_steps(ks, ks[:per], steps)
+    leading, stride = (near, far) if swizzle == "none" else (far, near)
+    return SmemMatrix("MN", swizzle, leading, stride, steps, len(rows))
+
+
+def _blocks(offsets: list[int], group: int, pitch: int, what: str) -> int:
+    """The distance of groups of `group` offsets, which lie `pitch` apart inside; 0 if there is one group only."""
+    distance = offsets[group] if len(offsets) > group else 0
+    for i, offset in enumerate(offsets):
+        expected = i % group * pitch + i // group * distance
+        if offset != expected:
+            text = f"{what} {i} lies {offset} bytes from {what} 0; wgmma looks for it at {expected}"
+            raise Unreadable(text, f"{group} neighbours {pitch} bytes apart, and blocks of these at one distance")
+    _check_distance(distance)
+    return distance
+
+
+def _check_distance(distance: int) -> None:
+    if distance % 16 or not 0 <= distance < 1 << 18:
+        raise Unreadable(f"blocks lie {distance} bytes apart; a descriptor holds multiples of 16 below 256 KiB")
+
+
+def _same_steps(ks: list[int], within: list[int], steps: tuple[int, ...]) -> None:
+    """Check that each step along K looks like the first one and begins at a multiple of 16 bytes."""
+    for i, offset in enumerate(ks):
+        expected = steps[i // len(within)] + within[i % len(within)]
+        if offset != expected:
+            raise Unreadable(f"k = {i} lies {offset} bytes from k = 0; wgmma looks for it at {expected}")
+    if any(step % 16 for step in steps):
+        raise Unreadable(f"the steps along K begin at {steps} bytes, which are not all multiples of 16")
+
+
+@op("wgmma.descriptor", feature="wgmma", source="PTX ISA: wgmma, matrix descriptor format")
+class Descriptor(Op):
+    """The 64-bit descriptor of the (rows, k) tile `t` in shared memory, at its first step along K.
+
+    Adding ``bytes >> 4`` to it moves the address. Which tiles there are descriptors for, `smem_matrix` says.
+    """
+
+    t: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+    def verify(self) -> Iterator[Problem]:
+        problems = list(address_problems(self, "t", ("smem",), 16))
+        yield from problems
+        if problems:
+            return
+        if not isinstance(self.t.type, Tensor):
+            yield Problem("t", f"wgmma.descriptor takes a tensor, not {self.t.type}")
+            return
+        try:
+            smem_matrix(self.t.type)
+        except Unreadable as why:
+            yield Problem("t", f"wgmma cannot read this tile: {why.what}", why.help)
+
+    @property
+    def constant(self) -> int:
+        assert isinstance(self.t.type, Tensor)
+        return smem_matrix(self.t.type).constant
+
+    def llvm(self) -> Llvm:
+        return Llvm(
+            "$.address = ptrtoint $t:type $t to i32\n"
+            "$.low = and i32 $.address, 262143\n"  # 18 bits (PTX ISA, matrix-descriptor-encode)
+            "$.field = lshr i32 $.low, 4\n"
+            "$.wide = zext i32 $.field to i64\n"
+            "$out = or i64 $.wide, ${constant}"
+        )
+
+    def simulate(self, lanes: Lanes) -> None:
+        address = lanes.get(self.t).astype(np.int64)
+        lanes.define(((address & 0x3FFFF) >> 4 | self.constant).astype(np.uint64))
+
+
+# The instructions.
+
+
+def _fragments(op: Op, field: str) -> Iterator[Problem]:
+    for value in op[field]:
+        if not isinstance(value.type, InFlight):
+            yield Problem(field, f"{op.name} takes accumulators in flight, not {value.type}")
+
+
+@op(
+    "wgmma.fence",
+    scope="warpgroup",
+    effects=Effect.ORDERS | Effect.CONVERGENT,
+    feature="wgmma",
+    source="PTX ISA: wgmma.fence",
+)
+class Fence(Op):
+    """Order this warpgroup's earlier accesses to registers and those of later wgmma; it does not order memory.
+
+    Needed before the first wgmma, and wherever registers that wgmma is to access were accessed otherwise; not
+    between wgmmas of one shape that chain an accumulator. `values` (vectors, or in flight already) are from here on
+    in flight.
+    """
+
+    values: tuple[Value, ...] = ()
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(v.type if isinstance(v.type, InFlight) else InFlight(v.type) for v in self.values)  # type: ignore[arg-type]
+
+    def verify(self) -> Iterator[Problem]:
+        for value in self.values:
+            if not isinstance(value.type, Vec | InFlight):
+                yield Problem("values", f"wgmma.fence takes vectors in registers, not {value.type}")
+
+    def ptx(self) -> Ptx:
+        return Ptx("wgmma.fence.sync.aligned;", tied=("values",) if self.values else ())
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, "wgmma")
+        lanes.define(*(_in_flight(lanes, value) for value in self.values))
+
+
+@op(
+    "wgmma.mma_async",
+    scope="warpgroup",
+    effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT,
+    feature="wgmma",
+    source="PTX ISA: wgmma.mma_async",
+)
+class MmaAsync(Op):
+    """Start ``d = a @ b.T``, plus `d` where `accumulate` holds: one instruction for each of `steps` along K.
+
+    d           the (64, n) accumulator, of `accumulator_type`: in flight, or with `fence` a readable vector
+    a, b        descriptors of (64, k) and (n, k) tiles; or A in registers, as a vector of `elem_a`: the elements
+                that `operand_a` gives each thread, step after step
+    accumulate  a bool, the same for all threads: add to `d`, or overwrite it
+    steps       for each instruction, how many bytes its A and its B lie behind the descriptors' addresses
+    fence       `wgmma.fence` first, in the same piece of assembly: for registers that ordinary code wrote
+    a_major     'K', or 'MN' if the tile in shared memory is contiguous along M or N (f16 and bf16 only); `b_major`
+    scale_a     1, or -1 to negate A; `scale_b`
+    saturate    integers only: clamp instead of wrapping
+
+    Result      the accumulator, in flight: `wgmma.wait_group` turns it into a readable one.
+    f32 accumulators lose no bit of a product but round each sum (towards zero on the hardware; the simulator rounds
+    the sum of an instruction once, to nearest); for fp8, the hardware keeps about 14 bits inside of an instruction.
+    """
+
+    d: Value
+    a: Value
+    b: Value
+    accumulate: Value
+    n: int
+    elem_a: Scalar
+    elem_b: Scalar
+    elem_d: Scalar = f32
+    steps: tuple[tuple[int, int], ...] = ((0, 0),)
+    fence: bool = False
+    a_major: str = "K"
+    b_major: str = "K"
+    scale_a: int = 1
+    scale_b: int = 1
+    saturate: bool = False
+
+    @property
+    def a_in_registers(self) -> bool:
+        return self.a.type != u64
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (InFlight(accumulator_type(self.elem_d, self.n)),)
+
+    def verify(self) -> Iterator[Problem]:
+        form = FORMS.get(self.elem_a.name)
+        if form is None or self.elem_b.name not in form.b or self.elem_d.name not in form.d:
+            types = f"{self.elem_a} times {self.elem_b} into {self.elem_d}"
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in FORMS.items())
+            yield Problem("elem_a", f"wgmma does not multiply {types}", f"it takes {known}")
+        elif not legal_n(form, self.n):
+            step = "8 up to 32 and of 16 above" if form.wide_steps else "8"
+            yield Problem("n", f"n is {self.n}; wgmma on {self.elem_a} takes a multiple of {step}, from 8 to 256")
+        else:
+            yield from self._operand_problems()
+            yield from self._variant_problems(form)
+
+    def _operand_problems(self) -> Iterator[Problem]:
+        d = accumulator_type(self.elem_d, self.n)
+        if self.d.type != InFlight(d) and self.d.type != d:
+            yield Problem("d", f"the accumulator is {self.d.type}, but must be {d} for n = {self.n}")
+        elif self.d.type == d and not self.fence:
+            yield Problem("d", "the accumulator was written by ordinary code, so wgmma needs a fence before it")
+        a = Vec(self.elem_a, 4 * (4 // self.elem_a.bytes) * len(self.steps))
+        if self.a_in_registers and self.a.type not in (a, InFlight(a)):
+            yield Problem("a", f"A is {self.a.type}, but must be a descriptor (u64) or {a} in registers")
+        elif self.a.type == a and not self.fence:
+            yield Problem("a", "A was written by ordinary code, so wgmma needs a fence before it")
+        if self.b.type != u64:
+            yield Problem("b", f"B is {self.b.type}, but must be a descriptor (u64): it is read from shared memory")
+        if self.accumulate.type != boolean:
+            yield Problem("accumulate", f"accumulate is {self.accumulate.type}, not bool")
+
+    def _variant_problems(self, form: Form) -> Iterator[Problem]:
+        for field in ("a_major", "b_major"):
+            if self[field] not in ("K", "MN") or (self[field] == "MN" and not form.any_major):
+                yield Problem(field, f"{self.elem_a} operands must be K-major, not {self[field]}-major")
+        if self.a_in_registers and self.a_major != "K":
+            yield Problem("a_major", "A in registers has no major mode but K")
+        for field in ("scale_a", "scale_b"):
+            if self[field] not in (1, -1) or (self[field] == -1 and not form.negate):
+                yield Problem(field, f"{field} is {self[field]}; {self.elem_a} takes {'1 or -1' if form.negate else 1}")
+        if self.saturate and form.d != ("i32",):
+            yield Problem("saturate", f"only integers saturate, not {self.elem_d}")
+        if not self.steps or any(len(step) != 2 or step[0] % 16 or step[1] % 16 for step in self.steps):
+            yield Problem("steps", f"{self.steps} are not pairs of multiples of 16 bytes")
+
+    def ptx(self) -> Ptx:
+        a, b, d = (PTX_NAMES.get(t.name, t.name) for t in (self.elem_a, self.elem_b, self.elem_d))
+        shape = f"m{M}n{self.n}k{k_of(self.elem_a)}"
+        call = f"wgmma.mma_async.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
+        lines = ["{ .reg .pred again; .reg .b64 da, db; setp.eq.b32 again, 0, 0;"]
+        lines += ["wgmma.fence.sync.aligned;"] if self.fence else []
+        for i, (to_a, to_b) in enumerate(self.steps):
+            scale = "$accumulate" if i == 0 else "again"
+            left = f"{{$a.{4 * i}, $a.{4 * i + 1}, $a.{4 * i + 2}, $a.{4 * i + 3}}}"
+            if not self.a_in_registers:
+                left = "$a"
+                if to_a:
+                    lines.append(f"add.s64 da, $a, {to_a >> 4};")
+                    left = "da"
+            if to_b:
+                lines.append(f"add.s64 db, $b, {to_b >> 4};")
+            lines.append(f"{call} $d, {left}, {'db' if to_b else '$b'}, {scale}{self._immediates()};")
+        return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a",) if self.a_in_registers else ())
+
+    def _immediates(self) -> str:
+        form = FORMS[self.elem_a.name]
+        scales = f", {self.scale_a}, {self.scale_b}" if form.negate else ""
+        if not form.any_major:
+            return scales
+        majors = [] if self.a_in_registers else [self.a_major]
+        return scales + "".join(f", {int(major == 'MN')}" for major in [*majors, self.b_major])
+
+    def simulate(self, lanes: Lanes) -> None:
+        if self.fence:
+            lanes.machine.fence(lanes, "wgmma")
+        a, b, accumulate = lanes.get(self.a), lanes.get(self.b), lanes.get(self.accumulate)
+        lanes.fault(b != b[0], "the threads of a warpgroup pass different descriptors of B", "wgmma-operand")
+        lanes.fault(accumulate != accumulate[0], "the threads disagree about `accumulate`", "wgmma-operand")
+        if not self.a_in_registers:
+            lanes.fault(a != a[0], "the threads of a warpgroup pass different descriptors of A", "wgmma-operand")
+        before = _held(lanes, self.d) if accumulate[0] else None
+        left = _held(lanes, self.a) if self.a_in_registers else None
+        machine, at_a, at_b = lanes.machine, int(a[0]), int(b[0])
+
+        def read(agent: Agent) -> Array:
+            total = None if before is None else to_tile(before(agent), self.n, self.elem_d)
+            registers = None if left is None else left(agent)
+            for i, (to_a, to_b) in enumerate(self.steps):
+                if registers is None:
+                    a = read_matrix(agent, machine, at_a + (to_a >> 4), M, self.elem_a, self.a_major)
+                else:
+                    a = self._registers_a(registers, i)
+                b = read_matrix(agent, machine, at_b + (to_b >> 4), self.n, self.elem_b, self.b_major)
+                total = self._sum(total, a, b)
+            return from_tile(total, self.n, self.elem_d)
+
+        ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
+        lanes.define(np.full(THREADS, ticket, np.int64))
+
+    def _registers_a(self, held: Array, step: int) -> Array:
+        """The (64, k) operand A of one step, from the registers of all threads."""
+        each = 4 * (4 // self.elem_a.bytes)
+        tile = np.empty(M * k_of(self.elem_a), held.dtype)
+        tile[_places(operand_a(self.elem_a))] = held[:, step * each : (step + 1) * each]
+        return tile.reshape(-1, M).T
+
+    def _sum(self, before: Array | None, a: Array, b: Array) -> Array:
+        """``a @ b.T + before``, rounded once to the accumulator's type."""
+        if self.elem_d == i32:
+            exact = a.astype(np.int64) @ b.astype(np.int64).T + (0 if before is None else before.astype(np.int64))
+            return (np.clip(exact, -(1 << 31), (1 << 31) - 1) if self.saturate else exact).astype(np.int32)
+        sign = float(self.scale_a * self.scale_b)
+        exact = sign * (_wide(a, self.elem_a) @ _wide(b, self.elem_b).T)
+        return (exact if before is None else exact + before).astype(numpy_dtype(self.elem_d))
+
+
+def _wide(a: Array, elem: Scalar) -> Array:
+    """As f64. tf32 is the upper 19 bits of an f32: the hardware does not look at the others."""
+    if elem.name == "tf32":
+        a = (np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return a.astype(np.float64)
+
+
+@op(
+    "wgmma.commit_group",
+    scope="warpgroup",
+    effects=Effect.ORDERS | Effect.CONVERGENT,
+    feature="wgmma",
+    source="PTX ISA: wgmma.commit_group",
+)
+class CommitGroup(Op):
+    """Close the warpgroup's open group of wgmma; it may be empty."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("wgmma.commit_group.sync.aligned;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.engine.commit(lanes, "wgmma")
+
+
+@op(
+    "wgmma.wait_group",
+    scope="warpgroup",
+    effects=Effect.ORDERS | Effect.CONVERGENT,
+    feature="wgmma",
+    source="PTX ISA: wgmma.wait_group",
+)
+class WaitGroup(Op):
+    """Wait until at most the `n` latest closed groups of wgmma of this warpgroup are under way.
+
+    values   accumulators (or operands A) of groups that are retired by it: they come back readable
+    running  others, which stay in flight but are not moved across the wait
+
+    Results  `values` as vectors, then `running`.
+    """
+
+    n: int
+    values: tuple[Value, ...] = ()
+    running: tuple[Value, ...] = ()
+
+    def result_types(self) -> tuple[Type, ...]:
+        readable = tuple(v.type.inner for v in self.values if isinstance(v.type, InFlight))
+        return (*readable, *(v.type for v in self.running))
+
+    def verify(self) -> Iterator[Problem]:
+        if not 0 <= self.n <= 7:
+            yield Problem("n", f"wgmma.wait_group takes 0 to 7 groups, not {self.n}")
+        yield from _fragments(self, "values")
+        yield from _fragments(self, "running")
+
+    def ptx(self) -> Ptx:
+        tied = tuple(field for field in ("values", "running") if self[field])
+        return Ptx("wgmma.wait_group.sync.aligned ${n};", tied=tied)
+
+    def simulate(self, lanes: Lanes) -> None:
+        engine = lanes.machine.engine
+        tickets = [lanes.get(value) for value in self.values]
+        running = [lanes.get(value) for value in self.running]
+        engine.wait(lanes, "wgmma", self.n)
+        lanes.define(*(engine.result(int(ticket[0])) for ticket in tickets), *running)
+
+
+# What the simulator shares: registers as tiles, and descriptors read back.
+
+
+def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
+    """What a register operand holds when wgmma comes to read it: a vector as it is now, or the outcome of a ticket."""
+    data = lanes.get(value).copy()
+    if isinstance(value.type, InFlight):
+        return lambda agent: agent.result(int(data[0]))
+    return lambda agent: data
+
+
+def _in_flight(lanes: Lanes, value: Value) -> Array:
+    """The ticket of a value; for a vector, that of work that only hands it on."""
+    if isinstance(value.type, InFlight):
+        return lanes.get(value)
+    ticket = lanes.machine.engine.start(lanes, "wgmma", _held(lanes, value), in_order=True)
+    return np.full(THREADS, ticket, np.int64)
+
+
+@lru_cache
+def _places(layout: Layout) -> Array:
+    """The image of a (thread, value) layout as an array (128, values)."""
+    threads = np.array([layout[0](t) for t in range(THREADS)])
+    count = static_value(layout[1].size)
+    assert count is not None
+    return threads[:, None] + np.array([layout[1](v) for v in range(count)])
+
+
+def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
+    """The accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
+    tile = np.empty(M * n, numpy_dtype(d))
+    tile[_places(accumulator(n))] = np.ascontiguousarray(fragment).view(numpy_dtype(d))
+    return tile.reshape(n, M).T
+
+
+def from_tile(tile: Array, n: int, d: Scalar) -> Array:
+    """The inverse of `to_tile`."""
+    fragment = np.ascontiguousarray(tile.T).reshape(-1)[_places(accumulator(n))]
+    return fragment.view(np.uint32) if d == f16 else fragment
+
+
+def read_matrix(agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str) -> Array:
+    """The (rows, k) operand of one instruction that `descriptor` finds in shared memory."""
+    swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
+    leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
+    start = int(machine.map_to_rank(np.int64((descriptor & 0x3FFF) << 4), machine.rank))
+    where = start + _chunks(rows, major, swizzle, leading, stride)
+    pattern = SWIZZLES[swizzle]
+    data = agent.load("smem", where if pattern is None else pattern(where), elem, 16 // elem.bytes)
+    if major == "K":  # (rows, 2, chunk)
+        return data.reshape(rows, -1)
+    return data.transpose(0, 2, 1).reshape(rows, -1)  # from (rows / chunk, k, chunk)
+
+
+@lru_cache(maxsize=256)
+def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int) -> Array:
+    """Byte offsets of the 16-byte chunks of an operand: (rows, 2) if it is K-major, else (rows / 8, 16)."""
+    span = 16 if swizzle == "none" else int(swizzle[:-1])
+    if major == "K":
+        r, c = np.arange(rows)[:, None], np.arange(2)
+        return r % 8 * span + r // 8 * stride + c * (leading if swizzle == "none" else 16)
+    per = span // 16
+    m, k = np.arange(rows // 8)[:, None], np.arange(16)
+    far, near = (stride, leading) if swizzle == "none" else (leading, stride)
+    return m % per * 16 + m // per * far + k % 8 * span + k // 8 * near
