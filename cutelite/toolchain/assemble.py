@@ -20,23 +20,19 @@ def to_cubin(
     assembler: str = "auto",
     opt_level: int = 3,
     max_registers: int | None = None,
-    line_info: bool = False,
     options: Sequence[str] = (),
 ) -> Cubin:
-    """Machine code for `target`.
+    """Machine code for `target`; source lines that the PTX tells (`.loc`) stay in it.
 
     assembler      one of `ASSEMBLERS`, or `auto` for the first that is there
     opt_level      0 to 3, the assembler's own
     max_registers  cap on registers per thread; without one, the kernel's block size decides
-    line_info      keep the source lines that the PTX tells (`.loc`)
     options        more flags of ptxas, taken by ptxas and nvJitLink
     Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
     """
     flags = [f"-O{opt_level}"]
     if max_registers is not None:
         flags.append(f"-maxrregcount={max_registers}")
-    if line_info:
-        flags.append("-lineinfo")
     flags.extend(options)
     chosen = choose(assembler)
     if chosen == "ptxas":
@@ -48,7 +44,7 @@ def to_cubin(
         image, log = nvjitlink.assemble(ptx, target, flags)
         tool = "nvJitLink"
     else:
-        image, log = driver.assemble(ptx, target, opt_level, max_registers, line_info, options)
+        image, log = driver.assemble(ptx, target, opt_level, max_registers, options)
         tool = "driver"
     resources = usage(log)
     if resources is None:

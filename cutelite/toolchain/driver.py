@@ -37,7 +37,7 @@ def version() -> str:
 
 
 def assemble(
-    ptx: str, target: Target, opt_level: int, max_registers: int | None, line_info: bool, options: Sequence[str]
+    ptx: str, target: Target, opt_level: int, max_registers: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
     """The cubin, and what the driver said. Errors: `ToolchainError`, as ptxas'; flags of ptxas cannot be given."""
     from cuda.bindings import driver
@@ -49,7 +49,7 @@ def assemble(
     settings: dict[Any, Any] = {
         option.CU_JIT_TARGET: getattr(driver.CUjit_target, f"CU_TARGET_COMPUTE_{target.arch[3:].upper()}"),
         option.CU_JIT_OPTIMIZATION_LEVEL: opt_level,
-        option.CU_JIT_GENERATE_LINE_INFO: int(line_info),
+        option.CU_JIT_GENERATE_LINE_INFO: int("\t.loc" in ptx),
         option.CU_JIT_LOG_VERBOSE: 1,
         option.CU_JIT_INFO_LOG_BUFFER: info,
         option.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: len(info),

@@ -115,10 +115,10 @@ def test_an_instruction_the_target_lacks_is_refused(assembler: str) -> None:
         to_cubin(text, Target.parse("sm_80"), assembler=assembler)
 
 
-def test_line_info_is_kept_when_asked_for(ptxas: str, hopper: Target) -> None:
-    text = SHARED.replace("  mov.u32", "  .loc 1 41 7\n  mov.u32") + '.file 1 "user.py"\n'
-    assert b".debug_line" in to_cubin(text, hopper, line_info=True).image
-    assert b".debug_line" not in to_cubin(text, hopper).image
+def test_source_lines_stay(assembler: str, hopper: Target) -> None:
+    lines = SHARED.replace("  mov.u32", "\t.loc 1 41 7\n  mov.u32") + '.file 1 "user.py"\n'
+    assert b"user.py" in to_cubin(lines, hopper, assembler=assembler).image
+    assert b".debug_line" not in to_cubin(SHARED, hopper, assembler=assembler).image
 
 
 def test_extra_options_reach_ptxas(ptxas: str, hopper: Target) -> None:
