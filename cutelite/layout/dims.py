@@ -1,0 +1,624 @@
+"""Named run-time extents, and integer expressions over them in one normal form.
+
+In: names and arithmetic (``M * 8 + 3``, ``ceil_div(K, 64)``). Out: an int when the result is known, else a `DimExpr`
+that is immutable, hashable, and equal to another exactly when both have the same normal form.
+
+The normal form is a sum of products: ``{monomial: coefficient}``, a monomial being powers of atoms. An atom is
+
+    a Dim           standing for `dim // dim.divisible_by`, its *unit*: K{div=8} is 8 units, so that K//4 is 2 units
+                    exactly and every question of divisibility is one about coefficients
+    a Node          ``n // d``, ``n % d``, ``min`` or ``max`` that no rule below could take apart
+
+Division is Python's (towards minus infinity), so every identity used here holds for all integers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from math import gcd, inf
+from typing import Any, NoReturn, TypeAlias
+
+from cutelite.layout.errors import LayoutError
+
+Int: TypeAlias = "int | DimExpr"
+"""An integer known now or at launch."""
+
+Atom: TypeAlias = "Dim | Node"
+Monomial: TypeAlias = "tuple[tuple[Atom, int], ...]"
+Terms: TypeAlias = "dict[Monomial, int]"
+Bounds: TypeAlias = "tuple[float, float]"
+"""Least and greatest value; an int, or an infinity where none is known."""
+
+
+class DimExpr:
+    """An integer expression over dims: what a shape or a stride is when it is known at launch only.
+
+    ``+ - * // %`` with ints and other expressions give expressions, or ints where the dims cancel. ``==`` compares
+    normal forms, so it means "equal for all values"; ordering and truth are unknown before launch, and raise. Ask
+    `prove_lt`, `is_divisible`, `lower_bound`, `static_value` instead.
+
+    >>> M, K = Dim("M"), Dim("K", divisible_by=8)
+    >>> print((M + 2) * 3 - 6, 4 * (K // 4) == K, K % 4)
+    3*M True 0
+    """
+
+    __slots__ = ("_bounds", "_hash", "_terms")
+    _terms: tuple[tuple[Monomial, int], ...]
+    _hash: int
+    _bounds: Bounds | None
+
+    def __init__(self) -> None:
+        raise TypeError("a DimExpr comes from arithmetic on dims: start from Dim(name)")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __add__(self, other: Int) -> Int:
+        return add(self, other) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Int) -> Int:
+        return add(self, mul(other, -1)) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __rsub__(self, other: Int) -> Int:
+        return add(other, mul(self, -1)) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __neg__(self) -> Int:
+        return mul(self, -1)
+
+    def __pos__(self) -> Int:
+        return self
+
+    def __mul__(self, other: Int) -> Int:
+        return mul(self, other) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Int) -> Int:
+        return floordiv(self, other) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __rfloordiv__(self, other: Int) -> Int:
+        return floordiv(other, self) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __mod__(self, other: Int) -> Int:
+        return mod(self, other) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __rmod__(self, other: Int) -> Int:
+        return mod(other, self) if isinstance(other, (int, DimExpr)) else NotImplemented
+
+    def __divmod__(self, other: Int) -> tuple[Int, Int]:
+        return floordiv(self, other), mod(self, other)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, DimExpr) and self._hash == other._hash and self._terms == other._terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def _unknown(self, question: str) -> NoReturn:
+        from cutelite.layout.expr import text  # it folds over what is defined here
+
+        raise TypeError(f"{question} {text(self)} is known at launch only; ask prove_lt, is_divisible, static_value")
+
+    def __lt__(self, other: object) -> bool:
+        self._unknown("how it compares:")
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __bool__(self) -> bool:
+        self._unknown("the truth of")
+
+    def __index__(self) -> int:
+        self._unknown("the value of")
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        self._unknown("the value of")
+
+    def __str__(self) -> str:
+        from cutelite.layout.expr import text
+
+        return text(self)
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return from_terms, (dict(self._terms),)
+
+
+class Dim(DimExpr):
+    """A named run-time extent, bound to a kernel argument at launch, with the facts that are checked there.
+
+    name          an identifier
+    divisible_by  a factor that its value is known to have
+    min, max      inclusive bounds of its value; None for no upper bound
+
+    Two dims are equal when name and facts are.
+
+    >>> Dim("K", divisible_by=8), Dim("batch", min=0, max=64)
+    (K{div=8}, batch{min=0,max=64})
+    """
+
+    __slots__ = ("divisible_by", "max", "min", "name")
+    name: str
+    divisible_by: int
+    min: int
+    max: int | None
+
+    def __init__(self, name: str, divisible_by: int = 1, *, min: int = 1, max: int | None = None) -> None:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise LayoutError("Dim", f"{name!r} is no identifier", name=name)
+        if not isinstance(divisible_by, int) or divisible_by < 1:
+            raise LayoutError("Dim", f"{name}: divisible_by is {divisible_by!r}, must be 1 or more", name=name)
+        if max is not None and max < min:
+            raise LayoutError("Dim", f"{name}: max {max} is below min {min}", name=name, min=min, max=max)
+        put = object.__setattr__
+        put(self, "name", name)
+        put(self, "divisible_by", int(divisible_by))
+        put(self, "min", min)
+        put(self, "max", max)
+        put(self, "_hash", hash((name, divisible_by, min, max)))
+        put(self, "_terms", ((((self, 1),), int(divisible_by)),))
+        put(self, "_bounds", (min, inf if max is None else max))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Dim) and self._facts() == other._facts())
+
+    __hash__ = DimExpr.__hash__
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.name, self.divisible_by, self.min, self.max
+
+    @property
+    def key(self) -> str:
+        """Orders atoms; distinct for distinct ones."""
+        return f"{self.name}{{{self.divisible_by},{self.min},{self.max}}}"
+
+    def unit_bounds(self) -> Bounds:
+        """Bounds of `self // divisible_by`."""
+        return -(-self.min // self.divisible_by), inf if self.max is None else self.max // self.divisible_by
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _dim, (self.name, self.divisible_by, self.min, self.max)
+
+
+def _dim(name: str, divisible_by: int, least: int, greatest: int | None) -> Dim:
+    return Dim(name, divisible_by, min=least, max=greatest)
+
+
+class Node:
+    """An operation that stays: ``//``, ``%``, ``min`` or ``max`` of canonical operands."""
+
+    __slots__ = ("_hash", "args", "key", "op")
+
+    def __init__(self, op: str, args: tuple[Int, ...]) -> None:
+        self.op = op
+        self.args = args
+        self.key = f"~{op}({','.join(_key(a) for a in args)})"  # ~ sorts behind every dim
+        self._hash = hash((op, args))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Node) and self._hash == other._hash and (self.op, self.args) == (other.op, other.args)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def bounds(self) -> Bounds:
+        """Least and greatest value, from those of the operands."""
+        low, high = zip(*(bounds(a) for a in self.args), strict=True)
+        if self.op == "min":
+            return min(low), min(high)
+        if self.op == "max":
+            return max(low), max(high)
+        if low[1] < 1:
+            return -inf, inf  # the divisor may be negative
+        if self.op == "%":
+            return 0, min(high[1] - 1, high[0]) if low[0] >= 0 else high[1] - 1
+        return _quotient(low[0], high[1] if low[0] >= 0 else low[1]), _quotient(
+            high[0], low[1] if high[0] >= 0 else high[1]
+        )
+
+
+def _quotient(n: float, d: float) -> float:
+    if abs(n) == inf:
+        return n
+    if d == inf:
+        return 0 if n >= 0 else -1
+    return n // d
+
+
+def _key(x: Int) -> str:
+    if not isinstance(x, DimExpr):
+        return str(x)
+    return "+".join("*".join([str(c), *(f"{atom.key}^{power}" for atom, power in mono)]) for mono, c in x._terms)
+
+
+# ----------------------------------------------------------------------------------------------------- terms
+
+
+def terms_of(x: Int) -> Terms:
+    """Its normal form, as a dict of its own."""
+    if isinstance(x, DimExpr):
+        return dict(x._terms)
+    return {(): int(x)} if x else {}
+
+
+def from_terms(terms: Terms) -> Int:
+    """The int or expression with that normal form; zero coefficients are dropped."""
+    kept = [(mono, c) for mono, c in terms.items() if c]
+    if not kept:
+        return 0
+    if len(kept) == 1:
+        mono, c = kept[0]
+        if not mono:
+            return c
+        atom, power = mono[0]
+        if len(mono) == 1 and power == 1 and isinstance(atom, Dim) and atom.divisible_by == c:
+            return atom
+    else:
+        kept.sort(key=_term_order)
+    self = object.__new__(DimExpr)
+    put = object.__setattr__
+    put(self, "_terms", tuple(kept))
+    put(self, "_hash", hash(self._terms))
+    put(self, "_bounds", None)
+    return self
+
+
+def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
+    """High degree first, the constant last; then by name."""
+    mono, _ = term
+    return -sum(power for _, power in mono), [(atom.key, power) for atom, power in mono]
+
+
+def atom_expr(atom: Atom) -> Int:
+    """The expression that is just that atom (for a dim: its unit)."""
+    return from_terms({((atom, 1),): 1})
+
+
+def has_node(terms: Iterable[Monomial], op: str) -> bool:
+    return any(isinstance(atom, Node) and atom.op == op for mono in terms for atom, _ in mono)
+
+
+# ------------------------------------------------------------------------------------------------ arithmetic
+
+
+def add(a: Int, b: Int) -> Int:
+    """a + b in normal form."""
+    if not isinstance(a, DimExpr) and not isinstance(b, DimExpr):
+        return a + b
+    terms = terms_of(a)
+    for mono, c in terms_of(b).items():
+        terms[mono] = terms.get(mono, 0) + c
+    return _join_remainders(terms) if has_node(terms, "%") else from_terms(terms)
+
+
+def _join_remainders(terms: Terms) -> Int:
+    """Undo ``n % d`` where that leaves fewer terms: ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8)."""
+    best = {mono: c for mono, c in terms.items() if c}
+    for mono, c in list(best.items()):
+        if len(mono) == 1 and mono[0][1] == 1 and isinstance(node := mono[0][0], Node) and node.op == "%":
+            n, d = node.args
+            spread = terms_of(mul(add(n, mul(mul(d, floordiv(n, d)), -1)), c))
+            for other, coefficient in best.items():
+                if other != mono:
+                    spread[other] = spread.get(other, 0) + coefficient
+            spread = {other: coefficient for other, coefficient in spread.items() if coefficient}
+            if len(spread) < len(best):
+                return _join_remainders(spread)
+    return from_terms(best)
+
+
+def mul(a: Int, b: Int) -> Int:
+    """a * b in normal form."""
+    if not isinstance(a, DimExpr):
+        a, b = b, a
+    if not isinstance(a, DimExpr):
+        return a * b
+    if not isinstance(b, DimExpr):
+        if b == 1:
+            return a
+        return from_terms({mono: c * b for mono, c in a._terms})
+    terms: Terms = {}
+    for left, c in a._terms:
+        for right, e in b._terms:
+            mono = _times(left, right)
+            terms[mono] = terms.get(mono, 0) + c * e
+    return from_terms(terms)
+
+
+def _times(left: Monomial, right: Monomial) -> Monomial:
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
+
+
+def floordiv(n: Int, d: Int) -> Int:
+    """n // d, rounding towards minus infinity; exact factors leave the division."""
+    if not isinstance(d, DimExpr):
+        if not isinstance(n, DimExpr):
+            return n // d
+        if d == 0:
+            raise ZeroDivisionError(f"{n} // 0")
+        if d < 0:
+            return floordiv(mul(n, -1), -d)
+        if d == 1:
+            return n
+    whole, rest = split_multiples(n, d)
+    if not isinstance(rest, DimExpr) and rest == 0:
+        return whole
+    rest, d, _ = _reduce(rest, d)
+    if not isinstance(rest, DimExpr) and not isinstance(d, DimExpr):
+        return add(whole, rest // d)
+    low, high = bounds(rest)
+    least, most = bounds(d)
+    if least >= 1 and abs(low) != inf and abs(high) != inf:
+        quotients = {_quotient(n, m) for n in (low, high) for m in (least, most)}
+        if len(quotients) == 1:
+            return add(whole, int(quotients.pop()))
+    return add(whole, _floor_node(rest, d))
+
+
+def _floor_node(n: Int, d: Int) -> Int:
+    """What is left of n // d; ``(x//a + c) // d`` becomes ``(x + a*c) // (a*d)``."""
+    terms = terms_of(n)
+    shift = terms.pop((), 0)
+    if len(terms) == 1 and not isinstance(d, DimExpr):
+        ((mono, c),) = terms.items()
+        atom, power = mono[0]
+        if len(mono) == 1 and (c, power) == (1, 1) and isinstance(atom, Node) and atom.op == "//":
+            inner, a = atom.args
+            if not isinstance(a, DimExpr):
+                return floordiv(add(inner, a * shift), a * d)
+    return atom_expr(Node("//", (n, d)))
+
+
+def mod(n: Int, d: Int) -> Int:
+    """n % d with the sign of d, as in Python."""
+    if not isinstance(d, DimExpr):
+        if not isinstance(n, DimExpr):
+            return n % d
+        if d == 0:
+            raise ZeroDivisionError(f"{n} % 0")
+        if d < 0:
+            return mul(mod(mul(n, -1), -d), -1)
+    _, rest = split_multiples(n, d)
+    if not isinstance(d, DimExpr):
+        rest = _small_coefficients(rest, d)
+    if not isinstance(rest, DimExpr) and (rest == 0 or not isinstance(d, DimExpr)):
+        return 0 if rest == 0 else rest % d
+    rest, d, factor = _reduce(rest, d, whole=True)
+    low, high = bounds(rest)
+    if low >= 0 and high < bounds(d)[0]:
+        return mul(rest, factor)
+    return mul(atom_expr(Node("%", (rest, d))), factor)
+
+
+def _small_coefficients(n: Int, d: int) -> Int:
+    """n modulo d with every coefficient below d in size, and ``c*(x % e)`` opened where d divides c*e."""
+    total: Int = 0
+    for mono, c in terms_of(n).items():
+        if len(mono) == 1 and isinstance(node := mono[0][0], Node) and node.op == "%" and mono[0][1] == 1:
+            inner, e = node.args
+            if not isinstance(e, DimExpr) and c * e % d == 0:
+                total = add(total, _small_coefficients(split_multiples(mul(inner, c), d)[1], d))
+                continue
+        total = add(total, from_terms({mono: c % d if not mono or c > 0 else -(-c % d)}))
+    return total
+
+
+def _reduce(n: Int, d: Int, whole: bool = False) -> tuple[Int, Int, int]:
+    """n and d over the integer factor they share, and that factor.
+
+    For a quotient the constant of n may be rounded down; for a remainder (`whole`) it must share the factor.
+    """
+    terms = terms_of(n)
+    constant = terms.pop((), 0)
+    g = gcd(*terms.values(), *(c for _, c in _pairs(d)))
+    if whole:
+        g = gcd(g, constant)
+    elif constant % (g or 1) and bounds(d)[0] < 1:
+        return n, d, 1
+    if g <= 1:
+        return n, d, 1
+    reduced = {mono: c // g for mono, c in terms.items()}
+    reduced[()] = constant // g
+    return from_terms(reduced), from_terms({mono: c // g for mono, c in _pairs(d)}), g
+
+
+def _pairs(x: Int) -> tuple[tuple[Monomial, int], ...]:
+    return x._terms if isinstance(x, DimExpr) else (((), x),)
+
+
+def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
+    """(q, r) with n == q*d + r, where q takes every term of n that is an exact multiple.
+
+    For an int d the constant of r lies in [0, d).
+    """
+    if not isinstance(d, DimExpr):
+        whole: Terms = {}
+        rest: Terms = {}
+        for mono, c in terms_of(n).items():
+            if not mono:
+                whole[mono], rest[mono] = divmod(c, d)
+            elif c % d:
+                rest[mono] = c
+            else:
+                whole[mono] = c // d
+        return from_terms(whole), from_terms(rest)
+    lead, scale = d._terms[0]  # polynomial division by the leading term
+    quotient: Int = 0
+    remainder = n
+    for _ in range(16):  # each round takes one term of the quotient; longer ones are left as they are
+        for mono, c in terms_of(remainder).items():
+            if c % scale == 0 and (over := _over(mono, lead)) is not None:
+                step = from_terms({over: c // scale})
+                after = add(remainder, mul(mul(step, d), -1))
+                if len(terms_of(after)) < len(terms_of(remainder)) or len(d._terms) == 1:
+                    quotient, remainder = add(quotient, step), after
+                    break
+        else:
+            break
+    return quotient, remainder
+
+
+def _over(mono: Monomial, lead: Monomial) -> Monomial | None:
+    """mono / lead, None where it is no monomial."""
+    powers = dict(mono)
+    for atom, power in lead:
+        left = powers.get(atom, 0) - power
+        if left < 0:
+            return None
+        if left:
+            powers[atom] = left
+        else:
+            del powers[atom]
+    return tuple(powers.items())
+
+
+def ceil_div_dims(n: Int, d: Int) -> Int:
+    """n / d rounded up."""
+    if not isinstance(n, DimExpr) and not isinstance(d, DimExpr):
+        return -(-n // d)
+    if bounds(d)[0] < 1:
+        return mul(floordiv(mul(n, -1), d), -1)
+    return floordiv(add(n, add(d, -1)), d)
+
+
+def minimum(*values: Int) -> Int:
+    """The least of them, where it is known; else an expression.
+
+    >>> M = Dim("M")
+    >>> minimum(M, 1, 3), minimum(M, 64)
+    (1, min(M,64))
+    """
+    return _extreme("min", values)
+
+
+def maximum(*values: Int) -> Int:
+    """The greatest of them, where it is known; else an expression.
+
+    >>> maximum(Dim("M"), 1, 0)
+    M
+    """
+    return _extreme("max", values)
+
+
+def _extreme(op: str, values: tuple[Int, ...]) -> Int:
+    if not values:
+        raise LayoutError(op, "needs at least one value")
+    flat: list[Int] = []
+    for value in values:
+        node = _only_node(value, op)
+        flat += [value] if node is None else node.args
+    sign = 1 if op == "min" else -1
+    kept: list[Int] = []
+    for value in flat:
+        if any(bounds(mul(add(value, mul(other, -1)), sign))[0] >= 0 for other in kept):
+            continue  # never beyond one we have
+        kept = [k for k in kept if bounds(mul(add(k, mul(value, -1)), sign))[0] < 0]
+        kept.append(value)
+    if len(kept) == 1:
+        return kept[0]
+    g = gcd(*(c for k in kept for _, c in _pairs(k)))
+    kept = sorted((from_terms({mono: c // g for mono, c in _pairs(k)}) for k in kept), key=_dims_first)
+    return mul(atom_expr(Node(op, tuple(kept))), g)
+
+
+def _dims_first(x: Int) -> tuple[bool, str]:
+    return not isinstance(x, DimExpr), _key(x)
+
+
+def _only_node(x: Int, op: str) -> Node | None:
+    """The node that x is, when x is nothing but one `op`."""
+    if isinstance(x, DimExpr) and len(x._terms) == 1:
+        mono, c = x._terms[0]
+        if len(mono) == 1 and mono[0][1] == c == 1 and isinstance(mono[0][0], Node) and mono[0][0].op == op:
+            return mono[0][0]
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------- bounds
+
+
+def bounds(x: Int) -> Bounds:
+    """Least and greatest value of x as far as they can be proven; infinite where not."""
+    if not isinstance(x, DimExpr):
+        return x, x
+    if x._bounds is None:
+        low, high = _sum_bounds(x._terms)
+        if len(x._terms) > 1 and has_node((mono for mono, _ in x._terms), "//"):
+            opened = _sum_bounds(_pairs(_open_quotients(x)))
+            low, high = max(low, opened[0]), min(high, opened[1])
+        object.__setattr__(x, "_bounds", (low, high))
+    assert x._bounds is not None
+    return x._bounds
+
+
+def _sum_bounds(terms: Iterable[tuple[Monomial, int]]) -> Bounds:
+    low: float = 0
+    high: float = 0
+    for mono, c in terms:
+        term: Bounds = (c, c)
+        for atom, power in mono:
+            least, most = atom.unit_bounds() if isinstance(atom, Dim) else atom.bounds()
+            if power % 2 == 0 and least < 0:
+                least, most = 0, max(-least, most)  # of the even power, by its absolute value
+            for _ in range(power):
+                term = _product(term, (least, most))
+        low, high = low + term[0], high + term[1]
+    return low, high
+
+
+def _product(a: Bounds, b: Bounds) -> Bounds:
+    corners = [x * y if x and y else 0 for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _open_quotients(x: DimExpr) -> Int:
+    """x with ``d * (n//d)`` written as ``n - n%d``: the remainder is bounded where the quotient was not.
+
+    It adds terms itself: `add` would put the quotients back together.
+    """
+    total: Terms = {}
+    for mono, c in x._terms:
+        opened: Terms = {mono: c}
+        if len(mono) == 1 and isinstance(node := mono[0][0], Node) and node.op == "//" and mono[0][1] == 1:
+            n, d = node.args
+            if not isinstance(d, DimExpr) and c % d == 0:
+                opened = terms_of(mul(n, c // d))
+                opened[((Node("%", (n, d)), 1),)] = -(c // d)
+        for other, e in opened.items():
+            total[other] = total.get(other, 0) + e
+    return from_terms(total)
+
+
+_DIM_WORD = re.compile(r"([^\W\d]\w*)(?::(\d+))?\Z")
+
+
+def dims(names: str, divisible_by: int = 1) -> Any:
+    """A tuple of Dims from a text of names; a single name gives the Dim itself. ``K:8``: K is a multiple of 8.
+
+    >>> M, N, K = dims("M N K:8")
+    >>> M, K
+    (M, K{div=8})
+    >>> dims("L")
+    L
+    """
+    made = []
+    for word in names.replace(",", " ").split():
+        match = _DIM_WORD.match(word)
+        if match is None:
+            raise LayoutError("dims", f"{word!r} is neither a name nor name:divisor", word=word)
+        made.append(Dim(match[1], int(match[2]) if match[2] else divisible_by))
+    if not made:
+        raise LayoutError("dims", "no name given")
+    return made[0] if len(made) == 1 else tuple(made)

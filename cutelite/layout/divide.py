@@ -1,0 +1,221 @@
+"""Dividing layouts into tiles, multiplying tiles into layouts, and the regroupings of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.layout.compose import composition, through
+from cutelite.layout.dims import DimExpr
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import exact_div, prove_le
+from cutelite.layout.inttuple import product, show
+from cutelite.layout.inverse import complement, complement_cover
+from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.make import make_ordered_layout
+
+
+def _layout(tiler: Any) -> Layout:
+    return Layout(tiler, 1) if isinstance(tiler, (int, DimExpr)) else tiler
+
+
+def _modes(function: str, layout: Any, tiler: tuple[Any, ...]) -> list[Any]:
+    modes = list(layout)
+    if len(tiler) > len(modes):
+        raise LayoutError(
+            function, f"tiler {show(tiler)} has more modes than {layout}", mode=len(modes), rank=len(modes)
+        )
+    return modes
+
+
+def logical_divide(target: Any, tiler: Any) -> Any:
+    """Split into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
+
+    tiler  a layout; an int n for n:1; None to leave a mode whole; a tuple for one of these per mode, each mode of the
+           result then being its own (tile, rest)
+    A tile that does not divide its mode rounds the rest up: the last tile reaches beyond the end.
+
+    >>> logical_divide(Layout(12), Layout(3, 2))
+    (3,(2,2)):(2,(1,6))
+    >>> logical_divide(Layout((10, 8)), (4, None))
+    ((4,3),8):((1,4),10)
+    """
+    return through(target, lambda outer: _logical_divide(outer, tiler))
+
+
+def _logical_divide(target: Layout, tiler: Any) -> Layout:
+    if tiler is None:
+        return target
+    if isinstance(tiler, tuple):
+        modes = _modes("logical_divide", target, tiler)
+        done = [_logical_divide(mode, part) for mode, part in zip(modes, tiler, strict=False)]
+        return concat(done + modes[len(tiler) :])
+    tiler = _layout(tiler)
+    rest, covered = complement_cover(tiler, target.size)
+    if covered is not None and not prove_le(target.size, covered):
+        raise LayoutError(
+            "logical_divide", f"copies of {tiler} cover only the first {covered} elements of {target}", covered=covered
+        )
+    result: Layout = composition(target, concat([tiler, rest]))
+    return result
+
+
+def _unzip(layout: Any, tiler: Any) -> Layout:
+    """((tile, rest), ...) as (tiles, rests), nested like the tiler."""
+    if tiler is None:
+        return concat([raw(1, 0), layout])
+    if not isinstance(tiler, tuple):
+        return layout if layout.rank == 2 and isinstance(layout.shape, tuple) else concat([layout, raw(1, 0)])
+    parts = [_unzip(mode, part) for mode, part in zip(layout, tiler, strict=False)]
+    tiles = concat([part[0] for part in parts])
+    rests = concat([part[1] for part in parts] + list(layout)[len(tiler) :])
+    return concat([tiles, rests])
+
+
+def zipped_divide(target: Any, tiler: Any) -> Any:
+    """`logical_divide` with all tile modes in the first mode and all rest modes in the second.
+
+    >>> zipped_divide(Layout((8, 6)), (4, 2))
+    ((4,2),(2,3)):((1,8),(4,16))
+    """
+    return through(target, lambda outer: _unzip(_logical_divide(outer, tiler), tiler))
+
+
+def tiled_divide(target: Any, tiler: Any) -> Any:
+    """`zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
+
+    >>> tiled_divide(Layout((8, 6)), (4, 2))
+    ((4,2),2,3):((1,8),4,16)
+    """
+    return through(zipped_divide(target, tiler), _spread_second)
+
+
+def flat_divide(target: Any, tiler: Any) -> Any:
+    """`zipped_divide` with all modes side by side: (tile, ..., rest, ...).
+
+    >>> flat_divide(Layout((8, 6)), (4, 2))
+    (4,2,2,3):(1,8,4,16)
+    """
+    return through(zipped_divide(target, tiler), _spread_both)
+
+
+def _spread_second(layout: Layout) -> Layout:
+    return concat([layout[0], *layout[1]])
+
+
+def _spread_both(layout: Layout) -> Layout:
+    return concat([*layout[0], *layout[1]])
+
+
+# --------------------------------------------------------------------------------------------------- products
+
+
+def logical_product(block: Any, tiler: Any) -> Any:
+    """(block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
+
+    tiler  a layout; an int n for n:1; None for one copy; a tuple for one of these per mode
+
+    >>> logical_product(Layout((2, 2), (4, 1)), Layout(6))
+    ((2,2),(2,3)):((4,1),(2,8))
+    """
+    return through(block, lambda outer: _logical_product(outer, tiler))
+
+
+def _logical_product(block: Layout, tiler: Any) -> Layout:
+    if tiler is None:
+        return block
+    if isinstance(tiler, tuple):
+        modes = _modes("logical_product", block, tiler)
+        done = [_logical_product(mode, part) for mode, part in zip(modes, tiler, strict=False)]
+        return concat(done + modes[len(tiler) :])
+    tiler = _layout(tiler)
+    reach = block.size * tiler.cosize
+    return concat([block, composition(complement(block, reach), tiler)])
+
+
+def zipped_product(block: Any, tiler: Any) -> Any:
+    """`logical_product` with the modes of the blocks in the first mode and of the copies in the second.
+
+    >>> zipped_product(Layout((2, 2), (1, 6)), (3, 4))
+    ((2,2),(3,4)):((1,6),(2,1))
+    """
+    return through(block, lambda outer: _unzip(_logical_product(outer, tiler), tiler))
+
+
+def tiled_product(block: Any, tiler: Any) -> Any:
+    """`zipped_product` with the modes of the copies side by side.
+
+    >>> tiled_product(Layout((2, 2)), Layout((3, 5)))
+    ((2,2),3,5):((1,2),4,12)
+    """
+    return through(zipped_product(block, tiler), _spread_second)
+
+
+def flat_product(block: Any, tiler: Any) -> Any:
+    """`zipped_product` with all modes side by side.
+
+    >>> flat_product(Layout((2, 2)), Layout((3, 5)))
+    (2,2,3,5):(1,2,4,12)
+    """
+    return through(zipped_product(block, tiler), _spread_both)
+
+
+def blocked_product(block: Any, tiler: Layout) -> Any:
+    """`logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
+
+    >>> blocked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
+    ((2,3),(5,4)):((5,10),(1,30))
+    """
+    return through(block, lambda outer: _ranked_product("blocked_product", outer, tiler, block_first=True))
+
+
+def raked_product(block: Any, tiler: Layout) -> Any:
+    """`logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
+
+    >>> raked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
+    ((3,2),(4,5)):((10,5),(30,1))
+    """
+    return through(block, lambda outer: _ranked_product("raked_product", outer, tiler, block_first=False))
+
+
+def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool) -> Layout:
+    tiler = _layout(tiler)
+    if isinstance(tiler, ComposedLayout):
+        raise LayoutError(function, f"tiler {tiler} is composed, must be a layout")
+    rank = max(block.rank, tiler.rank)
+    one = raw(1, 0)
+    block = block.extended([one] * (rank - block.rank), behind=True)
+    tiler = tiler.extended([one] * (rank - tiler.rank), behind=True)
+    both = _logical_product(block, tiler)
+    order = (0, 1) if block_first else (1, 0)
+    return concat([concat([both[part, k] for part in order]) for k in range(rank)])
+
+
+def tile_to_shape(atom: Any, trg_shape: Any, order: Any = None) -> Any:
+    """`atom` repeated to fill a shape, the copies laid out in `order` (column-major by default), modes joined.
+
+    Errors  when an extent of the shape is no multiple of the atom's
+
+    >>> tile_to_shape(Layout((8, 4), (4, 1)), (16, 8))
+    ((8,2),(4,2)):((4,32),(1,64))
+    >>> tile_to_shape(Layout((8, 4), (4, 1)), (16, 8), order=(1, 0))
+    ((8,2),(4,2)):((4,64),(1,32))
+    """
+    return through(atom, lambda outer: _tile_to_shape(outer, trg_shape, order))
+
+
+def _tile_to_shape(atom: Layout, shape: Any, order: Any) -> Layout:
+    extents = [product(item) for item in shape] if isinstance(shape, tuple) else [product(shape)]
+    if atom.rank > len(extents):
+        raise LayoutError("tile_to_shape", f"{atom} has more modes than {show(shape)}", rank=atom.rank)
+    block = atom.extended([raw(1, 0)] * (len(extents) - atom.rank), behind=True)
+    counts = []
+    for mode, extent in enumerate(extents):
+        have = block[mode].size
+        count = exact_div(extent, have)
+        if count is None:
+            message = f"mode {mode}: {have} of {atom} is not known to divide {extent}"
+            raise LayoutError("tile_to_shape", message, mode=mode, extent=extent)
+        counts.append(count)
+    grid = make_ordered_layout(tuple(counts), tuple(range(len(counts))) if order is None else order)
+    result = _ranked_product("tile_to_shape", block, grid, block_first=True)
+    return result if isinstance(shape, tuple) else result[0]

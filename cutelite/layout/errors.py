@@ -1,0 +1,36 @@
+"""The one exception of the layout algebra."""
+
+from __future__ import annotations
+
+
+class LayoutError(ValueError):
+    """A layout function was asked for something that does not exist, or that cannot be proven to exist.
+
+    function  name of the function that refused
+    mode      index, or path of indices, of the mode at fault; None when no single mode is
+    numbers   the values at fault, by name
+
+    The text is one line: the function, then what is wrong, then what would help.
+
+    >>> error = LayoutError("composition", "3 does not divide 8", mode=(1, 0), factor=3, size=8)
+    >>> str(error), error.mode, error.numbers
+    ('composition: 3 does not divide 8', (1, 0), {'factor': 3, 'size': 8})
+    """
+
+    def __init__(
+        self, function: str, message: str, *, mode: int | tuple[int, ...] | None = None, **numbers: object
+    ) -> None:
+        super().__init__(f"{function}: {message}")
+        self.function = function
+        self.message = message
+        self.mode = mode
+        self.numbers = numbers
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.function, self.message, self.mode, self.numbers)
+
+
+def _rebuild(
+    function: str, message: str, mode: int | tuple[int, ...] | None, numbers: dict[str, object]
+) -> LayoutError:
+    return LayoutError(function, message, mode=mode, **numbers)

@@ -1,0 +1,339 @@
+"""Layout and ComposedLayout: functions from coordinates to integers (or to coordinates)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from cutelite.layout.basis import Basis
+from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd
+from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.expr import map_leaves
+from cutelite.layout.facts import prove_le
+from cutelite.layout.frozen import Frozen
+from cutelite.layout.inttuple import (
+    IntTuple,
+    Mode,
+    depth,
+    flatten_to_tuple,
+    get,
+    is_congruent,
+    leaves_with_paths,
+    product,
+    product_each,
+    show,
+)
+from cutelite.layout.swizzle import Swizzle
+
+
+class Layout(Frozen):
+    """A map from coordinates to integers, written ``shape:stride`` as CuTe does.
+
+    shape   integer tuple; leaves are ints from 1, or expressions over dims
+    stride  congruent with shape; leaves are ints, expressions, or bases (`E`). Default: compact column-major
+
+    It is defined on all naturals: its last mode is unbounded. Immutable; equal and hashed by value.
+
+    >>> tile = Layout((4, (2, 8)), (2, (1, 8)))
+    >>> tile(5), tile(1, 1)             # by linear index, by coordinate
+    (3, 3)
+    >>> tile
+    (4,(2,8)):(2,(1,8))
+    """
+
+    __slots__ = ("shape", "stride")
+    shape: Any
+    stride: Any
+
+    def __init__(self, shape: Any, stride: Any = None) -> None:
+        shape = map_leaves(_tuples(shape), _shape_leaf)
+        if stride is None:
+            stride = compact_strides(shape)
+        else:
+            stride = _strides(_tuples(stride))
+            if not is_congruent(shape, stride):
+                message = f"shape {show(shape)} and stride {show(stride)} do not nest alike"
+                raise LayoutError("Layout", message, shape=shape, stride=stride)
+        self.fill(shape, stride)
+
+    def __call__(self, *coord: Any) -> Any:
+        """The image of a coordinate: integral, natural, flat or mixed; of ints, expressions or run-time values."""
+        if len(coord) == 1:
+            return crd2idx(coord[0], self.shape, self.stride)
+        return crd2idx(coord, self.shape, self.stride)
+
+    def __getitem__(self, mode: int | tuple[int, ...]) -> Layout:
+        """A mode, or the one at a path of modes."""
+        result: Layout = get(self, mode)
+        return result
+
+    def __iter__(self) -> Iterator[Layout]:
+        return iter([self[mode] for mode in range(self.rank)])
+
+    @property
+    def size(self) -> Int:
+        """The number of coordinates."""
+        return product(self.shape)
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return len(self.shape) if isinstance(self.shape, tuple) else 1
+
+    @property
+    def depth(self) -> int:
+        """How deep its shape nests."""
+        return depth(self.shape)
+
+    @property
+    def cosize(self) -> Int:
+        """One more than the greatest index it gives within its size."""
+        return cosize(self)
+
+    def on_modes(self, function: Callable[[Any], Any]) -> Layout:
+        """The layout with the same rearrangement done to shape and stride."""
+        return raw(function(self.shape), function(self.stride))
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it is made of."""
+        return self.shape, self.stride
+
+    def map_leaves(self, function: Callable[[Any], Any]) -> Layout:
+        """The layout with `function` applied to every int and expression."""
+        return Layout(map_leaves(self.shape, function), map_leaves(self.stride, function))
+
+    def extended(self, elems: Sequence[Any], behind: bool) -> Layout:
+        """With further modes (layouts) behind or before its own."""
+        own = list(self) if isinstance(self.shape, tuple) else [self]
+        return concat(own + list(elems) if behind else list(elems) + own)
+
+    def get_hier_coord(self, index: Any) -> Any:
+        """The natural coordinate that the layout maps to `index`."""
+        return idx2crd(index, self.shape, self.stride)
+
+    def get_flat_coord(self, index: Any) -> Any:
+        """The same, with one number per mode."""
+        return crd2crd(self.get_hier_coord(index), self.shape, product_each(self.shape))
+
+    def __str__(self) -> str:
+        return f"{show(self.shape)}:{show(self.stride)}"
+
+
+def raw(shape: Any, stride: Any) -> Layout:
+    """A layout of parts that are known to fit."""
+    layout = object.__new__(Layout)
+    object.__setattr__(layout, "shape", shape)
+    object.__setattr__(layout, "stride", stride)
+    return layout
+
+
+def concat(layouts: Sequence[Any]) -> Layout:
+    """The layout whose modes are those layouts."""
+    for layout in layouts:
+        if not isinstance(layout, Layout):
+            raise LayoutError("make_layout", f"{layout} is no layout; only layouts make modes")
+    return raw(tuple(item.shape for item in layouts), tuple(item.stride for item in layouts))
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(map(_tuples, x)) if isinstance(x, (tuple, list)) else x
+
+
+def _shape_leaf(leaf: Any) -> Int:
+    if isinstance(leaf, DimExpr):
+        return leaf
+    value = _integer(leaf, "shape")
+    if value < 1:
+        raise LayoutError("Layout", f"an extent is {value}, but must be 1 or more", extent=value)
+    return value
+
+
+def _strides(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_strides, x))
+    return x if isinstance(x, (DimExpr, Basis)) else _integer(x, "stride")
+
+
+def _integer(leaf: Any, what: str) -> int:
+    if isinstance(leaf, int) or hasattr(leaf, "__index__"):
+        return int(leaf)
+    raise LayoutError("Layout", f"{what} holds {leaf!r}, which is neither an int nor an expression over dims")
+
+
+Function: TypeAlias = "Swizzle | Layout | ComposedLayout"
+"""What may stand outermost in a composed layout."""
+
+
+class ComposedLayout(Frozen):
+    """``inner o offset o outer``: the map ``c -> inner(offset + outer(c))``, as CuTe DSL names its parts.
+
+    inner   a swizzle, or a layout that no single layout can be composed with
+    offset  an integer, or a coordinate when `inner` takes one
+    outer   the layout whose coordinates it has
+
+    Shape functions, slicing and the algebra act on `outer`; slices add to `offset`.
+
+    >>> tile = ComposedLayout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1)))
+    >>> tile, tile(3, 1)
+    (S<3,0,3> o 0 o (8,8):(8,1), 26)
+    """
+
+    __slots__ = ("inner", "offset", "outer")
+    inner: Function
+    offset: Any
+    outer: Layout
+
+    def __init__(self, inner: Function, offset: Any, outer: Layout) -> None:
+        if not isinstance(inner, (Swizzle, Layout, ComposedLayout)):
+            raise LayoutError("ComposedLayout", f"{inner!r} is neither a swizzle nor a layout")
+        if not isinstance(outer, Layout):
+            raise LayoutError("ComposedLayout", f"outer is {outer!r}, must be a Layout")
+        self.fill(inner, offset, outer)
+
+    def __call__(self, *coord: Any) -> Any:
+        """The image of a coordinate."""
+        index = self.outer(*coord)
+        if not (isinstance(self.offset, int) and self.offset == 0):
+            index = self.offset if isinstance(index, int) and index == 0 else index + self.offset
+        return self.inner(index)
+
+    def __getitem__(self, mode: int | tuple[int, ...]) -> ComposedLayout:
+        return ComposedLayout(self.inner, self.offset, self.outer[mode])
+
+    def __iter__(self) -> Iterator[ComposedLayout]:
+        return iter([self[mode] for mode in range(self.rank)])
+
+    @property
+    def shape(self) -> Any:
+        """The shape of `outer`."""
+        return self.outer.shape
+
+    @property
+    def stride(self) -> Any:
+        """It has none."""
+        raise LayoutError("stride", f"{self} has no strides; its outer layout has")
+
+    @property
+    def size(self) -> Int:
+        """The number of coordinates."""
+        return self.outer.size
+
+    @property
+    def rank(self) -> int:
+        """The number of modes."""
+        return self.outer.rank
+
+    @property
+    def depth(self) -> int:
+        """How deep its shape nests."""
+        return self.outer.depth
+
+    @property
+    def cosize(self) -> Int:
+        """A bound on the indices it gives within its size."""
+        return cosize(self)
+
+    def on_modes(self, function: Callable[[Any], Any]) -> ComposedLayout:
+        """The layout with the same rearrangement done to shape and stride of `outer`."""
+        return ComposedLayout(self.inner, self.offset, self.outer.on_modes(function))
+
+    def parts(self) -> tuple[Any, ...]:
+        """What it is made of."""
+        return self.outer, self.offset, *(() if isinstance(self.inner, Swizzle) else (self.inner,))
+
+    def map_leaves(self, function: Callable[[Any], Any]) -> ComposedLayout:
+        """The layout with `function` applied to every int and expression."""
+        return ComposedLayout(
+            self.inner if isinstance(self.inner, Swizzle) else self.inner.map_leaves(function),
+            map_leaves(self.offset, function),
+            self.outer.map_leaves(function),
+        )
+
+    def extended(self, elems: Sequence[Any], behind: bool) -> ComposedLayout:
+        """With further modes (layouts) behind or before its own."""
+        return ComposedLayout(self.inner, self.offset, self.outer.extended(elems, behind))
+
+    def __str__(self) -> str:
+        return f"{self.inner} o {show(self.offset)} o {self.outer}"
+
+
+AnyLayout: TypeAlias = "Layout | ComposedLayout"
+
+
+# -------------------------------------------------------------------------------------------------- questions
+
+
+def shape(x: AnyLayout, mode: Mode | None = None) -> IntTuple:
+    """The shape of a layout, or of one of its modes.
+
+    >>> shape(Layout((2, (3, 4))), mode=[1])
+    (3, 4)
+    """
+    result: IntTuple = (x if mode is None else get(x, mode)).shape
+    return result
+
+
+def stride(x: Layout, mode: Mode | None = None) -> Any:
+    """The strides of a layout, or of one of its modes.
+
+    >>> stride(Layout((2, (3, 4))))
+    (1, (2, 6))
+    """
+    return (x if mode is None else get(x, mode)).stride
+
+
+def cosize(x: Any, mode: Mode | None = None) -> Int:
+    """One more than the span of the indices that a layout gives within its size: how much memory it needs.
+
+    With a swizzle it is rounded up to what the swizzle may reach.
+
+    >>> cosize(Layout((4, 3), (1, 5))), cosize(Layout((4, 3), (1, -5)))
+    (14, 14)
+    """
+    layout = x if mode is None else get(x, mode)
+    if isinstance(layout, Swizzle):
+        return layout.size
+    if isinstance(layout, ComposedLayout):
+        return _composed_cosize(layout)
+    span: Any = 1
+    for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        if isinstance(d, Basis):
+            raise LayoutError("cosize", f"{layout} gives coordinates, which have no greatest", stride=d)
+        if not prove_le(0, d):
+            if not prove_le(d, 0):
+                raise LayoutError("cosize", f"the sign of stride {d} is known at launch only", stride=d)
+            d = -d
+        span = span + (s - 1) * d
+    total: Int = span
+    return total
+
+
+def _composed_cosize(layout: ComposedLayout) -> Int:
+    reach: Int = cosize(layout.outer) + layout.offset
+    if not isinstance(layout.inner, Swizzle):
+        raise LayoutError("cosize", f"{layout} may skip indices: its cosize is not known")
+    block = layout.inner.size
+    if isinstance(reach, int) and isinstance(layout.outer.size, int) and layout.outer.size <= 1 << 12:
+        return 1 + max(int(layout(i)) for i in range(layout.outer.size))
+    return ceil_div_dims(reach, block) * block
+
+
+def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
+    """The mode whose stride is 1, preferring one whose extent is not 1; a path where it nests; None without one.
+
+    >>> leading_dim(Layout((8, 4), (4, 1))), leading_dim(Layout((8, (2, 4)), (8, (4, 1)))), leading_dim((8,), (2,))
+    (1, (1, 1), None)
+    """
+    layout = x if stride is None else Layout(x, stride)
+    found: tuple[int, ...] | None = None
+    sizes = flatten_to_tuple(layout.shape)
+    for (path, d), extent in zip(leaves_with_paths(layout.stride), sizes, strict=True):
+        if isinstance(d, int) and d == 1:
+            if not (isinstance(extent, int) and extent == 1):
+                found = path
+                break
+            found = path if found is None else found
+    if found is None:
+        return None
+    return 0 if found == () else found[0] if len(found) == 1 else found

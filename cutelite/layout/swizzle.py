@@ -1,0 +1,72 @@
+"""Swizzles: permutations of an index that XOR some of its bits with others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.layout.dims import DimExpr
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import is_divisible, prove_lt
+from cutelite.layout.frozen import Frozen
+
+
+class Swizzle(Frozen):
+    """XORs `bits` bits from position ``base + shift`` onto those from position `base`, as CuTe's Swizzle<B, M, S>.
+
+    bits   how many bits (B)
+    base   how many low bits stay (M)
+    shift  distance between source and target bits (S); negative: the source lies below the target
+
+    It is its own inverse, and maps every aligned block of ``2**(base + bits + abs(shift))`` indices onto itself.
+
+    >>> Swizzle(3, 4, 3)
+    S<3,4,3>
+    >>> [Swizzle(2, 0, 2)(i) for i in range(8)]
+    [0, 1, 2, 3, 5, 4, 7, 6]
+    """
+
+    __slots__ = ("bits", "base", "shift")  # noqa: RUF023 (their order is CuTe's)
+    bits: int
+    base: int
+    shift: int
+
+    def __init__(self, bits: int, base: int, shift: int) -> None:
+        self.fill(bits, base, shift)
+        if any(not isinstance(n, int) for n in (bits, base, shift)) or bits < 0 or base < 0:
+            raise LayoutError("Swizzle", f"{self} needs two naturals and an int")
+        if abs(shift) < bits:
+            raise LayoutError("Swizzle", f"{self} needs a shift of {bits} or more, up or down", shift=shift)
+
+    @property
+    def source_mask(self) -> int:
+        """The bits that are read."""
+        return ((1 << self.bits) - 1) << (self.base + max(0, self.shift))
+
+    @property
+    def target_mask(self) -> int:
+        """The bits that are changed."""
+        return ((1 << self.bits) - 1) << (self.base - min(0, self.shift))
+
+    @property
+    def size(self) -> int:
+        """The least block of indices that it maps onto itself, at every multiple of the block."""
+        return 1 << (self.base + self.bits + abs(self.shift)) if self.bits else 1
+
+    def __call__(self, index: Any) -> Any:
+        """The index it maps `index` to: an int, or a run-time value with ``& ^ >> <<``."""
+        if not self.bits:
+            return index
+        if isinstance(index, DimExpr):
+            return self._of_expression(index)
+        source = index & self.source_mask
+        return index ^ (source >> self.shift if self.shift > 0 else source << -self.shift)
+
+    def _of_expression(self, index: DimExpr) -> DimExpr:
+        if is_divisible(index, self.size) or prove_lt(index, self.source_mask & -self.source_mask):
+            return index  # no source bit is set
+        raise LayoutError(
+            "Swizzle", f"{self} of {index} is known at launch only, unless it is a multiple of {self.size}", index=index
+        )
+
+    def __str__(self) -> str:
+        return f"S<{self.bits},{self.base},{self.shift}>"

@@ -1,0 +1,275 @@
+"""Slices and tiles of layouts, thread-value layouts, and layouts for elements of another width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.layout.basis import Basis
+from cutelite.layout.compose import composition
+from cutelite.layout.coords import crd2idx
+from cutelite.layout.dims import Int
+from cutelite.layout.divide import raked_product, zipped_divide
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import exact_div
+from cutelite.layout.inttuple import flatten_to_tuple, product_each, rank, show, unflatten
+from cutelite.layout.inverse import right_inverse
+from cutelite.layout.layout import ComposedLayout, Layout, raw
+from cutelite.layout.swizzle import Swizzle
+
+
+def has_underscore(coord: Any) -> bool:
+    """Whether a coordinate leaves something open (None, CuTe's ``_``).
+
+    >>> has_underscore((1, (None, 2))), has_underscore((1, 2))
+    (True, False)
+    """
+    return coord is None or (isinstance(coord, tuple) and any(map(has_underscore, coord)))
+
+
+def slice_(src: Any, coord: Any) -> Any:
+    """What is left of a tuple or a layout where `coord` is None; other coordinates fix their mode.
+
+    For a layout the offset that goes with the fixed coordinates is `slice_and_offset`'s business.
+
+    >>> slice_((3, (4, 5), 6), (None, (0, None), 2))
+    (3, 5)
+    >>> slice_(Layout((3, (4, 5)), (1, (3, 12))), (1, (0, None)))
+    (5):(12)
+    """
+    return _chosen(src, coord, keep_open=True)
+
+
+def dice(src: Any, dicer: Any) -> Any:
+    """What `slice_` drops: the modes where the coordinate is given.
+
+    >>> dice((3, (4, 5), 6), (None, (0, None), 2))
+    (4, 6)
+    """
+    return _chosen(src, dicer, keep_open=False)
+
+
+def _chosen(src: Any, coord: Any, keep_open: bool) -> Any:
+    if hasattr(src, "on_modes"):
+        return src.on_modes(lambda t: _chosen(t, coord, keep_open))
+    if coord is None and keep_open:
+        return src
+    return tuple(_leaves(src, coord, keep_open))
+
+
+def _leaves(t: Any, coord: Any, keep_open: bool) -> list[Any]:
+    if isinstance(coord, tuple):
+        if not isinstance(t, tuple) or len(t) != len(coord):
+            raise LayoutError("slice_", f"coordinate {show(coord)} does not fit {show(t)}", coord=coord)
+        found: list[Any] = []
+        for item, c in zip(t, coord, strict=True):
+            found += _leaves(item, c, keep_open)
+        return found
+    return [t] if (coord is None) == keep_open else []
+
+
+def slice_and_offset(coord: Any, layout: Any) -> tuple[Any, Any]:
+    """(sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
+
+    Coordinates may be run-time values. Of a composed layout the offset goes inside, and what comes back is 0.
+
+    >>> slice_and_offset((1, None), Layout((4, 8)))
+    ((8):(4), 1)
+    """
+    if isinstance(layout, ComposedLayout):
+        sub, offset = slice_and_offset(coord, layout.outer)
+        return ComposedLayout(layout.inner, layout.offset + offset, sub), 0
+    return slice_(layout, coord), crd2idx(_zeroed(coord), layout.shape, layout.stride)
+
+
+def _zeroed(coord: Any) -> Any:
+    if isinstance(coord, tuple):
+        return tuple(map(_zeroed, coord))
+    return 0 if coord is None else coord
+
+
+def _projected(tiler: Any, coord: Any, proj: Any) -> tuple[Any, Any]:
+    """Tiler and coordinate without the modes where `proj` is None."""
+    if proj is None:
+        return tiler, coord
+    if not isinstance(proj, tuple) or not rank(tiler) == len(proj) == rank(coord):
+        raise LayoutError("local_tile", f"proj {show(proj)} does not fit tiler {show(tiler)} and {show(coord)}")
+    return slice_(tiler, _open(proj)), slice_(coord, _open(proj))
+
+
+def _open(proj: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(0 if p is None else None for p in proj)
+
+
+def local_tile_and_offset(layout: Any, tiler: Any, coord: Any, proj: Any = None) -> tuple[Any, Any]:
+    """The tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
+
+    tiler  as for `zipped_divide`
+    proj   per mode of tiler and coord something other than None to use it, None to leave it out: one (M, N, K) tiler
+           serves A, B and C
+
+    >>> local_tile_and_offset(Layout((64, 32)), (16, 8, 4), (2, 1, None), proj=(1, None, 1))
+    ((16,4,8):(1,64,256), 32)
+    """
+    tiler, coord = _projected(tiler, coord, proj)
+    divided = zipped_divide(layout, tiler)
+    coord = coord if isinstance(coord, tuple) else (coord,)
+    grid = rank(divided, 1)
+    coord = coord + (None,) * (grid - len(coord)) if len(coord) < grid else coord
+    tile_open = (None,) * rank(divided, 0)
+    spread = divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
+    return slice_and_offset((*tile_open, *coord), spread)
+
+
+def _as_tuple(t: Any) -> tuple[Any, ...]:
+    return t if isinstance(t, tuple) else (t,)
+
+
+def local_tile(layout: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+    """The layout of `local_tile_and_offset`.
+
+    >>> local_tile(Layout((64, 32)), (16, 8), (2, 1))
+    (16,8):(1,64)
+    """
+    return local_tile_and_offset(layout, tiler, coord, proj)[0]
+
+
+def local_partition_and_offset(layout: Any, tile: Any, index: Any, proj: Any = None) -> tuple[Any, Any]:
+    """The elements that thread `index` of the thread layout `tile` owns, and their offset.
+
+    tile   a layout of threads; elements are dealt out in tiles of its shape
+    proj   per mode of `tile` None to leave that mode out, for threads that share elements along it
+
+    >>> local_partition_and_offset(Layout((64, 32)), Layout((8, 4)), 9)
+    ((8,8):(8,256), 65)
+    """
+    shape = product_each(tile.shape) if isinstance(tile, Layout) else tile
+    coord = (tile if isinstance(tile, Layout) else Layout(tile)).get_flat_coord(index)
+    if proj is not None:
+        shape, coord = _projected(shape, coord, proj)
+    divided = zipped_divide(layout, shape)
+    coord = coord if isinstance(coord, tuple) else (coord,)
+    spread = divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
+    return slice_and_offset((*coord, *((None,) * rank(divided, 1))), spread)
+
+
+def local_partition(layout: Any, tile: Any, index: Any, proj: Any = None) -> Any:
+    """The layout of `local_partition_and_offset`.
+
+    >>> local_partition(Layout((64, 32)), Layout((8, 4)), 9)
+    (8,8):(8,256)
+    """
+    return local_partition_and_offset(layout, tile, index, proj)[0]
+
+
+def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
+    """(tiler, layout_tv) of a tile that threads share: every thread has a block of values, threads side by side.
+
+    thr_layout  coordinates in the tile -> thread
+    val_layout  coordinates in a thread's block -> value
+    tiler       shape of the whole tile
+    layout_tv   (thread, value) -> index in the tile, column-major
+
+    >>> make_layout_tv(Layout((4, 8), (8, 1)), Layout((2, 2)))
+    ((8, 16), ((8,4),(2,2)):((16,2),(1,8)))
+    """
+    tile = raked_product(thr_layout, val_layout)
+    threads_and_values = Layout((thr_layout.size, val_layout.size))
+    return product_each(tile.shape), composition(right_inverse(tile), threads_and_values)
+
+
+# ------------------------------------------------------------------------------------------------------ recast
+
+
+def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
+    """The layout of the same memory in elements of another width.
+
+    Wider elements need the old ones to be contiguous and whole: the modes that lie within one wide element shrink,
+    other strides must be multiples of it. Narrower ones lengthen the contiguous mode.
+
+    >>> recast_layout(32, 8, Layout((8, 4), (1, 8))), recast_layout(8, 32, Layout((8, 4), (1, 8)))
+    ((2,4):(1,2), (32,4):(1,32))
+    """
+    if new_type_bits == old_type_bits:
+        return src_layout
+    if new_type_bits % old_type_bits == 0:
+        return upcast(src_layout, new_type_bits // old_type_bits)
+    if old_type_bits % new_type_bits == 0:
+        return downcast(src_layout, old_type_bits // new_type_bits)
+    raise LayoutError(
+        "recast_layout", f"neither of {new_type_bits} and {old_type_bits} bits is a multiple of the other",
+        new=new_type_bits, old=old_type_bits,
+    )  # fmt: skip
+
+
+def upcast(layout: Any, n: int) -> Any:
+    """The layout in elements that are n old ones.
+
+    >>> upcast(Layout((8, 4), (4, 1)), 4)
+    (8,1):(1,0)
+    """
+    if isinstance(layout, ComposedLayout):
+        offset = exact_div(layout.offset, n)
+        if offset is None:
+            raise LayoutError("recast_layout", f"offset {layout.offset} is not known to be a multiple of {n}")
+        return ComposedLayout(_scaled_inner(layout.inner, n, up=True), offset, upcast(layout.outer, n))
+    shapes: list[Any] = []
+    strides: list[Any] = []
+    within: Int = 1
+    for mode, (s, d) in enumerate(zip(*map(flatten_to_tuple, (layout.shape, layout.stride)), strict=True)):
+        if isinstance(d, Basis):
+            raise LayoutError("recast_layout", f"{layout} gives coordinates; recast is for offsets", mode=mode)
+        whole = exact_div(d, n)
+        if whole is not None:
+            shapes.append(s)
+            strides.append(whole)
+            continue
+        group = exact_div(n, abs(d)) if isinstance(d, int) else None
+        if group is None:
+            message = f"stride {d} of {layout} is not known to divide {n}, or to be a multiple of it"
+            raise LayoutError("recast_layout", message, mode=mode, stride=d, factor=n)
+        if d < 0:
+            raise LayoutError("recast_layout", f"stride {d} of {layout} runs backwards through an element", mode=mode)
+        count = exact_div(s, group)
+        if count is not None:
+            within = within * group
+            shapes.append(count)
+            strides.append(1 if not (isinstance(count, int) and count == 1) else 0)
+        elif exact_div(group, s) is not None:
+            within = within * s
+            shapes.append(1)
+            strides.append(0)
+        else:
+            message = f"extent {s} with stride {d} of {layout} is not known to fill elements of {n}"
+            raise LayoutError("recast_layout", message, mode=mode, extent=s, factor=n)
+    if within not in (1, n):
+        raise LayoutError("recast_layout", f"{layout} fills only {within} of every {n} elements", factor=n)
+    return raw(unflatten(shapes, layout.shape), unflatten(strides, layout.shape))
+
+
+def downcast(layout: Any, n: int) -> Any:
+    """The layout in elements of which n make an old one: the mode of stride 1 grows.
+
+    >>> downcast(Layout((8, 4), (4, 1)), 4)
+    (8,16):(16,1)
+    """
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(_scaled_inner(layout.inner, n, up=False), layout.offset * n, downcast(layout.outer, n))
+    strides = flatten_to_tuple(layout.stride)
+    units = [i for i, d in enumerate(strides) if isinstance(d, int) and d == 1]
+    if len(units) != 1:
+        raise LayoutError("recast_layout", f"{layout} has {len(units)} modes of stride 1, needs one to lengthen")
+    shapes = [s * n if i == units[0] else s for i, s in enumerate(flatten_to_tuple(layout.shape))]
+    scaled = [d if i == units[0] else d * n for i, d in enumerate(strides)]
+    return raw(unflatten(shapes, layout.shape), unflatten(scaled, layout.shape))
+
+
+def _scaled_inner(inner: Any, n: int, up: bool) -> Any:
+    if not isinstance(inner, Swizzle):
+        return upcast(inner, n) if up else downcast(inner, n)
+    bits = n.bit_length() - 1
+    if n != 1 << bits:
+        raise LayoutError("recast_layout", f"{inner} needs a ratio that is a power of two, not {n}")
+    base = inner.base - bits if up else inner.base + bits
+    if base < 0:
+        raise LayoutError("recast_layout", f"{inner} permutes within elements {n} times as wide", base=inner.base)
+    return Swizzle(inner.bits, base, inner.shift)
