@@ -270,6 +270,7 @@ _NONLOCAL = UnsupportedSyntax("assigning to a `nonlocal`", "return the value and
 _CLASS = UnsupportedSyntax("`class` inside a kernel", "define the class outside")
 _BODY = UnsupportedSyntax("a module or class body", "put the code in a function")
 _DEL = UnsupportedSyntax("`del` of an item or attribute", "make a new object without it")
+_REST = UnsupportedSyntax("`**rest` in a pattern", "match the whole mapping and pick from it")
 _DEL_CELL = UnsupportedSyntax(
     "`del` of a variable that a nested function uses", "leave it alone, or rename one of them"
 )
@@ -379,8 +380,11 @@ class _Translation:
         self.table = table
         self.raws = raws
         self.by_offset = {raw.offset: i for i, raw in enumerate(raws)}
-        names = pycode.co_varnames + pycode.co_cellvars + pycode.co_freevars
-        self.locals = tuple(dict.fromkeys(names))  # an argument in a cell has one slot, not two
+        # One slot for each; a local in a cell shares its own, but not with a free variable of the same name, which
+        # an inlined comprehension's variable can have.
+        cells = tuple(name for name in pycode.co_cellvars if name not in pycode.co_varnames)
+        self.locals = pycode.co_varnames + cells + pycode.co_freevars
+        self.first_free = len(pycode.co_varnames) + len(cells)
         self.raw = raws[0]
         self.keywords: tuple[str, ...] = ()
         self.out: list[Instr] = []
@@ -426,6 +430,10 @@ class _Translation:
 
     # Rules of more than one line.
 
+    def load_fast(self, arg: int) -> None:
+        """A local, or in 3.13 a cell; `_Flow` knows which cells of a function's own are meant."""
+        self.emit("CLOSURE" if arg >= self.first_free else "LOAD", self.locals[arg])
+
     def load_global(self, arg: int) -> None:
         if arg & 1:
             self.emit("_NULL")
@@ -444,6 +452,10 @@ class _Translation:
             self.unsupported(_NONLOCAL)
         else:
             self.emit("STORE_CELL", name)
+
+    def delete_subscr(self, _: int) -> None:
+        before = self.raws[self.by_offset[self.raw.offset] - 1]
+        self.unsupported(_REST if before.name == "SWAP" else _DEL)  # only a pattern swaps before it deletes
 
     def kw_names(self, arg: int) -> None:
         self.keywords = self.pycode.co_consts[arg]
@@ -523,8 +535,12 @@ def _local(op: str) -> _Rule:
     return lambda t, arg: t.emit(op, t.locals[arg])
 
 
-def _two_locals(first: str, second: str) -> _Rule:
-    return _all(lambda t, arg: t.emit(first, t.locals[arg >> 4]), lambda t, arg: t.emit(second, t.locals[arg & 15]))
+def _high(rule: _Rule) -> _Rule:
+    return lambda t, arg: rule(t, arg >> 4)
+
+
+def _low(rule: _Rule) -> _Rule:
+    return lambda t, arg: rule(t, arg & 15)
 
 
 def _jump(op: str) -> _Rule:
@@ -568,7 +584,7 @@ _COMMON: dict[str, _Rule] = {
     "SWAP": _count("SWAP"),
     "PUSH_NULL": _put("_NULL"),
     "LOAD_CONST": _const("CONST"),
-    "LOAD_FAST": _local("LOAD"),
+    "LOAD_FAST": _Translation.load_fast,
     "STORE_FAST": _local("STORE"),
     "DELETE_FAST": _local("DELETE"),
     "LOAD_GLOBAL": _Translation.load_global,
@@ -615,7 +631,8 @@ _COMMON: dict[str, _Rule] = {
     **dict.fromkeys(("GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH", "GET_AWAITABLE"), _no(_ASYNC)),
     **dict.fromkeys(("STORE_GLOBAL", "DELETE_GLOBAL"), _no(_GLOBAL)),
     **dict.fromkeys(("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "SETUP_ANNOTATIONS"), _no(_BODY)),
-    **dict.fromkeys(("DELETE_SUBSCR", "DELETE_ATTR"), _no(_DEL)),
+    "DELETE_SUBSCR": _Translation.delete_subscr,
+    "DELETE_ATTR": _no(_DEL),
     "DELETE_DEREF": _no(_DEL_CELL),
     "LOAD_BUILD_CLASS": _no(_CLASS),
 }
@@ -677,9 +694,9 @@ _TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
         **_SINCE_3_12,
         "FOR_ITER": _for_iter("END_FOR", "POP_TOP"),
         "TO_BOOL": _skip,  # the jump or `not` behind it tests the truth
-        "LOAD_FAST_LOAD_FAST": _two_locals("LOAD", "LOAD"),
-        "STORE_FAST_LOAD_FAST": _two_locals("STORE", "LOAD"),
-        "STORE_FAST_STORE_FAST": _two_locals("STORE", "STORE"),
+        "LOAD_FAST_LOAD_FAST": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
+        "STORE_FAST_LOAD_FAST": _all(_high(_local("STORE")), _low(_Translation.load_fast)),
+        "STORE_FAST_STORE_FAST": _all(_high(_local("STORE")), _low(_local("STORE"))),
         "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 5]),
         "CALL_KW": _Translation.call_kw,
         "SET_FUNCTION_ATTRIBUTE": _Translation.set_function_attribute,

@@ -123,7 +123,6 @@ class Evaluation:
             return self._generated(frame, returns, path), path
         states = [State({"": value}, [], {}, state.block, state.path) for state, value in returns]
         merged = merge(self.builder, states, frozenset(("",)))
-        self.builder.block = merged.block
         value = merged.locals[""]
         if isinstance(value, Conflict):
             raise value.error(f"{read.name}(...)", frame.call)

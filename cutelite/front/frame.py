@@ -582,7 +582,6 @@ def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
     _, done = frame.successors
     if isinstance(iterator, StaticIter):
         if iterator.exhausted:
-            state.stack.append(iterator)
             frame.regions.edge(done, state)
             return True
         state.stack += [iterator.advanced(), iterator.items[iterator.at]]
@@ -593,7 +592,6 @@ def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
     more = index != end
     advanced = RangeIter(index + step, end, step)
     body, out = _fork(frame, state, more)
-    out.stack.append(iterator)
     frame.builder.block = out.block
     frame.regions.edge(done, out)
     frame.builder.block = body.block

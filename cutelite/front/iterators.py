@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cutelite.ir.types import Scalar as DType
@@ -64,7 +65,8 @@ class RangeIter(NamedTuple):
         return t
 
 
-class Range(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Range:
     """`range(start, stop, step)` inside a kernel: always a loop on the GPU. `cl.static_range` unrolls."""
 
     start: Any
@@ -99,17 +101,16 @@ def iterate(r: Range) -> RangeIter:
 def _end(r: Range) -> Any:
     """start + step * (how many items there are), in the counter's type."""
     start, stop, step = r.start, r.stop, r.step
-    if all(type(x) is int for x in r):
+    if all(type(x) is int for x in (start, stop, step)):
         return start + step * len(range(start, stop, step))
-    t = RangeIter(*r).type
+    t = RangeIter(start, stop, step).type
     if isinstance(step, int) and step == 1:
-        return maximum(to_dtype(start, t) if not isinstance(start, int) else start, _typed(stop, t))
-    start, stop, step = (_typed(x, t) for x in (start, stop, step))
-    up = (stop - start + step - 1) // step
-    down = (stop - start + step + 1) // step
-    count = up if isinstance(r.step, int) and r.step > 0 else down if isinstance(r.step, int) else where(step > 0, up, down)
-    return start + step * maximum(count, 0)
-
-
-def _typed(x: Any, t: DType) -> Any:
-    return to_dtype(x, t)
+        return maximum(start if isinstance(start, int) else to_dtype(start, t), to_dtype(stop, t))
+    start, stop = to_dtype(start, t), to_dtype(stop, t)
+    if isinstance(step, int):
+        round_up = 1 if step > 0 else -1
+        count = maximum((stop - start + (step - round_up)) // step, 0)
+    else:
+        step = to_dtype(step, t)
+        count = maximum((stop - start + (step - where(step > 0, to_dtype(1, t), to_dtype(-1, t)))) // step, 0)
+    return start + count * step

@@ -99,11 +99,12 @@ def slots_of(states: Iterable[State], live: frozenset[str]) -> list[Slot]:
 
 
 def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
-    """The one state of several paths that meet; their open blocks jump to a new one, which is open then."""
+    """The one state of several paths that meet; their open blocks jump to a new one, where the builder is then."""
     if len(states) == 1:
         (only,) = states
         for name in [name for name in only.locals if name not in live]:
             del only.locals[name]
+        builder.block = only.block
         return only
     block = builder.new_block()
     args: list[list[Value]] = [[] for _ in states]

@@ -122,9 +122,7 @@ class Regions:
 
     def _arrive(self, index: int) -> State:
         states = self.pending.pop(index)
-        state = merge(self.builder, states, self.cfg.live_in[index])
-        self.builder.block = state.block
-        return state
+        return merge(self.builder, states, self.cfg.live_in[index])
 
     def _body(self, loop: Loop, state: State, active: _Loop | None) -> list[State]:
         """One execution of the loop's blocks from its header on; the states that come back to the header."""

@@ -18,6 +18,7 @@ from cutelite.ir.types import (
     SCALARS,
     InFlight,
     Tensor,
+    TensorMap,
     Type,
     Vec,
     boolean,
@@ -29,10 +30,11 @@ from cutelite.ir.types import (
     with_elem,
 )
 from cutelite.ir.types import Scalar as DType
-from cutelite.layout import DimExpr
+from cutelite.layout import DimExpr, fold
 from cutelite.ops import arith, convert, index
 
 Number = int | float
+Range = tuple[int, int]
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The launcher passes dims as i32 only below this, so that small sums of them (`M + 63`) stay i32 as well."""
 
@@ -72,6 +74,10 @@ def wrap(value: Value) -> Any:
             from .tensor import Tensor as TensorProxy
 
             return TensorProxy(value)
+        case TensorMap():
+            from .tensor import TmaTensor
+
+            return TmaTensor(value)
     return Handle(value)
 
 
@@ -284,11 +290,44 @@ def is_number(x: Any) -> bool:
 
 def dim_type(expr: DimExpr) -> DType:
     """i32 if the expression cannot exceed it, given the types of its dims; else i64."""
-    dims = builder_here("a dim").function.dims
-    bounds = {
-        name: (I32_DIM_LIMIT if value.type == i32 else (1 << 63) - 1) for name, value in dims.items()
-    }
-    return i32 if expr.upper_bound(bounds) <= i32.range[1] else i64
+    low, high = fold(expr, _Range(builder_here("a dim").function.dims))
+    return i32 if i32.range[0] <= low and high <= i32.range[1] else i64
+
+
+class _Range:
+    """Bounds of a dim expression, from those of its dims. Divisors are positive (the layout leaf sees to it)."""
+
+    def __init__(self, dims: dict[str, Value]) -> None:
+        self.dims = dims
+
+    def const(self, value: int) -> Range:
+        return value, value
+
+    def dim(self, dim: Any) -> Range:
+        held = self.dims.get(dim.name)
+        return 0, I32_DIM_LIMIT if held is None or held.type == i32 else i64.range[1]
+
+    def add(self, a: Range, b: Range) -> Range:
+        return a[0] + b[0], a[1] + b[1]
+
+    def sub(self, a: Range, b: Range) -> Range:
+        return a[0] - b[1], a[1] - b[0]
+
+    def mul(self, a: Range, b: Range) -> Range:
+        products = [x * y for x in a for y in b]
+        return min(products), max(products)
+
+    def floordiv(self, a: Range, b: Range) -> Range:
+        return min(a[0] // max(b[0], 1), a[0]), max(a[1] // max(b[0], 1), a[1] // max(b[1], 1))
+
+    def mod(self, a: Range, b: Range) -> Range:
+        return 0, b[1] - 1
+
+    def min(self, a: Range, b: Range) -> Range:
+        return min(a[0], b[0]), min(a[1], b[1])
+
+    def max(self, a: Range, b: Range) -> Range:
+        return max(a[0], b[0]), max(a[1], b[1])
 
 
 def literal_type(x: Number | bool) -> DType:

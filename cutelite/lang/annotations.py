@@ -1,0 +1,295 @@
+"""What stands behind a kernel's annotations: specs that say which arguments fit, and what type they become.
+
+    Tensor[f32, (M, N)]            row-major; M and N are dims, ints, or None for an extent of its own
+    Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any
+    Tensor[f32, (M, N), "col"]     column-major ("row" is the default)
+    Tensor[f32, Layout(...)]       any layout, such as one with nested modes
+    Tensor[T, (N,), align(4)]      T = dtype_var("T") is bound by the argument; the address is a multiple of 4 bytes
+    TmaTensor[bf16, (M, K), (128, 64)]          tiles of 128 x 64 through TMA; swizzle by the tile's row
+    TmaTensor[bf16, (M, K), (128, 64), "64B"]   a swizzle of one's own: "none", "32B", "64B", "128B"
+    Constexpr[int]                 a compile-time constant: part of what the kernel is specialised for
+    i32, f32, ...                  a number
+    a frozen dataclass or NamedTuple whose fields are any of these
+
+Nothing here looks at arguments: that is `cutelite.dispatch`.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from cutelite.diag import CompileError, Mistake
+from cutelite.ir.types import SCALARS, boolean, f32, i32
+from cutelite.ir.types import Scalar as DType
+from cutelite.layout import Dim, Layout, rank
+
+SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+"""TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
+
+
+class DTypeVar:
+    """A dtype that the argument decides; every parameter that names it must agree. Restricted to `choices`, if any."""
+
+    __slots__ = ("choices", "name")
+
+    def __init__(self, name: str, choices: tuple[DType, ...] = ()) -> None:
+        self.name, self.choices = name, choices
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def dtype_var(name: str, *choices: DType) -> Any:
+    """A dtype that the argument decides: ``T = dtype_var("T", f16, bf16)``."""
+    return DTypeVar(name, choices)
+
+
+class Align:
+    """What the address of a tensor must be a multiple of, in bytes."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, bytes: int) -> None:
+        if bytes < 1 or bytes & (bytes - 1):
+            raise ValueError(f"an alignment is a power of two, not {bytes}")
+        self.bytes = bytes
+
+    def __repr__(self) -> str:
+        return f"align({self.bytes})"
+
+
+def align(bytes: int) -> Align:
+    """In an annotation: the tensor's address is a multiple of so many bytes."""
+    return Align(bytes)
+
+
+class TensorSpec:
+    """`Tensor[...]`: dtype (or variable), extents and strides (None: any), and the alignment that is asked for."""
+
+    __slots__ = ("align", "dtype", "order", "shape", "stride")
+
+    def __init__(self, dtype: DType | DTypeVar, shape: Any, stride: Any, order: str, align: int | None) -> None:
+        self.dtype, self.shape, self.stride, self.order, self.align = dtype, shape, stride, order, align
+
+    def layout(self, name: str) -> Layout:
+        """The layout, with a dim of its own for every None: the extents and strides of the parameter `name`."""
+        shape = _named(self.shape, f"{name}.shape")
+        if self.stride is not None:
+            return Layout(shape, _named(self.stride, f"{name}.stride"))
+        from .tensor import row_major
+
+        return row_major(shape) if self.order == "row" else Layout(shape)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.dtype), _show(self.shape)]
+        if self.stride is not None:
+            parts.append(_show(self.stride))
+        elif self.order != "row":
+            parts.append(repr(self.order))
+        if self.align:
+            parts.append(f"align({self.align})")
+        return f"Tensor[{', '.join(parts)}]"
+
+
+class TmaSpec:
+    """`TmaTensor[...]`: a tensor in global memory, and the tile that TMA moves."""
+
+    __slots__ = ("swizzle", "tensor", "tile")
+
+    def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str) -> None:
+        self.tensor, self.tile, self.swizzle = tensor, tile, swizzle
+
+    def __repr__(self) -> str:
+        return f"Tma{self.tensor!r}"[:-1] + f", {self.tile}, {self.swizzle!r}]"
+
+
+class ConstexprSpec:
+    """`Constexpr[type]`."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+
+    def __repr__(self) -> str:
+        return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
+
+
+class StructSpec:
+    """A frozen dataclass or NamedTuple: each field by its own annotation."""
+
+    __slots__ = ("cls", "fields")
+
+    def __init__(self, cls: type, fields: dict[str, Any]) -> None:
+        self.cls, self.fields = cls, fields
+
+    def __repr__(self) -> str:
+        return self.cls.__name__
+
+
+Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec
+
+
+class _Constexpr:
+    def __getitem__(self, type: Any) -> ConstexprSpec:
+        return ConstexprSpec(type)
+
+    def __repr__(self) -> str:
+        return "Constexpr"
+
+
+Constexpr = _Constexpr()
+
+
+def tensor_annotation(item: Any) -> TensorSpec:
+    """``Tensor[item]``."""
+    if not isinstance(item, tuple) or len(item) < 2:
+        raise _wrong("Tensor", "takes a dtype and a shape", "write Tensor[f32, (M, N)]")
+    dtype, shape, *rest = item
+    stride, order, alignment = None, "row", None
+    if isinstance(shape, Layout):
+        shape, stride = shape.shape, shape.stride
+    elif not isinstance(shape, tuple):
+        raise _wrong("Tensor", f"takes a tuple of extents, not {shape!r}", "write (N,) for one dimension")
+    for extra in rest:
+        if isinstance(extra, Align):
+            alignment = extra.bytes
+        elif extra in ("row", "col"):
+            order = extra
+        elif isinstance(extra, tuple):
+            stride = extra
+        else:
+            raise _wrong("Tensor", f"does not know {extra!r}", 'after the shape come strides, "row", "col", align(n)')
+    _check_dtype("Tensor", dtype)
+    if isinstance(stride, tuple) and len(stride) != len(shape):
+        raise _wrong("Tensor", f"has {len(shape)} extents and {len(stride)} strides", "give one stride for each extent")
+    return TensorSpec(dtype, shape, stride, order, alignment)
+
+
+def tma_annotation(item: Any) -> TmaSpec:
+    """``TmaTensor[item]``."""
+    if not isinstance(item, tuple) or len(item) < 3:
+        raise _wrong("TmaTensor", "takes a dtype, a shape and a tile", "write TmaTensor[bf16, (M, K), (128, 64)]")
+    dtype, shape, tile, *rest = item
+    swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
+    tensor = tensor_annotation((dtype, shape, *(x for x in rest if x is not swizzle)))
+    if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
+        raise _wrong("TmaTensor", f"takes compile-time tile extents, not {tile!r}", "")
+    if len(tile) != rank(tensor.layout("t")):
+        raise _wrong("TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each")
+    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile, tensor))
+
+
+def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...], tensor: TensorSpec) -> str:
+    """The swizzle whose span is exactly the tile's contiguous row: free of bank conflicts, and what wgmma reads."""
+    if isinstance(dtype, DTypeVar):
+        return "auto"
+    row = tile[0] if tensor.order == "col" else tile[-1]
+    return default_swizzle(row * dtype.bytes)
+
+
+def default_swizzle(row_bytes: int) -> str:
+    return {32: "32B", 64: "64B", 128: "128B"}.get(row_bytes, "none")
+
+
+def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
+    """The spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated where it stands."""
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    return {name: _spec_of(function, name) for name in code.co_varnames[:count]}
+
+
+def _spec_of(function: Any, name: str) -> Spec | None:
+    annotation = function.__annotations__.get(name)
+    if annotation is None:
+        return None
+    if isinstance(annotation, str):
+        annotation = _evaluated(function, name, annotation)
+    return spec(annotation, f"parameter `{name}` of {function.__qualname__}")
+
+
+def _evaluated(function: Any, name: str, text: str) -> Any:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    local = {}
+    for free, cell in cells.items():
+        try:
+            local[free] = cell.cell_contents
+        except ValueError:
+            continue  # not bound yet: a name the annotation may not need
+    try:
+        return eval(text, function.__globals__, local)
+    except Exception as error:
+        raise CompileError(
+            Mistake(
+                "annotation",
+                f"the annotation of `{name}`, `{text}`, cannot be evaluated: {error}",
+                help="names in a string annotation must be globals, or variables that the kernel itself uses",
+            )
+        ) from error
+
+
+def spec(annotation: Any, where: str) -> Spec:
+    """What an annotation means."""
+    if isinstance(annotation, DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec):
+        return annotation
+    if annotation in (int, float, bool):
+        return {int: i32, float: f32, bool: boolean}[annotation]
+    if isinstance(annotation, type):
+        fields = struct_fields(annotation)
+        if fields is not None:
+            return StructSpec(annotation, {name: spec(a, f"{where}, field `{name}`") for name, a in fields.items()})
+    raise CompileError(
+        Mistake(
+            "annotation",
+            f"the annotation of {where} is not one: {annotation!r}",
+            help="use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass of these",
+        )
+    )
+
+
+def struct_fields(cls: type) -> dict[str, Any] | None:
+    """Annotations of a frozen dataclass's or NamedTuple's fields, None for any other class."""
+    params = getattr(cls, "__dataclass_params__", None)
+    named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
+    if params is None and not named_tuple:
+        return None
+    if params is not None and not params.frozen:
+        raise CompileError(
+            Mistake("annotation", f"the dataclass {cls.__name__} is not frozen", help="write @dataclass(frozen=True)")
+        )
+    hints = typing.get_type_hints(cls) if any(isinstance(a, str) for a in cls.__annotations__.values()) else None
+    return {name: (hints or cls.__annotations__)[name] for name in cls.__annotations__}
+
+
+def _named(extents: Any, prefix: str) -> Any:
+    """Extents with a dim of its own, `prefix0`, `prefix1`, ..., for each None."""
+    if isinstance(extents, tuple):
+        return tuple(_named(x, f"{prefix}{i}") for i, x in enumerate(extents))
+    return Dim(prefix) if extents is None or extents is Ellipsis else extents
+
+
+def _check_dtype(what: str, dtype: Any) -> None:
+    if not isinstance(dtype, DType | DTypeVar):
+        names = ", ".join(SCALARS)
+        raise _wrong(what, f"takes a dtype first, not {dtype!r}", f"one of {names}, or a dtype_var")
+
+
+def _wrong(what: str, message: str, help: str) -> CompileError:
+    return CompileError(Mistake("annotation", f"{what}[...] {message}", help=help))
+
+
+def _show(extents: Any) -> str:
+    if isinstance(extents, tuple):
+        return f"({', '.join(map(_show, extents))}{',' if len(extents) == 1 else ''})"
+    return "None" if extents is None else str(extents)
+
+
+def suggestion(dtype: DType, shape: tuple[int, ...]) -> str:
+    """The annotation to write for an array that came for a parameter without one."""
+    names = "MNKPQRST"[: len(shape)]
+    extents = ", ".join(names) + ("," if len(shape) == 1 else "")
+    declared = " ".join(names)
+    return f"Tensor[{dtype}, ({extents})], with {', '.join(names)} = cl.dims({declared!r})" if shape else str(dtype)
+

@@ -1,0 +1,86 @@
+"""Who and where a thread is.
+
+`cl.thread_idx.x`, `cl.block_idx.y`, `cl.block_dim`, `cl.grid_dim`, `cl.cluster_idx`, `cl.cluster_dim`,
+`cl.block_in_cluster`: run-time i32 numbers, except extents that the launch has fixed at compile time
+(`block_dim` and `cluster_dim` always are), which are ints.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ops.index import Special
+
+from .values import Scalar, builder_here, emit, mistake
+
+AXES = {"x": 0, "y": 1, "z": 2}
+
+
+class _Axes:
+    """Three numbers, `.x`, `.y` and `.z`; also `[0]`, `[1]`, `[2]`, and iterable."""
+
+    __slots__ = ("_attr", "_name", "_register")
+
+    def __init__(self, name: str, register: str, attr: str = "") -> None:
+        self._name, self._register, self._attr = name, register, attr
+
+    def _axis(self, axis: str) -> Any:
+        builder = builder_here(f"cl.{self._name}")
+        fixed = builder.function.attrs.get(self._attr) if self._attr else None
+        return emit(Special(f"{self._register}.{axis}")) if fixed is None else fixed[AXES[axis]]
+
+    @property
+    def x(self) -> Scalar:
+        return self._axis("x")  # type: ignore[no-any-return]
+
+    @property
+    def y(self) -> Scalar:
+        return self._axis("y")  # type: ignore[no-any-return]
+
+    @property
+    def z(self) -> Scalar:
+        return self._axis("z")  # type: ignore[no-any-return]
+
+    def __getitem__(self, axis: int) -> Scalar:
+        if axis not in (0, 1, 2):
+            raise mistake("out-of-bounds", f"cl.{self._name} has three axes: 0, 1 and 2")
+        return self._axis("xyz"[axis])  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(3))
+
+    def __repr__(self) -> str:
+        return f"cutelite.{self._name}"
+
+
+thread_idx = _Axes("thread_idx", "tid")
+block_idx = _Axes("block_idx", "ctaid")
+block_dim = _Axes("block_dim", "ntid", "block")
+grid_dim = _Axes("grid_dim", "nctaid")
+cluster_idx = _Axes("cluster_idx", "clusterid")
+cluster_dim = _Axes("cluster_dim", "cluster_nctaid", "cluster")
+block_in_cluster = _Axes("block_in_cluster", "cluster_ctaid")
+
+
+def lane_idx() -> Scalar:
+    """The lane of this thread in its warp, 0 to 31."""
+    return emit(Special("laneid"))  # type: ignore[no-any-return]
+
+
+def warp_idx() -> Scalar:
+    """The warp of this thread in its block, counting threads x fastest. Not known to be uniform to the compiler."""
+    return linear_thread_idx() >> 5  # type: ignore[no-any-return]
+
+
+def linear_thread_idx() -> Any:
+    """The number of this thread in its block, x fastest."""
+    x, y, z = thread_idx
+    nx, ny, nz = block_dim
+    if type(ny) is int and ny == 1 and type(nz) is int and nz == 1:
+        return x
+    return x + nx * (y + ny * z)
+
+
+def block_rank_in_cluster() -> Scalar:
+    """The number of this block in its cluster."""
+    return emit(Special("cluster_ctarank"))  # type: ignore[no-any-return]

@@ -1,0 +1,483 @@
+"""Tensors inside kernels: memory in global, shared or register space, seen through a compile-time layout.
+
+    t[i, j]            the element at a coordinate, one index per mode; t[i] counts colexicographically
+    t[i, j] = x        writes it
+    t[None, j]         a view of what is left when `j` is fixed (``:`` is the same as None)
+    t.load(), .store() all elements of a tensor of static layout at once, as a vector value
+
+Indices may be compile-time or run-time integers, and nested as the shape nests. Everything about layouts
+happens at compile time; what is emitted is the address arithmetic of the run-time indices.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cutelite.ir.types import Ptr, Vec, i32, i64
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.ir.types import TensorMap as TensorMapType
+from cutelite.layout import (
+    ComposedLayout,
+    DimExpr,
+    Layout,
+    Swizzle,
+    cosize,
+    is_static,
+    known_divisor,
+    make_layout,
+    recast_layout,
+    size,
+    static_value,
+    zipped_divide,
+)
+from cutelite.ops import tensor as ops
+
+from .values import (
+    Handle,
+    Runtime,
+    Scalar,
+    Vector,
+    as_value,
+    describe,
+    emit,
+    mistake,
+    to_dtype,
+)
+
+WHOLE = slice(None)
+
+
+class Tensor(Runtime):
+    """A tensor of one memory space. `Tensor[dtype, shape]` is the annotation: see `lang.annotations`."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        from .annotations import tensor_annotation
+
+        return tensor_annotation(item)
+
+    @property
+    def _type(self) -> TensorType:
+        assert isinstance(self.value.type, TensorType)
+        return self.value.type
+
+    @property
+    def layout(self) -> Layout:
+        return self._type.layout
+
+    @property
+    def shape(self) -> Any:
+        """The extents; those known only at launch are dims."""
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        return self.layout.stride
+
+    @property
+    def dtype(self) -> DType:
+        return self._type.elem
+
+    @property
+    def space(self) -> str:
+        """'gmem', 'smem', 'rmem' or 'cluster'."""
+        return self._type.space
+
+    @property
+    def size(self) -> Any:
+        """How many elements: an int or a dim expression."""
+        return size(self.layout)
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.rank
+
+    @property
+    def extent(self) -> Any:
+        """What len() is: the extent of the first mode."""
+        return size(self.layout, 0)
+
+    @property
+    def nbytes(self) -> Any:
+        return self.size * self.dtype.bytes
+
+    def __getitem__(self, key: Any) -> Any:
+        if _slices(key):
+            return self._sliced(key)
+        tensor, coord = self._located(key)
+        if self.dtype.kind == "barrier":
+            from .mbarrier import Barrier
+
+            pointer = emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))
+            return Barrier(pointer.value)
+        return emit(ops.TensorLoad(tensor.value, coord))
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        if _slices(key):
+            view = self._sliced(key)
+            view.store(x.load() if isinstance(x, Tensor) else x)
+            return
+        tensor, coord = self._located(key)
+        emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype)))
+
+    def load(self, key: Any = None, *, cache: str = "", evict: str = "") -> Any:
+        """All elements as a vector (static layout only); with `key`, the element there, with PTX cache hints."""
+        if key is None:
+            return emit(ops.TensorLoadAll(self.value))
+        tensor, coord = self._located(key)
+        return emit(ops.TensorLoad(tensor.value, coord, cache, evict))
+
+    def store(self, x: Any, key: Any = None, *, cache: str = "", evict: str = "") -> None:
+        """Write the vector `x` (a scalar fills) to all elements; with `key`, to the element there."""
+        if key is None:
+            count = static_value(self.size)
+            if count is None:
+                raise mistake("static-layout", f"store() needs a layout known at compile time, not {self.layout}")
+            emit(ops.TensorStoreAll(self.value, as_value(x, Vec(self.dtype, count))))
+            return
+        tensor, coord = self._located(key)
+        emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype), cache, evict))
+
+    def fill(self, x: Any) -> None:
+        """Set every element to the scalar `x`."""
+        self.store(x)
+
+    @property
+    def ptr(self) -> Handle:
+        """The address of the element at offset 0."""
+        return emit(ops.TensorPtr(self.value, (as_value(0),), align=self._type.align))  # type: ignore[no-any-return]
+
+    def at(self, *key: Any) -> Handle:
+        """The address of the element at a coordinate."""
+        tensor, coord = self._located(key[0] if len(key) == 1 else key)
+        return emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))  # type: ignore[no-any-return]
+
+    def view(self, layout: Layout, dtype: DType | None = None) -> Tensor:
+        """The same memory through another layout; what it reaches must lie inside."""
+        reach, inside = static_value(cosize(layout)), static_value(cosize(self.layout))
+        if reach is not None and inside is not None and reach > inside and dtype is None:
+            raise mistake("view", f"the layout {layout} reaches {reach} elements, but {self.layout} has {inside}")
+        return self._retyped(layout, dtype=dtype)
+
+    def recast(self, dtype: DType) -> Tensor:
+        """The same bytes as elements of another width (`recast_tensor`)."""
+        return self._retyped(recast_layout(dtype.bits, self.dtype.bits, self.layout), dtype=dtype)
+
+    def tile(self, tiler: Any, coord: Any) -> Tensor:
+        """The tile of shape `tiler` at tile coordinate `coord` (`local_tile`); None in `coord` keeps that mode."""
+        divided = zipped_divide(self.layout, tiler)
+        key = coord if isinstance(coord, tuple) else (coord,)
+        kept, fixed = _split(key, divided[1])
+        layout = make_layout(*divided[0], *kept)
+        return self._moved(layout, fixed)
+
+    # How the above come about.
+
+    def _located(self, key: Any) -> tuple[Tensor, tuple[Any, ...]]:
+        """The tensor (flattened where `key` nests) and one index value per mode of it."""
+        coord = key if isinstance(key, tuple) else (key,)
+        if len(coord) not in (1, self.ndim):
+            raise mistake("rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}")
+        tensor = self
+        if any(isinstance(index, tuple) for index in coord):
+            modes, leaves = _flattened(coord, self.layout)
+            tensor, coord = self._retyped(make_layout(*modes)), tuple(leaves)
+        extents = [tensor.size] if len(coord) == 1 else [size(tensor.layout, i) for i in range(len(coord))]
+        for mode, (index, extent) in enumerate(zip(coord, extents, strict=True)):
+            _check_bounds(mode, index, extent, self.layout)
+        return tensor, tuple(_index(index).value for index in coord)
+
+    def _sliced(self, key: Any) -> Tensor:
+        coord = key if isinstance(key, tuple) else (key,)
+        if Ellipsis in coord:
+            at = coord.index(Ellipsis)
+            coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
+        if len(coord) != self.ndim:
+            raise mistake("rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}")
+        kept, fixed = _split(coord, self.layout)
+        return self._moved(make_layout(*kept), fixed)
+
+    def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> Tensor:
+        """A view that starts where the fixed coordinates lead."""
+        for coord, mode in fixed:
+            if not isinstance(coord, tuple):
+                _check_bounds(None, coord, size(mode), self.layout)
+        wide = self.space == "gmem" and not is_static(self.layout)
+        offset: Any = 0
+        align = self._type.align
+        for coord, mode in fixed:
+            offset = offset + mode(_widened(coord, wide))
+            align = math.gcd(align, _granularity(coord, mode) * self.dtype.bytes)
+        moved = self._retyped_type(layout, align=align)
+        value = None if type(offset) is int and offset == 0 else as_value(offset)
+        return emit(ops.TensorView(self.value, moved, value))  # type: ignore[no-any-return]
+
+    def _retyped(self, layout: Layout, dtype: DType | None = None) -> Tensor:
+        moved = self._retyped_type(layout, dtype=dtype)
+        return self if moved == self._type else emit(ops.TensorView(self.value, moved, None))
+
+    def _retyped_type(self, layout: Layout, *, align: int | None = None, dtype: DType | None = None) -> TensorType:
+        t = self._type
+        return TensorType(dtype or t.elem, t.space, layout, t.align if align is None else align, t.swizzle)
+
+
+class TmaTensor(Runtime):
+    """A tensor in global memory that TMA copies tiles of: a kernel parameter annotated `TmaTensor[...]`."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        from .annotations import tma_annotation
+
+        return tma_annotation(item)
+
+    @property
+    def _type(self) -> TensorMapType:
+        assert isinstance(self.value.type, TensorMapType)
+        return self.value.type
+
+    @property
+    def layout(self) -> Layout:
+        return self._type.layout
+
+    @property
+    def shape(self) -> Any:
+        return self._type.layout.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._type.elem
+
+    @property
+    def tile_shape(self) -> tuple[int, ...]:
+        """The extents of the tile that one TMA operation moves."""
+        return self._type.box
+
+    @property
+    def tile_bytes(self) -> int:
+        return self._type.tile_bytes
+
+    @property
+    def swizzle(self) -> str:
+        """'none', '32B', '64B' or '128B': how tiles lie in shared memory."""
+        return self._type.swizzle
+
+
+# Making tensors.
+
+
+def shared(
+    dtype: DType,
+    shape: Any,
+    *,
+    align: int | None = None,
+    swizzle: Swizzle | None = None,
+) -> Tensor:
+    """Shared memory of this block, uninitialised.
+
+    shape    extents (row-major), or a Layout; compile-time. A ComposedLayout brings its swizzle
+    align    bytes; default 16, and what the swizzle repeats after (1024 for the 128 B one of TMA and wgmma)
+    swizzle  XOR pattern on byte addresses, as TMA and wgmma apply it
+    Who      every thread of the block gets the same memory
+    Errors   `shared-memory` when all of a kernel's shared memory exceeds what the target has
+    """
+    layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
+    swizzle = swizzle or own_swizzle
+    least = 16 if swizzle is None else max(16, 1 << swizzle.bits + swizzle.base + swizzle.shift)
+    t = TensorType(dtype, "smem", layout, max(align or 0, least, dtype.bytes), swizzle)
+    return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
+
+
+def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
+    """The shared memory asked for at launch (`Launch(smem=bytes)`), behind all static shared memory.
+
+    A one-dimensional tensor whose extent is not known to the compiler: index it within what was asked for.
+    """
+    t = TensorType(dtype, "smem", Layout((1 << 18,), (1,)), max(align, dtype.bytes))
+    return emit(ops.SmemAlloc(t, dynamic=True))  # type: ignore[no-any-return]
+
+
+def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
+    """A tensor in this thread's registers, uninitialised; `shape` is compile-time, row-major, or a Layout.
+
+    Index it with compile-time integers (`cl.static_range`): a run-time index moves it to local memory, which is
+    slow and reported.
+    """
+    layout, _ = _static_layout(shape, dtype, "a register tensor")
+    return emit(ops.RmemAlloc(TensorType(dtype, "rmem", layout, 16)))  # type: ignore[no-any-return]
+
+
+def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
+    """A register tensor of the shape of `like`, a tensor of static shape."""
+    return make_rmem_tensor(dtype or like.dtype, like.shape)
+
+
+def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
+    """The memory at `pointer` as a tensor of `dtype`; `layout` is a Layout or row-major extents."""
+    if not isinstance(pointer, Runtime) or not isinstance(pointer.value.type, Ptr):
+        raise mistake("make-tensor", f"make_tensor takes a pointer, not {describe(pointer)}", help="use `t.ptr` or `t.at(i)`")
+    p = pointer.value.type
+    t = TensorType(dtype, p.space, _layout(layout), math.gcd(p.align, 1024))
+    return emit(ops.TensorMake(pointer.value, t))  # type: ignore[no-any-return]
+
+
+def local_tile(tensor: Tensor, tiler: Any, coord: Any) -> Tensor:
+    """The tile of shape `tiler` at tile coordinate `coord`; None in `coord` keeps that mode of tiles."""
+    return tensor.tile(tiler, coord)
+
+
+def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
+    """The same bytes as elements of another width."""
+    return tensor.recast(dtype)
+
+
+def row_major(shape: Any) -> Layout:
+    """The compact layout whose last mode is contiguous, as NumPy and torch have it.
+
+    >>> row_major((4, 8))
+    (4,8):(8,1)
+    """
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    strides: list[Any] = []
+    step: Any = 1
+    for extent in reversed(extents):
+        strides.append(_compact(extent, step))
+        step = step * size(extent)
+    return Layout(extents, tuple(reversed(strides)))
+
+
+def _compact(extent: Any, step: Any) -> Any:
+    """Row-major strides inside a nested mode."""
+    if not isinstance(extent, tuple):
+        return step
+    strides: list[Any] = []
+    for part in reversed(extent):
+        strides.append(_compact(part, step))
+        step = step * size(part)
+    return tuple(reversed(strides))
+
+
+def _layout(shape: Any) -> Layout:
+    return shape if isinstance(shape, Layout) else row_major(shape)
+
+
+def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle | None]:
+    swizzle = None
+    if isinstance(shape, ComposedLayout):
+        swizzle, shape = byte_swizzle(shape, dtype), shape.inner
+    layout = _layout(shape)
+    if not is_static(layout):
+        raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}")
+    if not isinstance(dtype, DType):
+        raise mistake("dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`")
+    return layout, swizzle
+
+
+def byte_swizzle(layout: ComposedLayout, dtype: DType) -> Swizzle:
+    """A swizzle of element offsets as one of byte addresses."""
+    outer = layout.outer
+    if not isinstance(outer, Swizzle) or static_value(layout.offset) != 0:
+        raise mistake("swizzle", f"{layout} is not a swizzle of a layout")
+    return Swizzle(outer.bits, outer.base + dtype.bytes.bit_length() - 1, outer.shift)
+
+
+def _slices(key: Any) -> bool:
+    if isinstance(key, tuple):
+        return any(map(_slices, key))
+    if isinstance(key, slice) and key != WHOLE:
+        raise mistake("slice", "only whole modes can be sliced", help="write `:` or None, or take a tile: `t.tile(...)`")
+    return key is None or key is Ellipsis or isinstance(key, slice)
+
+
+def _split(key: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[tuple[Any, Layout]]]:
+    """The modes that a key keeps, and (coordinate, mode) of those it fixes."""
+    kept: list[Layout] = []
+    fixed: list[tuple[Any, Layout]] = []
+    if len(key) != layout.rank:
+        raise mistake("rank", f"{len(key)} indices into {layout.rank} modes, {layout}")
+    for index, mode in zip(key, layout, strict=True):
+        if index is None or isinstance(index, slice):
+            kept.append(mode)
+        elif isinstance(index, tuple):
+            inner_kept, inner_fixed = _split(index, mode)
+            kept += inner_kept
+            fixed += inner_fixed
+        else:
+            fixed.append((index, mode))
+    return kept, fixed
+
+
+def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], list[Any]]:
+    """Modes and indices with every nested coordinate opened up."""
+    modes: list[Layout] = []
+    leaves: list[Any] = []
+    for index, mode in zip(coord, layout, strict=True):
+        if isinstance(index, tuple):
+            if len(index) != mode.rank:
+                raise mistake("rank", f"{len(index)} indices into the {mode.rank} modes of {mode}")
+            inner_modes, inner_leaves = _flattened(index, mode)
+            modes += inner_modes
+            leaves += inner_leaves
+        else:
+            modes.append(mode)
+            leaves.append(index)
+    return modes, leaves
+
+
+def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> None:
+    if not isinstance(index, int) or isinstance(index, bool):
+        return
+    limit = static_value(extent)
+    if index < 0 or (limit is not None and index >= limit):
+        where = "" if mode is None else f" of mode {mode}"
+        raise mistake(
+            "out-of-bounds",
+            f"index {index} is out of bounds{where}: the extent is {extent}",
+            f"the layout is {layout}",
+            "indices do not count from the end" if index < 0 else "",
+        )
+
+
+def _index(x: Any) -> Any:
+    """An index as an i32 or i64 proxy."""
+    if isinstance(x, int) and not isinstance(x, bool) or isinstance(x, DimExpr):
+        return Handle(as_value(x))
+    if not isinstance(x, Scalar) or not x.dtype.is_int:
+        raise mistake("index", f"an index is an integer, not {describe(x)}")
+    if x.dtype in (i32, i64):
+        return x
+    return to_dtype(x, i32 if x.dtype.bits < 32 else i64)
+
+
+def _widened(coord: Any, wide: bool) -> Any:
+    """A coordinate for offset arithmetic: in 64 bits where the offset may need them."""
+    if isinstance(coord, tuple):
+        return tuple(_widened(part, wide) for part in coord)
+    if isinstance(coord, Scalar):
+        index: Scalar = _index(coord)
+        return to_dtype(index, i64) if wide else index
+    if isinstance(coord, Vector | float):
+        raise mistake("index", f"an index is an integer, not {describe(coord)}")
+    return coord
+
+
+def _granularity(coord: Any, mode: Layout) -> int:
+    """A number that divides the offset that `coord` leads to."""
+    if not isinstance(coord, tuple) and not isinstance(coord, Scalar):
+        return known_divisor(mode(coord))
+    strides: list[int] = []
+    _collect(mode.stride, strides)
+    return math.gcd(*strides)
+
+
+def _collect(stride: Any, into: list[int]) -> None:
+    if isinstance(stride, tuple):
+        for part in stride:
+            _collect(part, into)
+    else:
+        into.append(known_divisor(stride))
