@@ -1,0 +1,278 @@
+"""What wgmma multiplies, which thread holds what of it, and which tiles in shared memory it can read.
+
+`FORMS` is the table of types; `accumulator` and `operand_a` say where each register's element lies; `smem_matrix`
+says how a tile in shared memory is described to the hardware, or why it cannot be. Verifier, lowering, simulator and
+the intrinsics all read these.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cutelite.ir.contract import Array, np, numpy_dtype
+from cutelite.ir.simulation import Agent
+from cutelite.ir.types import Scalar, Tensor, Vec, f16, u32
+from cutelite.layout import Layout, is_static, rank, static_value
+from cutelite.ops.tma import SWIZZLE_REPEAT, SWIZZLES
+
+M = 64
+THREADS = 128
+STEP_BYTES = 32  # along K, of one instruction, for every type of operand
+
+
+class Form(NamedTuple):
+    """What one type of A can be multiplied with.
+
+    b, d        types of B, and of the accumulator
+    any_major   A and B in shared memory may also be contiguous along M or N, not only along K
+    negate      A and B can be negated at no cost
+    wide_steps  above n = 32, n is a multiple of 16 instead of 8
+    """
+
+    b: tuple[str, ...]
+    d: tuple[str, ...]
+    any_major: bool = False
+    negate: bool = True
+    wide_steps: bool = False
+
+
+FORMS: dict[str, Form] = {
+    "f16": Form(("f16",), ("f32", "f16"), any_major=True),
+    "bf16": Form(("bf16",), ("f32",), any_major=True),
+    "tf32": Form(("tf32",), ("f32",)),
+    "e4m3": Form(("e4m3", "e5m2"), ("f32", "f16")),
+    "e5m2": Form(("e4m3", "e5m2"), ("f32", "f16")),
+    "i8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
+    "u8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
+}
+"""What wgmma multiplies, by the type of A (PTX ISA, wgmma.mma_async)."""
+
+
+def legal_n(form: Form, n: int) -> bool:
+    """Whether an instruction of this form can have B of `n` rows."""
+    return 8 <= n <= 256 and n % (16 if form.wide_steps and n > 32 else 8) == 0
+
+
+def k_of(elem: Scalar) -> int:
+    """The extent along K of one instruction on operands of type `elem`."""
+    return STEP_BYTES // elem.bytes
+
+
+# Which thread holds what (PTX ISA, register fragments of wgmma: figures for D and for A).
+
+
+@lru_cache
+def accumulator(n: int) -> Layout:
+    """Of the (64, n) accumulator: (thread, value) to m + 64 n.
+
+    A thread holds pairs along n, in rows 8 apart, every 8 columns. Warp w of the warpgroup has rows 16 w to 16 w + 15.
+    """
+    return Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
+
+
+@lru_cache
+def operand_a(elem: Scalar) -> Layout:
+    """Of the (64, k) operand A of one instruction in registers: (thread, value) to m + 64 k.
+
+    The shape is that of 8 bytes of the accumulator's: 32-bit registers, each of neighbours along k.
+    """
+    each = 4 // elem.bytes
+    return Layout(((4, 8, 4), (each, 2, 2)), ((64 * each, 1, 16), (64, 8, 256 * each)))
+
+
+def accumulator_type(d: Scalar, n: int) -> Vec:
+    """The registers of one thread: its elements in the order of `accumulator(n)`; f16 in pairs, the first one lowest.
+
+    A pair of f16 is one u32 as long as it is in flight: taking it apart is reading it.
+    """
+    return Vec(u32, n // 4) if d == f16 else Vec(d, n // 2)
+
+
+# Matrices in shared memory, and their descriptors.
+
+MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
+"""Bits 62 and 63 of a descriptor, by swizzle."""
+
+
+class Unreadable(Exception):
+    """Why wgmma cannot read a tile: `what`, and `help`."""
+
+    def __init__(self, what: str, help: str = "") -> None:
+        super().__init__(what)
+        self.what, self.help = what, help
+
+
+class SmemMatrix(NamedTuple):
+    """How wgmma finds the elements of a tile in shared memory.
+
+    major    'K' if neighbours along K are contiguous, 'MN' if those along M (of A) or N (of B) are
+    swizzle  'none', '32B', '64B' or '128B'
+    leading  the leading dimension byte offset, `stride` the stride dimension byte offset: see `smem_matrix`
+    steps    where the operand of each instruction begins, in bytes from the tile's start: one for 32 bytes of K
+    rows     extent along M or N
+    """
+
+    major: str
+    swizzle: str
+    leading: int
+    stride: int
+    steps: tuple[int, ...]
+    rows: int
+
+    @property
+    def constant(self) -> int:
+        """The descriptor but for the address, as a signed 64-bit number."""
+        bits = (self.leading >> 4) << 16 | (self.stride >> 4) << 32 | MODES[self.swizzle] << 62
+        return bits - (1 << 64) if bits >> 63 else bits
+
+
+@lru_cache
+def smem_matrix(t: Tensor) -> SmemMatrix:
+    """The tile `t`, (rows, k) in shared memory, as wgmma operand; raises `Unreadable` if it can be none.
+
+    With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
+
+        K-major   rows W apart, groups of 8 rows `stride` apart; the two chunks of a row are neighbours,
+                  or `leading` apart if there is no swizzle
+        MN-major  W bytes along M or N are contiguous, `leading` to the next W; k by k W apart, groups of 8
+                  along k `stride` apart. Without a swizzle the two are exchanged.
+
+    Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
+    instruction takes a step of 32 bytes of K, and `steps` says where it lies.
+    """
+    if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
+        raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")
+    swizzle = next((name for name, s in SWIZZLES.items() if s == t.swizzle), None)
+    if swizzle is None:
+        raise Unreadable(f"wgmma does not know the swizzle {t.swizzle}", "it takes those of 32, 64 and 128 bytes")
+    if t.align % SWIZZLE_REPEAT[swizzle]:
+        known = f"the tile starts at a multiple of {t.align} bytes"
+        raise Unreadable(f"{known}, but must at one of {SWIZZLE_REPEAT[swizzle]} (its swizzle: {swizzle})")
+    size = t.elem.bytes
+    rows, ks = _offsets(t.layout[0], size), _offsets(t.layout[1], size)
+    if len(rows) % 8 or len(ks) * size % STEP_BYTES:
+        shape = f"{len(rows)} rows of {len(ks)} {t.elem}"
+        raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {STEP_BYTES // size} elements")
+    span = 16 if swizzle == "none" else int(swizzle[:-1])
+    if ks[1] == size:
+        return _k_major(swizzle, span, size, rows, ks)
+    if rows[1] == size:
+        return _mn_major(swizzle, span, size, rows, ks)
+    raise Unreadable(
+        f"neighbours lie {rows[1]} bytes apart along the rows and {ks[1]} along K",
+        "one of the two modes must be contiguous",
+    )
+
+
+def _offsets(mode: Layout, size: int) -> list[int]:
+    """The byte offset of each index of one mode."""
+    extent = static_value(mode.size)
+    assert extent is not None
+    return [mode(i) * size for i in range(extent)]
+
+
+def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+    stride = _blocks(rows, 8, span, "row")
+    per = STEP_BYTES // size
+    chunk = 16 // size
+    steps = tuple(ks[::per])
+    leading = 16 if swizzle != "none" else ks[chunk] - ks[0]  # swizzled: not used, 1 by convention
+    _same_steps(ks, [i % chunk * size + i // chunk * leading for i in range(per)], steps)
+    _check_distance(leading)
+    return SmemMatrix("K", swizzle, leading, stride, steps, len(rows))
+
+
+def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+    if size != 2:
+        raise Unreadable(
+            f"operands of {size * 8} bits must be contiguous along K, not along the rows", "only f16 and bf16 may be"
+        )
+    if len(rows) % (span // size):
+        whole = f"the {span} contiguous bytes that a swizzle of {swizzle} permutes are {span // size} rows"
+        raise Unreadable(f"{len(rows)} rows are no multiple of that: {whole}", "take a narrower swizzle")
+    far = _blocks(rows, span // size, size, "row")
+    per = STEP_BYTES // size
+    near = _blocks(ks[:per], 8, span, "k")
+    steps = tuple(ks[::per])
+    _same_steps(ks, ks[:per], steps)
+    leading, stride = (near, far) if swizzle == "none" else (far, near)
+    return SmemMatrix("MN", swizzle, leading, stride, steps, len(rows))
+
+
+def _blocks(offsets: list[int], group: int, pitch: int, what: str) -> int:
+    """The distance of groups of `group` offsets, which lie `pitch` apart inside; 0 if there is one group only."""
+    distance = offsets[group] if len(offsets) > group else 0
+    for i, offset in enumerate(offsets):
+        expected = i % group * pitch + i // group * distance
+        if offset != expected:
+            text = f"{what} {i} lies {offset} bytes from {what} 0; wgmma looks for it at {expected}"
+            raise Unreadable(text, f"{group} neighbours {pitch} bytes apart, and blocks of these at one distance")
+    _check_distance(distance)
+    return distance
+
+
+def _check_distance(distance: int) -> None:
+    if distance % 16 or not 0 <= distance < 1 << 18:
+        raise Unreadable(f"blocks lie {distance} bytes apart; a descriptor holds multiples of 16 below 256 KiB")
+
+
+def _same_steps(ks: list[int], within: list[int], steps: tuple[int, ...]) -> None:
+    """Check that each step along K looks like the first one and begins at a multiple of 16 bytes."""
+    for i, offset in enumerate(ks):
+        expected = steps[i // len(within)] + within[i % len(within)]
+        if offset != expected:
+            raise Unreadable(f"k = {i} lies {offset} bytes from k = 0; wgmma looks for it at {expected}")
+    if any(step % 16 for step in steps):
+        raise Unreadable(f"the steps along K begin at {steps} bytes, which are not all multiples of 16")
+
+
+# For the simulator: registers as tiles, and descriptors read back.
+
+
+@lru_cache
+def places(layout: Layout) -> Array:
+    """The image of a (thread, value) layout as an array (128, values)."""
+    threads = np.array([layout[0](t) for t in range(THREADS)])
+    count = static_value(layout[1].size)
+    assert count is not None
+    return threads[:, None] + np.array([layout[1](v) for v in range(count)])
+
+
+def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
+    """The accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
+    tile = np.empty(M * n, numpy_dtype(d))
+    tile[places(accumulator(n))] = np.ascontiguousarray(fragment).view(numpy_dtype(d))
+    return tile.reshape(n, M).T
+
+
+def from_tile(tile: Array, n: int, d: Scalar) -> Array:
+    """The inverse of `to_tile`."""
+    fragment = np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
+    return fragment.view(np.uint32) if d == f16 else fragment
+
+
+def read_matrix(agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str) -> Array:
+    """The (rows, k) operand of one instruction that `descriptor` finds in shared memory."""
+    swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
+    leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
+    start = int(machine.map_to_rank(np.int64((descriptor & 0x3FFF) << 4), machine.rank))
+    where = start + _chunks(rows, major, swizzle, leading, stride)
+    pattern = SWIZZLES[swizzle]
+    data = agent.load("smem", where if pattern is None else pattern(where), elem, 16 // elem.bytes)
+    if major == "K":  # (rows, 2, chunk)
+        return data.reshape(rows, -1)
+    return data.transpose(0, 2, 1).reshape(rows, -1)  # from (rows / chunk, k, chunk)
+
+
+@lru_cache(maxsize=256)
+def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int) -> Array:
+    """Byte offsets of the 16-byte chunks of an operand: (rows, 2) if it is K-major, else (rows / 8, 16)."""
+    span = 16 if swizzle == "none" else int(swizzle[:-1])
+    if major == "K":
+        r, c = np.arange(rows)[:, None], np.arange(2)
+        return r % 8 * span + r // 8 * stride + c * (leading if swizzle == "none" else 16)
+    per = span // 16
+    m, k = np.arange(rows // 8)[:, None], np.arange(16)
+    far, near = (stride, leading) if swizzle == "none" else (leading, stride)
+    return m % per * 16 + m // per * far + k % 8 * span + k // 8 * near
