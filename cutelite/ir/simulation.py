@@ -199,6 +199,9 @@ class Mbarriers(Protocol):
     ) -> Array: ...
     def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
+    def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int) -> None:
+        """The current phase, and only it, waits for `count` arrivals more (cp.async.mbarrier.arrive)."""
+
 
     def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int = 1) -> None:
         """The current phase expects so many more arrivals (cp.async.mbarrier.arrive without ``.noinc``)."""
