@@ -80,11 +80,13 @@ class Ptx:
 class Llvm:
     """LLVM instructions, as plain text, written for one scalar; `lower` repeats them for each element of vectors.
 
-    body      lines with `$field` (an operand's value), `$field:type` (its LLVM type), `$out`, `$out:type`,
-              `$.name` (a fresh temporary), `${field}` for a constant
+    body      lines with `$field` (an operand's value), `$field:type` (its LLVM type), `$field:suffix` (as it ends the
+              name of an intrinsic), `$out`, `$out:type`, `$.name` (a fresh temporary), `${field}` for a constant,
+              `$contract` where a multiply and an add may fuse. ``$out = $a`` alone makes the result another name
     declares  the external functions that it calls, as LLVM declarations
     group     elements of each vector operand that one copy of the body takes; more than one come as an LLVM vector
-              `<group x T>`, and the results take their share of the elements
+              `<group x T>`, and the results take their share of the elements. 0: all of them at once, in the form
+              that memory holds (a bool is a byte)
     """
 
     body: str

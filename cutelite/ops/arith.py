@@ -29,6 +29,11 @@ class Const(Op):
         lanes.define(np.full(lanes.mask.shape, self.value, numpy_dtype(self.type)))
 
 
+def pairs(t: Type) -> int:
+    """How many elements one instruction takes: two of a vector of 16-bit floats (`add.f16x2` and its like)."""
+    return 2 if isinstance(t, Vec) and t.elem.is_float and t.elem.bits == 16 else 1
+
+
 class Unary(Op):
     """One operand, a result of the same type."""
 
@@ -78,7 +83,7 @@ class Binary(Op):
         return elem.kind in self.opcodes and (elem.arithmetic or elem.kind == "bool")
 
     def llvm(self) -> Llvm:
-        return Llvm(f"$out = {self.opcodes[elem_of(self.a.type).kind]} $a:type $a, $b")
+        return Llvm(f"$out = {self.opcodes[elem_of(self.a.type).kind]} $a:type $a, $b", group=pairs(self.a.type))
 
     def simulate(self, lanes: Lanes) -> None:
         a, b = lanes.get(self.a), lanes.get(self.b)
@@ -131,12 +136,17 @@ class Div(Binary):
 
 @op("floordiv", elementwise=True, source="Python: integer division")
 class FloorDiv(Binary):
-    """``a // b`` of integers, rounded towards minus infinity. `b` must not be 0."""
+    """``a // b`` of integers, rounded towards minus infinity. `b` must not be 0.
+
+    natural  neither operand is negative, as who made the op knows: a single unsigned division
+    """
 
     opcodes = {"int": "sdiv", "uint": "udiv"}
 
+    natural: bool = False
+
     def llvm(self) -> Llvm:
-        if elem_of(self.a.type).kind == "uint":
+        if self.natural or elem_of(self.a.type).kind == "uint":
             return Llvm("$out = udiv $a:type $a, $b")
         return Llvm(
             "$.q = sdiv $a:type $a, $b\n"
@@ -155,12 +165,14 @@ class FloorDiv(Binary):
 
 @op("mod", elementwise=True, source="Python: modulo")
 class Mod(Binary):
-    """``a % b`` of integers; the result has the sign of `b`, which must not be 0."""
+    """``a % b`` of integers; the result has the sign of `b`, which must not be 0. `natural` as for `floordiv`."""
 
     opcodes = {"int": "srem", "uint": "urem"}
 
+    natural: bool = False
+
     def llvm(self) -> Llvm:
-        if elem_of(self.a.type).kind == "uint":
+        if self.natural or elem_of(self.a.type).kind == "uint":
             return Llvm("$out = urem $a:type $a, $b")
         return Llvm(
             "$.r = srem $a:type $a, $b\n"
@@ -181,7 +193,9 @@ class Neg(Unary):
     """``-a``."""
 
     def llvm(self) -> Llvm:
-        return Llvm("$out = fneg $a:type $a" if elem_of(self.a.type).is_float else "$out = sub $a:type 0, $a")
+        if elem_of(self.a.type).is_float:
+            return Llvm("$out = fneg $a:type $a", group=pairs(self.a.type))
+        return Llvm("$out = sub $a:type 0, $a")
 
     def compute(self, a: Array) -> Array:
         return -a
@@ -196,7 +210,7 @@ class Abs(Unary):
         if elem.kind == "uint":
             return Llvm("$out = or $a:type $a, 0")
         if elem.is_float:
-            return Llvm("$out = call $a:type @llvm.fabs.$a:suffix($a:type $a)")
+            return Llvm("$out = call $a:type @llvm.fabs.$a:suffix($a:type $a)", group=pairs(self.a.type))
         return Llvm("$out = call $a:type @llvm.abs.$a:suffix($a:type $a, i1 false)")
 
     def compute(self, a: Array) -> Array:
@@ -318,7 +332,7 @@ class MinMax(Binary):
     def llvm(self) -> Llvm:
         kind = elem_of(self.a.type).kind
         name = {"int": f"s{self.word}", "uint": f"u{self.word}", "float": f"{self.word}num"}[kind]
-        return Llvm(f"$out = call $a:type @llvm.{name}.$a:suffix($a:type $a, $a:type $b)")
+        return Llvm(f"$out = call $a:type @llvm.{name}.$a:suffix($a:type $a, $a:type $b)", group=pairs(self.a.type))
 
 
 @op("min", elementwise=True, source="PTX ISA: min")
@@ -359,7 +373,8 @@ class Fma(Op):
             yield Problem("b", f"fma takes three of one type, not {self.a.type}, {self.b.type} and {self.c.type}")
 
     def llvm(self) -> Llvm:
-        return Llvm("$out = call $a:type @llvm.fma.$a:suffix($a:type $a, $a:type $b, $a:type $c)")
+        body = "$out = call $a:type @llvm.fma.$a:suffix($a:type $a, $a:type $b, $a:type $c)"
+        return Llvm(body, group=pairs(self.a.type))
 
     def simulate(self, lanes: Lanes) -> None:
         a, b, c = lanes.get(self.a), lanes.get(self.b), lanes.get(self.c)

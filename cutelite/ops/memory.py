@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Ptr, Scalar, Type, Vec, boolean, elem_of, i32, i64
+from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32, i64
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")
@@ -82,9 +82,7 @@ class Load(Op):
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
             return None
-        if elem_of(self.type) == boolean and not isinstance(self.type, Vec):
-            return Llvm("$.byte = load i8, $p:type $p\n$out = icmp ne i8 $.byte, 0")
-        return Llvm("$out = load $out:memtype, $p:type $p, align ${align}")
+        return Llvm("$out = load $out:type, $p:type $p, align ${align}", group=0)
 
     @property
     def align(self) -> int:
@@ -125,9 +123,7 @@ class Store(Op):
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
             return None
-        if self.a.type == boolean:
-            return Llvm("$.byte = zext i1 $a to i8\nstore i8 $.byte, $p:type $p")
-        return Llvm("store $a:memtype $a, $p:type $p, align ${align}")
+        return Llvm("store $a:type $a, $p:type $p, align ${align}", group=0)
 
     @property
     def align(self) -> int:

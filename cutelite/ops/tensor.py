@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, np
+from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
@@ -43,6 +43,9 @@ class SmemAlloc(Op):
             yield Problem("type", f"smem.alloc makes a tensor in smem, not in {self.type.space}")
         elif not is_static(self.type.layout):
             yield Problem("type", f"shared memory needs a layout known at compile time, not {self.type.layout}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = getelementptr i8, ptr addrspace(3) @smem, i32 ${offset}")
 
     @property
     def bytes(self) -> int:
@@ -92,8 +95,32 @@ class TensorMake(Op):
         elif self.p.type.align % self.type.align:
             yield Problem("type", f"the pointer is aligned to {self.p.type.align} bytes, not to {self.type.align}")
 
+    def llvm(self) -> Llvm:
+        return Llvm("$out = $p")
+
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.p))
+
+
+@op("tensor.address", source="cutelite: tensors")
+class TensorAddress(Op):
+    """The address of the element at offset 0 of `t`, before any swizzle."""
+
+    t: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        t = tensor_type(self.t)
+        return (Ptr(t.space, t.align),)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.t.type, Tensor):
+            yield Problem("t", f"tensor.address takes a tensor, not {self.t.type}")
+
+    def llvm(self) -> Llvm:
+        return Llvm("$out = $t")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.get(self.t))
 
 
 class Access(Op):
