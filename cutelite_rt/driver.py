@@ -158,13 +158,18 @@ class Driver:
 
     def address_of(self, function: str, since: tuple[int, int]) -> int:
         """Address of a driver function, for callers that go past Python; `since` is the CUDA version of its form."""
-        number = since[0] * 1000 + since[1] * 10
-        found = self.call("cuGetProcAddress", function.encode(), number, 0, doing=f"looking up {function}")
-        address = int(found[0] if isinstance(found, list) else found)
+        doing = f"looking up {function}"
+        address = 0
+        if self.version() >= since:
+            address, *_ = self.call(
+                "cuGetProcAddress", function.encode(), since[0] * 1000 + since[1] * 10, 0, doing=doing
+            )
         if not address:
-            sentence = f"the driver is too old to have {function}: it needs CUDA {since[0]}.{since[1]}"
-            raise self.error(36, "looking up a driver function", sentence)
-        return address
+            speaks = "CUDA {}.{}".format(*self.version())
+            raise self.error(
+                36, doing, f"it came with CUDA {since[0]}.{since[1]}, and the driver speaks {speaks}: update it"
+            )
+        return int(address)
 
 
 _lock = threading.Lock()

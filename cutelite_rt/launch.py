@@ -167,6 +167,8 @@ def load(artifact: Artifact, device: Device) -> Function:
 def _load_image(artifact: Artifact, device: Device) -> Any:
     driver = device.driver
     doing = f"loading `{artifact.name}`"
+    if not artifact.cubin and not artifact.ptx:
+        raise ValueError(f"the artefact of `{artifact.name}` has neither a cubin nor PTX")
     try:
         if artifact.cubin:
             return driver.call("cuModuleLoadData", artifact.cubin, doing=doing)

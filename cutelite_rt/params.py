@@ -48,7 +48,7 @@ def float_code(value: float, exponent_bits: int, mantissa_bits: int, infinite: b
     if math.isinf(value):
         raise OverflowError("has no infinity")
     least = 2 - (1 << (exponent_bits - 1))  # exponent of the smallest normal number
-    exponent = max(math.frexp(value)[1] - 1, least)
+    exponent = max(math.frexp(value)[1] - 1, least) if value else least
     # In units of the last place; a carry out of the mantissa raises the exponent by itself.
     magnitude = round(math.ldexp(abs(value), mantissa_bits - exponent))
     code = ((exponent - least) << mantissa_bits) + magnitude

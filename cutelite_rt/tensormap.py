@@ -123,15 +123,13 @@ def _names(dtype: str, tiling: Tiling) -> Iterator[tuple[str, str]]:
 def _extents(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], alignment: int) -> Iterator[tuple[str, str]]:
     element = DTYPES[dtype].bytes
     last = len(shape) - 1
+    if strides[last] != 1 and shape[last] != 1:
+        yield "inner-stride", f"the last dimension has stride {strides[last]}; TMA needs its elements side by side"
     for i, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
         if not 1 <= extent <= 1 << 32:
             yield "extent", f"dimension {i} has {extent} elements; TMA takes 1 to 2^32"
-        if extent == 1:
+        if extent == 1 or i == last:
             continue  # its stride is never used
-        if i == last and stride != 1:
-            yield "inner-stride", f"the last dimension has stride {stride}; TMA needs its elements side by side"
-        if i == last:
-            continue
         bytes_ = stride * element
         if bytes_ % alignment:
             given = f"dimension {i} has a stride of {stride} elements, {bytes_} bytes"

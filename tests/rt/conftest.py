@@ -1,0 +1,251 @@
+"""A CUDA driver made of Python: real enough that the runtime cannot tell, and that tests can see what it did."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import itertools
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cutelite_rt.driver
+import cutelite_rt.launch
+from cutelite_rt.driver import Driver
+from cutelite_rt.launch import LaunchConfig
+
+
+class CUresult(enum.IntEnum):
+    """The statuses that tests provoke."""
+
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NOT_INITIALIZED = 3
+    CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER = 36
+    CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_INVALID_IMAGE = 200
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209
+    CUDA_ERROR_INVALID_PTX = 218
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
+    CUDA_ERROR_INVALID_HANDLE = 400
+    CUDA_ERROR_NOT_FOUND = 500
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+    CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701
+    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720
+    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
+
+
+class LaunchAttribute:
+    """As `CUlaunchAttribute`: an id and a union, of which tests read the member that goes with the id."""
+
+    def __init__(self) -> None:
+        self.id = 0
+        self.value = SimpleNamespace(clusterDim=SimpleNamespace(x=0, y=0, z=0))
+
+
+# What an H200 says, by CUdevice_attribute.
+H200 = {
+    1: 1024,
+    2: 1024,
+    3: 1024,
+    4: 64,
+    5: 2**31 - 1,
+    6: 65535,
+    7: 65535,
+    8: 49152,
+    12: 65536,
+    16: 132,
+    38: 62914560,
+    39: 2048,
+    75: 9,
+    76: 0,
+    81: 233472,
+    82: 65536,
+    97: 232448,
+}
+A100 = H200 | {16: 108, 75: 8, 76: 0, 97: 166912}
+
+ENCODE_TILED = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *[ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p],
+    *[ctypes.POINTER(ctypes.c_uint64)] * 2,
+    *[ctypes.POINTER(ctypes.c_uint32)] * 2,
+    *[ctypes.c_int] * 4,
+)
+
+
+class FakeCuda:
+    """The functions of `cuda.bindings.driver` that the runtime calls, over devices given by their attributes.
+
+    fail        function name -> status that it returns from now on
+    calls       names of the functions called, in order
+    launches    of each kernel: its raw config, function handle and the address of its parameters
+    capturing   streams that are being captured
+    """
+
+    CUresult = CUresult
+    CUdevice_attribute = CUfunction_attribute = CUjit_option = CUlaunchAttributeID = CUpointer_attribute = int
+    CUlaunchConfig = SimpleNamespace
+    CUlaunchAttribute = LaunchAttribute
+
+    def __init__(self, *devices: dict[int, int], version: int = 13000) -> None:
+        self.devices = devices
+        self.version = version
+        self.fail: dict[str, int] = {}
+        self.calls: list[str] = []
+        self.stack: list[int] = []  # of contexts; the last is current
+        self.images: list[bytes] = []
+        self.jit_log = b""  # what the driver's compiler has to say
+        self.function_attributes: dict[int, int] = {0: 1024, 1: 0, 3: 0, 4: 32}
+        self.launches: list[tuple[Any, Any, int]] = []
+        self.launch_contexts: list[int] = []
+        self.capturing: set[int] = set()
+        self.memory: dict[int, Any] = {}
+        self.maps: list[dict[str, Any]] = []
+        self.blocks_per_sm = 2
+        self._ids = itertools.count(7)
+        self._context_ids: dict[int, int] = {}
+        self._encode = ENCODE_TILED(self._encode_tiled)
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        if not name.startswith("cu"):
+            return found
+
+        def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            status = self.fail.get(name, 0)
+            values = found(*arguments)
+            return (CUresult(status), *([None] * len(values) if status else values))
+
+        return call
+
+    def cuInit(self, flags: int) -> tuple[()]:
+        return ()
+
+    def cuDriverGetVersion(self) -> tuple[int]:
+        return (self.version,)
+
+    def cuGetProcAddress(self, name: bytes, version: int, flags: int) -> tuple[int | None, int]:
+        assert name == b"cuTensorMapEncodeTiled"
+        return ctypes.cast(self._encode, ctypes.c_void_p).value, 0
+
+    def cuDeviceGetCount(self) -> tuple[int]:
+        return (len(self.devices),)
+
+    def cuDeviceGet(self, ordinal: int) -> tuple[int]:
+        return (ordinal,)
+
+    def cuDeviceGetName(self, size: int, device: int) -> tuple[bytes]:
+        return (b"Fake GPU\0\0\0",)
+
+    def cuDeviceGetAttribute(self, number: int, device: int) -> tuple[int]:
+        return (self.devices[device][number],)
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[int]:
+        return (0x1000 + device,)
+
+    def cuCtxGetCurrent(self) -> tuple[int]:
+        return (self.stack[-1] if self.stack else 0,)
+
+    def cuCtxPushCurrent(self, context: int) -> tuple[()]:
+        self.stack.append(context)
+        return ()
+
+    def cuCtxPopCurrent(self) -> tuple[int]:
+        return (self.stack.pop(),)
+
+    def cuCtxGetDevice(self) -> tuple[int]:
+        return (self.stack[-1] & 0xFF,)
+
+    def cuCtxGetId(self, context: int) -> tuple[int]:
+        return (self._context_ids.setdefault(context, next(self._ids) + 1000 * id(self)),)
+
+    def cuCtxSynchronize(self) -> tuple[()]:
+        return ()
+
+    def cuModuleLoadData(self, image: bytes) -> tuple[int]:
+        self.images.append(image)
+        return (len(self.images),)
+
+    def cuModuleLoadDataEx(self, image: bytes, count: int, options: list[int], values: list[Any]) -> tuple[int]:
+        assert (count, options, values[1]) == (2, [5, 6], len(values[0]))  # CU_JIT_ERROR_LOG_BUFFER and its size
+        values[0][: len(self.jit_log)] = self.jit_log
+        self.images.append(image)
+        return (len(self.images),)
+
+    def cuModuleGetFunction(self, module: int, name: bytes) -> tuple[int]:
+        return (0xF00 + module,)
+
+    def cuFuncGetAttribute(self, number: int, function: int) -> tuple[int]:
+        return (self.function_attributes[number],)
+
+    def cuFuncSetAttribute(self, function: int, number: int, value: int) -> tuple[()]:
+        self.function_attributes[number] = value
+        return ()
+
+    def cuLaunchKernelEx(self, config: Any, function: int, parameters: int, extra: int) -> tuple[()]:
+        self.launches.append((config, function, parameters))
+        self.launch_contexts.append(self.stack[-1])
+        return ()
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: int, threads: int, smem: int) -> tuple[int]:
+        return (self.blocks_per_sm,)
+
+    def cuStreamSynchronize(self, stream: int) -> tuple[()]:
+        return ()
+
+    def cuStreamIsCapturing(self, stream: int) -> tuple[int]:
+        return (int(stream in self.capturing),)
+
+    def cuPointerGetAttribute(self, number: int, pointer: int) -> tuple[int]:
+        return (len(self.devices) - 1,)
+
+    def cuMemAlloc(self, size: int) -> tuple[int]:
+        storage = ctypes.create_string_buffer(size)
+        self.memory[ctypes.addressof(storage)] = storage
+        return (ctypes.addressof(storage),)
+
+    def cuMemFree(self, pointer: int) -> tuple[()]:
+        del self.memory[pointer]
+        return ()
+
+    def cuMemcpyHtoDAsync(self, target: int, source: int, size: int, stream: int) -> tuple[()]:
+        ctypes.memmove(target, source, size)
+        return ()
+
+    cuMemcpyDtoHAsync = cuMemcpyHtoDAsync
+
+    def _encode_tiled(self, target: int, dtype: int, rank: int, address: int, *arrays_and_modes: Any) -> int:
+        dims, strides, box, steps, interleave, swizzle, l2, fill = arrays_and_modes
+        self.maps.append(
+            {
+                "target": target,
+                "dtype": dtype,
+                "address": address,
+                "dims": dims[:rank],
+                "strides": strides[: rank - 1],
+                "box": box[:rank],
+                "steps": steps[:rank],
+                "modes": (interleave, swizzle, l2, fill),
+            }
+        )
+        ctypes.memset(target, len(self.maps), 128)
+        return self.fail.get("cuTensorMapEncodeTiled", 0)
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
+    """Two devices, an H200 and an A100, behind the driver of this process."""
+    fake = FakeCuda(H200, A100)
+    monkeypatch.setattr(cutelite_rt.driver, "_driver", Driver(fake))
+    yield fake
+    assert not fake.stack, "a context was left current"
+
+
+@pytest.fixture
+def config() -> LaunchConfig:
+    return LaunchConfig(grid=(4, 2, 1), block=(128, 1, 1))
