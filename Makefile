@@ -1,0 +1,67 @@
+# make test             everything that needs no GPU: lint, types, tests; installs what it needs under .venv/
+# make demo             a GEMM for Hopper, on a GPU if there is one and on the simulator if not
+# make gpu-test         the tests that need a GPU
+# make lint             ruff, mypy, pyright
+# make update-goldens   rewrite the second halves of golden files; read the diff like code
+#
+# V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
+
+VERSIONS := 3.12 3.13 3.11
+FOUND := $(shell sh .ci/pythons $(VERSIONS))
+HERE := $(foreach found,$(FOUND),$(firstword $(subst =, ,$(found))))
+V := $(firstword $(HERE))
+OTHERS := $(filter-out $(V),$(HERE))
+python_of = $(lastword $(subst =, ,$(filter $(1)=%,$(FOUND))))
+
+ifdef PY
+INSTALLED :=
+else
+PY := .venv/$(V)/bin/python
+INSTALLED := .venv/$(V)/.dev
+endif
+
+# What depends on the version of Python: bytecode, and all that reads it.
+FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run)
+PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
+
+.PHONY: test lint types front-tests gpu-test demo update-goldens pythons
+.NOTPARALLEL:
+
+test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
+	$(PY) -m pytest --quiet -n 2
+
+pythons:
+	@echo "Pythons found: $(FOUND)"
+	@test -n "$(V)" || { echo "none of $(VERSIONS) runs here: install one of them"; exit 1; }
+
+lint: $(INSTALLED)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(if $(wildcard examples),$(PY) -m pyright --warnings)
+
+front-tests-%: .venv/%/.test
+	.venv/$*/bin/python -m pytest --quiet -n 2 $(FRONT_TESTS)
+
+gpu-test: $(INSTALLED)
+	$(PY) -m pytest --quiet -m "gpu or sm"
+
+demo: $(if $(INSTALLED),.venv/$(V)/.run)
+	$(PY) -m cutelite.cli demo
+
+update-goldens: $(INSTALLED)
+	$(PY) -m pytest --quiet tests/golden --update
+
+# The marks of what an environment has installed, each for the pyproject.toml it was installed from.
+.venv/%/.dev: pyproject.toml | .venv/%/bin/python
+	.venv/$*/bin/python $(PIP) '.[dev,cuda]'
+	@touch $@
+.venv/%/.test: pyproject.toml | .venv/%/bin/python
+	.venv/$*/bin/python $(PIP) '.[test]'
+	@touch $@
+.venv/%/.run: pyproject.toml | .venv/%/bin/python
+	.venv/$*/bin/python $(PIP) '.[cuda]'
+	@touch $@
+.venv/%/bin/python:
+	$(call python_of,$*) -m venv .venv/$*
+.SECONDARY:

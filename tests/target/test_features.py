@@ -1,0 +1,83 @@
+"""The table of features against ptxas: it takes an instruction of each for exactly the targets that have it.
+
+What ptxas says beyond the table is not tested: that sm_120 lets 8 blocks form a cluster, say, only a GPU knows.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from cutelite.target import TARGETS, Target
+from cutelite.target.arch import FEATURES
+from cutelite.toolchain import ToolchainError
+from cutelite.toolchain.ptxas import assemble
+
+KERNEL = """
+.version {major}.{minor}
+.target {arch}
+.address_size 64
+.visible .entry k(.param .u64 out) .reqntid 128,1,1 {{
+  .reg .pred %p<4>; .reg .b16 %h<9>; .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .f32 %f<9>; .reg .b128 %q<3>;
+  .shared .align 128 .b8 tile[4096];
+  mov.u32 %r1, tile;
+  ld.param.u64 %d1, [out];
+  {instruction}
+  ret;
+}}
+"""
+
+INSTRUCTIONS = {
+    "cp.async": "cp.async.ca.shared.global [%r1], [%d1], 16;",
+    "mbarrier": "mbarrier.init.shared.b64 [%r1], 1;",
+    "redux": "redux.sync.add.s32 %r2, %r1, -1;",
+    "ldmatrix": "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];",
+    "bf16": "fma.rn.bf16x2 %r2, %r1, %r1, %r1;",
+    "tf32": "cvt.rna.tf32.f32 %r2, %f1;",
+    "mma": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+    "{%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
+    "cache_hint": "createpolicy.fractional.L2::evict_last.b64 %d2, 1.0;",
+    "fp8": "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2;",
+    "cluster": "barrier.cluster.arrive.aligned;",
+    "mbarrier.try_wait": "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;",
+    "tma": "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2}], [%r1];",
+    "stmatrix": "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {%r2};",
+    "elect": "elect.sync _|%p1, -1;",
+    "pdl": "griddepcontrol.wait;",
+    "atom.vector": "red.global.add.v4.f32 [%d1], {%f1,%f2,%f3,%f4};",
+    "atom.bf16": "atom.global.add.noftz.bf16 %h1, [%d1], %h2;",
+    "tf32.rounding": "cvt.rn.tf32.f32 %r2, %f1;",
+    "multimem": "multimem.red.relaxed.gpu.global.add.f32 [%d1], %f1;",
+    "wgmma": "wgmma.fence.sync.aligned;",
+    "setmaxnreg": "setmaxnreg.dec.sync.aligned.u32 40;",
+    "tensormap.replace": "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d1;",
+    "f32x2": "add.rn.f32x2 %d2, %d1, %d1;",
+    "ld.256": "ld.global.v4.b64 {%d2,%d3,%d4,%d5}, [%d1];",
+    "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
+    "[%r1], [%r1];",
+    "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",
+    "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
+    "redux.f32": "redux.sync.min.f32 %f1, %f2, -1;",
+    "mma.block_scale": "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 "
+    "{%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4}, %r7, {0,0}, %r8, {0,0};",
+}
+
+
+def takes(program: str, target: Target, instruction: str) -> bool:
+    major, minor = divmod(target.ptx_isa, 10)
+    text = KERNEL.format(arch=target.arch, major=major, minor=minor, instruction=instruction)
+    try:
+        assemble(program, text, target, ["-O0"])
+    except ToolchainError as error:
+        assert "not supported" in error.message or "requires" in error.message, f"{target}: {error}"
+        return False
+    return True
+
+
+def test_every_feature_has_an_instruction() -> None:
+    assert set(INSTRUCTIONS) == set(FEATURES)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_ptxas_agrees(feature: str, ptxas: str) -> None:
+    agreed = {arch: takes(ptxas, target, INSTRUCTIONS[feature]) for arch, target in TARGETS.items()}
+    assert agreed == {arch: target.has(feature) for arch, target in TARGETS.items()}
