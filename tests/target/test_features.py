@@ -3,8 +3,6 @@
 What ptxas says beyond the table is not tested: that sm_120 lets 8 blocks form a cluster, say, only a GPU knows.
 """
 
-from pathlib import Path
-
 import pytest
 
 from cutelite.target import TARGETS, Target
@@ -57,7 +55,8 @@ INSTRUCTIONS = {
     "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",
     "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
     "redux.f32": "redux.sync.min.f32 %f1, %f2, -1;",
-    "mma.block_scale": "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 "
+    "mma.block_scale": "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X"
+    ".f32.e4m3.e4m3.f32.ue8m0 "
     "{%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4}, %r7, {0,0}, %r8, {0,0};",
 }
 
