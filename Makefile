@@ -37,7 +37,7 @@ pythons:
 lint: $(INSTALLED)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+	$(PY) -m mypy cutelite cutelite_rt tests $(wildcard examples)
 	$(if $(wildcard examples),$(PY) -m pyright --warnings)
 
 front-tests-%: .venv/%/.test
