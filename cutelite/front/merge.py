@@ -222,9 +222,9 @@ def _join_literals(literals: list[Any]) -> Any:
 def leaf_value(leaf: Any, t: Type) -> Value:
     """A leaf as an SSA value of the type it was joined to, made in the builder's block."""
     if isinstance(t, InFlight) and isinstance(leaf, Runtime) and leaf.value.type == t.inner:
-        from cutelite.ops.wgmma import AsInFlight
+        from cutelite.ops.wgmma import Fence
 
-        return Builder.current().emit(AsInFlight(leaf.value))  # type: ignore[union-attr, no-any-return]
+        return Builder.current().emit(Fence((leaf.value,)))  # type: ignore[union-attr, no-any-return]
     if isinstance(leaf, Runtime) and leaf.value.type == t:
         return leaf.value
     return as_value(leaf, t)
