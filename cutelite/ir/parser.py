@@ -344,7 +344,7 @@ class _Parser:
             self.skip()
             number = found.group()
             return int(number) if number.lstrip("+-").isdigit() else float(number)
-        for word, read in (("layout<", layout.parse_layout), ("dim<", layout.parse_int), ("S<", layout.parse_layout)):
+        for word, read in (("layout<", layout.parse_layout), ("dim<", layout.parse_int_tuple), ("S<", layout.parse_layout)):
             if self.peek(word):
                 return self.read_layout(word, read)
         found = _NAME.match(self.text, self.at)

@@ -478,22 +478,23 @@ class Select(Op):
 
 @op("vec.make", source="LLVM LangRef: insertelement")
 class VecMake(Op):
-    """A vector of these scalars, in order."""
+    """A vector of these scalars, and of the elements of these vectors, in order."""
 
     items: tuple[Value, ...]
 
     def result_types(self) -> tuple[Type, ...]:
-        elem = self.items[0].type
-        assert isinstance(elem, Scalar)
-        return (Vec(elem, len(self.items)),)
+        count = sum(item.type.n if isinstance(item.type, Vec) else 1 for item in self.items)
+        return (Vec(elem_of(self.items[0].type), count),)
 
     def verify(self) -> Iterator[Problem]:
-        kinds = {item.type for item in self.items}
-        if len(kinds) != 1 or not isinstance(next(iter(kinds)), Scalar):
-            yield Problem("items", f"a vector holds scalars of one type, not {sorted(map(str, kinds))}")
+        if not all(isinstance(item.type, Scalar | Vec) for item in self.items):
+            yield Problem("items", "a vector holds numbers only")
+        elif len(kinds := {elem_of(item.type) for item in self.items}) != 1:
+            yield Problem("items", f"a vector holds numbers of one type, not {sorted(map(str, kinds))}")
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(np.stack([lanes.get(item) for item in self.items], axis=-1))
+        columns = [lanes.get(item) for item in self.items]
+        lanes.define(np.concatenate([a if a.ndim == 2 else a[:, None] for a in columns], axis=1))
 
 
 @op("vec.splat", source="LLVM LangRef: insertelement")

@@ -8,6 +8,7 @@ from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32, i64
+from cutelite.layout import Swizzle
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")
@@ -39,6 +40,36 @@ class PtrAdd(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.get(self.p) + lanes.get(self.bytes).astype(np.int64))
+
+
+@op("ptr.swizzle", source="cutelite: swizzled tensors")
+class PtrSwizzle(Op):
+    """`p`, an address in shared memory, with the bits XORed as `swizzle` says; `align` is what is then known of it."""
+
+    p: Value
+    swizzle: Swizzle
+    align: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        assert isinstance(self.p.type, Ptr)
+        return (Ptr(self.p.type.space, self.align),)
+
+    def verify(self) -> Iterator[Problem]:
+        if not isinstance(self.p.type, Ptr) or self.p.type.space not in ("smem", "cluster"):
+            yield Problem("p", f"ptr.swizzle takes a pointer to shared memory, not {self.p.type}")
+
+    def llvm(self) -> Llvm:
+        shift = self.swizzle.shift
+        return Llvm(
+            "$.address = ptrtoint $p:type $p to i32\n"
+            f"$.source = and i32 $.address, {self.swizzle.source_mask}\n"
+            f"$.moved = {'lshr' if shift > 0 else 'shl'} i32 $.source, {abs(shift)}\n"
+            "$.result = xor i32 $.address, $.moved\n"
+            "$out = inttoptr i32 $.result to $out:type"
+        )
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(self.swizzle(lanes.get(self.p)))
 
 
 def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
