@@ -200,9 +200,9 @@ def launch(function: Function, config: LaunchConfig, parameters: Parameters, syn
     that is being captured into a graph is never waited for.
     Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
     """
-    driver = function.driver
-    if int(driver.call("cuCtxGetCurrent")) != function.context:
-        with context_active(driver, function.context):
+    status, current = function.driver.raw.cuCtxGetCurrent()
+    if status or int(current) != function.context:
+        with context_active(function.driver, function.context):
             _launch(function, config, parameters, sync)
     else:
         _launch(function, config, parameters, sync)

@@ -167,25 +167,24 @@ def _read_interface(array: Any, stream: int | None) -> ArrayView:
 def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     from cutelite_rt import dlpack
 
+    name = type(array).__name__
+    kind, ordinal = (int(part) for part in array.__dlpack_device__())
+    on_cuda = kind in (dlpack.CUDA, dlpack.CUDA_MANAGED)
+    if not on_cuda and kind not in (dlpack.CPU, dlpack.CUDA_HOST):
+        raise UnreadableArray(f"this {name} is neither on CUDA nor the CPU (DLPack device type {kind})")
+    # DLPack calls the legacy default stream 1, and leaves 0 undefined
+    wanted = {"stream": stream or 1} if on_cuda and stream is not None else {}
     try:
-        kind, ordinal = (int(part) for part in array.__dlpack_device__())
-        on_cuda = kind in (dlpack.CUDA, dlpack.CUDA_MANAGED)
-        if not on_cuda and kind not in (dlpack.CPU, dlpack.CUDA_HOST):
-            raise UnreadableArray(
-                f"this {type(array).__name__} is neither on CUDA nor the CPU (DLPack device type {kind})"
-            )
-        # DLPack calls the legacy default stream 1, and leaves 0 undefined
-        wanted = {"stream": stream or 1} if on_cuda and stream is not None else {}
         try:
             capsule = array.__dlpack__(max_version=(1, 0), **wanted)
         except TypeError:  # a producer from before DLPack 1
             capsule = array.__dlpack__(**wanted)
         said = dlpack.parse(capsule)
-    except (BufferError, RuntimeError, ValueError) as problem:
-        raise UnreadableArray(f"this {type(array).__name__} cannot be exported through DLPack: {problem}") from problem
+    except (BufferError, RuntimeError, ValueError, TypeError) as problem:
+        raise UnreadableArray(f"this {name} cannot be exported through DLPack: {problem}") from problem
     if said.lanes != 1:
-        raise UnreadableArray(f"this {type(array).__name__} has elements of {said.lanes} lanes")
-    code = _code(BY_DLPACK, said.dtype, f"a {type(array).__name__} of DLPack type (code, bits) {said.dtype}")
+        raise UnreadableArray(f"this {name} has elements of {said.lanes} lanes")
+    code = _code(BY_DLPACK, said.dtype, f"a {name} of DLPack type (code, bits) {said.dtype}")
     strides = compact_strides(said.shape) if said.strides is None else said.strides
     where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
     return ArrayView(said.pointer, said.shape, strides, code, where, (array, capsule), _library(array), said.readonly)

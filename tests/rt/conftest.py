@@ -237,6 +237,34 @@ class FakeCuda:
         return self.fail.get("cuTensorMapEncodeTiled", 0)
 
 
+Samples = dict[str, tuple[Any, bytes]]
+
+
+@pytest.fixture(scope="session")
+def samples() -> Samples:
+    """For each kind of kernel parameter a value, and its bytes."""
+    return {
+        "bool": (True, b"\x01"),
+        "i8": (-2, b"\xfe"),
+        "i16": (-2, b"\xfe\xff"),
+        "i32": (-2, b"\xfe\xff\xff\xff"),
+        "i64": (-2, b"\xfe" + b"\xff" * 7),
+        "u8": (255, b"\xff"),
+        "u16": (0x1234, b"\x34\x12"),
+        "u32": (2**32 - 1, b"\xff" * 4),
+        "u64": (2**64 - 1, b"\xff" * 8),
+        "f16": (1.5, b"\x00\x3e"),
+        "bf16": (-1.5, b"\xc0\xbf"),
+        "f32": (1.5, b"\x00\x00\xc0\x3f"),
+        "f64": (1.5, b"\x00\x00\x00\x00\x00\x00\xf8\x3f"),
+        "tf32": (1.0 + 2.0**-11 + 2.0**-20, b"\x00\x20\x80\x3f"),
+        "e4m3": (448.0, b"\x7e"),
+        "e5m2": (-1.0, b"\xbc"),
+        "ptr": (0x7F0123456789ABCD, b"\xcd\xab\x89\x67\x45\x23\x01\x7f"),
+        "tensormap": (bytes(range(128)), bytes(range(128))),
+    }
+
+
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
     """Two devices, an H200 and an A100, behind the driver of this process."""
