@@ -16,9 +16,11 @@ from cutelite.ir.simulation import Lanes as Lanes
 from cutelite.ir.simulation import Wait as Wait
 
 if TYPE_CHECKING:
-    import numpy as np
+    import numpy
 
     from cutelite.ir.types import Scalar, Type
+
+    np = numpy
 else:
 
     class _Lazy:

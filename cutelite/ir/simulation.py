@@ -12,7 +12,7 @@ are off while a kernel runs: ops need no `np.errstate`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -227,7 +227,9 @@ class Barriers(Protocol):
 
     def arrive(self, lanes: Lanes, id: Array | int, count: Array | int) -> None: ...
 
-    def reduce(self, lanes: Lanes, id: Array | int, count: Array | int | None, action: str, a: Array) -> Iterator[Wait]:
+    def reduce(
+        self, lanes: Lanes, id: Array | int, count: Array | int | None, action: str, a: Array
+    ) -> Generator[Wait, None, Array]:
         """barrier.red: `action` 'and', 'or' or 'popc' over all taking part; ``result = yield from ...`` (lanes,)."""
 
     def cluster_arrive(self, lanes: Lanes) -> None: ...

@@ -1,0 +1,327 @@
+"""Atomic read-modify-write, and loads and stores with a place in the memory order of other threads.
+
+`semantic` and `scope` are those of the PTX memory model: 'relaxed' orders nothing else; 'acquire' keeps later
+accesses behind, 'release' earlier ones before, 'acq_rel' both; seen alike by the threads of the CTA ('cta'), the
+cluster, the GPU, or the whole system ('sys').
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of
+from cutelite.ops.address import address_problems, space_of
+from cutelite.ops.convert import ptx_type
+from cutelite.ops.memory import PTX_SPACE
+
+SCOPES = ("cta", "cluster", "gpu", "sys")
+SPACES = ("gmem", "smem", "cluster", "generic")
+SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
+
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "add": ("i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"),
+    "min": ("i32", "u32", "i64", "u64", "f32", "f64"),
+    "max": ("i32", "u32", "i64", "u64", "f32", "f64"),
+    "and": ("i32", "u32", "i64", "u64"),
+    "or": ("i32", "u32", "i64", "u64"),
+    "xor": ("i32", "u32", "i64", "u64"),
+    "exch": ("i32", "u32", "i64", "u64", "f32", "f64"),
+    "inc": ("u32",),
+    "dec": ("u32",),
+}
+"""What `atom` can do, with which types."""
+
+VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
+"""Vectors that `atom.add` takes: each element is updated by itself. Pairs of 16 bits everywhere, the rest in gmem."""
+
+
+def order_problems(op: Op, allowed: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong with the fields `semantic` and `scope` of an op."""
+    if op["semantic"] not in allowed:
+        yield Problem("semantic", f"the semantic of {op.name} is {' or '.join(allowed)}, not {op['semantic']!r}")
+    if op["scope_of_order"] not in SCOPES:
+        yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {op['scope_of_order']!r}")
+
+
+def order_effects(semantic: str) -> Effect:
+    return Effect.PURE if semantic == "relaxed" else Effect.ORDERS
+
+
+class ReadModifyWrite(Op):
+    """Something done to memory in one step that no other thread's access comes between."""
+
+    word: ClassVar[str]
+
+    p: Value
+    operation: str
+    a: Value
+    semantic: str = "relaxed"
+    scope_of_order: str = "gpu"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        if self.scope_of_order == "cluster" or space_of(self.p) == "cluster":
+            return "cluster"
+        if isinstance(self.a.type, Vec) and not self._pair:
+            return "atom.vector"
+        return "atom.bf16" if elem_of(self.a.type).name == "bf16" else None
+
+    @property
+    def _pair(self) -> bool:
+        """Two 16-bit numbers in one register: an operation of its own, in any space."""
+        return isinstance(self.a.type, Vec) and self.a.type.n == 2 and elem_of(self.a.type).bits == 16
+
+    def verify(self) -> Iterator[Problem]:
+        if self.operation not in OPERATIONS:
+            yield Problem("operation", f"{self.name} does {', '.join(OPERATIONS)}, not {self.operation!r}")
+            return
+        yield from self._type_problems()
+        bytes = elem_of(self.a.type).bytes * (self.a.type.n if isinstance(self.a.type, Vec) else 1)
+        yield from address_problems(self, "p", SPACES, bytes)
+        yield from order_problems(self, SEMANTICS)
+
+    def _type_problems(self) -> Iterator[Problem]:
+        t, names = self.a.type, OPERATIONS[self.operation]
+        if not isinstance(t, Scalar | Vec) or elem_of(t).name not in names:
+            yield Problem("a", f"{self.name} {self.operation} takes {', '.join(names)}, not {t}")
+        elif isinstance(t, Vec):
+            if self.operation != "add" or t.n not in VECTORS.get(t.elem.name, ()):
+                takes = ", ".join(f"{n} {name}" for name, counts in VECTORS.items() for n in counts)
+                yield Problem("a", f"of vectors, {self.name} can add {takes}; not {self.operation} {t}")
+            elif not self._pair and space_of(self.p) not in ("gmem", "generic"):
+                yield Problem("a", f"{self.name} of {t} works in global memory only", "update the elements one by one")
+
+    def ptx(self) -> Ptx:
+        elem = elem_of(self.a.type)
+        head = f"{self.word}.{self.semantic}.{self.scope_of_order}{PTX_SPACE[space_of(self.p)]}"
+        out = "$out, " if self.word == "atom" else ""
+        if self.operation in ("min", "max") and elem.is_float:
+            return self._float_extreme(head)
+        ftz = ".noftz" if elem.bits == 16 else ""
+        if self._pair:
+            packed = ("a", "out") if out else ("a",)
+            return Ptx(f"{head}.add.noftz.{elem}x2 {out}[$p], $a;", packed=packed)
+        count = f".v{self.a.type.n}" if isinstance(self.a.type, Vec) else ""
+        return Ptx(f"{head}.{self.operation}{ftz}{count}.{self._ptx_type(elem)} {out}[$p], $a;")
+
+    def _ptx_type(self, elem: Scalar) -> str:
+        if self.operation in ("and", "or", "xor", "exch"):
+            return f"b{elem.bits}"
+        return "u64" if self.operation == "add" and elem.name == "i64" else ptx_type(elem)
+
+    def _float_extreme(self, head: str) -> Ptx:
+        """Floats order as integers do, negative ones the other way round: the sign of `a` tells which to use."""
+        bits = elem_of(self.a.type).bits
+        other = "min" if self.operation == "max" else "max"
+        out = "$out, " if self.word == "atom" else ""
+        return Ptx(
+            f"{{ .reg .pred minus; .reg .b{bits} bits; mov.b{bits} bits, $a; setp.lt.s{bits} minus, bits, 0; "
+            f"@!minus {head}.{self.operation}.s{bits} {out}[$p], $a; "
+            f"@minus {head}.{other}.u{bits} {out}[$p], $a; }}"
+        )
+
+    def old_value(self, lanes: Lanes) -> Array:
+        """Do it; what was in memory before."""
+        elem, a, p = elem_of(self.a.type), lanes.get(self.a), lanes.get(self.p)
+        space = space_of(self.p)
+        if not (elem.is_float and self.operation in ("min", "max")):
+            return lanes.atomic(space, p, self.operation, elem, a)
+        signed, unsigned = SCALARS[f"i{elem.bits}"], SCALARS[f"u{elem.bits}"]
+        minus = np.signbit(a)
+        other = "min" if self.operation == "max" else "max"
+        plus_old = lanes.atomic(space, p, self.operation, signed, a.view(f"i{a.itemsize}"), mask=lanes.mask & ~minus)
+        minus_old = lanes.atomic(space, p, other, unsigned, a.view(f"u{a.itemsize}"), mask=lanes.mask & minus)
+        return np.where(minus, minus_old.view(a.dtype), plus_old.view(a.dtype))
+
+
+@op("atom", source="PTX ISA: atom")
+class Atom(ReadModifyWrite):
+    """Replace the number at `p` by the outcome of `operation` on it and `a`; the result is what was there before.
+
+    operation  add, min, max, and, or, xor, exch (takes `a` as it is), inc (0 if the number is `a` or more, else one
+               more), dec (`a` if the number is 0 or above `a`, else one less)
+    a          a scalar; for add also 2, 4 or 8 f16 or bf16, or 2 or 4 f32, each of which is atomic by itself
+
+    Float min and max compare as integers do: -0 is below +0, a positive NaN is above and a negative one below all
+    numbers. In memory that other threads write by such atomics only, the outcome is the same in whatever order.
+    """
+
+    word = "atom"
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def without_result(self) -> Red:
+        """The cheaper op for when nobody uses the result."""
+        red = Red(self.p, self.operation, self.a, self.semantic, self.scope_of_order)
+        red.span = self.span
+        return red
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(self.old_value(lanes))
+
+
+@op("red", source="PTX ISA: red")
+class Red(ReadModifyWrite):
+    """`atom` without a result. There is no exch (a store does it), and semantics are relaxed or release."""
+
+    word = "red"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.operation == "exch":
+            yield Problem("operation", "red has no exch", "use atom, or a store")
+        yield from order_problems(self, ("relaxed", "release"))
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.old_value(lanes)
+
+
+@op("atom.cas", source="PTX ISA: atom")
+class AtomCas(Op):
+    """Put `a` at `p` if `compare` is there, bit by bit the same; the result is what was there before."""
+
+    p: Value
+    compare: Value
+    a: Value
+    semantic: str = "relaxed"
+    scope_of_order: str = "gpu"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return "cluster" if self.scope_of_order == "cluster" or space_of(self.p) == "cluster" else None
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        if not isinstance(t, Scalar) or t.bits not in (16, 32, 64) or not t.arithmetic:
+            yield Problem("a", f"atom.cas takes a number of 16, 32 or 64 bits, not {t}")
+        elif self.compare.type != t:
+            yield Problem("compare", f"atom.cas takes two of one type, not {self.compare.type} and {t}")
+        else:
+            yield from address_problems(self, "p", SPACES, t.bytes)
+            yield from order_problems(self, SEMANTICS)
+
+    def ptx(self) -> Ptx:
+        head = f"atom.{self.semantic}.{self.scope_of_order}{PTX_SPACE[space_of(self.p)]}"
+        return Ptx(f"{head}.cas.b{elem_of(self.a.type).bits} $out, [$p], $compare, $a;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        p, compare, a = (lanes.get(v) for v in (self.p, self.compare, self.a))
+        lanes.define(lanes.atomic(space_of(self.p), p, "cas", elem_of(self.a.type), a, compare))
+
+
+class Strong(Op):
+    """A load or store that other threads may race with: the whole number is read or written at once."""
+
+    semantic: str
+    scope_of_order: str
+
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return "cluster" if self.scope_of_order == "cluster" or space_of(self["p"]) == "cluster" else None
+
+    def type_problems(self, t: Type) -> Iterator[Problem]:
+        if not isinstance(t, Scalar) or t.kind in ("bool", "barrier"):
+            yield Problem("", f"{self.name} takes one number, not {t}")
+        else:
+            yield from address_problems(self, "p", SPACES, t.bytes)
+
+    def head(self, word: str) -> str:
+        scope = "" if self.semantic == "volatile" else f".{self.scope_of_order}"
+        return f"{word}.{self.semantic}{scope}{PTX_SPACE[space_of(self['p'])]}"
+
+
+@op("ld.strong", source="PTX ISA: ld.relaxed, ld.acquire, ld.volatile")
+class LoadStrong(Strong):
+    """The number of `type` at `p`. 'acquire': with all that its writer had done before a release; 'relaxed': alone.
+
+    'volatile' is relaxed, seen by the whole system, and never left out.
+    """
+
+    p: Value
+    type: Type
+    semantic: str = "acquire"
+    scope_of_order: str = "gpu"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.READS | Effect.UNMERGEABLE | (Effect.ORDERS if self.semantic == "acquire" else Effect.PURE)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.type_problems(self.type)
+        yield from order_problems(self, ("relaxed", "acquire", "volatile"))
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.head('ld')}.b{elem_of(self.type).bits} $out, [$p];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.load(space_of(self.p), lanes.get(self.p), elem_of(self.type))[:, 0])
+
+
+@op("st.strong", source="PTX ISA: st.relaxed, st.release, st.volatile")
+class StoreStrong(Strong):
+    """Write the number `a` to `p`. 'release': whoever acquires it sees all that this thread did before.
+
+    'volatile' is relaxed, seen by the whole system, and never left out.
+    """
+
+    p: Value
+    a: Value
+    semantic: str = "release"
+    scope_of_order: str = "gpu"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.WRITES | (Effect.ORDERS if self.semantic == "release" else Effect.PURE)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.type_problems(self.a.type)
+        yield from order_problems(self, ("relaxed", "release", "volatile"))
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"{self.head('st')}.b{elem_of(self.a.type).bits} [$p], $a;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.store(space_of(self.p), lanes.get(self.p), elem_of(self.a.type), lanes.get(self.a)[:, None])
+
+
+@op("prefetch", source="PTX ISA: prefetch, prefetchu")
+class Prefetch(Op):
+    """Bring the cache line of the global address `p` into cache `level`: 'L1', 'L2', or 'L2::evict_last'."""
+
+    p: Value
+    level: str = "L2"
+
+    effects = Effect.ORDERS  # keeps it where it was written; it neither reads nor writes
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "p", ("gmem", "generic"), 1)
+        if self.level not in ("L1", "L2", "L2::evict_last"):
+            yield Problem("level", f"a cache level is L1, L2 or L2::evict_last, not {self.level!r}")
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"prefetch{PTX_SPACE[space_of(self.p)]}.{self.level} [$p];")
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+__all__ = ["Atom", "AtomCas", "LoadStrong", "Prefetch", "Red", "StoreStrong"]

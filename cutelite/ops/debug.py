@@ -1,0 +1,119 @@
+"""To see what a kernel does, and to stop it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from cutelite.ir.contract import Effect, Lanes, Problem, Ptx
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Ptr, Scalar, elem_of
+
+SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
+"""A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""
+
+INTEGER, FLOAT = "diouxXc", "eEfFgGaA"
+
+
+def letters(fmt: str) -> list[str]:
+    """The conversions of a printf format, by letter. ValueError where a % starts none."""
+    rest = SPECIFIER.sub("", fmt)
+    if "%" in rest:
+        unknown = rest[rest.index("%") :][:8]
+        raise ValueError(f"{unknown!r} is no conversion that printf knows; write %% for a percent sign")
+    return [found[1] for found in SPECIFIER.finditer(fmt) if found[1]]
+
+
+@op("printf", effects=Effect.HOST_VISIBLE, source="CUDA C++ Programming Guide: formatted output")
+class Printf(Op):
+    """Print `args` as C's printf would with `fmt`; the text appears when the host next synchronises.
+
+    args  as many as `fmt` has conversions: integers and bools for %d, %u, %x, %c..., floats for %f, %e, %g,
+          pointers for %p. `lower` widens them as C does (i32 or i64, f64) and passes them to vprintf; 64-bit
+          integers need %lld, %llu or %llx
+    """
+
+    fmt: str
+    args: tuple[Value, ...]
+
+    def verify(self) -> Iterator[Problem]:
+        try:
+            wanted = letters(self.fmt)
+        except ValueError as error:
+            yield Problem("fmt", str(error))
+            return
+        if len(wanted) != len(self.args):
+            yield Problem("args", f"the format has {len(wanted)} conversions, but there are {len(self.args)} values")
+            return
+        long = re.findall(r"%(?!%)[^a-zA-Z%]*(ll|l)?[a-zA-Z]", self.fmt.replace("%%", ""))
+        for letter, size, arg in zip(wanted, long, self.args, strict=True):
+            yield from _argument_problems(letter, bool(size), arg)
+
+    def simulate(self, lanes: Lanes) -> None:
+        form = re.sub(r"(%(?!%)[^a-zA-Z%]*)(?:hh|h|ll|l)?([a-zA-Z])", _python_conversion, self.fmt)
+        pairs = zip(letters(self.fmt), self.args, strict=True)
+        columns = [[_as_c(letter, arg, x) for x in lanes.get(arg).tolist()] for letter, arg in pairs]
+        rows = zip(*columns, strict=True) if columns else [()] * len(lanes.mask)
+        lanes.print([form % row for row in rows])
+
+
+def _python_conversion(found: re.Match[str]) -> str:
+    """C's conversion as Python's `%` writes it, for values that went through `_as_c`."""
+    letter = found[2]
+    return found[1] + ("s" if letter in "aAp" else letter)
+
+
+def _as_c(letter: str, arg: Value, x: Any) -> Any:
+    """What C would print of `x`: integers wrap to the sign of their conversion."""
+    if letter in "aA":
+        return float(x).hex()
+    if letter == "p":
+        return hex(x)
+    if letter not in INTEGER:
+        return x
+    bits = max(32, elem_of(arg.type).bits)
+    unsigned = int(x) % (1 << bits)
+    return unsigned - (1 << bits) if letter in "di" and unsigned >> bits - 1 else unsigned
+
+
+def _argument_problems(letter: str, long: bool, arg: Value) -> Iterator[Problem]:
+    t = arg.type
+    if letter == "p":
+        fits = isinstance(t, Ptr)
+    elif letter in INTEGER:
+        fits = isinstance(t, Scalar) and (t.is_int or t.kind == "bool")
+    else:
+        fits = isinstance(t, Scalar) and t.is_float and t.arithmetic
+    if not fits:
+        kind = "pointers" if letter == "p" else "integers" if letter in INTEGER else "floats"
+        yield Problem("args", f"%{letter} is for {kind}, not {t}")
+    elif letter in INTEGER and isinstance(t, Scalar) and (t.bits == 64) != long:
+        given, right = ("ll", "") if long else ("", "ll")
+        yield Problem("args", f"%{given}{letter} does not fit {t}", f"write %{right}{letter}")
+
+
+@op("trap", effects=Effect.HOST_VISIBLE, source="PTX ISA: trap")
+class Trap(Op):
+    """Stop the whole kernel with an error; the host sees it at its next call."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("trap;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.fault(lanes.mask, "the kernel executed a trap", "trap")
+
+
+@op("brkpt", effects=Effect.HOST_VISIBLE, source="PTX ISA: brkpt")
+class Brkpt(Op):
+    """A breakpoint for cuda-gdb; nothing in the simulator."""
+
+    def ptx(self) -> Ptx:
+        return Ptx("brkpt;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+__all__ = ["Brkpt", "Printf", "Trap", "letters"]

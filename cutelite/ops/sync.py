@@ -1,0 +1,159 @@
+"""Barriers of the CTA, fences, and waiting for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cutelite.ir.contract import Effect, Lanes, Problem, Ptx, Wait
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Type, boolean, i32, u32
+from cutelite.ops.address import scalar_problems
+from cutelite.ops.atomics import SCOPES
+
+BARRIERS = 16
+ALL_THREADS = 0
+
+
+class CtaBarrier(Op):
+    """One of the CTA's 16 barriers, and how many threads it is for.
+
+    id       0 to 15; or, where it is known only at run time, the operand `number`
+    count    threads that take part, arrivals without a wait included, a multiple of 32; 0 for all of the CTA
+    """
+
+    effects = Effect.ORDERS | Effect.CONVERGENT
+
+    id: int = 0
+    count: int = ALL_THREADS
+    number: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "number", i32, u32)
+        if not 0 <= self.id < BARRIERS:
+            yield Problem("id", f"a block has the barriers 0 to {BARRIERS - 1}, not {self.id}")
+        if self.count % 32 or not 0 <= self.count <= 1024:
+            yield Problem("count", f"a barrier is for a multiple of 32 threads up to 1024, not {self.count}")
+        if self.number is not None and self.count == ALL_THREADS:
+            yield Problem("count", "a barrier known at run time only needs the number of its threads")
+
+    @property
+    def where(self) -> str:
+        """Its operands in PTX."""
+        number = "$number" if self.number is not None else str(self.id)
+        return f"{number}, {self.count}" if self.count else number
+
+    def identity(self, lanes: Lanes) -> Any:
+        return self.id if self.number is None else lanes.get(self.number)
+
+
+@op("bar.sync", source="PTX ISA: barrier.cta.sync")
+class BarSync(CtaBarrier):
+    """Wait until all threads of the barrier are here; each then sees what the others wrote before.
+
+    aligned  all threads of a warp execute this very op together, as ``bar.sync`` wants; else they may come one by one
+    """
+
+    aligned: bool = True
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"barrier.cta.sync{'.aligned' if self.aligned else ''} {self.where};")
+
+    def simulate(self, lanes: Lanes) -> Wait:
+        return lanes.machine.barriers.sync(lanes, self.identity(lanes), self.count or None)
+
+
+@op("bar.arrive", source="PTX ISA: barrier.cta.arrive")
+class BarArrive(CtaBarrier):
+    """Count as arrived without waiting: for those who hand over what others, who `bar.sync`, wait for."""
+
+    aligned: bool = True
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.count == ALL_THREADS:
+            yield Problem("count", "bar.arrive needs the number of threads of the barrier, those that sync included")
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"barrier.cta.arrive{'.aligned' if self.aligned else ''} {self.where};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.barriers.arrive(lanes, self.identity(lanes), self.count)
+
+
+@op("bar.red", source="PTX ISA: barrier.cta.red")
+class BarRed(CtaBarrier):
+    """`bar.sync` that combines a bool of every thread: whether all hold ('and'), any ('or'), or how many ('popc')."""
+
+    a: Value
+    operation: str
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i32 if self.operation == "popc" else boolean,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "a", boolean)
+        yield from super().verify()
+        if self.operation not in ("and", "or", "popc"):
+            yield Problem("operation", f"bar.red does and, or, popc, not {self.operation!r}")
+
+    def ptx(self) -> Ptx:
+        kind = "u32" if self.operation == "popc" else "pred"
+        return Ptx(f"barrier.cta.red.{self.operation}.aligned.{kind} $out, {self.where}, $a;")
+
+    def simulate(self, lanes: Lanes) -> Iterator[Wait]:
+        barriers, a = lanes.machine.barriers, lanes.get(self.a)
+        outcome = yield from barriers.reduce(lanes, self.identity(lanes), self.count or None, self.operation, a)
+        lanes.define(outcome)
+
+
+FENCES = ("sc", "acq_rel", "acquire", "release")
+
+
+@op("fence", effects=Effect.ORDERS, source="PTX ISA: fence")
+class Fence(Op):
+    """This thread's memory accesses before it come before those after it, for all threads of the scope.
+
+    semantic        'acq_rel' makes a flag written after, or read before, publish what is on the other side; 'acquire'
+                    and 'release' are its halves; 'sc' puts all such fences in one order that everyone agrees on
+    scope_of_order  'cta', 'cluster', 'gpu' or 'sys'
+    """
+
+    semantic: str = "acq_rel"
+    scope_of_order: str = "gpu"
+
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return "cluster" if self.scope_of_order == "cluster" else None
+
+    def verify(self) -> Iterator[Problem]:
+        if self.semantic not in FENCES:
+            yield Problem("semantic", f"a fence is {', '.join(FENCES)}, not {self.semantic!r}")
+        if self.scope_of_order not in SCOPES:
+            yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {self.scope_of_order!r}")
+
+    def ptx(self) -> Ptx:
+        return Ptx(f"fence.{self.semantic}.{self.scope_of_order};")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.machine.fence(lanes, f"{self.semantic}.{self.scope_of_order}")
+
+
+@op("nanosleep", effects=Effect.ORDERS, source="PTX ISA: nanosleep")
+class Nanosleep(Op):
+    """Do nothing for about `ns` nanoseconds: between none and twice as many, at most a millisecond."""
+
+    ns: Value
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "ns", u32, i32)
+
+    def ptx(self) -> Ptx:
+        return Ptx("nanosleep.u32 $ns;", memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+__all__ = ["BarArrive", "BarRed", "BarSync", "Fence", "Nanosleep"]
