@@ -151,7 +151,10 @@ class TensorMap(Type):
 
 @dataclass(frozen=True, slots=True)
 class InFlight(Type):
-    """A register value an asynchronous operation is still reading or writing: only its wait makes it `inner`."""
+    """A register value an asynchronous operation is still reading or writing: only its wait makes it `inner`.
+
+    It stays in the registers it was given to that operation in: elements of 8 and 16 bits several to a 32-bit one.
+    """
 
     inner: Vec
 

@@ -82,6 +82,12 @@ class Descriptor(Op):
         lanes.define(((address & 0x3FFFF) >> 4 | self.constant).astype(np.uint64))
 
 
+def tied(template: str, op: Op, *fields: str) -> Ptx:
+    """An instruction that names no register, but which the values of these fields pass through."""
+    given = tuple(field for field in fields if op[field])
+    return Ptx(template, tied=given, packed=(*given, "out") if given else ())
+
+
 def _fragments(op: Op, field: str) -> Iterator[Problem]:
     for value in op[field]:
         if not isinstance(value.type, InFlight):
@@ -114,7 +120,7 @@ class Fence(Op):
                 yield Problem("values", f"wgmma.fence takes vectors in registers, not {value.type}")
 
     def ptx(self) -> Ptx:
-        return Ptx("wgmma.fence.sync.aligned;", tied=("values",) if self.values else ())
+        return tied("wgmma.fence.sync.aligned;", self, "values")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.fence(lanes, "wgmma")
@@ -229,7 +235,9 @@ class MmaAsync(Op):
             if to_b:
                 lines.append(f"add.s64 db, $b, {to_b >> 4};")
             lines.append(f"{call} $d, {left}, {'db' if to_b else '$b'}, {scale}{self._immediates()};")
-        return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a",) if self.a_in_registers else ())
+        return Ptx(
+            " ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out") if self.a_in_registers else ("d", "out")
+        )
 
     def _immediates(self) -> str:
         form = FORMS[self.elem_a.name]
@@ -261,7 +269,7 @@ class MmaAsync(Op):
                     a = self._registers_a(registers, i)
                 b = read_matrix(agent, machine, at_b + (to_b >> 4), self.n, self.elem_b, self.b_major)
                 total = self._sum(total, a, b)
-            return from_tile(total, self.n, self.elem_d)
+            return from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
         lanes.define(np.full(THREADS, ticket, np.int64))
@@ -338,8 +346,7 @@ class WaitGroup(Op):
         yield from _fragments(self, "running")
 
     def ptx(self) -> Ptx:
-        tied = tuple(field for field in ("values", "running") if self[field])
-        return Ptx("wgmma.wait_group.sync.aligned ${n};", tied=tied)
+        return tied("wgmma.wait_group.sync.aligned ${n};", self, "values", "running")
 
     def simulate(self, lanes: Lanes) -> None:
         engine = lanes.machine.engine

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from cutelite.ir.contract import Array, np, numpy_dtype
 from cutelite.ir.simulation import Agent
-from cutelite.ir.types import Scalar, Tensor, Vec, f16, u32
+from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
 from cutelite.ops.tma import SWIZZLE_REPEAT, SWIZZLES
 
@@ -82,11 +82,8 @@ def operand_a(elem: Scalar) -> Layout:
 
 
 def accumulator_type(d: Scalar, n: int) -> Vec:
-    """The registers of one thread: its elements in the order of `accumulator(n)`; f16 in pairs, the first one lowest.
-
-    A pair of f16 is one u32 as long as it is in flight: taking it apart is reading it.
-    """
-    return Vec(u32, n // 4) if d == f16 else Vec(d, n // 2)
+    """The elements of one thread, in the order of `accumulator(n)`."""
+    return Vec(d, M * n // THREADS)
 
 
 # Matrices in shared memory, and their descriptors.
@@ -242,14 +239,13 @@ def places(layout: Layout) -> Array:
 def to_tile(fragment: Array, n: int, d: Scalar) -> Array:
     """The accumulators of 128 threads (128, values) as the (64, n) matrix they are."""
     tile = np.empty(M * n, numpy_dtype(d))
-    tile[places(accumulator(n))] = np.ascontiguousarray(fragment).view(numpy_dtype(d))
+    tile[places(accumulator(n))] = fragment
     return tile.reshape(n, M).T
 
 
-def from_tile(tile: Array, n: int, d: Scalar) -> Array:
+def from_tile(tile: Array, n: int) -> Array:
     """The inverse of `to_tile`."""
-    fragment = np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
-    return fragment.view(np.uint32) if d == f16 else fragment
+    return np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
 
 
 def read_matrix(agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str) -> Array:

@@ -1,0 +1,109 @@
+"""Thread block clusters: their barrier, each other's shared memory, and launches that overlap.
+
+A remote tensor (`mapa`) is read and written like any other; `st_async` writes without waiting and tells an mbarrier
+of the block it writes to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.types import Ptr, Vec, i32
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.cp_async import address
+from cutelite.lang.mbarrier import Barrier, barrier_value
+from cutelite.lang.values import Scalar, Vector, as_value, describe, emit, mistake
+from cutelite.ops import cluster as ops
+
+
+def cluster_arrive(*, relaxed: bool = False) -> None:
+    """Arrive on the cluster's barrier; `cluster_wait` must follow before the next one.
+
+    relaxed  order no memory accesses: enough where only `fence_mbarrier_init` is to be seen
+    Who      every thread of the cluster
+    Source   PTX ISA: barrier.cluster.arrive
+    """
+    emit(ops.ClusterArrive(relaxed))
+
+
+def cluster_wait() -> None:
+    """Wait until every thread of the cluster has arrived. PTX: barrier.cluster.wait."""
+    emit(ops.ClusterWait())
+
+
+def cluster_sync() -> None:
+    """Wait for all threads of the cluster; what they wrote before is then visible to all of them.
+
+    Also what keeps a block from leaving while others still reach into its shared memory.
+    """
+    cluster_arrive()
+    cluster_wait()
+
+
+def mapa(p: Any, rank: int | Scalar) -> Any:
+    """The same place in the shared memory of block `rank` of the cluster: for a tensor, a pointer, or an mbarrier.
+
+    Source   PTX ISA: mapa
+    """
+    if isinstance(p, Barrier):
+        return p.remote(rank)
+    return emit(ops.Mapa(address(p), as_value(rank, i32)))
+
+
+def getctarank(p: Any) -> Scalar:
+    """The rank of the block whose shared memory `p` is in. PTX: getctarank."""
+    return emit(ops.Getctarank(address(p)))  # type: ignore[no-any-return]
+
+
+def st_async(p: Any, x: Any, barrier: Barrier) -> None:
+    """Start storing `x` in another block's shared memory; the bytes are counted on `barrier`, in that block.
+
+    p        a remote address (of `mapa(t, rank)`), a multiple of the size of `x`
+    x        a scalar of 32 or 64 bits, or a vector of 2 or 4 such, of at most 16 bytes
+    Who      each thread for itself
+    Source   PTX ISA: st.async
+    """
+    where = address(p)
+    emit(ops.StAsync(where, as_value(x, _pointed(where.type, x)), barrier_value(barrier)))
+
+
+def red_async(
+    p: Any,
+    x: Any,
+    barrier: Barrier,
+    kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"] = "add",
+) -> None:
+    """Start combining the integer `x` into another block's shared memory, atomically; as `st_async` otherwise.
+
+    Source   PTX ISA: red.async
+    """
+    where = address(p)
+    emit(ops.RedAsync(kind, where, as_value(x, _pointed(where.type, x)), barrier_value(barrier)))
+
+
+def _pointed(where: Any, x: Any) -> DType | Vec | None:
+    """The type in which a literal is stored: that of the tensor it goes to."""
+    if isinstance(x, Scalar | Vector):
+        return None
+    if isinstance(where, TensorType):
+        return where.elem
+    if isinstance(where, Ptr):
+        raise mistake("dtype", f"the type of {describe(x)} is not known", help="convert it: `cl.f32(x)`")
+    return None
+
+
+def griddepcontrol_wait() -> None:
+    """Wait until the kernels this one was launched to overlap with are complete, and their writes visible.
+
+    At once where the kernel was launched in the ordinary way. Source: PTX ISA: griddepcontrol.wait
+    """
+    emit(ops.GridWait())
+
+
+def griddepcontrol_launch_dependents() -> None:
+    """Let the next kernel of the stream start, if it was launched to overlap with this one.
+
+    Source   PTX ISA: griddepcontrol.launch_dependents
+    """
+    emit(ops.LaunchDependents())

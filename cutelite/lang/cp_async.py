@@ -1,0 +1,186 @@
+"""Asynchronous copies by address: cp.async of 4 to 16 bytes a thread, and bulk copies of whole ranges.
+
+Tensor copies through a TMA descriptor are in `lang.tma`. Addresses are those of tensor elements: ``t.at(i, j)``,
+or the tensor itself for its first element.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import Ptr, i32, u16, u64
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.mbarrier import Barrier, amount, barrier_value
+from cutelite.lang.values import Handle, Runtime, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.ops import cp_async as ops
+
+EVICT_NORMAL = 0x1000000000000000
+EVICT_FIRST = 0x12F0000000000000
+EVICT_LAST = 0x14F0000000000000
+"""L2 policies that need no `createpolicy`: the 64-bit words that NVIDIA's libraries pass for these."""
+
+POLICIES = {"evict_normal": EVICT_NORMAL, "evict_first": EVICT_FIRST, "evict_last": EVICT_LAST}
+Cache = Literal["evict_normal", "evict_first", "evict_last"] | Scalar | int | None
+"""An L2 policy: a name, a word from `createpolicy`, or None for none."""
+
+
+def createpolicy(
+    primary: Literal["evict_last", "evict_normal", "evict_first", "evict_unchanged"],
+    fraction: float = 1.0,
+    secondary: Literal["evict_first", "evict_unchanged"] = "evict_unchanged",
+) -> Scalar:
+    """An L2 policy, to pass as `cache`: so large a `fraction` of the accesses get `primary`, the rest `secondary`.
+
+    Source   PTX ISA: createpolicy.fractional
+    """
+    return emit(ops.CreatePolicy(primary, fraction, secondary))  # type: ignore[no-any-return]
+
+
+def cp_async(
+    dst: Any,
+    src: Any,
+    bytes: Literal[4, 8, 16] = 16,
+    *,
+    src_bytes: int | Scalar | None = None,
+    cache: Literal["ca", "cg"] | None = None,
+    prefetch: Literal[0, 64, 128, 256] = 0,
+    policy: Cache = None,
+) -> None:
+    """Start copying `bytes` bytes from global to shared memory: one small copy of this thread's own.
+
+    dst, src   addresses in shared and global memory, multiples of `bytes`
+    src_bytes  copy only so many and zero the rest of the `bytes`: 0 at an edge (nothing is then read)
+    cache      'ca': through L1 and L2, 'cg': L2 only (16 bytes only); default 'cg' where possible
+    prefetch   bytes around `src` to bring into L2
+    Who        each thread for itself; complete after `cp_async_wait_group`, for others after a barrier as well
+    Source     PTX ISA: cp.async
+    """
+    kind = cache or ("cg" if bytes == 16 else "ca")
+    size = None if src_bytes is None else amount(src_bytes)
+    to, of = address(dst), address(src)
+    emit(ops.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
+
+
+def cp_async_commit_group() -> None:
+    """Make this thread's cp.async copies since the last call a group. PTX: cp.async.commit_group."""
+    emit(ops.CpAsyncCommitGroup())
+
+
+def cp_async_wait_group(n: int) -> None:
+    """Wait until at most the `n` latest of this thread's groups are under way. PTX: cp.async.wait_group."""
+    emit(ops.CpAsyncWaitGroup(n))
+
+
+def cp_async_wait_all() -> None:
+    """Wait for all of this thread's cp.async copies. PTX: cp.async.wait_all."""
+    emit(ops.CpAsyncWaitAll())
+
+
+def cp_async_bulk(
+    dst: Any,
+    src: Any,
+    bytes: int | Scalar,
+    *,
+    barrier: Barrier | None = None,
+    multicast: int | Scalar | None = None,
+    cache: Cache = None,
+) -> None:
+    """Start copying a range of `bytes` bytes between global and shared memory, or to another block's.
+
+    dst, src   addresses, multiples of 16; the direction follows from where they are
+    bytes      a multiple of 16
+    barrier    counts the bytes of a copy into shared memory; one to another block takes that block's barrier.
+               A copy to global memory takes none: it ends in a bulk group (`cp_async_bulk_commit_group`)
+    multicast  from global memory: a mask of the blocks of the cluster that get the data, at the same offsets
+    Who        one thread
+    Source     PTX ISA: cp.async.bulk
+    """
+    bar = None if barrier is None else barrier_value(barrier)
+    operands = mask_value(multicast), policy_value(cache)
+    emit(ops.CpAsyncBulk(address(dst), address(src), amount(bytes), bar, *operands))
+
+
+def cp_reduce_async_bulk(
+    dst: Any,
+    src: Any,
+    bytes: int | Scalar,
+    kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"],
+    *,
+    dtype: DType | None = None,
+    cache: Cache = None,
+) -> None:
+    """Start combining a range of shared memory into global memory, element by element, in the open bulk group.
+
+    dtype    of the elements; by default that of the tensor `src`
+    Who      one thread; each element is combined atomically
+    Source   PTX ISA: cp.reduce.async.bulk
+    """
+    source = address(src)
+    elem = dtype or (source.type.elem if isinstance(source.type, TensorType) else None)
+    if elem is None:
+        raise mistake("dtype", "what is at an address is not known", help="pass dtype=")
+    emit(ops.CpReduceAsyncBulk(kind, elem, address(dst), source, amount(bytes), policy_value(cache)))
+
+
+def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None) -> None:
+    """Bring a range of global memory, a multiple of 16 bytes, into L2. PTX: cp.async.bulk.prefetch.L2."""
+    emit(ops.CpAsyncBulkPrefetch(address(src), amount(bytes), policy_value(cache)))
+
+
+def cp_async_bulk_commit_group() -> None:
+    """Make this thread's bulk copies out of shared memory since the last call a group, TMA stores included.
+
+    Source   PTX ISA: cp.async.bulk.commit_group
+    """
+    emit(ops.CpAsyncBulkCommitGroup())
+
+
+def cp_async_bulk_wait_group(n: int, *, read: bool = False) -> None:
+    """Wait until at most the `n` latest of this thread's bulk groups are under way.
+
+    read     wait only until they have read shared memory, so that it may be overwritten
+    Who      the thread that started them
+    Source   PTX ISA: cp.async.bulk.wait_group
+    """
+    emit(ops.CpAsyncBulkWaitGroup(n, read))
+
+
+# Arguments as operands, here and in `lang.tma`.
+
+
+def address(x: Any) -> Value:
+    """A pointer or a tensor as the operand for an address."""
+    if isinstance(x, Runtime) and isinstance(x.value.type, Ptr | TensorType):
+        return x.value
+    raise mistake(
+        "address", f"an address is needed here, not {describe(x)}", help="write `t.at(i, j)`, or pass a tensor"
+    )
+
+
+def policy_value(cache: Any) -> Value | None:
+    """An L2 policy as an operand."""
+    if isinstance(cache, str):
+        if cache not in POLICIES:
+            raise mistake("cache-policy", f"{cache!r} is none of {', '.join(POLICIES)}", help="or use `createpolicy`")
+        cache = POLICIES[cache]
+    return None if cache is None else as_value(cache, u64)
+
+
+def mask_value(mask: Any) -> Value | None:
+    """A multicast mask as an operand."""
+    if isinstance(mask, int) and not 0 < mask < 1 << 16:
+        raise mistake("multicast", f"a multicast mask has a bit for each of at most 16 blocks, not {mask:#x}")
+    if isinstance(mask, Scalar) and mask.dtype.is_int:
+        return to_dtype(mask, u16).value  # type: ignore[no-any-return]
+    return None if mask is None else as_value(mask, u16)
+
+
+def coordinate(x: Any) -> Value:
+    """A TMA coordinate as an operand: an i32."""
+    if isinstance(x, Scalar) and x.dtype.is_int:
+        return to_dtype(x, i32).value  # type: ignore[no-any-return]
+    if isinstance(x, Handle):
+        raise mistake("coordinate", f"a coordinate is an integer, not {describe(x)}")
+    return as_value(x, i32)

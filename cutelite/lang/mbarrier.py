@@ -1,0 +1,173 @@
+"""mbarriers: ``bars = cl.shared(cl.mbarrier, 4)`` is shared memory for four of them, and ``bars[i]`` is one.
+
+    if cl.linear_thread_idx() == 0:
+        bars[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    ...
+    bars[0].arrive_expect_tx(tile.nbytes)      # the producer, before its copies
+    bars[0].wait(phase)                        # the consumers
+
+A phase is complete when all arrivals that `init` announced and all bytes that were expected have come; then the
+next one begins. Phases have parity 0, 1, 0, ...: `wait(p)` returns once the latest phase of parity `p` is complete.
+On a fresh barrier the phase "before the first", of parity 1, counts as complete, so a producer starts with 1.
+
+Every method is also a function under its PTX name: ``cl.mbarrier_arrive(bar)`` is ``bar.arrive()``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import Ptr, boolean, i32, u32, u64
+from cutelite.lang.values import Handle, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.ops import cluster, cp_async
+from cutelite.ops import mbarrier as ops
+
+MAX_COUNT = ops.MAX_COUNT
+
+
+class Barrier(Handle):
+    """One mbarrier, in this block's shared memory or (`remote`) in another's. What ``bars[i]`` is."""
+
+    __slots__ = ()
+
+    def init(self, count: int | Scalar) -> None:
+        """Make this memory a barrier, each phase of which expects `count` arrivals.
+
+        count   1 to 1,048,575
+        Who     one thread, once; then `fence_mbarrier_init` if TMA or other blocks use it, then a barrier of the block
+        Source  PTX ISA: mbarrier.init
+        """
+        if isinstance(count, int) and not 1 <= count <= MAX_COUNT:
+            raise mistake("mbarrier-count", f"an mbarrier counts 1 to {MAX_COUNT} arrivals, not {count}")
+        emit(ops.Init(self.value, amount(count)))
+
+    def inval(self) -> None:
+        """End the barrier's life: its memory may then be used for something else. One thread. PTX: mbarrier.inval."""
+        emit(ops.Inval(self.value))
+
+    def arrive(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
+        """Arrive, `count` times at once if given; the thread's earlier memory accesses come before the phase's end.
+
+        cluster  order them for the whole cluster (always so on a remote barrier); without it, for this block
+        relaxed  order nothing
+        Result   the state of the phase, a u64 that `wait` and `test_wait` take; None for a remote barrier
+        Source   PTX ISA: mbarrier.arrive
+        """
+        number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
+        return emit(ops.Arrive(self.value, number, reach(cluster), relaxed))
+
+    def arrive_expect_tx(self, bytes: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Any:
+        """Let the current phase wait for `bytes` more bytes of asynchronous copies, and arrive once.
+
+        Arguments and result otherwise as for `arrive`. Source: PTX ISA: mbarrier.arrive.expect_tx
+        """
+        return emit(ops.ArriveExpectTx(self.value, amount(bytes), reach(cluster), relaxed))
+
+    def expect_tx(self, bytes: int | Scalar) -> None:
+        """Let the current phase wait for `bytes` more bytes, without arriving. PTX: mbarrier.expect_tx."""
+        emit(ops.ExpectTx(self.value, amount(bytes)))
+
+    def complete_tx(self, bytes: int | Scalar) -> None:
+        """Count `bytes` bytes as come, as a copy does when it is done. PTX: mbarrier.complete_tx."""
+        emit(ops.CompleteTx(self.value, amount(bytes)))
+
+    def wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> None:
+        """Block until the phase is complete; what the arrivals released, and the copies brought, is then visible.
+
+        phase    its parity, 0 or 1; or its state as `arrive` returned it
+        Who      each thread for itself
+        Errors   the simulator reports a deadlock with who waits for what
+        Source   PTX ISA: mbarrier.try_wait, in a loop
+        """
+        emit(ops.Wait(self.value, which(phase), reach(cluster), relaxed))
+
+    def try_wait(
+        self,
+        phase: int | Scalar,
+        *,
+        hint_ns: int | Scalar | None = None,
+        cluster: bool = False,
+        relaxed: bool = False,
+    ) -> Scalar:
+        """Whether the phase is complete; the thread may sleep for a while (at most `hint_ns`) to see it complete.
+
+        Arguments as for `wait`. Source: PTX ISA: mbarrier.try_wait
+        """
+        limit = None if hint_ns is None else amount(hint_ns)
+        return emit(ops.TryWait(self.value, which(phase), reach(cluster), relaxed, limit))  # type: ignore[no-any-return]
+
+    def test_wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Scalar:
+        """Whether the phase is complete, without blocking. Arguments as for `wait`. PTX: mbarrier.test_wait."""
+        return emit(ops.TestWait(self.value, which(phase), reach(cluster), relaxed))  # type: ignore[no-any-return]
+
+    def remote(self, rank: int | Scalar) -> Barrier:
+        """The barrier at the same place in block `rank` of the cluster: to arrive on, and to expect and count bytes.
+
+        Source   PTX ISA: mapa
+        """
+        return Barrier(emit(cluster.Mapa(self.value, as_value(rank, i32))).value)
+
+    def arrive_after_copies(self, *, noinc: bool = True) -> None:
+        """Arrive when this thread's cp.async copies so far are complete.
+
+        noinc   the arrival is one of those that `init` announced; False: it adds itself to the phase first
+        Source  PTX ISA: cp.async.mbarrier.arrive
+        """
+        emit(cp_async.CpAsyncMbarrierArrive(self.value, noinc))
+
+
+def amount(x: Any) -> Value:
+    """A count or a number of bytes as an operand: an i32, or a u32 that is one already."""
+    if isinstance(x, Scalar) and x.dtype.is_int:
+        return x.value if x.dtype in (i32, u32) else to_dtype(x, i32).value
+    return as_value(x, i32)
+
+
+def which(phase: Any) -> Value:
+    """A phase as an operand: a parity (i32 or u32) or a state (u64)."""
+    if isinstance(phase, int) and phase not in (0, 1):
+        raise mistake("mbarrier-parity", f"the parity of a phase is 0 or 1, not {phase}")
+    if isinstance(phase, Scalar) and phase.dtype in (u64, u32, i32):
+        return phase.value
+    if isinstance(phase, Scalar) and (phase.dtype.is_int or phase.dtype == boolean):
+        return to_dtype(phase, i32).value  # type: ignore[no-any-return]
+    return as_value(int(phase) if isinstance(phase, bool) else phase, i32)
+
+
+def reach(cluster: bool) -> str:
+    return "cluster" if cluster else "cta"
+
+
+def barrier_value(x: Any) -> Value:
+    """The address of one mbarrier, from a `Barrier`."""
+    if isinstance(x, Handle) and isinstance(x.value.type, Ptr):
+        return x.value
+    raise mistake("mbarrier", f"an mbarrier is needed here, not {describe(x)}", help="`bars[i]` is one")
+
+
+def fence_mbarrier_init() -> None:
+    """Make this thread's `init`s visible to the cluster and to TMA; a barrier must follow before they are used.
+
+    Source   PTX ISA: fence.mbarrier_init
+    """
+    emit(ops.FenceMbarrierInit())
+
+
+def mbarrier_pending_count(state: Scalar) -> Scalar:
+    """How many arrivals were still missing in a state that `arrive` returned. PTX: mbarrier.pending_count."""
+    return emit(ops.PendingCount(as_value(state, u64)))  # type: ignore[no-any-return]
+
+
+mbarrier_init = Barrier.init
+mbarrier_inval = Barrier.inval
+mbarrier_arrive = Barrier.arrive
+mbarrier_arrive_expect_tx = Barrier.arrive_expect_tx
+mbarrier_expect_tx = Barrier.expect_tx
+mbarrier_complete_tx = Barrier.complete_tx
+mbarrier_wait = Barrier.wait
+mbarrier_try_wait = Barrier.try_wait
+mbarrier_test_wait = Barrier.test_wait
+cp_async_mbarrier_arrive = Barrier.arrive_after_copies

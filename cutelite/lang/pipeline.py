@@ -1,0 +1,45 @@
+"""Where a thread is in a ring of buffers: ordinary frozen values, written in terms of the rest of the language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.lang.values import where
+
+
+@dataclass(frozen=True)
+class PipelineState:
+    """The stage that comes next in a ring of `stages`, and the parity to wait for there.
+
+        state = PipelineState.consumer(4)
+        for k in range(k_tiles):
+            full[state.index].wait(state.phase)
+            ...
+            empty[state.index].arrive()
+            state = state.advance()
+
+    index  0 to stages - 1
+    phase  0 in the first round for a consumer, who waits for the buffer to be filled; 1 for a producer, who waits for
+           it to be emptied, which at first it counts as. It changes with each round
+    """
+
+    stages: int
+    index: Any = 0
+    phase: Any = 0
+
+    @classmethod
+    def consumer(cls, stages: int) -> PipelineState:
+        """At the start, for those who wait on `full` barriers."""
+        return cls(stages, 0, 0)
+
+    @classmethod
+    def producer(cls, stages: int) -> PipelineState:
+        """At the start, for those who wait on `empty` barriers."""
+        return cls(stages, 0, 1)
+
+    def advance(self) -> PipelineState:
+        """The stage after this one."""
+        following = self.index + 1
+        around = following == self.stages
+        return PipelineState(self.stages, where(around, 0, following), where(around, self.phase ^ 1, self.phase))

@@ -1,0 +1,36 @@
+"""How many registers a warpgroup has, and who of a warp speaks for it."""
+
+from __future__ import annotations
+
+from cutelite.ir.types import u32
+from cutelite.lang.values import Scalar, as_value, emit
+from cutelite.ops import registers as ops
+
+
+def setmaxnreg_inc(count: int) -> None:
+    """Wait for more registers: `count` for each thread of this warpgroup, from those that others gave back.
+
+    count    a multiple of 8 from 24 to 256; over all warpgroups of a block they may sum up to what it had at first
+    Who      all warps of a warpgroup
+    Source   PTX ISA: setmaxnreg
+    """
+    emit(ops.SetMaxNRegInc(count))
+
+
+def setmaxnreg_dec(count: int) -> None:
+    """Give back registers: keep `count` for each thread of this warpgroup. As `setmaxnreg_inc` otherwise."""
+    emit(ops.SetMaxNRegDec(count))
+
+
+def elect_sync(members: int | Scalar = 0xFFFFFFFF) -> Scalar:
+    """True in one thread of those of the warp that `members` names, a bit for each lane.
+
+    Who      these threads together
+    Source   PTX ISA: elect.sync
+    """
+    return emit(ops.Elect(as_value(members, u32)))  # type: ignore[no-any-return]
+
+
+def elect_one() -> Scalar:
+    """True in one thread of the warp: ``if cl.elect_one(): cl.tma_load(...)``. The whole warp calls it."""
+    return elect_sync()

@@ -1,0 +1,163 @@
+"""TMA: tiles between a `TmaTensor` (a kernel parameter) and shared memory, one instruction of one thread each.
+
+    tile = cl.tma_shared(a, stages=4)                      # (4, 128, 64): swizzled and aligned as `a` has it
+    ...
+    full[s].arrive_expect_tx(a.tile_bytes)
+    cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
+
+Coordinates are in elements, outermost first, and may reach over the tensor's edges: outside it reads 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any, Literal
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.ir.types import TensorMap
+from cutelite.lang.cp_async import Cache, coordinate, mask_value, policy_value
+from cutelite.lang.mbarrier import Barrier, barrier_value
+from cutelite.lang.tensor import Tensor, TmaTensor, row_major
+from cutelite.lang.values import Scalar, describe, emit, mistake
+from cutelite.layout import Layout, is_static, size, static_value
+from cutelite.ops import tensor as tensor_ops
+from cutelite.ops import tma as ops
+
+Coord = int | Scalar | tuple[Any, ...]
+
+
+def tma_shared(like: TmaTensor, stages: int | None = None) -> Tensor:
+    """Shared memory for tiles of `like`, with the swizzle and alignment that its copies need.
+
+    stages   how many tiles; the result is (stages, *tile), or just a tile without it
+    """
+    box, swizzle = descriptor(like).box, descriptor(like).swizzle
+    align = ops.tile_align(swizzle)
+    tile = row_major(box)
+    layout = tile
+    if stages is not None:
+        step = -(-prod(box) * like.dtype.bytes // align) * align // like.dtype.bytes
+        layout = Layout((stages, *tile.shape), (step, *tile.stride))
+    t = TensorType(like.dtype, "smem", layout, align, ops.SWIZZLES[swizzle])
+    return emit(tensor_ops.SmemAlloc(t))  # type: ignore[no-any-return]
+
+
+def tma_load(
+    src: TmaTensor,
+    dst: Tensor,
+    *,
+    at: Coord,
+    barrier: Barrier,
+    multicast: int | Scalar | None = None,
+    cache: Cache = None,
+) -> None:
+    """Start copying a tile from global to shared memory, and return at once.
+
+    src        a TMA tensor; elements of the tile that lie outside of it arrive as 0
+    dst        shared memory of the tile's shape, dtype and swizzle (`tma_shared`), or of a whole number of tiles:
+               then one copy is started for each
+    at         coordinates of the first element, one for each mode of `src`
+    barrier    receives `dst.nbytes`, in bytes; `arrive_expect_tx` the same number first
+    multicast  a mask of blocks of the cluster: each gets the tile at the same place of its shared memory, and the
+               bytes on the barrier at the same place
+    cache      an L2 policy: 'evict_first', 'evict_last', 'evict_normal', or from `createpolicy`
+    Who        one thread; every thread of the block may wait on `barrier`
+    Errors     `tile-mismatch` when `dst` is no tile that `src` was made for
+    Source     PTX ISA: cp.async.bulk.tensor
+    """
+    bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
+    for tile, coord in boxes(src, dst, at):
+        emit(ops.TensorG2S(src.value, coord, tile.value, bar, mask, policy))
+
+
+def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
+    """Start copying a tile from shared to global memory, in this thread's open bulk group.
+
+    src      shared memory of the tile's shape, dtype and swizzle, or of a whole number of tiles
+    dst      a TMA tensor; what lies outside of it is not written
+    at       coordinates of the first element, one for each mode of `dst`
+    Who      one thread, after those that wrote `src` have called `fence_proxy_async` and met at a barrier; then
+             `cp_async_bulk_commit_group`, and `cp_async_bulk_wait_group` before `src` is written again
+    Source   PTX ISA: cp.async.bulk.tensor
+    """
+    policy = policy_value(cache)
+    for tile, coord in boxes(dst, src, at):
+        emit(ops.TensorS2G(dst.value, coord, tile.value, policy))
+
+
+def tma_reduce(
+    src: Tensor,
+    dst: TmaTensor,
+    kind: Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"] = "add",
+    *,
+    at: Coord,
+    cache: Cache = None,
+) -> None:
+    """Start combining a tile of shared memory into global memory: as `tma_store`, but ``dst = kind(dst, src)``.
+
+    Each element is combined atomically, in no order between copies. Source: PTX ISA: cp.reduce.async.bulk.tensor
+    """
+    policy = policy_value(cache)
+    for tile, coord in boxes(dst, src, at):
+        emit(ops.TensorReduce(dst.value, coord, kind, tile.value, policy))
+
+
+def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
+    """Bring a tile of `src` into L2. One thread. PTX: cp.async.bulk.prefetch.tensor."""
+    descriptor(src)
+    coord = tuple(map(coordinate, at if isinstance(at, tuple) else (at,)))
+    emit(ops.TensorPrefetch(src.value, coord, policy_value(cache)))
+
+
+def prefetch_tensormap(t: TmaTensor) -> None:
+    """Fetch the descriptor of `t` early, at the start of the kernel. One thread. PTX: prefetch.tensormap."""
+    descriptor(t)
+    emit(ops.PrefetchTensormap(t.value))
+
+
+def fence_proxy_async(space: Literal["", "global", "shared::cta", "shared::cluster"] = "") -> None:
+    """Order ordinary memory accesses of this thread and those of TMA and wgmma.
+
+    After writing shared memory with ordinary stores, and before a `tma_store` or wgmma reads it: each writing thread
+    calls this, then all meet at a barrier, then the copy may be started.
+
+    space    '' for all memory, or only 'global', 'shared::cta' or 'shared::cluster'
+    Who      each thread that wrote
+    Source   PTX ISA: fence.proxy.async
+    """
+    emit(ops.FenceProxyAsync(space))
+
+
+def descriptor(t: Any) -> TensorMap:
+    """The type of a TMA tensor."""
+    if isinstance(t, TmaTensor) and isinstance(t.value.type, TensorMap):
+        return t.value.type
+    raise mistake(
+        "tma", f"a TMA tensor is needed here, not {describe(t)}", help="annotate the parameter TmaTensor[...]"
+    )
+
+
+def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:
+    """The box-sized parts of a tile of shared memory, each with its coordinate as operands."""
+    box = descriptor(tensor).box
+    start = at if isinstance(at, tuple) else (at,)
+    if len(start) != len(box):
+        raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {len(box)} modes")
+    if not isinstance(tile, Tensor) or not is_static(tile.layout):
+        raise mistake("tile-mismatch", f"a tile of shared memory is needed here, not {describe(tile)}")
+    extents = tuple(static_value(size(mode)) or 0 for mode in tile.layout)
+    if tile.ndim != len(box) or extents == box:  # modes of extent 1 may be left out of a tile
+        yield tile, tuple(map(coordinate, start))
+        return
+    if any(extent % b for extent, b in zip(extents, box, strict=True)):
+        raise mistake(
+            "tile-mismatch",
+            f"the tile is {extents}, but the TMA tensor moves boxes of {box}",
+            help="make it with `tma_shared`, or give the TmaTensor this tile",
+        )
+    for index in product(*(range(extent // b) for extent, b in zip(extents, box, strict=True))):
+        where = (c + i * b if i else c for c, i, b in zip(start, index, box, strict=True))
+        yield tile.tile(box, index), tuple(map(coordinate, where))

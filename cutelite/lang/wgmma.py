@@ -1,0 +1,258 @@
+"""wgmma, as ``cl.wgmma``: matrix products of a warpgroup (128 threads) on the tensor cores.
+
+    acc = cl.wgmma.zeros_accumulator(256)
+    for k in range(k_tiles):
+        full[s].wait(phase)
+        acc = cl.wgmma.mma_async(a_tile[s, None, None], b_tile[s, None, None], acc)
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(0, acc)
+
+An accumulator is a vector value, (64, n) spread over the 128 threads; `coordinates` and `partition` tell where each
+element belongs. Between `mma_async` and the `wait_group` that retires it it is in flight, and using it is an error.
+All threads of the warpgroup call these together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Handle, Runtime, Scalar, Vector, as_value, describe, emit, mistake
+from cutelite.layout import Layout, composition, static_value, transform_leaf
+from cutelite.ops import wgmma as ops
+from cutelite.ops.wgmma_layouts import (
+    FORMS,
+    THREADS,
+    Form,
+    M,
+    SmemMatrix,
+    Unreadable,
+    accumulator,
+    accumulator_type,
+    smem_matrix,
+)
+
+Accumulator = Vector | Handle
+"""What `mma_async` takes and returns: a readable vector, or a handle while it is in flight."""
+
+
+def zeros_accumulator(n: int, dtype: DType = f32) -> Vector:
+    """An accumulator (64, n) of zeros, readable.
+
+    n       8 to 256 in steps of 8 (integers: of 16 above 32)
+    dtype   f32; f16 for f16 and fp8 operands; i32 for integers
+    """
+    return Vector(as_value(0 if dtype == i32 else 0.0, accumulator_type(dtype, n)))
+
+
+def fence(*values: Any) -> Any:
+    """Order this warpgroup's earlier register accesses and those of later wgmma; it orders no memory.
+
+    `mma_async` does it by itself for accumulators and operands that are not in flight, so this is for what is to be
+    passed to several: the values given come back in flight.
+
+    Source   PTX ISA: wgmma.fence
+    """
+    for value in values:
+        if not isinstance(value, Vector | Handle):
+            raise mistake("wgmma-accumulator", f"wgmma.fence takes vectors in registers, not {describe(value)}")
+    return emit(ops.Fence(tuple(value.value for value in values)))
+
+
+def mma_async(
+    a: Tensor | Vector | Handle,
+    b: Tensor,
+    acc: Accumulator,
+    *,
+    accumulate: bool | Scalar = True,
+    negate_a: bool = False,
+    negate_b: bool = False,
+    saturate: bool = False,
+) -> Handle:
+    """Start ``acc + a @ b.T``, and return at once: the accumulator, in flight.
+
+    a            (64, K) in shared memory; or in registers: a vector of the elements that `operand_a` gives this
+                 thread for each step of K, which are those of an accumulator (64, K) converted to 16 bits
+    b            (N, K) in shared memory
+    acc          the (64, N) accumulator, readable or in flight
+    accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
+    negate_a     multiply by ``-a``; `negate_b` likewise
+    saturate     integers only: clamp sums instead of letting them wrap
+    Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
+                 bf16 tiles may be contiguous along M or N instead of K (a transposed view)
+    Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
+    Who          the 128 threads of a warpgroup; tiles must stay unchanged until `wait_group` retires this
+    Errors       `wgmma-operand` with what wgmma cannot read about a layout; `wgmma-accumulator`
+    Source       PTX ISA: wgmma.mma_async
+    """
+    right = matrix(b, "b")
+    k = static_extent(b, 1)
+    left = matrix(a, "a") if isinstance(a, Tensor) else None
+    elem_a = operand_type(a)
+    if left is not None and (left.rows != M or static_extent(a, 1) != k):
+        raise mistake(
+            "wgmma-operand",
+            f"A has {left.rows} rows, and B is {b.shape}: A must be (64, {k})",
+            help="give each warpgroup its 64 rows: `a.tile((64, K), (i, 0))`",
+        )
+    if not isinstance(acc, Vector | Handle):
+        raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
+    elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
+    steps_a = left.steps if left else (0,) * len(right.steps)
+    at_rest = [acc.value] if left else [acc.value, a.value]
+    started = ops.MmaAsync(
+        acc.value,
+        emit(ops.Descriptor(a.value)).value if left else register_operand(a, elem_a, k),
+        emit(ops.Descriptor(b.value)).value,
+        as_value(accumulate, boolean),
+        n=right.rows,
+        elem_a=elem_a,
+        elem_b=b.dtype,
+        elem_d=elem_d,
+        steps=tuple(zip(steps_a, right.steps, strict=True)),
+        fence=not all(isinstance(value.type, InFlight) for value in at_rest),
+        a_major=left.major if left else "K",
+        b_major=right.major,
+        scale_a=-1 if negate_a else 1,
+        scale_b=-1 if negate_b else 1,
+        saturate=saturate,
+    )
+    return emit(started)  # type: ignore[no-any-return]
+
+
+def commit_group() -> None:
+    """Make the wgmmas since the last call a group, which `wait_group` can wait for. PTX: wgmma.commit_group."""
+    emit(ops.CommitGroup())
+
+
+def wait_group(n: int, *values: Any, keep: Any = ()) -> Any:
+    """Wait until at most the `n` latest groups are under way.
+
+    values   accumulators of groups that are then complete: they come back readable (so do operands in registers)
+    keep     one accumulator or a tuple of them that stay in flight: they come back as they are, but nothing that
+             uses them can be moved above the wait
+    Result   the values, then those of `keep`; one by itself if there is only one
+    Source   PTX ISA: wgmma.wait_group
+    """
+    running = keep if isinstance(keep, tuple) else (keep,)
+    for value in (*values, *running):
+        if not isinstance(value, Runtime) or not isinstance(value.value.type, InFlight):
+            raise mistake("wgmma-accumulator", f"wait_group takes accumulators in flight, not {describe(value)}")
+    waited = ops.WaitGroup(n, tuple(v.value for v in values), tuple(v.value for v in running))
+    return emit(waited)
+
+
+def descriptor(t: Tensor) -> Scalar:
+    """The 64-bit matrix descriptor of a tile in shared memory, for `inline_ptx`. PTX: matrix descriptor format."""
+    matrix(t, "t")
+    return emit(ops.Descriptor(t.value))  # type: ignore[no-any-return]
+
+
+def advance(descriptor: Scalar, bytes: int | Scalar) -> Scalar:
+    """The descriptor moved by a multiple of 16 bytes."""
+    return descriptor + (bytes >> 4)  # type: ignore[no-any-return]
+
+
+# Where the elements of an accumulator belong.
+
+
+def coordinates(n: int) -> list[tuple[Any, Any]]:
+    """The (row, column) in the (64, n) accumulator of each element that this thread holds, in their order.
+
+    Rows and columns are run-time numbers, a common one plus a constant for each element.
+    """
+    layout = accumulator(n)
+    thread = linear_thread_idx() & (THREADS - 1)
+    row, column = _rows(layout[0])(thread), _columns(layout[0])(thread)
+    rows, columns = _rows(layout[1]), _columns(layout[1])
+    return [(row + rows(i), column + columns(i)) for i in range(M * n // THREADS)]
+
+
+def partition(tile: Tensor) -> Tensor:
+    """This thread's part of a (64, n) tensor: its i-th element belongs with the accumulator's i-th.
+
+    ``partition(c_tile).store(acc)`` writes an accumulator out, ``partition(c_tile).load()`` brings one in.
+    """
+    n = static_extent(tile, 1) if tile.ndim == 2 else None
+    if n is None or static_extent(tile, 0) != M or n % 8:
+        raise mistake("wgmma-accumulator", f"an accumulator is (64, n), n a multiple of 8, and this tile {tile.shape}")
+    spread = composition(tile.layout, accumulator(n))
+    return tile._moved(spread[1], [(linear_thread_idx() & (THREADS - 1), spread[0])])
+
+
+def _rows(mode: Layout) -> Layout:
+    """The part of a mode of `accumulator` that moves along m: strides below 64."""
+    return Layout(mode.shape, transform_leaf(lambda d: d if d < M else 0, mode.stride))
+
+
+def _columns(mode: Layout) -> Layout:
+    """The part that moves along n."""
+    return Layout(mode.shape, transform_leaf(lambda d: d // M, mode.stride))
+
+
+# Operands.
+
+
+def matrix(t: Any, name: str) -> SmemMatrix:
+    """How wgmma reads the tile `t`; an error at the user's line if it cannot."""
+    if not isinstance(t, Tensor) or not isinstance(t.value.type, TensorType):
+        raise mistake("wgmma-operand", f"`{name}` is a tile of shared memory, not {describe(t)}")
+    try:
+        return smem_matrix(t.value.type)
+    except Unreadable as why:
+        raise mistake(
+            "wgmma-operand", f"wgmma cannot read `{name}`: {why.what}", f"its layout: {t.layout}", why.help
+        ) from None
+
+
+def operand_type(a: Any) -> DType:
+    """The element type of A, which decides the form."""
+    elem = a.dtype if isinstance(a, Tensor | Vector) else None
+    if isinstance(a, Handle) and isinstance(a.value.type, InFlight):
+        elem = a.value.type.inner.elem
+    if elem is None:
+        raise mistake("wgmma-operand", f"`a` is a tile of shared memory or a vector in registers, not {describe(a)}")
+    if elem == f32:
+        raise mistake(
+            "wgmma-operand", "wgmma multiplies no f32", help="recast the tile to cl.tf32, or convert it to cl.bf16"
+        )
+    if elem.name not in FORMS:
+        raise mistake("wgmma-operand", f"wgmma multiplies {', '.join(FORMS)}, not {elem}")
+    return elem
+
+
+def register_operand(a: Any, elem: DType, k: int) -> Value:
+    """A in registers, checked for its length."""
+    value: Value = a.value
+    vec = value.type.inner if isinstance(value.type, InFlight) else value.type
+    expected = Vec(elem, M * k // THREADS)
+    if vec != expected:
+        raise mistake("wgmma-operand", f"A in registers is {vec}, but must be {expected}, for (64, {k})")
+    return value
+
+
+def accumulator_dtype(d: Value, elem_a: DType, n: int) -> DType:
+    """The accumulator's element type, from the registers that hold it."""
+    vec = d.type.inner if isinstance(d.type, InFlight) else d.type
+    form: Form = FORMS[elem_a.name]
+    for dtype in (f32, f16, i32):
+        if dtype.name in form.d and vec == accumulator_type(dtype, n):
+            return dtype
+    choices = " or ".join(str(Vec(dtype, n // 2)) for dtype in (f32, f16, i32) if dtype.name in form.d)
+    raise mistake(
+        "wgmma-accumulator",
+        f"the accumulator is {vec}, but B has {n} rows: it must be {choices}",
+        help=f"start with `wgmma.zeros_accumulator({n})`",
+    )
+
+
+def static_extent(t: Any, mode: int) -> int:
+    extent = static_value(t.layout[mode].size)
+    if extent is None:
+        raise mistake("static-layout", f"a tile needs a shape known at compile time, not {t.shape}")
+    return extent
