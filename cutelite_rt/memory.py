@@ -184,7 +184,7 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
         raise UnreadableArray(f"this {name} cannot be exported through DLPack: {problem}") from problem
     if said.lanes != 1:
         raise UnreadableArray(f"this {name} has elements of {said.lanes} lanes")
-    code = _code(BY_DLPACK, said.dtype, f"a {name} of DLPack type (code, bits) {said.dtype}")
+    code = _code(BY_DLPACK, said.dtype, f"an array ({name}) of DLPack type (code, bits) {said.dtype}")
     strides = compact_strides(said.shape) if said.strides is None else said.strides
     where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
     return ArrayView(said.pointer, said.shape, strides, code, where, (array, capsule), _library(array), said.readonly)
@@ -220,7 +220,8 @@ def _ordinal_of(pointer: int) -> int:
 
 
 def _library(array: object) -> str:
-    return type(array).__module__.partition(".")[0]
+    package = type(array).__module__.partition(".")[0]
+    return "jax" if package == "jaxlib" else package  # where JAX keeps its array type
 
 
 def _code(table: dict[Any, str], key: object, what: str) -> str:

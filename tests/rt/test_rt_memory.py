@@ -182,7 +182,7 @@ def test_dlpack_refused_by_its_producer() -> None:
 
 
 def test_dlpack_of_what_no_kernel_takes() -> None:
-    with pytest.raises(UnreadableArray, match=r"a Exporter of DLPack type \(code, bits\) \(5, 128\)"):
+    with pytest.raises(UnreadableArray, match=r"an array \(Exporter\) of DLPack type \(code, bits\) \(5, 128\)"):
         read(Exporter(np.zeros(3, complex)))
 
 
