@@ -369,7 +369,7 @@ def _layout(shape: Any) -> Layout:
 def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle | None]:
     swizzle = None
     if isinstance(shape, ComposedLayout):
-        swizzle, shape = byte_swizzle(shape, dtype), shape.inner
+        swizzle, shape = byte_swizzle(shape, dtype), shape.outer
     layout = _layout(shape)
     if not is_static(layout):
         raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}")
@@ -380,10 +380,10 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
 
 def byte_swizzle(layout: ComposedLayout, dtype: DType) -> Swizzle:
     """A swizzle of element offsets as one of byte addresses."""
-    outer = layout.outer
-    if not isinstance(outer, Swizzle) or static_value(layout.offset) != 0:
+    swizzle = layout.inner
+    if not isinstance(swizzle, Swizzle) or static_value(layout.offset) != 0:
         raise mistake("swizzle", f"{layout} is not a swizzle of a layout")
-    return Swizzle(outer.bits, outer.base + dtype.bytes.bit_length() - 1, outer.shift)
+    return Swizzle(swizzle.bits, swizzle.base + dtype.bytes.bit_length() - 1, swizzle.shift)
 
 
 def _slices(key: Any) -> bool:
