@@ -21,8 +21,18 @@ from cutelite.layout.swizzle import Swizzle
 def through(layout: Any, function: Callable[[Layout], Layout]) -> Any:
     """`function` of a layout, or of the outer layout of a composed one."""
     if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.inner, layout.offset, function(layout.outer))
+        return ComposedLayout(layout.inner, layout.offset, through(layout.outer, function))
     return function(layout)
+
+
+def is_zero(d: Any) -> bool:
+    """Whether a stride is the constant 0."""
+    return isinstance(d, int) and d == 0
+
+
+def is_one(s: Any) -> bool:
+    """Whether an extent is the constant 1."""
+    return isinstance(s, int) and s == 1
 
 
 def from_modes(modes: Sequence[tuple[Any, Any]]) -> Layout:
@@ -117,7 +127,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
     if isinstance(lhs, Swizzle):
         return lhs if isinstance(rhs, Swizzle) else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, ComposedLayout):
-        return ComposedLayout(lhs.inner, lhs.offset, composition(lhs.outer, rhs))
+        return through(lhs, lambda outer: composition(outer, rhs))
     if isinstance(rhs, tuple):
         return _by_mode(lhs, rhs)
     return _compose(lhs, rhs)

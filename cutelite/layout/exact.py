@@ -6,8 +6,12 @@ the length of the run that continues with that stride, the rest is the function 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import gcd, prod
 from typing import Any
+
+from cutelite.layout.dims import Int
+from cutelite.layout.facts import known_divisor
 
 MAX_POINTS = 1 << 20
 """No function is probed at more points than this: about a second."""
@@ -55,3 +59,105 @@ def factor(function: Callable[[int], Any], n: int) -> list[tuple[int, Any]] | No
     if any(function(i) != value for i, value in enumerate(values(shapes, strides))):
         return None
     return modes
+
+
+def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
+    """The modes of a layout that places copies of `pieces` without overlap so that all below `target` is covered.
+
+    There is one way at most: the least number left uncovered must be the start of the next copy.
+
+    >>> tiling([0, 2], 8)
+    [(2, 1), (2, 4)]
+    >>> tiling([0, 1, 3], 4) is None
+    True
+    """
+    covered: set[int] = set()
+    starts: list[int] = []
+    position = 0
+    while position <= 2 * target:
+        while position in covered:
+            position += 1
+        if position >= target and starts:  # enough: a layout may need a few copies more
+            modes = factor(starts.__getitem__, len(starts))
+            if modes is not None:
+                return modes
+        copy = {position + piece for piece in pieces}
+        if copy & covered:
+            return None
+        covered |= copy
+        starts.append(position)
+    return None
+
+
+MAX_SEARCH = 128
+"""`interpolate` looks for layouts over no more values than this: well below a second."""
+
+
+def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | None:
+    """The modes of a layout, with as few as there can be, that takes each x of `points` to its y.
+
+    >>> interpolate([(0, 0), (2, 1), (3, 2), (5, 3)])
+    [(2, 1), (3, 1)]
+    """
+    extent = max(x for x, _ in points) + 1
+    for sizes in sorted(_radices(extent), key=len):
+        rows = []
+        for x, _ in points:
+            row = []
+            for s in sizes:
+                x, digit = divmod(x, s)
+                row.append(digit)
+            rows.append([*row, x])
+        strides = solve(rows, [y for _, y in points])
+        if strides is not None:
+            last = -(-extent // prod(sizes))
+            return list(zip([*sizes, last], strides, strict=True))
+    return None
+
+
+def _radices(extent: int) -> Iterator[tuple[int, ...]]:
+    """Every sequence of sizes from 2 whose product stays below `extent`."""
+    yield ()
+    for s in range(2, extent):
+        for rest in _radices(-(-extent // s)):
+            yield (s, *rest)
+
+
+def solve(rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int] | None:
+    """An integer vector v with rows @ v == right; None when there is none.
+
+    Column operations bring the rows into echelon form; they are recorded by applying them to a unit matrix as well.
+    """
+    count = len(rows[0])
+    columns = [[row[j] for row in rows] + [int(i == j) for i in range(count)] for j in range(count)]
+    solution = [0] * count
+    rest = list(right)
+    done = 0
+    for i in range(len(rows)):
+        pivots = [column for column in columns[done:] if column[i]]
+        while len(pivots) > 1:
+            least = min(pivots, key=lambda column: abs(column[i]))
+            for column in pivots:
+                if column is not least:
+                    factor_ = column[i] // least[i]
+                    column[:] = [a - factor_ * b for a, b in zip(column, least, strict=True)]
+            pivots = [column for column in pivots if column[i]]
+        if not pivots:
+            if rest[i]:
+                return None
+            continue
+        (pivot,) = pivots
+        factor_, odd = divmod(rest[i], pivot[i])
+        if odd:
+            return None
+        rest = [a - factor_ * b for a, b in zip(rest, pivot, strict=False)]
+        solution = [a + factor_ * b for a, b in zip(solution, pivot[len(rows) :], strict=True)]
+        columns.remove(pivot)
+        columns.insert(done, pivot)
+        done += 1
+    return solution
+
+
+def common(x: Int, limit: int) -> int:
+    """The greatest common divisor of a limit and what is known to divide x."""
+    return gcd(known_divisor(x), limit)

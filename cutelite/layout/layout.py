@@ -170,7 +170,7 @@ class ComposedLayout(Frozen):
 
     inner   a swizzle, or a layout that no single layout can be composed with
     offset  an integer, or a coordinate when `inner` takes one
-    outer   the layout whose coordinates it has
+    outer   the layout whose coordinates it has; it may be composed itself
 
     Shape functions, slicing and the algebra act on `outer`; slices add to `offset`.
 
@@ -182,13 +182,13 @@ class ComposedLayout(Frozen):
     __slots__ = ("inner", "offset", "outer")
     inner: Function
     offset: Any
-    outer: Layout
+    outer: AnyLayout
 
-    def __init__(self, inner: Function, offset: Any, outer: Layout) -> None:
+    def __init__(self, inner: Function, offset: Any, outer: AnyLayout) -> None:
         if not isinstance(inner, (Swizzle, Layout, ComposedLayout)):
             raise LayoutError("ComposedLayout", f"{inner!r} is neither a swizzle nor a layout")
-        if not isinstance(outer, Layout):
-            raise LayoutError("ComposedLayout", f"outer is {outer!r}, must be a Layout")
+        if not isinstance(outer, (Layout, ComposedLayout)):
+            raise LayoutError("ComposedLayout", f"outer is {outer!r}, must be a layout")
         self.fill(inner, offset, outer)
 
     def __call__(self, *coord: Any) -> Any:

@@ -48,6 +48,11 @@ class Swizzle(Frozen):
         return ((1 << self.bits) - 1) << (self.base - min(0, self.shift))
 
     @property
+    def fixed(self) -> int:
+        """How many indices, from every multiple of that, it keeps together and in order."""
+        return 1 << self.base if self.bits else 1 << 62
+
+    @property
     def size(self) -> int:
         """The least block of indices that it maps onto itself, at every multiple of the block."""
         return 1 << (self.base + self.bits + abs(self.shift)) if self.bits else 1
