@@ -1,0 +1,195 @@
+"""Ops spelled as PTX: inline assembly with the registers numbered and the constraints written.
+
+LLVM numbers the operands of inline assembly through, results first. A tied operand is an input that must be in
+the register of a result; the text names the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Ptx
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op
+from cutelite.ir.types import Type, elem_of
+from cutelite.lower.templates import Hole, pieces
+from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
+from cutelite.lower.writer import Writer, zero
+
+ATTRIBUTES = {"plain": "#1", "convergent": "#2", "pure": "#3", "pure convergent": "#4"}
+"""Attribute groups of calls of inline assembly; `module` writes what they stand for."""
+
+REGISTER_BITS = 32
+
+
+def write(w: Writer, op: Op, form: Ptx) -> None:
+    if not op.elementwise:
+        outcomes = _Call(w, op, form, None).write()
+        for value, elements in zip(op.results, outcomes, strict=True):
+            w.names[value] = elements[0] if count(value.type) is None else tuple(elements)
+        return
+    length = max((n for v in op.operands if (n := count(v.type)) is not None), default=1)
+    made: list[list[str]] = [[] for _ in op.results]
+    for start in range(0, length, form.group):
+        for all_of_it, part in zip(made, _Call(w, op, form, start).write(), strict=True):
+            all_of_it += part
+    for value, elements in zip(op.results, made, strict=True):
+        n = count(value.type)
+        w.names[value] = elements[0] if n is None else tuple(elements[:n])
+
+
+class _Places:
+    """Registers for one value: how its elements are put into them."""
+
+    __slots__ = ("chunks", "elem", "registers")
+
+    def __init__(self, t: Type, n: int, packed: bool) -> None:
+        self.elem = leaf(t)
+        bits = elem_of(t).bits if packed else REGISTER_BITS
+        self.chunks: list[int] = []
+        while n:
+            k = max(1, REGISTER_BITS // bits)
+            while k > n:
+                k //= 2
+            self.chunks.append(k)
+            n -= k
+        self.registers = [REGISTERS[f"i{k * bits}" if packed else self.elem] for k in self.chunks]
+
+    def fill(self, w: Writer, elements: list[str]) -> Iterator[str]:
+        """The operands, one per register, that hold the elements."""
+        at = 0
+        for register, k in zip(self.registers, self.chunks, strict=True):
+            name = w.pack(elements[at : at + k], self.elem)
+            yield self._cross(w, name, k, register, inward=True)
+            at += k
+
+    def empty(self, w: Writer, results: list[str]) -> list[str]:
+        """The elements that the registers `results` hold."""
+        found: list[str] = []
+        for name, register, k in zip(results, self.registers, self.chunks, strict=True):
+            found += w.unpack(self._cross(w, name, k, register, inward=False), self.elem, k)
+        return found
+
+    def _cross(self, w: Writer, name: str, k: int, register: Register, inward: bool) -> str:
+        """From LLVM's `k` elements to the register's type, or back."""
+        held = vector(self.elem, k)
+        if held == register.type:
+            return name
+        opcode = (register.to if inward else register.back) or "bitcast"
+        return w.convert(opcode, name, held, register.type) if inward else w.convert(opcode, name, register.type, held)
+
+
+class _Call:
+    """One piece of inline assembly. `start`: the first element that it takes of each vector; None: all."""
+
+    def __init__(self, w: Writer, op: Op, form: Ptx, start: int | None) -> None:
+        self.w, self.op, self.form, self.start = w, op, form, start
+        tied = [(field, value) for field in form.tied for value in self._values(field)]
+        self.tied = tied
+        self.outputs = [self._places(v.type, tied[i][0] if i < len(tied) else "out") for i, v in enumerate(op.results)]
+        self.numbers: dict[str, list[int]] = {}
+        self._number_outputs()
+        self.inputs: list[tuple[str, str, str]] = []  # constraint, type, name
+
+    def _values(self, field: str) -> tuple[Value, ...]:
+        held = self.op[field]
+        return () if held is None else held if isinstance(held, tuple) else (held,)
+
+    def _places(self, t: Type, field: str) -> _Places:
+        n = count(t) or 1
+        if self.start is not None:
+            n = self.form.group
+        return _Places(t, n, field in self.form.packed)
+
+    def _number_outputs(self) -> None:
+        at = 0
+        for i, places in enumerate(self.outputs):
+            numbers = list(range(at, at + len(places.registers)))
+            at += len(numbers)
+            if i < len(self.tied):
+                self.numbers.setdefault(self.tied[i][0], []).extend(numbers)
+            else:
+                self.numbers[f"out{i}"] = numbers
+                self.numbers.setdefault("out", numbers)
+        self.output_count = at
+
+    def write(self) -> list[list[str]]:
+        """Write it; the elements of each result."""
+        text = "".join(piece if isinstance(piece, str) else self._filled(piece) for piece in pieces(self.form.template))
+        self._tie()
+        outs = [register for places in self.outputs for register in places.registers]
+        constraints = [f"={register.letter}" for register in outs] + [letter for letter, _, _ in self.inputs]
+        if self.form.memory:
+            constraints.append("~{memory}")
+        args = ", ".join(f"{t} {name}" for _, t, name in self.inputs)
+        effect = "" if self.form.pure else "sideeffect "
+        body = f'asm {effect}"{_quoted(text)}", "{",".join(constraints)}"({args}) {self._attributes()}'
+        results = self._called(body, [register.type for register in outs])
+        found, at = [], 0
+        for places in self.outputs:
+            found.append(places.empty(self.w, results[at : at + len(places.registers)]))
+            at += len(places.registers)
+        return found
+
+    def _called(self, body: str, types: list[str]) -> list[str]:
+        if not types:
+            self.w.line(f"call void {body}")
+            return []
+        if len(types) == 1:
+            return [self.w.define(f"call {types[0]} {body}")]
+        struct = f"{{ {', '.join(types)} }}"
+        name = self.w.define(f"call {struct} {body}")
+        return [self.w.define(f"extractvalue {struct} {name}, {i}") for i in range(len(types))]
+
+    def _attributes(self) -> str:
+        convergent = self.op.scope != "thread" or Effect.CONVERGENT in self.op.effects
+        if self.form.pure and not self.form.memory:
+            return ATTRIBUTES["pure convergent" if convergent else "pure"]
+        return ATTRIBUTES["convergent" if convergent else "plain"]
+
+    def _filled(self, hole: Hole) -> str:
+        if hole.kind == "constant":
+            return str(self.op[hole.name])
+        if hole.name not in self.numbers:
+            self._take(hole.name)
+        numbers = self.numbers[hole.name]
+        if hole.index is not None:
+            return f"${numbers[hole.index]}"
+        return f"${numbers[0]}" if len(numbers) == 1 else f"{{{', '.join(f'${n}' for n in numbers)}}}"
+
+    def _take(self, field: str) -> None:
+        """Number the registers of an operand, which the text mentions for the first time."""
+        numbers = self.numbers[field] = []
+        for value in self._values(field):
+            for register, name in self._registers(field, value):
+                numbers.append(self.output_count + len(self.inputs))
+                self.inputs.append((register.letter, register.type, name))
+
+    def _tie(self) -> None:
+        number = 0
+        for field, value in self.tied:
+            for register, name in self._registers(field, value):
+                self.inputs.append((str(number), register.type, name))
+                number += 1
+
+    def _registers(self, field: str, value: Value) -> list[tuple[Register, str]]:
+        places = self._places(value.type, field)
+        return list(zip(places.registers, places.fill(self.w, self._elements(value)), strict=True))
+
+    def _elements(self, value: Value) -> list[str]:
+        names = list(self.w.elements(value))
+        if self.start is None:
+            return names
+        n = self.form.group
+        if count(value.type) is None:
+            vectors = any(count(v.type) is not None for v in self.op.operands)
+            return names + [names[0] if vectors else zero(leaf(value.type))] * (n - 1)
+        part = names[self.start : self.start + n]
+        return part + [zero(leaf(value.type))] * (n - len(part))
+
+
+def _quoted(text: str) -> str:
+    r"""`text` within an LLVM string: ``"`` is ``\22``."""
+    if '"' in text or "\\" in text or "\n" in text:
+        return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
+    return text

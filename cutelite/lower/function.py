@@ -1,0 +1,220 @@
+"""A function as one LLVM module: signature, blocks, phis, attributes and metadata.
+
+ABI: the parameters in order (a scalar as its LLVM type, bool and 8-bit floats as i8; a tensor or pointer to global
+memory as a pointer; a TMA descriptor by value, 128 bytes), then one i32 or i64 for each named dim. All shared
+memory is one external array, whose size the launch gives.
+"""
+
+from __future__ import annotations
+
+from cutelite.diag import InternalError
+from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, Type, Vec, i32
+from cutelite.lower import assembly, instructions
+from cutelite.lower.debug import LineInfo
+from cutelite.lower.structure import STRUCTURE, missing
+from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, scalar
+from cutelite.lower.writer import Writer
+from cutelite.ops.control import Br, CondBr
+from cutelite.ops.tensor import SmemAlloc
+from cutelite.target import Target
+
+I32_DIM_LIMIT = (1 << 31) - (1 << 16)
+"""The launcher passes a dim as i32 only below this."""
+
+ATTRIBUTES = """\
+attributes #1 = { nounwind }
+attributes #2 = { convergent nounwind }
+attributes #3 = { nounwind memory(none) }
+attributes #4 = { convergent nounwind memory(none) }
+attributes #5 = { noreturn nounwind }"""
+"""What `assembly.ATTRIBUTES` refers to; #0 is the kernel's own."""
+
+
+def to_llvm(function: Function, target: Target, line_info: bool = False) -> str:
+    """LLVM IR text for `function`, which has been through `passes.PIPELINE`.
+
+    line_info  refer to the user's source lines
+    Errors     `InternalError` for an op that no pass expanded and that has no spelling
+    """
+    return _Module(function, target, line_info).text()
+
+
+class _Module:
+    def __init__(self, function: Function, target: Target, line_info: bool) -> None:
+        self.function = function
+        self.w = Writer()
+        self.contract = "contract " if function.attrs.get("fmad", True) else ""
+        self.order = reverse_postorder(function.entry)
+        self.before = predecessors(self.order)
+        self.labels = {block: f"b{i}" for i, block in enumerate(self.order)}
+        self.place = {block: i for i, block in enumerate(self.order)}
+        self.phis: list[tuple[int, Block, Value, tuple[str, ...]]] = []  # line, block, parameter, names
+        self.trampolines: dict[tuple[Block, int], str] = {}  # label by source and number of the jump
+        self.loops = 0
+        self.debug = LineInfo(function.name) if line_info else None
+
+    def text(self) -> str:
+        signature = self._signature()
+        w = self.w
+        note = self.debug.start(next((op.span for op in self.function.ops() if op.span), None)) if self.debug else ""
+        for block in self.order:
+            self._block(block)
+        self._fill_phis()
+        metadata = self._metadata()
+        smem = ["@smem = external addrspace(3) global [0 x i8], align 1024"] if self._uses_smem() else []
+        return "\n".join(
+            [
+                'target triple = "nvptx64-nvidia-cuda"',
+                *smem,
+                *w.globals,
+                *w.declared,
+                f"define ptx_kernel void @{self.function.name}({signature}) #0{note} {{",
+                "entry:",
+                *w.entry,
+                *w.lines,
+                "}",
+                f"attributes #0 = {{ {self._kernel_attributes()} }}",
+                ATTRIBUTES,
+                *metadata,
+                "",
+            ]
+        )
+
+    # The kernel.
+
+    def _signature(self) -> str:
+        params = [self._param(value) for value in self.function.params]
+        for value in self.function.dims.values():
+            limits = f"range(i32 0, {I32_DIM_LIMIT}) " if value.type == i32 else ""
+            self.w.names[value] = name = self.w.fresh()
+            params.append(f"{leaf(value.type)} noundef {limits}{name}")
+        return ", ".join(params)
+
+    def _param(self, value: Value) -> str:
+        w, t = self.w, value.type
+        w.names[value] = name = w.fresh()
+        match t:
+            case TensorMap():
+                return f'{TENSOR_MAP}"nvvm.grid_constant" {name}'
+            case Tensor() | Ptr():
+                return f"{leaf(t)} noundef align {t.align} {name}"
+            case Scalar() if t.kind == "bool":
+                return f"i8 noundef {name}"  # made a bool at the start of the entry block
+            case Scalar():
+                return f"{memory(t)} noundef {name}"
+        raise InternalError(f"a kernel cannot take a {t}", stage="lower")
+
+    def _kernel_attributes(self) -> str:
+        attrs = self.function.attrs
+        found = ["nounwind", "convergent", "norecurse"]
+
+        def add(name: str, value: object) -> None:
+            found.append(f'"nvvm.{name}"="{value}"')
+
+        if "block" in attrs:
+            add("reqntid", ",".join(map(str, attrs["block"])))
+            add("minctasm", attrs.get("min_blocks") or 1)  # without it ptxas ignores setmaxnreg
+        if attrs.get("max_registers"):
+            add("maxnreg", attrs["max_registers"])
+        if attrs.get("cluster"):
+            add("cluster_dim", ",".join(map(str, attrs["cluster"])))
+        return " ".join(found)
+
+    def _uses_smem(self) -> bool:
+        return any(isinstance(op, SmemAlloc) for op in self.function.ops())
+
+    # Blocks.
+
+    def _block(self, block: Block) -> None:
+        w = self.w
+        if block is not self.function.entry:
+            w.lines.append(f"{self.labels[block]}:")
+            for param in block.params:
+                self._phi(block, param)
+        else:
+            w.note = self.debug.at(None) if self.debug else ""
+            for param in block.params:
+                if isinstance(param.type, Scalar) and param.type.kind == "bool":
+                    w.names[param] = w.define(f"icmp ne i8 {w.one(param)}, 0")
+        for op in block.ops:
+            if self.debug:
+                w.note = self.debug.at(op.span)
+            self._op(op, block)
+
+    def _op(self, op: Op, block: Block) -> None:
+        w = self.w
+        if isinstance(op, Br | CondBr):
+            self._branch(op, block)
+        elif (write := STRUCTURE.get(op.name)) is not None:
+            write(w, op)
+        elif (form := op.llvm()) is not None:
+            instructions.write(w, op, form, self.contract)
+        elif (code := op.ptx()) is not None:
+            assembly.write(w, op, code)
+        else:
+            raise InternalError(missing(op), stage="lower", op=str(op), ir=str(self.function), span=op.span)
+
+    def _branch(self, op: Br | CondBr, block: Block) -> None:
+        w = self.w
+        jumps = op.jumps
+        back = any(self.place[jump.block] <= self.place[block] for jump in jumps)
+        loop = f", !llvm.loop !{self._loop()}" if back else ""
+        if len(jumps) == 1:
+            w.line(f"br label %{self.labels[jumps[0].block]}{loop}")
+            return
+        assert isinstance(op, CondBr)
+        targets = [self.labels[jump.block] for jump in jumps]
+        if jumps[0].block is jumps[1].block:  # a phi takes one value from each block: part the ways
+            targets = [f"{self.labels[block]}_{i}" for i in range(2)]
+            self.trampolines |= {(block, i): label for i, label in enumerate(targets)}
+        w.line(f"br i1 {w.one(op.cond)}, label %{targets[0]}, label %{targets[1]}{loop}")
+        for label, jump in zip(targets, jumps, strict=True) if jumps[0].block is jumps[1].block else ():
+            w.lines.append(f"{label}:")
+            w.line(f"br label %{self.labels[jump.block]}")
+
+    def _loop(self) -> int:
+        """Each loop is a distinct node; node 0 says not to unroll it (DESIGN: LLVM would, around inline assembly)."""
+        self.loops += 1
+        return self.loops
+
+    def _phi(self, block: Block, param: Value) -> None:
+        w = self.w
+        n = count(param.type)
+        names = tuple(w.fresh() for _ in range(n or 1))
+        w.names[param] = names if n is not None else names[0]
+        self.phis.append((len(w.lines), block, param, names))
+        w.lines += [""] * len(names)
+
+    def _fill_phis(self) -> None:
+        """Now that every value has a name."""
+        w = self.w
+        for line, block, param, names in self.phis:
+            index = block.params.index(param)
+            sources = [(self._source(b, jump), w.elements(jump.args[index])) for b, jump in self.before[block]]
+            t = leaf(param.type)
+            for i, name in enumerate(names):
+                pairs = ", ".join(f"[ {passed[i]}, %{label} ]" for label, passed in sources)
+                w.lines[line + i] = f"  {name} = phi {t} {pairs}"
+
+    def _source(self, block: Block, jump: Jump) -> str:
+        """The label of the LLVM block that the jump leaves from."""
+        end = block.terminator
+        assert end is not None
+        number = next(i for i, other in enumerate(end.jumps) if other is jump)
+        label = self.trampolines.get((block, number), self.labels[block])
+        return "entry" if block is self.function.entry and label == self.labels[block] else label
+
+    def _metadata(self) -> list[str]:
+        lines = []
+        first = 1 + self.loops
+        if self.loops:
+            lines.append('!0 = !{!"llvm.loop.unroll.disable"}')
+            lines += [f"!{i} = distinct !{{!{i}, !0}}" for i in range(1, first)]
+        if self.debug:
+            lines += [f"!{self.debug.first + i} = {node}" for i, node in enumerate(self.debug.nodes)]
+            lines += [f"!llvm.dbg.cu = !{{!{self.debug.unit}}}"]
+            last = self.debug.first + len(self.debug.nodes)
+            lines += [f"!llvm.module.flags = !{{!{last}}}", f'!{last} = !{{i32 2, !"Debug Info Version", i32 3}}']
+        return lines

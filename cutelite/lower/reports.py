@@ -1,0 +1,64 @@
+"""What a kernel tells the host while it runs: `printf`, and assertions that stop it.
+
+Both are functions of the driver (CUDA C++ Programming Guide: formatted output, assertion).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import Scalar
+from cutelite.lower.types import scalar
+from cutelite.lower.writer import Writer
+
+VPRINTF = "declare i32 @vprintf(ptr, ptr)"
+ASSERTFAIL = "declare void @__assertfail(ptr, ptr, i32, ptr, i64) #5"
+
+
+def string(w: Writer, text: str) -> str:
+    """A generic pointer to `text`, with a zero behind it."""
+    octets = text.encode() + b"\0"
+    spelled = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in octets)
+    name = f"@text{len(w.globals)}"
+    w.globals.append(f'{name} = private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"')
+    return f"addrspacecast (ptr addrspace(1) {name} to ptr)"
+
+
+def assert_fail(w: Writer, op: Any) -> None:
+    """The driver prints file, line, function, block and thread with the message, and the launch fails."""
+    w.declared[ASSERTFAIL] = None
+    span = op.span
+    file, line, function = (span.filename, span.line, span.function) if span else ("<unknown>", 0, "")
+    message, where, who = (string(w, text) for text in (op.message, file, function))
+    w.line(f"call void @__assertfail(ptr {message}, ptr {where}, i32 {line}, ptr {who}, i64 1)")
+    w.line("unreachable")
+
+
+def printf(w: Writer, op: Any) -> None:
+    """Arguments lie in local memory, promoted as C does for `...`: f64, and integers of 32 or 64 bits."""
+    w.declared[VPRINTF] = None
+    promoted = [_promoted(w, w.one(value), value.type) for value in op.args]
+    places, size = [], 0
+    for t, _ in promoted:
+        bytes = 4 if t == "i32" else 8
+        size = -(-size // bytes) * bytes
+        places.append(size)
+        size += bytes
+    args = "null"
+    if promoted:
+        name = f"%local{len(w.entry)}"
+        w.entry.append(f"  {name} = alloca [{size} x i8], align 8, addrspace(5)")
+        for (t, value), place in zip(promoted, places, strict=True):
+            at = w.define(f"getelementptr i8, ptr addrspace(5) {name}, i32 {place}")
+            w.line(f"store {t} {value}, ptr addrspace(5) {at}")
+        args = w.define(f"addrspacecast ptr addrspace(5) {name} to ptr")
+    w.define(f"call i32 @vprintf(ptr {string(w, op.format)}, ptr {args})")
+
+
+def _promoted(w: Writer, name: str, t: Scalar) -> tuple[str, str]:
+    held = scalar(t)
+    if t.is_float:
+        return "double", name if held == "double" else w.define(f"fpext {held} {name} to double")
+    if t.bits >= 32:
+        return held, name
+    return "i32", w.define(f"{'sext' if t.kind == 'int' else 'zext'} {held} {name} to i32")

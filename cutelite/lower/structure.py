@@ -1,0 +1,69 @@
+"""Ops that are no instruction: constants, the making and taking apart of vectors, and how blocks end.
+
+Each is a function of the writer and the op. Vectors cost nothing here: they are tuples of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cutelite.ir.op import Op
+from cutelite.lower.constants import constant
+from cutelite.lower.reports import assert_fail, printf
+from cutelite.lower.writer import Writer
+from cutelite.ops.tensor import static_cosize, tensor_type
+
+
+def const(w: Writer, op: Any) -> None:
+    w.names[op.result] = constant(op.value, op.type)
+
+
+def vec_make(w: Writer, op: Any) -> None:
+    w.names[op.result] = tuple(name for item in op.items for name in w.elements(item))
+
+
+def vec_splat(w: Writer, op: Any) -> None:
+    w.names[op.result] = (w.one(op.a),) * op.n
+
+
+def vec_gather(w: Writer, op: Any) -> None:
+    elements = w.elements(op.a)
+    picked = tuple(elements[pick] for pick in op.picks)
+    w.names[op.result] = picked[0] if op.scalar else picked
+
+
+def vec_put(w: Writer, op: Any) -> None:
+    elements = list(w.elements(op.a))
+    for place, name in zip(op.places, w.elements(op.b), strict=True):
+        elements[place] = name
+    w.names[op.result] = tuple(elements)
+
+
+def rmem_alloc(w: Writer, op: Any) -> None:
+    """Local memory, for register tensors that are indexed at run time."""
+    t = tensor_type(op.result)
+    size, align = static_cosize(t.layout) * t.elem.bytes, max(t.align, t.elem.bytes)
+    w.names[op.result] = name = f"%local{len(w.entry)}"
+    w.entry.append(f"  {name} = alloca [{size} x i8], align {align}, addrspace(5)")
+
+
+STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
+    "const": const,
+    "vec.make": vec_make,
+    "vec.splat": vec_splat,
+    "vec.gather": vec_gather,
+    "vec.put": vec_put,
+    "rmem.alloc": rmem_alloc,
+    "printf": printf,
+    "assert.fail": assert_fail,
+    "ret": lambda w, op: w.line("ret void"),
+    "unreachable": lambda w, op: w.line("unreachable"),
+}
+"""By op name. Branches are written by `function`, which knows the blocks."""
+
+
+def missing(op: Op) -> str:
+    return f"{op.name} has neither `llvm` nor `ptx`: a pass should have expanded it"
+
+

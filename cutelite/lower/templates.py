@@ -1,0 +1,53 @@
+"""The texts of ops, taken apart once: what is fixed, and what to fill in.
+
+    "$out = fadd $contract $a:type $a, $b"   ->   text " = fadd ", contract, type of a, value of a, ...
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+_HOLE = re.compile(r"\$(?:\$|\{(?P<constant>\w+)\}|\.(?P<temporary>\w+)|(?P<name>\w+)(?::(?P<aspect>\w+)|\.(?P<index>\d+))?)")
+
+
+class Hole(NamedTuple):
+    """Something to fill in.
+
+    kind   'value', 'type' or 'suffix' of the operand or result `name`; 'temporary'; 'constant' (a field); 'contract'
+    index  of the register of an operand meant, None for all of them
+    """
+
+    kind: str
+    name: str = ""
+    index: int | None = None
+
+
+Piece = str | Hole
+
+
+@cache
+def pieces(template: str) -> tuple[Piece, ...]:
+    """The template as text and holes; ``$$`` is a dollar."""
+    found: list[Piece] = []
+    end = 0
+    for match in _HOLE.finditer(template):
+        found.append(template[end : match.start()])
+        found.append(_hole(match))
+        end = match.end()
+    found.append(template[end:])
+    return tuple(piece for piece in found if piece != "")
+
+
+def _hole(match: re.Match[str]) -> Piece:
+    if match.group() == "$$":
+        return "$"
+    if match["constant"]:
+        return Hole("constant", match["constant"])
+    if match["temporary"]:
+        return Hole("temporary", match["temporary"])
+    if match.group() == "$contract":
+        return Hole("contract")
+    aspect = match["aspect"] or "value"
+    return Hole(aspect, match["name"], int(match["index"]) if match["index"] else None)

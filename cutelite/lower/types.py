@@ -1,0 +1,93 @@
+"""How types are spelled in LLVM IR, and in which registers their values travel into inline assembly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, TensorMap, Type, Vec
+
+FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "tf32": "float"}
+SPACES = {"generic": "ptr", "gmem": "ptr addrspace(1)", "smem": "ptr addrspace(3)", "rmem": "ptr addrspace(5)"}
+SPACES["cluster"] = "ptr addrspace(7)"  # NVPTX: shared::cluster; 3 is shared::cta
+TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
+
+
+def scalar(elem: Scalar) -> str:
+    """The LLVM type of one number in a register; 8-bit floats are their bits."""
+    return FLOATS.get(elem.name) or f"i{elem.bits}"
+
+
+def memory(elem: Scalar) -> str:
+    """The LLVM type of one number in memory: a bool is a byte."""
+    return "i8" if elem.kind == "bool" else scalar(elem)
+
+
+@cache
+def count(t: Type) -> int | None:
+    """How many LLVM values stand for a value of this type; None for a single one that is no vector."""
+    if isinstance(t, InFlight):
+        return t.inner.n
+    return t.n if isinstance(t, Vec) else None
+
+
+@cache
+def leaf(t: Type) -> str:
+    """The LLVM type of a value, or of each of the elements that stand for a vector."""
+    match t:
+        case Scalar():
+            return scalar(t)
+        case Vec():
+            return scalar(t.elem)
+        case InFlight():
+            return scalar(t.inner.elem)
+        case Ptr() | Tensor():
+            return SPACES[t.space]
+        case TensorMap():
+            return "ptr"
+    raise TypeError(f"{t} has no LLVM type")
+
+
+def vector(elem: str, n: int) -> str:
+    return f"<{n} x {elem}>" if n > 1 else elem
+
+
+@cache
+def suffix(elem: str, n: int) -> str:
+    """How an intrinsic's name ends for this type: f32, i64, v2bf16."""
+    short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(elem, elem)
+    return f"v{n}{short}" if n > 1 else short
+
+
+@dataclass(frozen=True)
+class Register:
+    """How a value of one LLVM type is handed to inline assembly.
+
+    letter  of the constraint
+    type    LLVM type of the operand
+    to      LLVM opcode from the value to the operand; '' if they are the same
+    back    and from a result to the value
+    """
+
+    letter: str
+    type: str
+    to: str = ""
+    back: str = ""
+
+
+REGISTERS = {
+    "i1": Register("b", "i1"),
+    "i8": Register("h", "i16", "zext", "trunc"),
+    "i16": Register("h", "i16"),
+    "half": Register("h", "half"),
+    "bfloat": Register("h", "bfloat"),
+    "i32": Register("r", "i32"),
+    "i64": Register("l", "i64"),
+    "float": Register("f", "float"),
+    "double": Register("d", "double"),
+    SPACES["generic"]: Register("l", SPACES["generic"]),
+    SPACES["gmem"]: Register("l", SPACES["gmem"]),
+    # PTX takes a narrower address as it is (PTX ISA, operands: addresses as operands); these spaces need 32 bits.
+    **{SPACES[space]: Register("r", "i32", "ptrtoint", "inttoptr") for space in ("smem", "cluster", "rmem")},
+}
+"""By LLVM type of the value. 8-bit numbers travel in 16-bit registers: PTX has no smaller ones."""

@@ -1,0 +1,80 @@
+"""The body of a function as it is written: lines of LLVM IR, and the LLVM names of the values so far.
+
+A scalar or pointer is one LLVM value. A vector is a tuple of them, one for each element, from its definition to
+its uses: LLVM takes `<128 x float>` apart at a price that grows faster than the number of elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cutelite.ir.function import Value
+from cutelite.lower.types import vector
+
+ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0", "i1": "false"}
+
+
+class Writer:
+    """`note` is put behind each line: the reference to its source line, where line information is wanted."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.entry: list[str] = []  # what must stand at the start of the entry block: local memory
+        self.names: dict[Value, str | tuple[str, ...]] = {}
+        self.declared: dict[str, None] = {}  # in order
+        self.globals: list[str] = []
+        self.note = ""
+        self._next = 0
+
+    def fresh(self) -> str:
+        """A name for the next instruction: numbered in the order of definitions, as LLVM wants them."""
+        self._next += 1
+        return f"%{self._next - 1}"
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"  {text}{self.note}")
+
+    def define(self, text: str) -> str:
+        """Write an instruction; the name of its result."""
+        name = self.fresh()
+        self.lines.append(f"  {name} = {text}{self.note}")
+        return name
+
+    # Values.
+
+    def one(self, value: Value) -> str:
+        """The name of a value that is no vector."""
+        name = self.names[value]
+        assert isinstance(name, str)
+        return name
+
+    def elements(self, value: Value) -> tuple[str, ...]:
+        """The names of the elements of a vector; the one name of anything else."""
+        name = self.names[value]
+        return (name,) if isinstance(name, str) else name
+
+    # Small vectors, where an instruction wants one.
+
+    def pack(self, elements: Sequence[str], elem: str) -> str:
+        """An LLVM vector of these; a single one stays as it is."""
+        if len(elements) == 1:
+            return elements[0]
+        t = vector(elem, len(elements))
+        packed = "poison"
+        for i, element in enumerate(elements):
+            packed = self.define(f"insertelement {t} {packed}, {elem} {element}, i32 {i}")
+        return packed
+
+    def unpack(self, packed: str, elem: str, n: int) -> list[str]:
+        if n == 1:
+            return [packed]
+        t = vector(elem, n)
+        return [self.define(f"extractelement {t} {packed}, i32 {i}") for i in range(n)]
+
+    def convert(self, opcode: str, name: str, source: str, to: str) -> str:
+        """`name` through a conversion instruction, if there is one."""
+        return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
+
+
+def zero(elem: str) -> str:
+    return ZERO.get(elem, "null" if elem.startswith("ptr") else "0")
