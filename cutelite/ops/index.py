@@ -19,6 +19,20 @@ SPECIAL: dict[str, Scalar] = {
 }
 """PTX special registers by name, with the type that kernels see. Indices are i32: all of them fit."""
 
+LIMITS: dict[str, tuple[int, int]] = {
+    **{f"tid.{axis}": (0, extent) for axis, extent in zip("xyz", (1024, 1024, 64), strict=True)},
+    **{f"ntid.{axis}": (1, extent + 1) for axis, extent in zip("xyz", (1024, 1024, 64), strict=True)},
+    **{f"{name}.{axis}": (0, 2**31 - 1 if axis == "x" else 65535) for name in ("ctaid", "clusterid") for axis in "xyz"},
+    **{f"{name}.{axis}": (1, -(2**31) if axis == "x" else 65536) for name in ("nctaid", "nclusterid") for axis in "xyz"},
+    **{f"cluster_ctaid.{axis}": (0, 16) for axis in "xyz"},
+    **{f"cluster_nctaid.{axis}": (1, 17) for axis in "xyz"},
+    "cluster_ctarank": (0, 16),
+    "cluster_nctarank": (1, 17),
+    "laneid": (0, 32),
+}
+"""From the least value to the one behind the greatest (CUDA C++ Programming Guide, compute capabilities), as LLVM
+takes ranges: 2**31 is negative in 32 bits."""
+
 CHANGING = ("clock", "clock64", "globaltimer", "smid", "warpid")
 
 
@@ -41,6 +55,9 @@ class Special(Op):
 
     def llvm(self) -> Llvm:
         bits = SPECIAL[self.register].bits
+        if (limits := LIMITS.get(self.register)) is not None:
+            dotted = self.register.replace("cluster_", "cluster.")
+            return Llvm(f"$out = call range(i32 {limits[0]}, {limits[1]}) i32 @llvm.nvvm.read.ptx.sreg.{dotted}()")
         volatile = "sideeffect " if self.register in CHANGING else ""
         letter = "r" if bits == 32 else "l"
         return Llvm(f'$out = call i{bits} asm {volatile}"mov.u{bits} $$0, %{self.register};", "={letter}"()')

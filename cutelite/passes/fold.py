@@ -21,6 +21,7 @@ from cutelite.ir.types import Scalar, boolean
 from cutelite.ops.arith import Cmp, Const, Select
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.convert import Convert
+from cutelite.ops.index import Special
 from cutelite.passes.algebra import simplify
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
@@ -100,7 +101,10 @@ def _branch(rewrite: Rewrite, op: CondBr) -> bool:
 
 
 def _value(rewrite: Rewrite, op: Op) -> None:
-    known = evaluate(op, [constant(rewrite.value(v)) for v in op.operands])
+    if isinstance(op, Special):
+        known = launch_constant(op.register, rewrite.function.attrs)
+    else:
+        known = evaluate(op, [constant(rewrite.value(v)) for v in op.operands])
     if known is not None:
         rewrite.replace(op.result, rewrite.emit(Const(known, op.result.type)))
         return
@@ -115,6 +119,16 @@ def _value(rewrite: Rewrite, op: Op) -> None:
 def constant(value: Value) -> int | float | bool | None:
     """The number `value` is known to be."""
     return value.op.value if isinstance(value.op, Const) else None
+
+
+def launch_constant(register: str, attrs: dict[str, Any]) -> int | None:
+    """A special register that the shape of block or cluster decides."""
+    name, _, axis = register.partition(".")
+    shape = attrs.get({"tid": "block", "ntid": "block"}.get(name, "cluster"))
+    if not shape or not axis or name not in ("tid", "ntid", "cluster_ctaid", "cluster_nctaid"):
+        return None
+    extent: int = shape["xyz".index(axis)]
+    return extent if name in ("ntid", "cluster_nctaid") else 0 if extent == 1 else None
 
 
 # Arithmetic on known integers.
