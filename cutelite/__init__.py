@@ -16,7 +16,7 @@ _WHERE = {
     "cutelite.diag": "CompileError InternalError",
     "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle make_layout ceil_div size cosize composition complement"
     " coalesce logical_divide zipped_divide tiled_divide flat_divide logical_product",
-    "cutelite.lang.annotations": "Constexpr dtype_var align",
+    "cutelite.lang.annotations": "Constexpr align",
     "cutelite.lang.tensor": "Tensor TmaTensor shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
     " local_tile recast_tensor row_major",
     "cutelite.lang.values": "where Scalar Vector",

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value, reverse_postorder
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Tensor, TensorMap, Type
+from cutelite.ir.types import Tensor, TensorMap
 from cutelite.lang.values import describe, wrap
 from cutelite.ops.control import Ret
 
@@ -20,25 +20,10 @@ from . import bytecode, cfg
 from .evaluation import Evaluation
 from .frame import Frame
 from .tree import put_together
+from .types import ArgType, Constant, Struct
 
 RECURSION = 20_000
 """Python frames that inlining may need: about ten for each call that is inlined into another."""
-
-
-class Constant(NamedTuple):
-    """An argument that is known at compile time."""
-
-    value: Any
-
-
-class Struct(NamedTuple):
-    """A dataclass or NamedTuple argument: its class, and the type of each field."""
-
-    cls: type
-    fields: tuple[tuple[str, ArgType], ...]
-
-
-ArgType = Type | Constant | Struct
 
 
 def build(

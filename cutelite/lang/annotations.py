@@ -4,7 +4,7 @@
     Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any
     Tensor[f32, (M, N), "col"]     column-major ("row" is the default)
     Tensor[f32, Layout(...)]       any layout, such as one with nested modes
-    Tensor[T, (N,), align(4)]      T = dtype_var("T") is bound by the argument; the address is a multiple of 4 bytes
+    Tensor[T, (N,), align(4)]      T, a TypeVar, is bound by the argument; the address is a multiple of 4 bytes
     TmaTensor[bf16, (M, K), (128, 64)]          tiles of 128 x 64 through TMA; swizzle by the tile's row
     TmaTensor[bf16, (M, K), (128, 64), "64B"]   a swizzle of one's own: "none", "32B", "64B", "128B"
     Constexpr[int]                 a compile-time constant: part of what the kernel is specialised for
@@ -30,7 +30,10 @@ SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 
 class DTypeVar:
-    """A dtype that the argument decides; every parameter that names it must agree. Restricted to `choices`, if any."""
+    """A dtype that the argument decides: `typing.TypeVar` in an annotation.
+
+    Every parameter that names it must agree; its constraints, if any, are the dtypes it may be.
+    """
 
     __slots__ = ("choices", "name")
 
@@ -39,11 +42,6 @@ class DTypeVar:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def dtype_var(name: str, *choices: DType) -> Any:
-    """A dtype that the argument decides: ``T = dtype_var("T", f16, bf16)``."""
-    return DTypeVar(name, choices)
 
 
 class Align:
@@ -162,7 +160,7 @@ def tensor_annotation(item: Any) -> TensorSpec:
             stride = extra
         else:
             raise _wrong("Tensor", f"does not know {extra!r}", 'after the shape come strides, "row", "col", align(n)')
-    _check_dtype("Tensor", dtype)
+    dtype = _dtype("Tensor", dtype)
     if isinstance(stride, tuple) and len(stride) != len(shape):
         raise _wrong("Tensor", f"has {len(shape)} extents and {len(stride)} strides", "give one stride for each extent")
     return TensorSpec(dtype, shape, stride, order, alignment)
@@ -173,6 +171,7 @@ def tma_annotation(item: Any) -> TmaSpec:
     if not isinstance(item, tuple) or len(item) < 3:
         raise _wrong("TmaTensor", "takes a dtype, a shape and a tile", "write TmaTensor[bf16, (M, K), (128, 64)]")
     dtype, shape, tile, *rest = item
+    dtype = _dtype("TmaTensor", dtype)
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
     tensor = tensor_annotation((dtype, shape, *(x for x in rest if x is not swizzle)))
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
@@ -236,6 +235,8 @@ def spec(annotation: Any, where: str) -> Spec:
         return annotation
     if annotation in (int, float, bool):
         return {int: i32, float: f32, bool: boolean}[annotation]
+    if isinstance(annotation, typing.TypeVar):
+        return DTypeVar(annotation.__name__, tuple(annotation.__constraints__))
     if isinstance(annotation, type):
         fields = struct_fields(annotation)
         if fields is not None:
@@ -270,10 +271,12 @@ def _named(extents: Any, prefix: str) -> Any:
     return Dim(prefix) if extents is None or extents is Ellipsis else extents
 
 
-def _check_dtype(what: str, dtype: Any) -> None:
+def _dtype(what: str, dtype: Any) -> DType | DTypeVar:
+    if isinstance(dtype, typing.TypeVar):
+        return DTypeVar(dtype.__name__, tuple(dtype.__constraints__))
     if not isinstance(dtype, DType | DTypeVar):
-        names = ", ".join(SCALARS)
-        raise _wrong(what, f"takes a dtype first, not {dtype!r}", f"one of {names}, or a dtype_var")
+        raise _wrong(what, f"takes a dtype first, not {dtype!r}", f"one of {', '.join(SCALARS)}, or a TypeVar")
+    return dtype
 
 
 def _wrong(what: str, message: str, help: str) -> CompileError:

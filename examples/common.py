@@ -1,0 +1,62 @@
+"""Where the examples run: on a GPU through torch if there is one, else on NumPy arrays in the simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def torch_on_gpu() -> Any:
+    """The torch module if it is installed and sees a GPU, else None."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def place() -> str:
+    """Where kernels will run, in words."""
+    torch = torch_on_gpu()
+    return torch.cuda.get_device_name(0) if torch else "the simulator"
+
+
+def random(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
+    """Normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels will run."""
+    values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    return array(values, dtype)
+
+
+def poisoned(*shape: int, dtype: str = "float32") -> Any:
+    """An output array full of NaN (floats) or 0x55 bytes (integers), so that an element not written shows."""
+    poison = np.nan if dtype.startswith(("float", "bfloat")) else 0x55555555
+    return array(np.full(shape, poison), dtype)
+
+
+def array(values: Any, dtype: str) -> Any:
+    """`values` as an array of `dtype` where kernels will run."""
+    torch = torch_on_gpu()
+    if torch:
+        return torch.from_numpy(np.ascontiguousarray(values)).to("cuda", getattr(torch, dtype))
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        return np.asarray(values).astype(ml_dtypes.bfloat16)
+    return np.ascontiguousarray(values).astype(dtype)
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """An array as float64 (or its own integers) on the CPU, for checking."""
+    if not isinstance(x, np.ndarray):
+        x = x.double().cpu().numpy() if x.is_floating_point() else x.cpu().numpy()
+    return x.astype(np.float64) if x.dtype.kind not in "iub" else x
+
+
+def check(name: str, result: Any, expected: np.ndarray[Any, Any], tolerance: float) -> None:
+    """Compare in the Frobenius norm, relative to the expected result; NaN never passes."""
+    got = to_numpy(result)
+    scale = float(np.linalg.norm(expected)) or 1.0
+    error = float(np.linalg.norm(got - expected)) / scale
+    assert error <= tolerance, f"{name}: relative error {error:.3g}, more than {tolerance:.3g}"
+    print(f"{name}: right to {error:.1e} on {place()}")

@@ -1,0 +1,93 @@
+"""c = a @ b.T in bf16 on Hopper: TMA fills a ring of four stages, two warpgroups multiply with wgmma.
+
+One warp of the first warpgroup only starts copies; each of the other two warpgroups owns 64 rows of the
+128 x 256 tile. A stage's `full` barrier counts the bytes TMA brings, its `empty` barrier the two consumers.
+Any M, N, K that TMA takes (rows a multiple of 16 bytes): tiles over the edge read zeros, and are not written.
+"""
+
+from typing import Any
+
+import cutelite as cl
+from common import check, poisoned, random, to_numpy
+from cutelite import PipelineState, Tensor, TmaTensor, bf16
+
+M, N, K = cl.dims("M N K")
+
+BM, BN, BK = 128, 256, 64
+STAGES = 4
+CONSUMERS = BM // 64
+THREADS = 128 * (1 + CONSUMERS)
+
+
+@cl.kernel(block=THREADS)
+def gemm(
+    a: TmaTensor[bf16, (M, K), (BM, BK)],
+    b: TmaTensor[bf16, (N, K), (BN, BK)],
+    c: Tensor[bf16, (M, N)],
+) -> None:
+    a_ring, b_ring = cl.tma_shared(a, STAGES), cl.tma_shared(b, STAGES)
+    full, empty = cl.shared(cl.mbarrier, (STAGES,)), cl.shared(cl.mbarrier, (STAGES,))
+    if cl.thread_idx.x == 0:
+        for s in cl.static_range(STAGES):
+            full[s].init(1)
+            empty[s].init(CONSUMERS)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+
+    warpgroup = cl.thread_idx.x // 128
+    row, column = cl.block_idx.y * BM, cl.block_idx.x * BN
+    steps = cl.ceil_div(K, BK)
+    if warpgroup == 0:
+        cl.setmaxnreg_dec(40)
+        if cl.thread_idx.x == 0:
+            produce(a, b, a_ring, b_ring, full, empty, row, column, steps)
+    else:
+        cl.setmaxnreg_inc(232)
+        consume(a_ring, b_ring, full, empty, c, row + (warpgroup - 1) * 64, column, warpgroup - 1, steps)
+
+
+def produce(
+    a: Any, b: Any, a_ring: Any, b_ring: Any, full: Any, empty: Any, row: Any, column: Any, steps: Any
+) -> None:
+    """One thread: fill the stages, each as soon as the consumers have emptied it."""
+    stage = PipelineState.producer(STAGES)
+    for step in range(steps):
+        s = stage.index
+        empty[s].wait(stage.phase)
+        full[s].arrive_expect_tx(a.tile_bytes + b.tile_bytes)
+        cl.tma_load(a, a_ring[s, None, None], at=(row, step * BK), barrier=full[s])
+        cl.tma_load(b, b_ring[s, None, None], at=(column, step * BK), barrier=full[s])
+        stage = stage.advance()
+
+
+def consume(
+    a_ring: Any, b_ring: Any, full: Any, empty: Any, c: Any, row: Any, column: Any, half: Any, steps: Any
+) -> None:
+    """A warpgroup: multiply the stages as they come, then write 64 x 256 results."""
+    acc = cl.wgmma.zeros_accumulator(BN)
+    stage = PipelineState.consumer(STAGES)
+    for _ in range(steps):
+        s = stage.index
+        full[s].wait(stage.phase)
+        a_tile = a_ring[s, None, None].tile((64, BK), (half, 0))
+        acc = cl.wgmma.mma_async(a_tile, b_ring[s, None, None], acc)
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(0, acc)
+        if cl.thread_idx.x % 128 == 0:
+            empty[s].arrive()
+        stage = stage.advance()
+    results = acc.to(bf16)
+    for i, (r, j) in enumerate(cl.wgmma.coordinates(BN)):
+        if row + r < M and column + j < N:
+            c[row + r, column + j] = results[i]
+
+
+def main(m: int = 200, n: int = 264, k: int = 136) -> None:
+    a, b = random(m, k, dtype="bfloat16", seed=1), random(n, k, dtype="bfloat16", seed=2)
+    c = poisoned(m, n, dtype="bfloat16")
+    gemm[(-(-n // BN), -(-m // BM)), THREADS](a, b, c)
+    check(f"gemm {m} x {n} x {k}", c, to_numpy(a) @ to_numpy(b).T, 5e-3)
+
+
+if __name__ == "__main__":
+    main()
