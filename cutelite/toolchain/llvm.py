@@ -1,30 +1,30 @@
 """LLVM IR text -> PTX, through the NVPTX backend that llvmlite brings. Measurements: docs/compile-time.md.
 
 LLVM is told to do little. Layouts and constants are folded before it, register allocation and scheduling come
-after it, in ptxas. So instead of the default pipeline, which costs more than all the rest of a compile, four
-function passes tidy what the frontend wrote; then code generation, whose own passes for NVPTX split constant
-offsets off addresses, share common expressions and join neighbouring loads.
+after it, in ptxas. So instead of the default pipeline, which costs more than all the rest, four function passes
+tidy what the frontend wrote; then code generation, whose own passes for NVPTX split constant offsets off addresses
+and share common expressions. Two of those are switched off, because their time grows with the square of the code.
+
+What the text that comes here should say for itself, since LLVM is not asked to find out:
+
+  nsw      on index arithmetic, without which no constant is split off a 32-bit index
+  widths   a load or store is as wide as it is written; neighbours are not joined
+  loops    `llvm.loop.unroll.disable` on the back edge, which PTX carries on to ptxas (`.pragma "nounroll"`): ptxas
+           unrolls a loop of 4 wgmma fourfold otherwise, and takes 5 times as long over it
 
 LLVM reports two kinds of mistake by ending the process: an instruction it cannot select, and a `$n` in inline
-asm with no operand. Text that comes here must have neither; every op is compiled once in the tests for that.
+asm with no operand. The text must have neither; every op is compiled once in the tests for that.
 """
 
 from __future__ import annotations
 
 import functools
-import re
-import threading
 from typing import Any
 
 from cutelite.target import Target
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
 TRIPLE = "nvptx64-nvidia-cuda"
-
-# Joining loads and stores takes time quadratic in their number within a block: 5 ms for 250, 200 ms for 1250.
-MOST_ACCESSES_TO_JOIN = 512
-
-_codegen_lock = threading.Lock()
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
@@ -39,13 +39,10 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
     module = _parse(llvm, llvm_text)
     if opt_level >= 2:
         _tidy(llvm, module, machine)
-    accesses = len(re.findall(r"\b(?:load|store) ", llvm_text))
-    with _codegen_lock:  # the option is the process's own, so it holds from setting it to the end of the emission
-        _join_accesses(llvm, accesses <= MOST_ACCESSES_TO_JOIN)
-        try:
-            return str(machine.emit_assembly(module))
-        except RuntimeError as error:
-            raise ToolchainError("llvm", str(error)) from None
+    try:
+        return str(machine.emit_assembly(module))
+    except RuntimeError as error:
+        raise ToolchainError("llvm", str(error)) from None
 
 
 def version() -> str:
@@ -63,10 +60,12 @@ def _llvm() -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     if llvm.llvm_version_info[0] == 22:  # LLVM ends the process over an option it does not know
-        # Strength reduction of straight-line code is new in LLVM 22 and quadratic or worse: 0.03 s for 500 ops
-        # of unrolled loads and stores, 3 s for 5000, 110 s for 20000. Index arithmetic marked `nsw` gets the same
-        # code without it. Only GPU backends run it, so other users of llvmlite in the process are not touched.
+        # Strength reduction of straight-line code: 0.03 s for 500 ops of unrolled loads and stores, 3 s for 5000,
+        # 110 s for 20000, since LLVM 22. Only GPU backends run it, so other users of llvmlite are not touched.
         llvm.set_option("cutelite", "-opt-disable=slsr")
+        # Joining of neighbouring loads and stores: 18 ms for 166 of them, and nothing to join unless they state
+        # more than their own alignment. Our own passes choose widths, from layouts.
+        llvm.set_option("cutelite", "-disable-nvptx-load-store-vectorizer")
     return llvm
 
 
@@ -98,13 +97,3 @@ def _tidy(llvm: Any, module: Any, machine: Any) -> None:
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
-
-
-def _join_accesses(llvm: Any, join: bool) -> None:
-    global _joins
-    if join != _joins and llvm.llvm_version_info[0] == 22:
-        llvm.set_option("cutelite", f"-disable-nvptx-load-store-vectorizer={str(not join).lower()}")
-        _joins = join
-
-
-_joins = True

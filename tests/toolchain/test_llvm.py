@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cutelite.target import TARGETS, Target
-from cutelite.toolchain import ToolchainError, llvm, to_ptx
+from cutelite.toolchain import ToolchainError, to_ptx
 
 STORE_TID = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
@@ -43,29 +43,31 @@ def test_a_loop_stays_a_loop(hopper: Target) -> None:
       call void asm sideeffect "nanosleep.u32 $0;", "r"(i32 %i)
       %next = add nsw i32 %i, 1
       %more = icmp slt i32 %next, 4
-      br i1 %more, label %body, label %exit
+      br i1 %more, label %body, label %exit, !llvm.loop !0
     exit:
       ret void
     }
+    !0 = distinct !{!0, !1}
+    !1 = !{!"llvm.loop.unroll.disable"}
     """
-    assert to_ptx(text, hopper).count("nanosleep") == 1
+    ptx = to_ptx(text, hopper)
+    assert ptx.count("nanosleep") == 1
+    assert '.pragma "nounroll"' in ptx
 
 
-def loads(count: int) -> str:
-    """A kernel that sums `count` neighbouring floats, from an aligned address."""
-    lines = ["define ptx_kernel void @sum(ptr addrspace(1) align 16 %a) {", "  %s0 = fadd float 0.0, 0.0"]
-    for i in range(count):
-        lines += [
-            f"  %p{i} = getelementptr float, ptr addrspace(1) %a, i32 {i}",
-            f"  %v{i} = load float, ptr addrspace(1) %p{i}, align {4 if i % 4 else 16}",
-            f"  %s{i + 1} = fadd float %s{i}, %v{i}",
-        ]
-    return "\n".join([*lines, f"  store float %s{count}, ptr addrspace(1) %a", "  ret void", "}"])
-
-
-def test_neighbouring_accesses_are_joined_unless_they_are_many(hopper: Target) -> None:
-    few, many = loads(8), loads(llvm.MOST_ACCESSES_TO_JOIN + 1)
-    assert [("ld.global.v4" in to_ptx(text, hopper)) for text in (few, many, few)] == [True, False, True]
+def test_a_constant_is_split_off_an_index_that_cannot_wrap(hopper: Target) -> None:
+    text = """
+    declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+    define ptx_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {
+      %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+      %i = add nsw i32 %t, 6
+      %p = getelementptr float, ptr addrspace(1) %a, i32 %i
+      %x = load float, ptr addrspace(1) %p, align 4
+      store float %x, ptr addrspace(1) %b, align 4
+      ret void
+    }
+    """
+    assert "+24]" in to_ptx(text, hopper)
 
 
 def test_text_that_does_not_parse_is_shown(hopper: Target) -> None:
