@@ -235,9 +235,7 @@ class MmaAsync(Op):
             if to_b:
                 lines.append(f"add.s64 db, $b, {to_b >> 4};")
             lines.append(f"{call} $d, {left}, {'db' if to_b else '$b'}, {scale}{self._immediates()};")
-        return Ptx(
-            " ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out") if self.a_in_registers else ("d", "out")
-        )
+        return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out"))
 
     def _immediates(self) -> str:
         form = FORMS[self.elem_a.name]
