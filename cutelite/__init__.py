@@ -22,20 +22,31 @@ _WHERE = {
     "cutelite.lang.values": "where Scalar Vector",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
+    "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
+    " griddepcontrol_wait griddepcontrol_launch_dependents",
+    "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
+    " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",
+    "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
+    "cutelite.lang.pipeline": "PipelineState",
+    "cutelite.lang.registers": "setmaxnreg_inc setmaxnreg_dec elect_sync elect_one",
+    "cutelite.lang.tma": "tma_shared tma_load tma_store tma_reduce tma_prefetch prefetch_tensormap fence_proxy_async",
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
-_MODULES = ("layout", "lang", "math")
+_MODULES = {"math": "cutelite.lang.math", "wgmma": "cutelite.lang.wgmma"}
+"""Groups of intrinsics under a name of their own: ``cl.math.exp2``, ``cl.wgmma.mma_async``."""
 
 __version__ = "0.1.0"
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    module = _HOME.get(name)
-    if module is None:
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    else:
         raise AttributeError(f"module 'cutelite' has no attribute {name!r}")
-    value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value
 

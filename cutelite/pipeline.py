@@ -116,7 +116,7 @@ def _artifact(build: Build, target: Target, cubin: Any) -> Artifact:
         cubin=cubin.image,
         ptx=build.ptx,
         params=parameter_kinds(final),
-        static_smem=cubin.usage.smem,
+        static_smem=cubin.usage.smem_static,
         dynamic_smem=final.attrs.get("smem_bytes", 0),
         block=final.attrs["block"],
         cluster=final.attrs.get("cluster"),
