@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cutelite.ir.contract import Effect, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Type, elem_of
+from cutelite.ir.types import InFlight, Type, elem_of
 from cutelite.lower.templates import Hole, pieces
 from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
 from cutelite.lower.writer import Writer, zero
@@ -45,6 +45,7 @@ class _Places:
 
     def __init__(self, t: Type, n: int, packed: bool) -> None:
         self.elem = leaf(t)
+        packed = packed and elem_of(t).bits < REGISTER_BITS and not isinstance(t, InFlight)  # those are, already
         bits = elem_of(t).bits if packed else REGISTER_BITS
         self.chunks: list[int] = []
         while n:
@@ -115,7 +116,10 @@ class _Call:
 
     def write(self) -> list[list[str]]:
         """Write it; the elements of each result."""
-        text = "".join(piece if isinstance(piece, str) else self._filled(piece) for piece in pieces(self.form.template))
+        text = "".join(
+            piece.replace("$", "$$") if isinstance(piece, str) else self._filled(piece)
+            for piece in pieces(self.form.template)
+        )
         self._tie()
         outs = [register for places in self.outputs for register in places.registers]
         constraints = [f"={register.letter}" for register in outs] + [letter for letter, _, _ in self.inputs]
@@ -153,8 +157,8 @@ class _Call:
         if hole.name not in self.numbers:
             self._take(hole.name)
         numbers = self.numbers[hole.name]
-        if hole.index is not None:
-            return f"${numbers[hole.index]}"
+        if hole.register is not None:
+            return f"${numbers[hole.register]}"
         return f"${numbers[0]}" if len(numbers) == 1 else f"{{{', '.join(f'${n}' for n in numbers)}}}"
 
     def _take(self, field: str) -> None:

@@ -26,8 +26,8 @@ def memory(elem: Scalar) -> str:
 @cache
 def count(t: Type) -> int | None:
     """How many LLVM values stand for a value of this type; None for a single one that is no vector."""
-    if isinstance(t, InFlight):
-        return t.inner.n
+    if isinstance(t, InFlight):  # stays in 32-bit registers
+        return t.inner.n * min(32, t.inner.elem.bits) // 32
     return t.n if isinstance(t, Vec) else None
 
 
@@ -40,7 +40,7 @@ def leaf(t: Type) -> str:
         case Vec():
             return scalar(t.elem)
         case InFlight():
-            return scalar(t.inner.elem)
+            return scalar(t.inner.elem) if t.inner.elem.bits >= 32 else "i32"
         case Ptr() | Tensor():
             return SPACES[t.space]
         case TensorMap():

@@ -118,6 +118,8 @@ class Fence(Op):
         for value in self.values:
             if not isinstance(value.type, Vec | InFlight):
                 yield Problem("values", f"wgmma.fence takes vectors in registers, not {value.type}")
+            elif isinstance(value.type, Vec) and value.type.n * value.type.elem.bits % 32:
+                yield Problem("values", f"{value.type} does not fill registers of 32 bits, which wgmma works on")
 
     def ptx(self) -> Ptx:
         return tied("wgmma.fence.sync.aligned;", self, "values")

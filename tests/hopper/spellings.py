@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import (
@@ -19,6 +20,7 @@ from cutelite.ir.types import (
     boolean,
     e4m3,
     e5m2,
+    elem_of,
     f16,
     f32,
     f64,
@@ -35,6 +37,7 @@ from cutelite.ir.types import (
 from cutelite.layout import Layout
 from cutelite.ops import cluster, cp_async, registers, tma, wgmma
 from cutelite.ops import mbarrier as bar
+from cutelite.ops.arith import VecSplat
 from cutelite.ops.control import Ret
 from cutelite.ops.wgmma_layouts import FORMS
 
@@ -51,18 +54,24 @@ class Spelling(NamedTuple):
     make: Callable[..., Op]
 
     def function(self) -> Function:
-        """A kernel that does nothing else."""
-        params = tuple(Value(t, hint=f"p{i}") for i, t in enumerate(self.types))
+        """A kernel that does nothing else. Vectors are made of a scalar parameter, and put in flight by a fence."""
+        params = tuple(Value(element(t), hint=f"p{i}") for i, t in enumerate(self.types))
         block = Block(params)
-        function = Function("spelling", [block], {}, {"block": (128, 1, 1)})
-        op = self.make(*params)
-        problems = list(op.verify())
-        assert not problems, problems
-        op.results = tuple(Value(t, op) for t in op.result_types())
-        end = Ret()
-        end.results = ()
-        block.ops += [op, end]
-        return function
+        builder = Builder(Function("spelling", [block], {}, {"block": (128, 1, 1)}), block)
+        builder.emit(self.make(*(made(builder, t, p) for t, p in zip(self.types, params, strict=True))))
+        builder.emit(Ret())
+        return builder.function
+
+
+def element(t: Type) -> Type:
+    """What a kernel can take for a value of type `t`."""
+    return elem_of(t) if isinstance(t, Vec | InFlight) else t
+
+
+def made(builder: Builder, t: Type, p: Value) -> Value:
+    if isinstance(t, InFlight):
+        return builder.emit(wgmma.Fence((made(builder, t.inner, p),)))  # type: ignore[no-any-return]
+    return builder.emit(VecSplat(p, t.n)) if isinstance(t, Vec) else p  # type: ignore[no-any-return]
 
 
 def tensor_map(rank: int, elem: Scalar = bf16) -> TensorMap:

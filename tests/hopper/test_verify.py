@@ -29,6 +29,7 @@ from cutelite.ir.types import (
     u16,
     u64,
 )
+from cutelite.ir.verifier import verify
 from cutelite.layout import Layout
 from cutelite.ops import cluster, cp_async, registers, tma, wgmma
 from cutelite.ops import mbarrier as bar
@@ -187,6 +188,4 @@ SPELLINGS: list[Spelling] = list(spellings())
 
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=lambda s: s.name)
 def test_every_spelling_verifies(spelling: Spelling) -> None:
-    function = spelling.function()
-    (op, _) = function.blocks[0].ops
-    assert tuple(v.type for v in op.results) == op.result_types()
+    verify(spelling.function())
