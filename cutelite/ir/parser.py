@@ -31,6 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
 _NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _CONSTANTS = {"True": True, "False": False, "None": None}
+_LAYOUTS = {"layout<": layout.parse_layout, "dim<": layout.parse_int_tuple, "S<": layout.parse_layout}
 
 
 class ParseError(ValueError):
@@ -42,9 +43,10 @@ class ParseError(ValueError):
 
 
 def parse_function(text: str, filename: str = "<cir>") -> Function:
-    """The one function in `text`. Raises `ParseError`; does not verify."""
-    import cutelite.ops  # noqa: F401  # registers every op
+    """The one function in `text`, of ops that are registered: import `cutelite.ops` first.
 
+    Raises `ParseError`; does not verify.
+    """
     return _Parser(text, filename).file()
 
 
@@ -115,7 +117,7 @@ class _Parser:
                 self.at = i
                 return self.text[start:i].strip(), start
             depth += (c in "(<[{") - (c in ")>]}")
-        self.fail(f"expected one of {stop!r} further on", start)
+        return self.fail(f"expected one of {stop!r} further on", start)
 
     # The function.
 
@@ -344,7 +346,7 @@ class _Parser:
             self.skip()
             number = found.group()
             return int(number) if number.lstrip("+-").isdigit() else float(number)
-        for word, read in (("layout<", layout.parse_layout), ("dim<", layout.parse_int_tuple), ("S<", layout.parse_layout)):
+        for word, read in _LAYOUTS.items():
             if self.peek(word):
                 return self.read_layout(word, read)
         found = _NAME.match(self.text, self.at)

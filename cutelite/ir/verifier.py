@@ -30,7 +30,8 @@ def verify(function: Function, stage: str = "") -> None:
 
 def _check_shape(function: Function, block: Block, known: set[int], stage: str) -> None:
     if block.terminator is None:
-        raise InternalError(f"block {block.label!r} of {function.name} has no terminator", stage=stage, ir=str(function))
+        text = f"block {block.label!r} of {function.name} has no terminator"
+        raise InternalError(text, stage=stage, ir=str(function))
     for op in block.ops[:-1]:
         if op.terminator:
             raise _broken(function, op, "a terminator in the middle of a block", stage)

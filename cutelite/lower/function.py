@@ -10,11 +10,11 @@ from __future__ import annotations
 from cutelite.diag import InternalError
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
-from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, Type, Vec, i32
+from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32
 from cutelite.lower import assembly, instructions
 from cutelite.lower.debug import LineInfo
 from cutelite.lower.structure import STRUCTURE, missing
-from cutelite.lower.types import TENSOR_MAP, count, leaf, memory, scalar
+from cutelite.lower.types import TENSOR_MAP, count, leaf, memory
 from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.tensor import SmemAlloc
@@ -68,7 +68,7 @@ class _Module:
             [
                 'target triple = "nvptx64-nvidia-cuda"',
                 *smem,
-                *w.globals,
+                *(f"{name} = {constant}" for constant, name in w.globals.items()),
                 *w.declared,
                 f"define ptx_kernel void @{self.function.name}({signature}) #0{note} {{",
                 "entry:",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cutelite.ir.contract import Llvm
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Type, elem_of
+from cutelite.ir.types import Type
 from cutelite.lower.templates import Hole, pieces
-from cutelite.lower.types import count, leaf, memory, suffix, vector
+from cutelite.lower.types import count, leaf, suffix, vector
 from cutelite.lower.writer import Writer, zero
 
 

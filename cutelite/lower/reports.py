@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.ir.types import Scalar
-from cutelite.lower.types import scalar
+from cutelite.ir.function import Value
+from cutelite.ir.types import Ptr, Scalar
+from cutelite.lower.types import leaf
 from cutelite.lower.writer import Writer
 
 VPRINTF = "declare i32 @vprintf(ptr, ptr)"
@@ -19,8 +20,8 @@ def string(w: Writer, text: str) -> str:
     """A generic pointer to `text`, with a zero behind it."""
     octets = text.encode() + b"\0"
     spelled = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in octets)
-    name = f"@text{len(w.globals)}"
-    w.globals.append(f'{name} = private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"')
+    constant = f'private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"'
+    name = w.globals.setdefault(constant, f"@text{len(w.globals)}")
     return f"addrspacecast (ptr addrspace(1) {name} to ptr)"
 
 
@@ -37,7 +38,7 @@ def assert_fail(w: Writer, op: Any) -> None:
 def printf(w: Writer, op: Any) -> None:
     """Arguments lie in local memory, promoted as C does for `...`: f64, and integers of 32 or 64 bits."""
     w.declared[VPRINTF] = None
-    promoted = [_promoted(w, w.one(value), value.type) for value in op.args]
+    promoted = [_promoted(w, value) for value in op.args]
     places, size = [], 0
     for t, _ in promoted:
         bytes = 4 if t == "i32" else 8
@@ -52,13 +53,16 @@ def printf(w: Writer, op: Any) -> None:
             at = w.define(f"getelementptr i8, ptr addrspace(5) {name}, i32 {place}")
             w.line(f"store {t} {value}, ptr addrspace(5) {at}")
         args = w.define(f"addrspacecast ptr addrspace(5) {name} to ptr")
-    w.define(f"call i32 @vprintf(ptr {string(w, op.format)}, ptr {args})")
+    w.define(f"call i32 @vprintf(ptr {string(w, op.fmt)}, ptr {args})")
 
 
-def _promoted(w: Writer, name: str, t: Scalar) -> tuple[str, str]:
-    held = scalar(t)
-    if t.is_float:
-        return "double", name if held == "double" else w.define(f"fpext {held} {name} to double")
-    if t.bits >= 32:
-        return held, name
-    return "i32", w.define(f"{'sext' if t.kind == 'int' else 'zext'} {held} {name} to i32")
+def _promoted(w: Writer, value: Value) -> tuple[str, str]:
+    name, held = w.one(value), leaf(value.type)
+    match value.type:
+        case Scalar(kind="float"):
+            return "double", name if held == "double" else w.define(f"fpext {held} {name} to double")
+        case Scalar(bits=bits, kind=kind) if bits < 32:
+            return "i32", w.define(f"{'sext' if kind == 'int' else 'zext'} {held} {name} to i32")
+        case Ptr():
+            return "i64", w.define(f"ptrtoint {held} {name} to i64")
+    return held, name

@@ -9,19 +9,21 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-_HOLE = re.compile(r"\$(?:\$|\{(?P<constant>\w+)\}|\.(?P<temporary>\w+)|(?P<name>\w+)(?::(?P<aspect>\w+)|\.(?P<index>\d+))?)")
+_HOLE = re.compile(
+    r"\$(?:\$|\{(?P<constant>\w+)\}|\.(?P<temporary>\w+)|(?P<name>\w+)(?::(?P<aspect>\w+)|\.(?P<register>\d+))?)"
+)
 
 
 class Hole(NamedTuple):
     """Something to fill in.
 
-    kind   'value', 'type' or 'suffix' of the operand or result `name`; 'temporary'; 'constant' (a field); 'contract'
-    index  of the register of an operand meant, None for all of them
+    kind      'value', 'type' or 'suffix' of the operand or result `name`; 'temporary'; 'constant' (a field); 'contract'
+    register  which one of an operand is meant, None for all of them
     """
 
     kind: str
     name: str = ""
-    index: int | None = None
+    register: int | None = None
 
 
 Piece = str | Hole
@@ -50,4 +52,4 @@ def _hole(match: re.Match[str]) -> Piece:
     if match.group() == "$contract":
         return Hole("contract")
     aspect = match["aspect"] or "value"
-    return Hole(aspect, match["name"], int(match["index"]) if match["index"] else None)
+    return Hole(aspect, match["name"], int(match["register"]) if match["register"] else None)

@@ -22,7 +22,7 @@ class Writer:
         self.entry: list[str] = []  # what must stand at the start of the entry block: local memory
         self.names: dict[Value, str | tuple[str, ...]] = {}
         self.declared: dict[str, None] = {}  # in order
-        self.globals: list[str] = []
+        self.globals: dict[str, str] = {}  # constants, and their names
         self.note = ""
         self._next = 0
 

@@ -130,7 +130,7 @@ class Convert(Op):
             word = "fcmp une" if source.is_float else "icmp ne"
             return Llvm(f"$out = {word} $a:type $a, {'0.0' if source.is_float else '0'}")
         if source.is_int and to.is_int:
-            return Llvm(self._clamp(source, to) + f"$out = {_int_cast(source, to)} $a:type $.a to $out:type")
+            return Llvm(self._int_to_int(source, to))
         if to.is_int:
             return Llvm("$out = zext $a:type $a to $out:type") if source.kind == "bool" else None
         if source.name in PLAIN_FLOATS and to.name in PLAIN_FLOATS and source.bits < to.bits:
@@ -144,8 +144,8 @@ class Convert(Op):
         word = {"bool": "uitofp", "uint": "uitofp", "int": "sitofp", "float": "fptrunc"}[source.kind]
         return Llvm(f"$out = {word} $a:type $a to $out:type")
 
-    def _clamp(self, source: Scalar, to: Scalar) -> str:
-        """LLVM that leaves `a`, clamped to what `to` can hold if asked for, in `$.a`."""
+    def _int_to_int(self, source: Scalar, to: Scalar) -> str:
+        """LLVM from one width to another, clamped to what `to` can hold if asked for."""
         lines, last = [], "$a"
         word = "s" if source.kind == "int" else "u"
         low, high = (max(source.range[0], to.range[0]), min(source.range[1], to.range[1]))
@@ -157,7 +157,9 @@ class Convert(Op):
             lines += [f"$.over = icmp {word}gt $a:type {last}, {high}"]
             lines += [f"$.lowered = select i1 $.over, $a:type {high}, $a:type {last}"]
             last = "$.lowered"
-        return "\n".join([*lines, f"$.a = bitcast $a:type {last} to $a:type\n"])
+        if source.bits == to.bits and not lines:
+            return "$out = $a"
+        return "\n".join([*lines, f"$out = {_int_cast(source, to)} $a:type {last} to $out:type"])
 
     def ptx(self) -> Ptx | None:
         if self.llvm() is not None:

@@ -48,13 +48,13 @@ def allocate_smem(function: Function, context: Context) -> Function:
     allocs.sort(key=lambda op: (op.dynamic, -op.type.align))
     offsets: dict[Op, int] = {}
     total = 0
-    for op in allocs:
-        if op.type.align > BASE_ALIGN:
-            raise CompileError(SharedMemoryAlignment(op.type.align), op.span)
-        offsets[op] = total = -(-total // op.type.align) * op.type.align
-        total += op.bytes
+    for alloc in allocs:
+        if alloc.type.align > BASE_ALIGN:
+            raise CompileError(SharedMemoryAlignment(alloc.type.align), alloc.span)
+        offsets[alloc] = total = -(-total // alloc.type.align) * alloc.type.align
+        total += alloc.bytes
         if total > context.target.smem_per_block:
-            raise _too_much(allocs, op, context)
+            raise _too_much(allocs, alloc, context)
     rewrite = Rewrite(function)
     rewrite.function.attrs["smem_bytes"] = total
     for op in rewrite:

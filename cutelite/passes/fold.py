@@ -150,7 +150,7 @@ def evaluate(op: Op, known: list[Any]) -> int | bool | None:
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or any(not isinstance(k, int) for k in known):
         return None
     if isinstance(op, Cmp):
-        return PREDICATES[op.predicate](*known)  # type: ignore[no-any-return]
+        return PREDICATES[op.predicate](*known)
     if isinstance(op, Select):
         return known[1] if known[0] else known[2]  # type: ignore[no-any-return]
     if isinstance(op, Convert):

@@ -112,10 +112,8 @@ class _Lowering:
     def _view(self, op: TensorView) -> None:
         t = tensor_type(op.t)
         p = self.pointers[self.rewrite.value(op.t)]
-        if op.offset is not None:
-            p = self._move(p, self._index(op.offset, self._width(t)) * t.elem.bytes, op.type.align)
-        elif p.type != Ptr(t.space, op.type.align):
-            p = self.emit(PtrAdd(p, self.emit(Const(0, i32)), op.type.align))
+        offset = Index(self.emit, i32) if op.offset is None else self._index(op.offset, self._width(t))
+        p = self._move(p, offset * t.elem.bytes, op.type.align)
         view = self.emit(TensorMake(p, op.type))
         view.hint = op.result.hint
         self.pointers[view] = p
@@ -144,7 +142,7 @@ class _Lowering:
             return self._move(p, moved, align)
         block = t.swizzle.size
         if t.align % block:
-            return self.emit(PtrSwizzle(self._move(p, moved, 1), t.swizzle, align))  # type: ignore[no-any-return]
+            return self.emit(PtrSwizzle(self._moved(p, moved, 1), t.swizzle, align))  # type: ignore[no-any-return]
         # The base has none of the bits that change, so it is enough to swizzle the distance, and of that what does
         # not move whole blocks.
         aside = moved.number // block * block
@@ -152,12 +150,17 @@ class _Lowering:
         return self._move(p, Index(self.emit, moved.type) + t.swizzle(within.known()) + aside, align)
 
     def _move(self, p: Value, distance: Index, align: int) -> Value:
-        """`p` moved by so many bytes, what is known at compile time last."""
+        """`p` moved by so many bytes, and then known to be a multiple of `align` exactly."""
+        p = self._moved(p, distance, align)
         assert isinstance(p.type, Ptr)
-        final = Ptr(p.type.space, align)
-        for value in distance.run_time():
-            p = self.emit(PtrAdd(p, value, gcd(align, distance.number)))
-        if distance.number or p.type != final:
+        return p if p.type.align == align else self.emit(PtrAdd(p, self.emit(Const(0, i32)), align))
+
+    def _moved(self, p: Value, distance: Index, align: int) -> Value:
+        """`p` moved by so many bytes, what is known at compile time last."""
+        parts = distance.run_time()
+        for i, value in enumerate(parts):
+            p = self.emit(PtrAdd(p, value, gcd(align, distance.number) if i == len(parts) - 1 else 1))
+        if distance.number:
             p = self.emit(PtrAdd(p, self.emit(Const(distance.number, distance.type)), align))
         return p
 
@@ -318,7 +321,7 @@ class Index:
         return self.emit((Dim if isinstance(x, DimExpr) else Const)(x, t or self.type))  # type: ignore[no-any-return]
 
     def _cast(self, value: Value, t: Scalar | None) -> Value:
-        return value if t in (None, value.type) else self.emit(Convert(value, t))  # type: ignore[no-any-return]
+        return value if t in (None, value.type) else self.emit(Convert(value, t))
 
     def _wide(self, value: Value) -> Value:
         return self._cast(value, self.type)

@@ -16,7 +16,7 @@ from typing import Any
 from cutelite.diag import InternalError
 from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar, i32, i64
+from cutelite.ir.types import Scalar, i32
 from cutelite.layout import Dim, DimExpr, Int, dims_of, fold, lower_bound
 from cutelite.ops import arith
 from cutelite.ops.convert import Convert
@@ -144,7 +144,7 @@ class _Number:
 
 
 def _least(x: Any) -> int | None:
-    return x if isinstance(x, int) else x.least  # type: ignore[no-any-return]
+    return x if isinstance(x, int) else x.least
 
 
 def _sum(a: int | None, b: int | None) -> int | None:

@@ -151,9 +151,9 @@ class _Accesses:
             if None in coord:
                 self.indexed.setdefault(register, op)
                 return False
-            offset = tensor_type(t).layout(*coord)
-            self.of[op] = Access(register, (start + offset,), op.a if isinstance(op, TensorStore) else None)
-            return 0 <= start + offset < register.type.n
+            element: int = start + tensor_type(t).layout(*coord)
+            self.of[op] = Access(register, (element,), op.a if isinstance(op, TensorStore) else None)
+            return 0 <= element < register.type.n
         if isinstance(op, TensorLoadAll | TensorStoreAll) and op.t is t:
             layout = tensor_type(t).layout
             elements = tuple(start + layout(i) for i in range(static_size(layout)))

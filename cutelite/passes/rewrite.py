@@ -81,6 +81,7 @@ class Rewrite:
         """Let uses of `old` further on be uses of `new`, a value of the new function."""
         if new is not old:
             self._values[old] = new
+            new.hint = new.hint or old.hint
 
     def keep(self, op: Op) -> Op:
         """Append `op`, with its operands mapped and its results the same."""
