@@ -110,7 +110,7 @@ class TileForm(Op):
         """The box of each active lane."""
         map, coord = lanes.get(self.map), [lanes.get(index) for index in self.coord]
         for lane in lanes.each():
-            yield lane, Box(map, tuple(int(index[lane]) for index in reversed(coord)))
+            yield lane, Box(map, tuple(int(index[lane]) for index in coord))
 
     def store(self, lanes: Lanes, src: Value, action: str | None) -> None:
         """Start storing, or combining by `action`, each active lane's tile."""
@@ -121,7 +121,7 @@ class TileForm(Op):
 
 
 class Box(NamedTuple):
-    """One box on its way; `coord` innermost first, as the hardware and the simulator's tensor maps have it."""
+    """One box on its way."""
 
     map: TileMap
     coord: tuple[int, ...]
