@@ -21,7 +21,6 @@ CALLS = {
     "cuDeviceGetAttribute": "reading a device attribute",
     "cuDevicePrimaryCtxRetain": "opening a device's primary context",
     "cuCtxGetCurrent": "asking for the current context",
-    "cuCtxSetCurrent": "making a context current",
     "cuCtxPushCurrent": "making a context current",
     "cuCtxPopCurrent": "going back to the context before",
     "cuCtxGetDevice": "asking for the current device",
@@ -30,12 +29,10 @@ CALLS = {
     "cuModuleLoadData": "loading a cubin",
     "cuModuleLoadDataEx": "compiling PTX",
     "cuModuleGetFunction": "looking up a kernel",
-    "cuModuleUnload": "unloading a module",
     "cuFuncGetAttribute": "reading a kernel attribute",
     "cuFuncSetAttribute": "setting a kernel attribute",
     "cuLaunchKernelEx": "launching a kernel",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": "computing occupancy",
-    "cuOccupancyMaxActiveClusters": "computing cluster occupancy",
     "cuStreamSynchronize": "waiting for a stream",
     "cuStreamIsCapturing": "asking whether a stream is being captured",
     "cuPointerGetAttribute": "asking where memory lies",
@@ -43,7 +40,6 @@ CALLS = {
     "cuMemFree": "freeing device memory",
     "cuMemcpyHtoDAsync": "copying to the device",
     "cuMemcpyDtoHAsync": "copying from the device",
-    "cuMemcpyDtoDAsync": "copying within the device",
 }
 
 # What a status means to the person who meets it, where the driver's own words do not say it.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cutelite_rt
-from cutelite_rt import driver, launch
+from cutelite_rt import driver
 from cutelite_rt.device import Device, count, device, runs_on
 from cutelite_rt.driver import CALLS, CudaError, Driver, NoDriver
 
@@ -115,8 +115,10 @@ def test_count(cuda: FakeCuda) -> None:
 def test_every_call_made_is_in_the_table() -> None:
     made = set()
     for file in Path(inspect.getfile(cutelite_rt)).parent.glob("*.py"):
-        made |= set(re.findall(r'"(cu[A-Z]\w+)"', file.read_text()))
-    made |= set(re.findall(r"raw\.(cu[A-Z]\w+)\(", inspect.getsource(launch)))
+        text = file.read_text()
+        code = text[text.index("\nMEANING = ") :] if file.name == "driver.py" else text  # the table itself is above
+        made |= set(re.findall(r'"(cu[A-Z]\w+)"|raw\.(cu[A-Z]\w+)\(', code))
+    made = {quoted or called for quoted, called in made}
     assert made - {"cuTensorMapEncodeTiled"} == set(CALLS)  # which is called at its address
 
 
