@@ -62,3 +62,262 @@ Shared memory is read and written by address, in units of as many neighbouring e
 ``agent.load("smem", rows, bf16, 8)`` with `rows` an int64 array of any shape gives ``rows.shape + (8,)``, and is
 about as fast as one NumPy gather.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutelite.ir.op import Op
+from cutelite.ir.simulation import Wait
+from cutelite.sim.barrier import Barriers
+from cutelite.sim.engine import Engine
+from cutelite.sim.mbarrier import Mbarriers
+from cutelite.sim.memory import LOCAL_WINDOW, NOBODYS, RANK_SHIFT, SHARED_WINDOW, UNWRITTEN, Region, Space
+from cutelite.sim.program import WARP, Frame, Program
+from cutelite.sim.registers import RegisterPool
+
+if TYPE_CHECKING:
+    from cutelite.sim.lanes import ThreadLanes
+    from cutelite.sim.launch import Launch
+
+Array = Any
+Index = tuple[int, int, int]
+
+RESERVED_SMEM = 1024  # bytes at the start of shared memory that the system keeps for itself on Hopper
+LOCAL_GAP = 16  # bytes between the local memories of two threads
+
+
+class Cluster:
+    """CTAs that run together and reach each other's shared memory; without clusters, one CTA.
+
+    live              bool (ranks, threads): who has not exited
+    arrived           the same shape: who has arrived at the cluster barrier in its current `phase`
+    phase_of_arrival  the same shape: in which phase those have that have not waited yet, -1 for the others
+    """
+
+    def __init__(self, launch: Launch, first: Index) -> None:
+        self.launch = launch
+        x, y, z = launch.cluster
+        self.first = first
+        offsets = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+        self.smem = [shared_memory(launch.program.shared, launch.smem_dynamic, rank) for rank in range(len(offsets))]
+        self.live = np.ones((len(offsets), launch.threads), bool)
+        self.arrived = np.zeros_like(self.live)
+        self.phase_of_arrival = np.full(self.live.shape, -1, np.int64)
+        self.phase = 0
+        self.machines = [
+            Machine(self, rank, (first[0] + i, first[1] + j, first[2] + k)) for rank, (i, j, k) in enumerate(offsets)
+        ]
+
+    def smem_of(self, rank: int) -> Region | None:
+        return self.smem[rank] if 0 <= rank < len(self.smem) else None
+
+    def complete_if_full(self) -> None:
+        """Let the cluster barrier complete when all threads that have not exited have arrived."""
+        if self.arrived.any() and not np.count_nonzero(self.live & ~self.arrived):
+            self.phase += 1
+            self.arrived[:] = False
+            self.launch.changed()
+
+    def why(self) -> str:
+        return f"cluster barrier: {np.count_nonzero(self.arrived)} of {np.count_nonzero(self.live)} threads arrived"
+
+
+class Machine:
+    """One CTA; implements `ir.simulation.Machine`.
+
+    rank, block   in its cluster; blockIdx
+    threads       of the CTA; `live` says which have not exited, `exits` counts exits
+    spaces        'gmem', 'smem', 'cluster', 'rmem': memory as this CTA sees it
+    """
+
+    def __init__(self, cluster: Cluster, rank: int, block: Index) -> None:
+        launch = cluster.launch
+        self.cluster, self.launch, self.rank, self.block = cluster, launch, rank, block
+        self.program: Program = launch.program
+        self.cluster_size = len(cluster.smem)
+        self.index = block[0] + launch.grid[0] * (block[1] + launch.grid[1] * block[2])
+        self.threads = launch.threads
+        self.warp_count = -(-self.threads // WARP)
+        self.live = cluster.live[rank]
+        self.live_count = self.threads
+        self.exits = 0
+        self._live_by: dict[int, tuple[int, Array]] = {}
+        own = cluster.smem[rank]
+        self.local_bytes = self.program.local.size + LOCAL_GAP if self.program.local.sizes else 0
+        observer = launch.observer
+        self.spaces = {
+            "gmem": launch.gmem,
+            "smem": Space("smem", [own], observer),
+            "cluster": Space("cluster", cluster.smem, observer),
+            "rmem": Space("rmem", [self._local_memory()] if self.local_bytes else [], observer),
+        }
+        self.engine = Engine(self)
+        self.mbarriers = Mbarriers(self)
+        self.barriers = Barriers(self)
+        self.registers = RegisterPool(self)
+
+    def _local_memory(self) -> Region:
+        frame = self.program.local
+        region = Region(0, np.zeros(self.threads * self.local_bytes, np.uint8), frame.names, tracked=True,
+                        period=self.local_bytes)  # fmt: skip
+        assert region.state is not None
+        _mark_allocated(region.state.reshape(self.threads, -1), frame)
+        return region
+
+    # Addresses
+
+    def smem_address(self, alloc: Op, lanes: ThreadLanes) -> Array:
+        offset = self.program.shared.offsets[alloc]
+        return np.full(len(lanes.tid), self.cluster.smem[self.rank].base + RESERVED_SMEM + offset, np.int64)
+
+    def rmem_address(self, alloc: Op, lanes: ThreadLanes) -> Array:
+        # A new allocation each time: what an earlier iteration wrote is undefined again.
+        offset = self.program.local.offsets[alloc]
+        size = self.program.local.sizes[alloc]
+        address = lanes.tid * self.local_bytes + offset
+        state = self.spaces["rmem"].regions[0].state
+        assert state is not None
+        own = lanes.tid[lanes.mask]
+        state.reshape(self.threads, -1)[own, offset : offset + size] = UNWRITTEN
+        return address
+
+    def map_to_rank(self, address: Array, rank: Array | int) -> Array:
+        mask = (1 << RANK_SHIFT) - 1
+        return (np.asarray(address, np.int64) & mask) | np.asarray(rank, np.int64) << RANK_SHIFT
+
+    def rank_of(self, address: Array) -> Array:
+        return np.asarray(address, np.int64) >> RANK_SHIFT
+
+    def to_generic(self, space: str, address: Array) -> Array:
+        return np.asarray(address, np.int64) + _WINDOWS[space]
+
+    def from_generic(self, space: str, address: Array) -> Array:
+        return np.asarray(address, np.int64) - _WINDOWS[space]
+
+    def space_of(self, address: Array) -> Array:
+        address = np.asarray(address, np.int64)
+        local = address >= LOCAL_WINDOW
+        shared = (address >= SHARED_WINDOW) & ~local
+        rank = (address - SHARED_WINDOW) >> RANK_SHIFT
+        kinds = [local, shared & (rank == self.rank), shared & (rank < self.cluster_size), ~shared & (address > 0)]
+        return np.select(kinds, ["rmem", "smem", "cluster", "gmem"], "")
+
+    # Threads
+
+    def thread(self, tid: int) -> Index:
+        """threadIdx of a thread."""
+        x, y, _ = self.launch.block
+        return tid % x, tid // x % y, tid // (x * y)
+
+    def live_by(self, unit: int) -> Array:
+        """How many threads of each warp (or warpgroup) have not exited."""
+        found = self._live_by.get(unit)
+        if found is None or found[0] != self.exits:
+            counts = np.bincount(np.flatnonzero(self.live) // unit, minlength=-(-self.threads // unit))
+            found = self._live_by[unit] = (self.exits, counts)
+        return found[1]
+
+    def exit(self, tid: Array) -> None:
+        """These threads have left the kernel."""
+        self.live[tid] = False
+        self.live_count -= len(tid)
+        self.exits += 1
+        self.barriers.check_exits()
+        self.cluster.complete_if_full()
+        self.launch.changed()
+        if self.live_count == 0:
+            self.engine.drain(("cp.async", "wgmma"))  # what the SM itself finishes before it gives the block up
+            self.cluster.smem[self.rank].kill()
+
+    def special(self, name: str, tid: Array) -> Array:
+        if name.endswith((".x", ".y", ".z")):
+            kind, axis = name[:-2], "xyz".index(name[-1])
+            if kind == "tid":
+                return (
+                    self.launch.thread_index[axis] if len(tid) == self.threads else self.launch.thread_index[axis][tid]
+                )
+            return np.full(len(tid), self._indices()[kind][axis], np.int64)
+        lane = tid & (WARP - 1)
+        match name:
+            case "laneid":
+                return lane
+            case "warpid":
+                return tid // WARP
+            case "lanemask_eq" | "lanemask_lt" | "lanemask_le" | "lanemask_gt" | "lanemask_ge":
+                return _lane_mask(name[-2:], lane)
+        return np.full(len(tid), self._registers()[name], np.int64)
+
+    def _indices(self) -> dict[str, Index]:
+        launch = self.launch
+        clusters = tuple(n // c for n, c in zip(launch.grid, launch.cluster, strict=True))
+        inside = tuple(b % c for b, c in zip(self.block, launch.cluster, strict=True))
+        which = tuple(b // c for b, c in zip(self.block, launch.cluster, strict=True))
+        return {
+            "ntid": launch.block,
+            "ctaid": self.block,
+            "nctaid": launch.grid,
+            "cluster_ctaid": (inside[0], inside[1], inside[2]),
+            "cluster_nctaid": launch.cluster,
+            "clusterid": (which[0], which[1], which[2]),
+            "nclusterid": (clusters[0], clusters[1], clusters[2]),
+        }
+
+    def _registers(self) -> dict[str, int]:
+        clock = self.launch.clock()
+        return {
+            "nwarpid": self.warp_count,
+            "smid": self.index % self.launch.sm_count,
+            "nsmid": self.launch.sm_count,
+            "gridid": 1,
+            "cluster_ctarank": self.rank,
+            "cluster_nctarank": self.cluster_size,
+            "clock": clock & 0xFFFFFFFF,
+            "clock64": clock,
+            "globaltimer": clock,
+            "dynamic_smem_size": self.launch.smem_dynamic,
+            "total_smem_size": self.cluster.smem[self.rank].size - RESERVED_SMEM,
+        }
+
+    def set_registers(self, lanes: ThreadLanes, count: int) -> Wait | None:
+        return self.registers.set(lanes, count)
+
+    # For the checker of the memory model
+
+    def fence(self, lanes: ThreadLanes, kind: str) -> None:
+        self.event("fence", lanes, fence=kind)
+
+    def event(self, kind: str, who: object, **facts: object) -> None:
+        """Tell the observer of the launch, if there is one, what happened besides accesses."""
+        if self.launch.observer is not None:
+            self.launch.observer.event(self, kind, who, **facts)
+
+
+_WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}
+
+
+def shared_memory(frame: Frame, dynamic: int, rank: int) -> Region:
+    """The shared memory of the CTA with that rank: what the system keeps, static memory, dynamic memory."""
+    size = RESERVED_SMEM + frame.size + dynamic
+    names = {offset + RESERVED_SMEM: name for offset, name in frame.names.items()}
+    region = Region(rank << RANK_SHIFT, np.zeros(size, np.uint8), names, tracked=True)
+    assert region.state is not None
+    region.state[:RESERVED_SMEM] = NOBODYS
+    _mark_allocated(region.state[RESERVED_SMEM : RESERVED_SMEM + frame.size], frame)
+    return region
+
+
+def _mark_allocated(state: Array, frame: Frame) -> None:
+    """Bytes of allocations are `UNWRITTEN`, those between them nobody's. The last axis of `state` is the frame."""
+    state[...] = NOBODYS
+    for op, offset in frame.offsets.items():
+        state[..., offset : offset + frame.sizes[op]] = UNWRITTEN
+
+
+def _lane_mask(relation: str, lane: Array) -> Array:
+    one = np.int64(1) << lane
+    below = one - 1
+    masks = {"eq": one, "lt": below, "le": below | one, "gt": ~(below | one), "ge": ~below}
+    return masks[relation] & 0xFFFFFFFF

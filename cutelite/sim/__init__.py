@@ -1,0 +1,18 @@
+"""The simulator: what a kernel means, on the CPU. The second backend, and the definition of what the IR means.
+
+run.py          the entry: `run(function, grid, args, ...)`
+launch.py       arguments and what all blocks share          buffers.py  tensormap.py
+program.py      a function made ready for execution
+schedule.py     who runs when                                policy.py  strand.py  collective.py  blocked.py
+lanes.py        threads as an op sees them                   crowd.py
+machine.py      a CTA as an op sees it                       barrier.py  mbarrier.py  engine.py  registers.py
+memory.py       addresses, bytes and their checks            atomics.py
+error.py        what a kernel did wrong                      report.py
+"""
+
+from cutelite.sim.error import Place, SimError
+from cutelite.sim.launch import Observer, Report
+from cutelite.sim.run import run
+from cutelite.sim.tensormap import SimTensorMap
+
+__all__ = ["Observer", "Place", "Report", "SimError", "SimTensorMap", "run"]

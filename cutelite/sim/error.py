@@ -1,0 +1,104 @@
+"""What a simulated kernel did wrong, as an exception that names the line, the kernel, the block and the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from cutelite.diag import Mistake, Note, Span, render
+from cutelite.ir.op import Op
+
+THREADS_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in memory: `offset` bytes into the allocation called `name`; `address` as the kernel has it."""
+
+    space: str
+    address: int
+    name: str = ""
+    offset: int = 0
+
+    def __str__(self) -> str:
+        known = f", byte {self.offset} of `{self.name}`" if self.name else ""
+        return f"{self.space} address 0x{self.address:x}{known}"
+
+
+class SimError(Exception):
+    """A mistake of the kernel that the simulator found; ``str(error)`` is the whole report.
+
+    code     the kind of mistake, as in ``error[out-of-bounds]``
+    kernel   name of the function
+    block    (x, y, z) of the block, None where it concerns several
+    threads  (x, y, z) of the threads at fault
+    place    where in memory, for mistakes of accesses
+    op       the operation at fault; `span` is its line
+    seed     the schedule: the same seed shows the same mistake again
+    """
+
+    def __init__(
+        self,
+        mistake: Mistake,
+        *,
+        kernel: str,
+        seed: int,
+        op: Op | None = None,
+        block: tuple[int, int, int] | None = None,
+        threads: Sequence[tuple[int, int, int]] = (),
+        place: Place | None = None,
+        notes: Iterable[Note] = (),
+    ) -> None:
+        self.mistake, self.kernel, self.seed, self.op = mistake, kernel, seed, op
+        self.block, self.threads, self.place = block, tuple(threads), place
+        self.notes = tuple(notes)
+        super().__init__(mistake.title)
+
+    @property
+    def code(self) -> str:
+        return self.mistake.code
+
+    @property
+    def span(self) -> Span | None:
+        return self.op.span if self.op is not None else None
+
+    def facts(self) -> list[Note]:
+        """Who, where in memory and under which schedule, a line each."""
+        who = f"in kernel `{self.kernel}`"
+        if self.block is not None:
+            who += f", block {self.block}"
+        if self.threads:
+            who += f", {_threads(self.threads)}"
+        notes = [Note(who)]
+        if self.place is not None:
+            notes.append(Note(f"at {self.place}"))
+        if self.op is not None and self.op.span is None:
+            notes.append(Note(f"executing {self.op!r}"))
+        return [*notes, *self.notes, Note(f"schedule of seed {self.seed}")]
+
+    def __str__(self) -> str:
+        return render(self.mistake, self.span, self.facts())
+
+
+def _threads(threads: Sequence[tuple[int, int, int]]) -> str:
+    shown = ", ".join(map(str, threads[:THREADS_SHOWN]))
+    more = f" and {len(threads) - THREADS_SHOWN} more" if len(threads) > THREADS_SHOWN else ""
+    return f"thread{'s' if len(threads) > 1 else ''} {shown}{more}"
+
+
+class Accuser(Protocol):
+    """Who executes an access (`Lanes` or `Agent`), and so knows how to report a mistake in it."""
+
+    def fail(
+        self,
+        code: str,
+        title: str,
+        *,
+        element: int | None = None,
+        place: Place | None = None,
+        label: str = "",
+        help: str = "",
+    ) -> NoReturn:
+        """Raise a `SimError`; `element` is the position of the address at fault in the array of all of them."""
+        ...

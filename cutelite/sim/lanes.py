@@ -1,0 +1,241 @@
+"""Threads executing one op, as the op sees them: `ir.simulation.Lanes`, but for where the values are kept.
+
+`Strand` (any threads of a CTA that stand at one place, all active) and `Crowd` (whole warps, some lanes of which may
+take no part) say where; everything else an op can ask for is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from cutelite.diag import Mistake
+from cutelite.ir.op import Op
+from cutelite.ir.types import Scalar
+from cutelite.layout.dims import Dim, DimExpr
+from cutelite.layout.expr import check_facts, dims_of, fold
+from cutelite.sim.atomics import atomic
+from cutelite.sim.error import Place, SimError
+from cutelite.sim.memory import memory_dtype
+
+if TYPE_CHECKING:
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+
+class ThreadLanes:
+    """What `Strand` and `Crowd` share.
+
+    op    what they execute
+    mask  bool (lanes,): who is active; `full` says that all are
+    tid   int64 (lanes,): linear thread index in the CTA
+    """
+
+    __slots__ = ("full", "machine", "mask", "op", "tid")
+
+    def __init__(self, machine: Machine, op: Op, tid: Array, mask: Array, full: bool) -> None:
+        self.machine = machine
+        self.op = op
+        self.tid = tid
+        self.mask = mask
+        self.full = full
+
+    def bound_dim(self, name: str) -> Array:
+        """The value of a dim that `bind_dim` bound."""
+        raise NotImplementedError
+
+    # Memory
+
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array:
+        if space == "generic":
+            return self._load_generic(address, elem, n, mask)
+        if mask is None and self.full:
+            return self.machine.spaces[space].load(address, elem, n, _Of(self, address, None))
+        active = self._active(address, mask)
+        found = self.machine.spaces[space].load(address[active], elem, n, _Of(self, address, active))
+        data = np.zeros((*address.shape, n), found.dtype)
+        data[active] = found
+        return data
+
+    def store(self, space: str, address: Array, elem: Scalar, data: Array, mask: Array | None = None) -> None:
+        if space == "generic":
+            for part, where in self._windows(address, mask):
+                self.store(part, self.machine.from_generic(part, address), elem, data, where)
+        elif mask is None and self.full:
+            self.machine.spaces[space].store(address, elem, data, _Of(self, address, None))
+        else:
+            active = self._active(address, mask)
+            data = np.broadcast_to(data, (*address.shape, data.shape[-1]))[active]
+            self.machine.spaces[space].store(address[active], elem, data, _Of(self, address, active))
+
+    def atomic(
+        self,
+        space: str,
+        address: Array,
+        action: str,
+        elem: Scalar,
+        operand: Array,
+        compare: Array | None = None,
+        mask: Array | None = None,
+    ) -> Array:
+        old = np.zeros(operand.shape, memory_dtype(elem))
+        parts = self._windows(address, mask) if space == "generic" else [(space, mask)]
+        for part, where in parts:
+            active = self._active(address, where)
+            at = (self.machine.from_generic(part, address) if space == "generic" else address)[active]
+            expected = compare[active] if compare is not None else None
+            who = _Of(self, address, active)
+            old[active] = atomic(self.machine.spaces[part], at, action, elem, operand[active], expected, who)
+        return old
+
+    def _load_generic(self, address: Array, elem: Scalar, n: int, mask: Array | None) -> Array:
+        parts = self._windows(address, mask)
+        data = np.zeros((*address.shape, n), bool if elem.kind == "bool" else memory_dtype(elem))
+        for part, where in parts:
+            found = self.load(part, self.machine.from_generic(part, address), elem, n, where)
+            data[where] = found[where]
+        return data
+
+    def _windows(self, address: Array, mask: Array | None) -> list[tuple[str, Array]]:
+        """The spaces that generic addresses are in, and for each space which of the addresses."""
+        active = self._active(address, mask)
+        names = self.machine.space_of(address)
+        spaces = [name for name in ("gmem", "smem", "cluster", "rmem") if np.count_nonzero(active & (names == name))]
+        nowhere = active & (names == "")
+        if np.count_nonzero(nowhere):
+            spaces.append("gmem")  # where the access will be refused
+            names = np.where(nowhere, "gmem", names)
+        return [(name, active & (names == name)) for name in dict.fromkeys(spaces)]
+
+    def _active(self, address: Array, mask: Array | None) -> Array:
+        """Which of the addresses to access: a mask of their shape."""
+        active = self.mask
+        if mask is not None and mask.ndim == 1:
+            active = active & mask
+        active = np.broadcast_to(active.reshape((-1,) + (1,) * (address.ndim - 1)), address.shape)
+        return active & mask if mask is not None and mask.ndim > 1 else active
+
+    # Dims and special registers
+
+    def dim(self, expr: object) -> Any:
+        if not isinstance(expr, DimExpr):
+            return expr
+        known = self.machine.launch.dim_values
+        value = known.get(expr)
+        if value is None:
+            value = fold(expr, _DimValues(self))
+            if all(dim.name in self.machine.launch.dims for dim in dims_of(expr)):
+                known[expr] = value
+        return value
+
+    def special(self, name: str) -> Array:
+        if name == "activemask":
+            lanes = np.zeros(self.machine.warp_count, np.uint32)
+            tid = self.tid[self.mask]
+            np.bitwise_or.at(lanes, tid >> 5, np.uint32(1) << (tid & 31).astype(np.uint32))
+            return lanes[np.minimum(self.tid >> 5, self.machine.warp_count - 1)]
+        return self.machine.special(name, self.tid)
+
+    # What happens to the threads
+
+    def each(self) -> Iterator[int]:
+        return iter(np.flatnonzero(self.mask).tolist())
+
+    def warps(self, array: Array) -> Array:
+        return array.reshape(-1, 32, *array.shape[1:])
+
+    def print(self, texts: Sequence[str]) -> None:
+        for lane in self.each():
+            self.machine.launch.output.append((self.machine.index, texts[lane]))
+
+    def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
+        if np.count_nonzero(where):
+            wrong = np.broadcast_to(where, self.mask.shape) & self.mask
+            if np.count_nonzero(wrong):
+                self._raise(Mistake(code, message, help=help), self.tid[wrong])
+
+    def fail(
+        self,
+        code: str,
+        title: str,
+        *,
+        element: int | None = None,
+        place: Place | None = None,
+        label: str = "",
+        help: str = "",
+    ) -> NoReturn:
+        """Raise a `SimError` of the lane `element`, or of all active ones."""
+        threads = self.tid[self.mask] if element is None else self.tid[element : element + 1]
+        self._raise(Mistake(code, title, label, help), threads, place)
+
+    def _raise(self, mistake: Mistake, threads: Array, place: Place | None = None) -> NoReturn:
+        machine = self.machine
+        raise SimError(
+            mistake,
+            kernel=machine.launch.kernel,
+            seed=machine.launch.seed,
+            op=self.op,
+            block=machine.block,
+            threads=[machine.thread(tid) for tid in threads.tolist()],
+            place=place,
+        )
+
+
+class _Of:
+    """The accuser of one access of some lanes: knows which lane an element of the access belongs to."""
+
+    __slots__ = ("active", "address", "lanes")
+
+    def __init__(self, lanes: ThreadLanes, address: Array, active: Array | None) -> None:
+        self.lanes, self.address, self.active = lanes, address, active
+
+    def fail(self, code: str, title: str, *, element: int | None = None, **rest: Any) -> NoReturn:
+        if element is not None:
+            if self.active is not None:
+                element = int(np.flatnonzero(self.active)[element])
+            element //= max(1, self.address.size // len(self.lanes.tid))
+        self.lanes.fail(code, title, element=element, **rest)
+
+
+class _DimValues:
+    """Operations on ints and lane arrays, for `layout.expr.fold`."""
+
+    def __init__(self, lanes: ThreadLanes) -> None:
+        self.lanes = lanes
+
+    def const(self, value: int) -> Any:
+        return value
+
+    def dim(self, dim: Dim) -> Any:
+        launch = self.lanes.machine.launch
+        if dim.name in launch.dims:
+            check_facts("launch", dim, launch.dims[dim.name])
+            return launch.dims[dim.name]
+        return self.lanes.bound_dim(dim.name)
+
+    def add(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    def sub(self, a: Any, b: Any) -> Any:
+        return a - b
+
+    def mul(self, a: Any, b: Any) -> Any:
+        return a * b
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        return a // b
+
+    def mod(self, a: Any, b: Any) -> Any:
+        return a % b
+
+    def min(self, a: Any, b: Any) -> Any:
+        return self._either(min, np.minimum, a, b)
+
+    def max(self, a: Any, b: Any) -> Any:
+        return self._either(max, np.maximum, a, b)
+
+    def _either(self, of_ints: Callable[..., Any], of_arrays: Callable[..., Any], a: Any, b: Any) -> Any:
+        return of_ints(a, b) if isinstance(a, int) and isinstance(b, int) else of_arrays(a, b)

@@ -1,0 +1,168 @@
+"""One launch of one kernel: what was asked for, checked, and what all its CTAs share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.function import Function, Value
+from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
+from cutelite.sim.buffers import Buffers
+from cutelite.sim.memory import Observer as MemoryObserver
+from cutelite.sim.memory import Space
+from cutelite.sim.policy import Policy
+from cutelite.sim.program import Program
+from cutelite.sim.tensormap import SimTensorMap
+
+Array = Any
+Index = tuple[int, int, int]
+Extent = int | Sequence[int]
+
+MOST_THREADS = 1024  # in a block
+
+
+class Observer(MemoryObserver, Protocol):
+    """Told of every access, and of all that orders accesses. The checker of the memory model is one.
+
+    Events, with the machine and the lanes or agent they happened to:
+    'fence', 'mbarrier.init', 'mbarrier.inval', 'mbarrier.arrive', 'mbarrier.expect_tx', 'mbarrier.complete_tx',
+    'mbarrier.phase', 'mbarrier.wait', 'barrier.arrive', 'barrier.complete', 'cluster.arrive', 'cluster.complete',
+    'async.start', 'async.read', 'async.done', 'async.wait', 'resume' (the lanes of a strand go on after a wait),
+    'exit'.
+    """
+
+    def event(self, machine: Any, kind: str, who: object, **facts: object) -> None: ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a simulation was.
+
+    seed     of its schedule
+    ops      executed, each counted once for all the threads that executed it together
+    stdout   what printf wrote, block by block
+    seconds  it took
+    """
+
+    seed: int
+    ops: int
+    stdout: str
+    seconds: float
+
+
+class Launch:
+    """A kernel, its arguments in memory, and the counters of one simulation of it."""
+
+    def __init__(
+        self,
+        function: Function,
+        grid: Extent,
+        args: Sequence[object],
+        *,
+        block: Extent | None,
+        cluster: Extent | None,
+        dims: Mapping[str, int],
+        smem_dynamic: int,
+        seed: int,
+        strict: bool,
+        observer: Observer | None,
+        sm_count: int,
+    ) -> None:
+        attrs = function.attrs
+        self.kernel = function.name
+        self.program = Program(function)
+        self.block = _index("block", block if block is not None else attrs.get("block", ()))
+        self.cluster = _index("cluster", cluster if cluster is not None else attrs.get("cluster") or 1)
+        self.grid = _index("grid", grid)
+        for n, c in zip(self.grid, self.cluster, strict=True):
+            if n % c:
+                raise ValueError(f"a grid of {self.grid} blocks is no whole number of clusters of {self.cluster}")
+        self.threads = self.block[0] * self.block[1] * self.block[2]
+        if self.threads > MOST_THREADS:
+            raise ValueError(f"a block of {self.block} has {self.threads} threads; it can have {MOST_THREADS}")
+        self.smem_dynamic = smem_dynamic
+        self.strict, self.observer, self.sm_count = strict, observer, sm_count
+        self.seed = seed
+        self.policy = Policy(seed)
+        self.dims = {name: int(value) for name, value in dims.items()}
+        self.dim_values: dict[object, int] = {}
+        tid = np.arange(self.threads, dtype=np.int64)
+        x, y, _ = self.block
+        self.thread_index = (tid % x, tid // x % y, tid // (x * y))
+        buffers = Buffers()
+        self.values = self._bind(function, args, buffers)
+        self.gmem = Space("gmem", buffers.regions(), observer)
+        self.output: list[tuple[int, str]] = []
+        self.ops = 0
+        self.changes = 0
+
+    def changed(self) -> None:
+        """Something that threads may wait for is different now."""
+        self.changes += 1
+
+    def clock(self) -> int:
+        return self.ops
+
+    def stdout(self) -> str:
+        return "".join(text for _, text in sorted(self.output, key=lambda line: line[0]))
+
+    def _bind(self, function: Function, args: Sequence[object], buffers: Buffers) -> dict[Value, Any]:
+        """The parameters' values in the threads of a CTA."""
+        if len(args) != len(function.params):
+            raise TypeError(f"{function.name} takes {len(function.params)} arguments, not {len(args)}")
+        for param, arg in zip(function.params, args, strict=True):
+            array = arg.array if isinstance(arg, SimTensorMap) else arg
+            if isinstance(array, np.ndarray):
+                buffers.add(param.hint or f"argument {function.params.index(param)}", array)
+        buffers.place()
+        values = {p: self._value(p, arg, buffers) for p, arg in zip(function.params, args, strict=True)}
+        for name, value in function.dims.items():
+            if name not in self.dims:
+                raise TypeError(f"{function.name} needs the extent of the dim {name}")
+            assert isinstance(value.type, Scalar)
+            values[value] = self._full(self.dims[name], value.type, f"the dim {name}")
+        return values
+
+    def _value(self, param: Value, arg: object, buffers: Buffers) -> Any:
+        name = param.hint or "an argument"
+        match param.type:
+            case TensorMap():
+                tile_map = (
+                    arg if isinstance(arg, SimTensorMap) else SimTensorMap(_array(name, arg), param.type, self.dims)
+                )
+                return tile_map.at(buffers.address(tile_map.array))
+            case Tensor(elem=elem):
+                array = _array(name, arg)
+                if array.dtype.itemsize != elem.bytes:
+                    raise TypeError(f"{name} is an array of {array.dtype}, not of {elem}")
+                return np.full(self.threads, buffers.address(array), np.int64)
+            case Ptr():
+                address = arg if isinstance(arg, int) else buffers.address(_array(name, arg))
+                return np.full(self.threads, address, np.int64)
+            case Scalar():
+                return self._full(arg, param.type, name)
+        raise TypeError(f"{name} is of type {param.type}, which no argument can have")
+
+    def _full(self, arg: Any, t: Scalar, name: str) -> Array:
+        if t.is_int and not t.range[0] <= int(arg) <= t.range[1]:
+            raise ValueError(f"{name} is {arg}, which does not fit in {t}")
+        return np.full(self.threads, arg, numpy_dtype(t))
+
+
+def _array(name: str, arg: object) -> Array:
+    if not isinstance(arg, np.ndarray):
+        raise TypeError(f"{name} must be a NumPy array, not {type(arg).__name__}")
+    return arg
+
+
+def _index(what: str, extent: Extent) -> Index:
+    """One to three extents as three."""
+    given = (extent,) if isinstance(extent, int) else tuple(extent)
+    if not 1 <= len(given) <= 3 or any(n < 1 for n in given):
+        raise ValueError(f"{what} is {extent}, but must be 1 to 3 numbers from 1 on")
+    x, y, z = (*given, 1, 1)[:3]
+    return int(x), int(y), int(z)

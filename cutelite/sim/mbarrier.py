@@ -1,0 +1,270 @@
+"""mbarrier objects, kept in the 8 bytes of shared memory that the kernel gave them (PTX ISA: mbarrier).
+
+The word, from its low bits up: 21 bits of transaction count (signed), 20 bits of pending arrivals, 20 bits of
+arrivals that a phase expects, the parity of the current phase. PTX leaves the format open; ours has PTX's ranges.
+
+A phase completes when no arrival is pending and the transaction count is 0; the next one begins with the expected
+arrivals pending. That a byte belongs to a live mbarrier is known to the memory, which refuses ordinary accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from cutelite.ir.simulation import Wait
+from cutelite.sim.error import Accuser, Place
+from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region
+
+if TYPE_CHECKING:
+    from cutelite.sim.lanes import ThreadLanes
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+MAX_COUNT = (1 << 20) - 1
+_TX, _PENDING, _EXPECTED, _PARITY = 0, 21, 41, 61  # first bits of the fields
+
+
+class Word(NamedTuple):
+    """An mbarrier object, taken apart."""
+
+    parity: int
+    expected: int
+    pending: int
+    tx: int
+
+    @staticmethod
+    def read(bits: int) -> Word:
+        tx = bits & 0x1FFFFF
+        return Word(bits >> _PARITY & 1, bits >> _EXPECTED & MAX_COUNT, bits >> _PENDING & MAX_COUNT,
+                    tx - (tx >> 20 << 21))  # fmt: skip
+
+    def bits(self) -> int:
+        return (
+            self.parity << _PARITY | self.expected << _EXPECTED | self.pending << _PENDING | (self.tx & 0x1FFFFF) << _TX
+        )
+
+
+class Mbarriers:
+    """Operations on mbarriers by the threads of one CTA; implements `ir.simulation.Mbarriers`."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def init(self, lanes: ThreadLanes, address: Array, count: Array | int) -> None:
+        counts = np.broadcast_to(count, lanes.tid.shape)
+        for lane, at in _active(lanes, address):
+            region, offset, place = self._bytes(lanes, lane, at)
+            if not 1 <= counts[lane] <= MAX_COUNT:
+                text = f"an mbarrier that expects {counts[lane]} arrivals; it takes 1 to {MAX_COUNT}"
+                lanes.fail("mbarrier", text, element=lane, place=place)
+            assert region.state is not None
+            if BARRIER in region.state[offset : offset + 8]:
+                help = "initialise it once, before the loop; or `inval` it first"
+                lanes.fail(
+                    "mbarrier", f"{place.name} is initialised again while live", element=lane, place=place, help=help
+                )
+            region.state[offset : offset + 8] = BARRIER
+            self._put(region, offset, Word(0, int(counts[lane]), int(counts[lane]), 0))
+            self.machine.event("mbarrier.init", lanes, address=at)
+
+    def inval(self, lanes: ThreadLanes, address: Array) -> None:
+        for lane, at in _active(lanes, address):
+            region, offset, _ = self._live(lanes, lane, at)
+            assert region.state is not None
+            region.state[offset : offset + 8] = UNWRITTEN
+            self.machine.event("mbarrier.inval", lanes, address=at)
+
+    def arrive(self, lanes: ThreadLanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
+        return self._each(lanes, address, count, expect, drop=False)
+
+    def arrive_drop(
+        self, lanes: ThreadLanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0
+    ) -> Array:
+        return self._each(lanes, address, count, expect, drop=True)
+
+    def expect_tx(self, lanes: ThreadLanes, address: Array, bytes: Array | int) -> None:
+        amounts = np.broadcast_to(bytes, lanes.tid.shape)
+        for lane, at in _active(lanes, address):
+            self._change(lanes, lane, at, tx=int(amounts[lane]))
+            self.machine.event("mbarrier.expect_tx", lanes, address=at, bytes=int(amounts[lane]))
+
+    def complete_tx(self, lanes: Accuser, address: Array, bytes: Array | int) -> None:
+        """Also for the asynchronous engine, whose agent is no `Lanes`: then with one address."""
+        amounts = np.broadcast_to(bytes, np.shape(address))
+        for lane, at in _active(lanes, np.atleast_1d(address)):
+            amount = int(amounts.reshape(-1)[lane])
+            self._change(lanes, lane, at, tx=-amount)
+            self.machine.event("mbarrier.complete_tx", lanes, address=at, bytes=amount)
+
+    def expect_arrivals(self, lanes: ThreadLanes, address: Array, count: Array | int = 1) -> None:
+        counts = np.broadcast_to(count, lanes.tid.shape)
+        for lane, at in _active(lanes, address):
+            region, offset, place = self._live(lanes, lane, at)
+            word = Word.read(int(region.view(8)[1][offset // 8]))
+            if word.pending + counts[lane] > MAX_COUNT:
+                lanes.fail("mbarrier", f"{place.name} has too many arrivals pending", element=lane, place=place)
+            self._put(region, offset, word._replace(pending=word.pending + int(counts[lane])))
+
+    def arrive_later(self, who: Accuser, address: int, count: int) -> None:
+        """An arrival by the asynchronous engine."""
+        self._change(who, 0, address, arrivals=count)
+        self.machine.event("mbarrier.arrive", who, address=address, count=count)
+
+    def test(self, lanes: ThreadLanes, address: Array, parity: Array) -> Array:
+        parities = np.broadcast_to(parity, lanes.tid.shape)
+        done = np.zeros(len(lanes.tid), bool)
+        for at, where in _by_address(lanes, address):
+            region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
+            done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
+        return done
+
+    def test_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Array:
+        return self.test(lanes, address, _parity_of(state))
+
+    def wait(self, lanes: ThreadLanes, address: Array, parity: Array) -> Wait:
+        parities = np.broadcast_to(parity, lanes.tid.shape) & 1
+        self.test(lanes, address, parities)  # for its errors, now
+        cells: list[tuple[Array, Any, Any]] = []
+        for at, where in _by_address(lanes, address):
+            region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
+            cells.append((region.view(8)[1], offset // 8, where))
+        self.machine.event("mbarrier.wait", lanes, address=address, parity=parities)
+        if len(cells) == 1 and len(set(parities[cells[0][2]].tolist())) == 1:
+            words, index, where = cells[0]
+            waited = int(parities[int(np.argmax(where))])
+            return Wait(lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where))
+
+        def ready() -> Array:
+            done = ~lanes_mask
+            for words, index, where in cells:
+                done |= where & ((int(words[index]) >> _PARITY & 1) != parities)
+            return done
+
+        lanes_mask = lanes.mask.copy()
+        return Wait(ready, lambda: self._why(address, parities, lanes_mask))
+
+    def wait_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Wait:
+        return self.wait(lanes, address, _parity_of(state))
+
+    def pending_count(self, state: Array) -> Array:
+        return (state >> np.uint64(_PENDING) & np.uint64(MAX_COUNT)).astype(np.uint32)
+
+    # One object
+
+    def _each(
+        self, lanes: ThreadLanes, address: Array, count: Array | int, expect: Array | int, *, drop: bool
+    ) -> Array:
+        counts = np.broadcast_to(count, lanes.tid.shape)
+        amounts = np.broadcast_to(expect, lanes.tid.shape)
+        states = np.zeros(len(lanes.tid), np.uint64)
+        plain = not drop and not np.count_nonzero(amounts)
+        for at, where in _by_address(lanes, address):
+            mine = np.flatnonzero(where)
+            region, offset, _ = self._live(lanes, int(mine[0]), at)
+            before = Word.read(int(region.view(8)[1][offset // 8]))
+            total = np.cumsum(counts[mine])
+            if plain and len(mine) > 1 and total[-1] <= before.pending and counts[mine].min() > 0:
+                left = before.pending - (total - counts[mine])
+                states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
+                    _PENDING
+                )
+                self._change(lanes, int(mine[0]), at, arrivals=int(total[-1]))
+            else:
+                for lane in mine.tolist():
+                    word = Word.read(int(region.view(8)[1][offset // 8]))
+                    states[lane] = word.bits()
+                    self._change(lanes, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
+            self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]))
+        return states
+
+    def _change(
+        self, who: Accuser, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False
+    ) -> None:
+        """expect-tx or complete-tx, then arrivals; and the phase's completion if that was all."""
+        region, offset, place = self._live(who, lane, address)
+        word = Word.read(int(region.view(8)[1][offset // 8]))
+        total = word.tx + tx
+        if abs(total) > MAX_COUNT:
+            text = f"{place.name} would have a transaction count of {total} bytes; {MAX_COUNT} are possible"
+            who.fail("mbarrier", text, element=lane, place=place)
+        if arrivals < 0 or arrivals > word.pending:
+            text = f"{place.name} gets {arrivals} arrivals, but its phase expects {word.pending} more"
+            help = f"it was initialised for {word.expected} arrivals in each phase"
+            who.fail("mbarrier", text, element=lane, place=place, help=help)
+        expected = word.expected - arrivals if drop else word.expected
+        word = Word(word.parity, expected, word.pending - arrivals, total)
+        if word.pending == 0 and word.tx == 0:
+            word = Word(word.parity ^ 1, word.expected, word.expected, 0)
+            self.machine.event("mbarrier.phase", who, address=address, parity=word.parity ^ 1)
+        self._put(region, offset, word)
+
+    def _put(self, region: Region, offset: int, word: Word) -> None:
+        region.view(8)[1][offset // 8] = word.bits()
+        self.machine.launch.changed()
+
+    def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int, Place]:
+        """Where the 8 bytes at `address` are; refuses addresses outside of shared memory, or misaligned."""
+        space = self.machine.spaces["cluster"]
+        place = space.place(address)
+        if address % 8:
+            who.fail("misaligned", f"an mbarrier at an address that is no multiple of 8: {place.name}", element=lane,
+                     place=place)  # fmt: skip
+        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        if region is None or not 0 <= address - region.base <= region.size - 8:
+            who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
+        if region.dead:
+            who.fail("exited-block", "an mbarrier of a block that has exited", element=lane, place=place)
+        return region, address - region.base, place
+
+    def _live(self, who: Accuser, lane: int, address: int) -> tuple[Region, int, Place]:
+        region, offset, place = self._bytes(who, lane, address)
+        assert region.state is not None
+        if np.count_nonzero(region.state[offset : offset + 8] != BARRIER):
+            self._not_live(who, lane, place)
+        return region, offset, place
+
+    def _not_live(self, who: Accuser, lane: int, place: Place) -> NoReturn:
+        help = "`init` it first, in one thread, with a barrier before others use it"
+        who.fail("mbarrier", f"{place.name} is no live mbarrier", element=lane, place=place, help=help)
+
+    def _why(self, address: Array, parities: Array, where: Array) -> str:
+        waits = sorted({(int(address[lane]), int(parities[lane])) for lane in np.flatnonzero(where)})
+        return "; ".join(self.describe(at, parity) for at, parity in waits[:4]) + (" ..." if len(waits) > 4 else "")
+
+    def describe(self, address: int, parity: int) -> str:
+        """'mbarrier full[2]: phase of parity 1; 1 of 2 arrivals and 4096 bytes are missing'."""
+        place = self.machine.spaces["cluster"].place(address)
+        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        name = f"{place.name}[{place.offset // 8}]"
+        if region is None or region.dead:
+            return f"mbarrier {name} of a block that has exited"
+        word = Word.read(int(region.view(8)[1][(address - region.base) // 8]))
+        missing = f"{word.pending} of {word.expected} arrivals and {word.tx} bytes are missing"
+        if word.parity != parity:
+            return f"mbarrier {name}: phase of parity {parity} has completed"
+        return f"mbarrier {name}: phase of parity {parity}; {missing}"
+
+
+def _parity_of(state: Array) -> Array:
+    return (state >> np.uint64(_PARITY) & np.uint64(1)).astype(np.int64)
+
+
+def _active(who: Any, address: Array) -> Iterator[tuple[int, int]]:
+    """The active lanes and their addresses; one of each for the asynchronous engine."""
+    mask = getattr(who, "mask", None)
+    for lane in range(len(address)) if mask is None else np.flatnonzero(mask).tolist():
+        yield lane, int(address[lane])
+
+
+def _by_address(lanes: ThreadLanes, address: Array) -> Iterator[tuple[int, Array]]:
+    """The different addresses, and the active lanes that have each."""
+    first = int(address[int(np.argmax(lanes.mask))])
+    if np.count_nonzero(address == first) == len(address):
+        yield first, lanes.mask
+        return
+    for at in np.unique(address[lanes.mask]).tolist():
+        yield at, lanes.mask & (address == at)

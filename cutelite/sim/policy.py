@@ -1,0 +1,88 @@
+"""Schedules: who runs next, for how long, and when asynchronous work happens. All of it follows from the seed.
+
+    seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
+    seed 1    one warp after the other, last one first, each as far as it comes; asynchronous work at once
+    others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
+              first; asynchronous work at once, late or at any time, in any order; blocks in any order
+
+Every schedule is one that the hardware may show: a kernel that is right under all of them need not be right, but
+one that goes wrong under any of them is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal
+
+from cutelite.sim.strand import Strand
+
+Moment = Literal["early", "late", "any"]
+
+SOON, LATE = 1 << 8, 1 << 14  # ops after which a strand that does not block lets all the others go first
+
+
+class Policy:
+    """The schedule of one launch.
+
+    gang     the warps of a CTA start as one strand, and become one again where they meet
+    moment   when asynchronous work happens: 'early', 'late' or at 'any' time
+    turns    lengths of turns to draw from, in ops
+    patience after so many ops without blocking a strand goes last, whatever `pick` says: it may be spinning
+    pick     how the next strand is chosen: 'first', 'last', 'any', or by 'rank': a fixed random order of warps
+    resident clusters that run at the same time
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.gang = True
+        self.moment: Moment = "late"
+        self.patience = SOON
+        self.turns: Sequence[int] = (SOON,)
+        self.pick = "first"
+        self.resident = 1
+        self.shuffle_blocks = False
+        if seed == 1:
+            self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
+        elif seed:
+            draw = self.random
+            self.gang = draw.random() < 0.25
+            self.moment = draw.choice(("early", "late", "any", "any"))
+            self.turns = draw.choice(((SOON,), (1, 2, 3, 5, 8), (10, 30, 100), (1, 10, 100, 1000)))
+            self.pick = draw.choice(("first", "last", "any", "any", "rank"))
+            self.patience = draw.choice((SOON, LATE))
+            self.resident = draw.choice((1, 1, 2, 3))
+            self.shuffle_blocks = draw.random() < 0.75
+        self._ranks: dict[tuple[int, int], float] = {}
+
+    def turn(self) -> int:
+        return self.turns[0] if len(self.turns) == 1 else self.random.choice(self.turns)
+
+    def choose(self, strands: list[Strand]) -> int:
+        """The position of the strand that runs next."""
+        if len(strands) == 1 or self.pick == "first":
+            return 0
+        if self.pick == "last":
+            return len(strands) - 1
+        if self.pick == "any":
+            return self.random.randrange(len(strands))
+        return min(range(len(strands)), key=lambda i: self._rank(strands[i]))
+
+    def eager(self) -> bool:
+        """Whether asynchronous work that was just issued happens now."""
+        return self.moment == "early" or (self.moment == "any" and self.random.random() < 0.25)
+
+    def strike(self) -> bool:
+        """Whether some asynchronous work happens now, between the turns of two strands."""
+        return self.moment == "any" and self.random.random() < 0.3
+
+    def one_of(self, count: int) -> int:
+        """Which of several pieces of asynchronous work."""
+        return 0 if self.moment != "any" else self.random.randrange(count)
+
+    def _rank(self, strand: Strand) -> float:
+        key = (strand.machine.index, int(strand.tid[0]) // 32)
+        if key not in self._ranks:
+            self._ranks[key] = self.random.random()
+        return self._ranks[key]

@@ -1,0 +1,197 @@
+"""A function made ready for execution: steps, reconvergence points, live values and addresses, found once.
+
+In: a verified `ir.Function` at any stage. Out: a `Program`: for each block its `Code`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
+from cutelite.ir.op import Op
+from cutelite.ops.tensor import RmemAlloc, SmemAlloc, static_cosize
+
+WARP = 32
+WARPGROUP = 128
+UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluster": 0}
+"""How many threads a unit of each scope has; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
+
+
+class Step(NamedTuple):
+    """One op, bound for execution."""
+
+    op: Op
+    simulate: Callable[[Any], Any]
+    collective: bool  # its threads execute it together
+    generator: bool
+    wide: bool  # takes any number of units at once
+    unit: int  # threads in a unit, 0 for the CTA
+    members: Value | None  # the mask of the lanes that execute it together
+
+
+class Code:
+    """One block. `meet` is where threads that part here come together again: its immediate post-dominator."""
+
+    __slots__ = ("label", "live_in", "live_out", "meet", "params", "steps")
+
+    def __init__(self, block: Block) -> None:
+        self.label = block.label
+        self.params = tuple(block.params)
+        self.steps = tuple(map(_step, block.ops))
+        self.meet: Code | None = None
+        self.live_in: frozenset[Value] = frozenset()  # without the parameters
+        self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
+
+
+def _step(op: Op) -> Step:
+    members = getattr(op, "members", None)
+    return Step(
+        op,
+        op.simulate,
+        op.scope != "thread",
+        inspect.isgeneratorfunction(type(op).simulate),
+        op.wide or op.scope == "cta",
+        UNITS[op.scope],
+        members if isinstance(members, Value) else None,
+    )
+
+
+class Program:
+    """All of a function that does not depend on the launch."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        order = reverse_postorder(function.entry)
+        self.codes: dict[Block, Code] = {block: Code(block) for block in order}
+        self.entry = self.codes[function.entry]
+        for block, meet in post_dominators(order).items():
+            self.codes[block].meet = self.codes[meet]
+        for block, (live_in, live_out) in liveness(order).items():
+            self.codes[block].live_in, self.codes[block].live_out = live_in, live_out
+        ops = [op for block in order for op in block.ops]
+        self.shared = Frame(SmemAlloc, ops)
+        self.local = Frame(RmemAlloc, ops)
+
+
+class Frame:
+    """Where the allocations of a space lie: offsets that a pass chose or, without one, side by side with a gap.
+
+    offsets  allocation op -> byte offset (dynamic ones: `size`)
+    names    byte offset -> name, for reports
+    sizes    allocation op -> bytes (0 for dynamic shared memory)
+    size     bytes in all, without dynamic shared memory
+    """
+
+    GAP = 16  # bytes that belong to nobody, behind each allocation that the simulator places itself
+
+    def __init__(self, kind: type[SmemAlloc] | type[RmemAlloc], ops: Iterable[Op]) -> None:
+        self.offsets: dict[Op, int] = {}
+        self.names: dict[int, str] = {}
+        self.sizes: dict[Op, int] = {}
+        self.size = 0
+        allocations = [op for op in ops if isinstance(op, kind)]
+        dynamic = [op for op in allocations if isinstance(op, SmemAlloc) and op.dynamic]
+        placed = [op for op in allocations if isinstance(op, SmemAlloc) and op.offset >= 0 and op not in dynamic]
+        for fixed in placed:
+            self._place(fixed, fixed.offset)
+        for op in allocations:
+            if op not in placed and op not in dynamic:
+                self._place(op, -(-self.size // op.type.align) * op.type.align)
+                self.size += self.GAP
+        self.size = max([self.size, *(-(-self.size // last.type.align) * last.type.align for last in dynamic)])
+        for last in dynamic:
+            self.offsets[last] = last.offset if last.offset >= 0 else self.size
+            self.sizes[last] = 0
+            self.names[self.offsets[last]] = name_of(last)
+
+    def _place(self, op: SmemAlloc | RmemAlloc, offset: int) -> None:
+        size = static_cosize(op.type.layout) * op.type.elem.bytes
+        self.offsets[op] = offset
+        self.sizes[op] = size
+        self.names[offset] = name_of(op)
+        self.size = max(self.size, offset + size)
+
+
+def name_of(op: Op) -> str:
+    """What the user calls the first result of `op`, else its type."""
+    return op.result.hint or str(op.result.type)
+
+
+def post_dominators(order: list[Block]) -> dict[Block, Block]:
+    """The immediate post-dominator of each block that has one; blocks from which there is no way out have none.
+
+    Cooper, Harvey, Kennedy 2001, on the reversed graph with one exit (None) behind all blocks without successors.
+    """
+    inside = set(order)
+    backwards: list[Block] = []
+    seen: set[Block] = set()
+    before = {block: [b for b, _ in found if b in inside] for block, found in predecessors(order).items()}
+    for end in (block for block in order if not block.successors):
+        stack = [(end, iter(before[end]))] if end not in seen else []
+        seen.add(end)
+        while stack:
+            block, sources = stack[-1]
+            following = next((source for source in sources if source not in seen), None)
+            if following is None:
+                backwards.append(block)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(before[following])))
+    rank: dict[Block | None, int] = {block: i for i, block in enumerate(backwards)}
+    rank[None] = len(backwards)  # the exit: last in postorder of the reversed graph
+    parent: dict[Block | None, Block | None] = {None: None}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(backwards):
+            targets: list[Block | None] = [b for b in block.successors if b in parent] or []
+            if not block.successors:
+                targets = [None]
+            if not targets:
+                continue
+            new = targets[0]
+            for target in targets[1:]:
+                new = _common(new, target, parent, rank)
+            if block not in parent or parent[block] is not new:
+                parent[block] = new
+                changed = True
+    return {block: up for block, up in parent.items() if block is not None and up is not None}
+
+
+def _common(
+    a: Block | None, b: Block | None, parent: dict[Block | None, Block | None], rank: dict[Block | None, int]
+) -> Block | None:
+    while a is not b:
+        while rank[a] < rank[b]:
+            a = parent[a]
+        while rank[b] < rank[a]:
+            b = parent[b]
+    return a
+
+
+def liveness(order: list[Block]) -> dict[Block, tuple[frozenset[Value], frozenset[Value]]]:
+    """For each block the values that it or what comes after it uses: at its start, and at its end."""
+    uses: dict[Block, set[Value]] = {}
+    own: dict[Block, set[Value]] = {}
+    for block in order:
+        defined = set(block.params)
+        used: set[Value] = set()
+        for op in block.ops:
+            used.update(value for value in op.operands if value not in defined)
+            defined.update(op.results)
+        uses[block], own[block] = used, defined
+    live_in: dict[Block, set[Value]] = {block: set(uses[block]) for block in order}
+    live_out: dict[Block, set[Value]] = {block: set() for block in order}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order):
+            out = set().union(*(live_in[after] for after in block.successors))
+            if out != live_out[block]:
+                live_out[block] = out
+                live_in[block] = uses[block] | (out - own[block])
+                changed = True
+    return {block: (frozenset(live_in[block]), frozenset(live_out[block])) for block in order}

@@ -1,0 +1,57 @@
+"""The register file of a CTA, as setmaxnreg hands it around between warps (PTX ISA: setmaxnreg)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutelite.ir.simulation import Wait
+from cutelite.sim.program import WARP
+
+if TYPE_CHECKING:
+    from cutelite.sim.lanes import ThreadLanes
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+REGISTER_FILE = 65536  # 32-bit registers of an SM
+MOST_PER_THREAD = 255
+
+
+class RegisterPool:
+    """What each warp of a CTA holds, and what is free. Every thread starts with the same number."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        warps = machine.warp_count
+        per_sm = max(1, int(machine.program.function.attrs.get("min_blocks") or 1))
+        fair = REGISTER_FILE // per_sm // (warps * WARP) // 8 * 8  # allocated in eights
+        start = min(fair, int(machine.program.function.attrs.get("max_registers") or MOST_PER_THREAD))
+        self.held = np.full(warps, start, np.int64)
+        self.free = 0  # a CTA's pool is what it was launched with: only what its warps give back
+
+    def set(self, lanes: ThreadLanes, count: int) -> Wait | None:
+        """Each warp of `lanes` gives registers back, or takes more; waits until there are enough."""
+        warps = np.unique(lanes.tid[lanes.mask] // WARP)
+        if not 24 <= count <= 256 or count % 8:
+            lanes.fault(lanes.mask, f"{count} registers: setmaxnreg takes multiples of 8 from 24 to 256", "registers")
+        needed = int((count - self.held[warps]).sum()) * WARP
+        if needed <= 0:
+            self._take(warps, count, needed)
+            return None
+        claimed = False
+
+        def ready() -> bool:
+            nonlocal claimed
+            if not claimed and self.free >= needed:
+                claimed = True
+                self._take(warps, count, needed)
+            return claimed
+
+        return Wait(ready, lambda: f"{needed} registers: {self.free} are free; other warps must give theirs back first")
+
+    def _take(self, warps: Array, count: int, registers: int) -> None:
+        self.held[warps] = count
+        self.free -= registers
+        self.machine.launch.changed()

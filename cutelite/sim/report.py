@@ -1,0 +1,140 @@
+"""Reports about all threads at once: deadlocks, threads that never end, threads that parted where they must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cutelite.diag import Mistake, Note
+from cutelite.ir.op import Op
+from cutelite.sim.collective import missing
+from cutelite.sim.error import SimError
+from cutelite.sim.machine import Machine
+from cutelite.sim.program import WARP
+from cutelite.sim.strand import Join, Strand
+
+if TYPE_CHECKING:
+    from cutelite.sim.schedule import Scheduler
+
+GROUPS_SHOWN = 16
+
+
+class Group(NamedTuple):
+    """Threads of a block that are doing the same."""
+
+    machine: Machine
+    tid: tuple[int, ...]
+    op: Op
+    doing: str  # 'waits for ...'
+
+    def __str__(self) -> str:
+        return f"block {self.machine.block}: {threads_text(self.tid)} {self.doing}"
+
+
+def deadlock(scheduler: Scheduler) -> SimError:
+    """Nobody can go on: who waits where, and for what."""
+    groups = list(all_groups(scheduler))
+    first = groups[0]
+    lonely = [group for group in groups if group.op.scope != "thread" and group.doing.startswith("wait for the others")]
+    code, title = "deadlock", "a deadlock: no thread can go on"
+    if lonely:
+        first, code = lonely[0], "divergence"
+        title = f"a deadlock: not all threads that {first.op.name} needs come to it"
+    return _error(scheduler, Mistake(code, title, f"{threads_text(first.tid)} {first.doing}"), first, groups)
+
+
+def endless(scheduler: Scheduler) -> SimError:
+    """The limit of ops is reached."""
+    groups = list(all_groups(scheduler))
+    title = f"no end after {scheduler.launch.ops} operations"
+    help = "threads that spin may wait for something that never comes; a long kernel needs a larger `max_ops`"
+    return _error(scheduler, Mistake("endless", title, groups[0].doing, help), groups[0], groups)
+
+
+def check_convergence(scheduler: Scheduler, join: Join) -> None:
+    """Raise if somebody waits at a collective op for threads that have passed it by, and have arrived at `join`."""
+    if not join.arrived:
+        return
+    machine = join.arrived[0].machine
+    arrived = np.concatenate([strand.tid for strand in join.arrived])
+    for step, strands in scheduler.parked[machine].items():
+        if step.members is not None or not strands:
+            continue
+        others = np.intersect1d(missing(step, strands), arrived)
+        if len(others):
+            here = np.concatenate([strand.tid for strand in strands])
+            title = f"{step.op.name} is not executed by all threads of the {_unit_name(step.op)}"
+            label = f"{threads_text(tuple(here.tolist()))} are here; {threads_text(tuple(others.tolist()))} are not"
+            mistake = Mistake("divergence", title, label, "move it out of the branch, or let all of them take it")
+            group = Group(machine, tuple(here.tolist()), step.op, "are here")
+            raise _error(scheduler, mistake, group, [])
+
+
+def all_groups(scheduler: Scheduler) -> Iterator[Group]:
+    """What all threads are doing, those that wait first."""
+    for strand in scheduler.blocked:
+        if strand.blocked is not None:
+            for why, lanes in strand.blocked.reasons().items():
+                yield _group(strand, strand.blocked.op, f"wait for {why}", lanes)
+    for task in scheduler.tasks:
+        for strand in task.strands:
+            yield _group(strand, task.op, f"wait for {task.why}")
+    for parked in scheduler.parked.values():
+        for step, strands in parked.items():
+            others = threads_text(tuple(missing(step, strands).tolist()))
+            for strand in strands:
+                yield _group(strand, step.op, f"wait for the others of the {_unit_name(step.op)}: {others}")
+    for strand in [*scheduler.runnable, *scheduler.resting]:
+        yield _group(strand, strand.op, f"execute {strand.op.name}")
+    for join in scheduler.joins:
+        for strand in join.arrived:
+            yield _group(strand, strand.op, "wait where they meet those they parted from")
+
+
+def state_text(scheduler: Scheduler) -> str:
+    """A line for each group of threads."""
+    lines = []
+    for group in all_groups(scheduler):
+        where = f" at {group.op.span.place()}" if group.op.span is not None else ""
+        lines.append(f"{group}{where}")
+    return "\n".join(lines)
+
+
+def threads_text(tid: tuple[int, ...]) -> str:
+    """'threads 0-31 (warp 0)', 'thread 5', 'threads 0, 2, 4, 6 and 28 more'."""
+    if len(tid) == 1:
+        return f"thread {tid[0]}"
+    runs: list[list[int]] = []
+    for t in sorted(tid):
+        if runs and runs[-1][1] == t - 1:
+            runs[-1][1] = t
+        else:
+            runs.append([t, t])
+    shown = ", ".join(f"{a}-{b}" if a != b else str(a) for a, b in runs[:4])
+    more = sum(b - a + 1 for a, b in runs[4:])
+    warps = sorted({t // WARP for t in tid})
+    whole = len(tid) == len(warps) * WARP
+    names = f" (warp{'s' if len(warps) > 1 else ''} {warps[0]}{f'-{warps[-1]}' if len(warps) > 1 else ''})"
+    contiguous = warps[-1] - warps[0] + 1 == len(warps)
+    return f"threads {shown}{f' and {more} more' if more else ''}{names if whole and contiguous else ''}"
+
+
+def _group(strand: Strand, op: Op, doing: str, lanes: np.ndarray | None = None) -> Group:
+    tid = strand.tid if lanes is None else strand.tid[lanes]
+    return Group(strand.machine, tuple(tid.tolist()), op, doing)
+
+
+def _unit_name(op: Op) -> str:
+    return {"cta": "block"}.get(op.scope, op.scope)
+
+
+def _error(scheduler: Scheduler, mistake: Mistake, at: Group, groups: list[Group]) -> SimError:
+    notes = [Note(str(group), group.op.span) for group in groups[:GROUPS_SHOWN]]
+    if len(groups) > GROUPS_SHOWN:
+        notes.append(Note(f"and {len(groups) - GROUPS_SHOWN} more groups of threads"))
+    launch = scheduler.launch
+    threads = [at.machine.thread(tid) for tid in at.tid]
+    return SimError(mistake, kernel=launch.kernel, seed=launch.seed, op=at.op, block=at.machine.block, threads=threads,
+                    notes=notes)  # fmt: skip

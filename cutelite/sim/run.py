@@ -1,0 +1,75 @@
+"""Running a kernel on the CPU."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+import numpy as np
+
+from cutelite.ir.function import Function
+from cutelite.sim.launch import Extent, Launch, Observer, Report
+from cutelite.sim.report import state_text
+from cutelite.sim.schedule import Scheduler
+
+MAX_OPS = 50_000_000
+
+
+def run(
+    function: Function,
+    grid: Extent,
+    args: Sequence[object],
+    *,
+    block: Extent | None = None,
+    cluster: Extent | None = None,
+    dims: Mapping[str, int] | None = None,
+    smem_dynamic: int = 0,
+    seed: int = 0,
+    max_ops: int = MAX_OPS,
+    strict: bool = False,
+    observer: Observer | None = None,
+    stdout: TextIO | None = None,
+    sm_count: int = 132,
+) -> Report:
+    """Execute a kernel, at any stage of its compilation, on NumPy memory.
+
+    grid          blocks, as an int or up to three of them
+    args          for each parameter: a NumPy array (tensors, pointers; written in place), a number, a `SimTensorMap`
+                  or the array of one
+    block         threads in a block, where the kernel's `attrs` do not say; `cluster` likewise
+    dims          the extent of each named dim
+    smem_dynamic  bytes of dynamic shared memory
+    seed          the schedule (see `sim.policy`): the same seed always gives the same run
+    max_ops       a kernel that executes more (an op counts once for all threads that execute it together) is stopped
+    strict        check that every op gives what its type says: for tests of ops
+    observer      is told of every memory access and of all that orders them
+    stdout        where printf writes, when the kernel is done; standard output if None
+    Errors        `SimError` for what the kernel does wrong, with its line; TypeError and ValueError for arguments that
+                  do not fit the kernel; `InternalError` for what the simulator does wrong
+    """
+    started = time.perf_counter()
+    launch = Launch(
+        function,
+        grid,
+        args,
+        block=block,
+        cluster=cluster,
+        dims=dims or {},
+        smem_dynamic=smem_dynamic,
+        seed=seed,
+        strict=strict,
+        observer=observer,
+        sm_count=sm_count,
+    )
+    scheduler = Scheduler(launch, max_ops)
+    try:
+        with np.errstate(all="ignore"):
+            scheduler.run()
+    except KeyboardInterrupt as stop:
+        stop.add_note(f"kernel `{launch.kernel}`, {launch.ops} operations executed:\n{state_text(scheduler)}")
+        raise
+    finally:
+        (stdout or sys.stdout).write(launch.stdout())
+    return Report(seed, launch.ops, launch.stdout(), time.perf_counter() - started)

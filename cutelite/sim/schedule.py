@@ -1,0 +1,338 @@
+"""The scheduler: lets the strands of some CTAs take turns until all of their threads have left the kernel.
+
+Threads that part at a branch go on as two strands and meet again at the branch's post-dominator. Nobody is held
+there for good: when nothing else can go on, or the others take very long (a thread that spins may wait for one that
+has arrived), those at a meeting point go on alone, so every thread makes progress, as on the hardware since Volta.
+
+A turn ends when the strand blocks, parts, meets, exits, or has used up its ops. Nothing that can go on, nothing
+asynchronous left to happen and nobody to let go: that is a deadlock, and it is reported with what each thread
+waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cutelite.diag import InternalError
+from cutelite.sim import collective
+from cutelite.sim.blocked import Blocked, Task
+from cutelite.sim.error import SimError
+from cutelite.sim.launch import Launch
+from cutelite.sim.machine import Cluster, Machine
+from cutelite.sim.program import WARP, Step
+from cutelite.sim.report import check_convergence, deadlock, endless
+from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
+from cutelite.sim.typecheck import check_results
+
+PATIENCE = 1 << 15  # ops that those at a meeting point wait for the others, before they go on alone
+ADMIT_AFTER = 1 << 19  # ops after which the next cluster starts beside the others, which may be waiting for it
+
+
+class Scheduler:
+    """Runs the clusters of one launch.
+
+    runnable, blocked, tasks   the strands of the resident clusters by what they are doing
+    parked                     those that came to a collective op whose other threads have not come yet
+    joins                      meeting points at which somebody has arrived
+    """
+
+    def __init__(self, launch: Launch, max_ops: int) -> None:
+        self.launch = launch
+        self.policy = launch.policy
+        self.max_ops = max_ops
+        self.clusters: list[Cluster] = []
+        self.runnable: list[Strand] = []
+        self.resting: list[Strand] = []  # have run for long without blocking: the others go first
+        self.blocked: list[Strand] = []
+        self.tasks: list[Task] = []
+        self.parked: dict[Machine, dict[Step, list[Strand]]] = {}
+        self.joins: list[Join] = []
+        self._polled = -1
+        self._spent: dict[Strand, int] = {}
+        self._admitted_at = 0
+
+    def run(self) -> None:
+        """Execute every block of the grid."""
+        waiting = iter(self._order())
+        self._admit(waiting)
+        while self.clusters:
+            self._poll()
+            if self.runnable or self.resting:
+                self._turn()
+                if self.policy.strike():
+                    self._strike()
+                self._look_after(waiting)
+            elif not self._unstick():
+                raise deadlock(self)
+            self._retire(waiting)
+
+    # Clusters come and go
+
+    def _order(self) -> Iterator[tuple[int, int, int]]:
+        (x, y, z), (i, j, k) = self.launch.grid, self.launch.cluster
+        firsts = [(a, b, c) for c in range(0, z, k) for b in range(0, y, j) for a in range(0, x, i)]
+        if self.policy.shuffle_blocks:
+            self.policy.random.shuffle(firsts)
+        return iter(firsts)
+
+    def _admit(self, waiting: Iterator[tuple[int, int, int]], more: int = 0) -> None:
+        """Start clusters until as many are resident as the policy wants, or `more` than there are."""
+        wanted = max(self.policy.resident, len(self.clusters) + more)
+        while len(self.clusters) < wanted:
+            first = next(waiting, None)
+            if first is None:
+                return
+            cluster = Cluster(self.launch, first)
+            self.clusters.append(cluster)
+            self._admitted_at = self.launch.ops
+            for machine in cluster.machines:
+                self.parked[machine] = {}
+                self.runnable += self._beginners(machine)
+
+    def _beginners(self, machine: Machine) -> list[Strand]:
+        strand = Strand(machine, np.arange(machine.threads), dict(self.launch.values), machine.program.entry)
+        if self.policy.gang:
+            return [strand]
+        return [strand.take(np.flatnonzero(strand.tid // WARP == warp)) for warp in range(machine.warp_count)]
+
+    def _retire(self, waiting: Iterator[tuple[int, int, int]]) -> None:
+        for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
+            for machine in cluster.machines:
+                machine.engine.drain()
+                del self.parked[machine]
+            self.clusters.remove(cluster)
+            self._admit(waiting)
+
+    def _look_after(self, waiting: Iterator[tuple[int, int, int]]) -> None:
+        """See to those who have waited for long, and to the limit of ops."""
+        ops = self.launch.ops
+        for join in [j for j in self.joins if ops - j.since > PATIENCE]:
+            self._release(join)
+        if ops - self._admitted_at > ADMIT_AFTER:
+            self._admitted_at = ops
+            self._admit(waiting, more=1)
+        if ops > self.max_ops:
+            raise endless(self)
+
+    # Turns
+
+    def _turn(self) -> None:
+        if not self.runnable:
+            self.runnable, self.resting = self.resting, []
+        strand = self.runnable.pop(self.policy.choose(self.runnable))
+        if self.runnable:
+            strand = self._gather(strand)
+        budget = self.policy.turn()
+        before = self.launch.ops
+        self._advance(strand, budget)
+        if strand.state == RUNNABLE:
+            spent = self._spent.pop(strand, 0) + self.launch.ops - before
+            if spent >= self.policy.patience:
+                self.resting.append(strand)
+            else:
+                self._spent[strand] = spent
+                self.runnable.insert(0 if self.policy.pick == "first" else len(self.runnable), strand)
+        else:
+            self._spent.pop(strand, None)
+            self._file(strand)
+
+    def _gather(self, strand: Strand) -> Strand:
+        """`strand` with those that stand at the same place: all of the CTA in a gang, else of the same warp."""
+        mates = [other for other in self.runnable if self._may_gather(strand, other)]
+        if not mates:
+            return strand
+        self.runnable = [other for other in self.runnable if other not in mates]
+        return merge([strand, *mates])
+
+    def _may_gather(self, a: Strand, b: Strand) -> bool:
+        if a.pc != b.pc or a.code is not b.code or a.join is not b.join or a.machine is not b.machine:
+            return False
+        return self.policy.gang or a.tid[0] // WARP == a.tid[-1] // WARP == b.tid[0] // WARP == b.tid[-1] // WARP
+
+    def _advance(self, strand: Strand, budget: int) -> None:
+        """Execute steps of `strand` until it cannot go on, or has executed `budget` of them."""
+        launch = self.launch
+        strict = launch.strict
+        try:
+            while budget > 0 and strand.state == RUNNABLE:
+                steps = strand.code.steps
+                pc = strand.pc
+                stop = min(len(steps), pc + budget)
+                begin = pc
+                while pc < stop:
+                    step = steps[pc]
+                    if step.collective or step.generator:
+                        break
+                    pc += 1
+                    strand.op = step.op
+                    wait = step.simulate(strand)
+                    if strict:
+                        check_results([strand], step.op)
+                    if wait is not None:
+                        strand.blocked = Blocked.whole(step.op, wait, len(strand.tid))
+                        strand.state = BLOCKED
+                        break
+                launch.ops += pc - begin
+                budget -= pc - begin
+                if pc < len(steps):
+                    strand.pc = pc
+                    if strand.state == RUNNABLE and pc < stop:
+                        launch.ops += 1
+                        budget -= 1
+                        self._collective(strand, steps[pc])
+                if strand.state == BLOCKED and strand.blocked is not None and strand.blocked.poll() is True:
+                    self._resume(strand)
+        except (SimError, InternalError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            op = strand.op
+            text = f"{type(error).__name__}: {error}"
+            function = launch.program.function
+            raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=op.span) from error
+
+    def _collective(self, strand: Strand, step: Step) -> None:
+        if step.collective:
+            outcome = collective.arrive(strand, step, self.parked[strand.machine])
+        else:
+            outcome = collective.execute(step, [strand], strand.unit_ids(step.unit))
+        if self.launch.strict:
+            check_results((s for s in outcome.strands if s.state != IN_TASK), step.op)
+        self._take_up(outcome, strand)
+
+    def _take_up(self, outcome: collective.Outcome, current: Strand | None = None) -> None:
+        """File the strands that executed a collective step, but for the one whose turn it is."""
+        for task in outcome.tasks:
+            self._continue(task)
+        for strand in outcome.strands:
+            if strand is not current and strand.state != IN_TASK and strand not in self.runnable:
+                self._file(strand)
+
+    def _continue(self, task: Task) -> bool:
+        """Let a step that had blocked go on; whether it is done."""
+        done = task.advance()
+        if task in self.tasks:
+            self.tasks.remove(task)
+        if not done:
+            self.tasks.append(task)
+            return False
+        for strand in task.strands:
+            strand.pc += 1
+            strand.state = RUNNABLE
+        return True
+
+    # Where strands go when their turn ends
+
+    def _file(self, strand: Strand) -> None:
+        if strand.state == RUNNABLE:
+            self.runnable.append(strand)
+        elif strand.state == BLOCKED:
+            self.blocked.append(strand)
+        elif strand.state == AT_JOIN:
+            self._meet(strand)
+        elif strand.state == PARTING:
+            assert strand.parting is not None
+            for part in strand.part(*strand.parting):
+                self._file(part)
+        elif strand.state == EXITED:
+            self._exit(strand)
+
+    def _meet(self, strand: Strand) -> None:
+        join = strand.join
+        assert join is not None
+        join.arrived.append(strand)
+        join.awaited -= len(strand.tid)
+        join.since = self.launch.ops
+        if join not in self.joins:
+            self.joins.append(join)
+        if join.awaited == 0:
+            self._release(join)
+
+    def _release(self, join: Join) -> None:
+        """Those that have arrived go on, as one strand."""
+        if join in self.joins:
+            self.joins.remove(join)
+        if not join.arrived:
+            return
+        strand = merge(join.arrived)
+        join.arrived = []
+        strand.join = join.parent
+        strand.state = RUNNABLE
+        if strand.join is not None and strand.join.code is strand.code:
+            strand.state = AT_JOIN
+        self._file(strand)
+
+    def _exit(self, strand: Strand) -> None:
+        join = strand.join
+        while join is not None:
+            join.awaited -= len(strand.tid)
+            if join.awaited == 0:
+                self._release(join)
+            join = join.parent
+        machine = strand.machine
+        machine.event("exit", strand)
+        machine.exit(strand.tid)
+        parked = self.parked[machine]
+        for step in list(parked):
+            if parked.get(step):
+                self._take_up(collective.assemble(step, parked))
+
+    # Waiting
+
+    def _poll(self) -> None:
+        """Let go on who can; asked again only when something has changed, or nobody else can go on."""
+        if self._polled == self.launch.changes and (self.runnable or self.resting):
+            return
+        self._polled = self.launch.changes
+        still: list[Strand] = []
+        for strand in self.blocked:
+            assert strand.blocked is not None
+            answer = strand.blocked.poll()
+            if answer is True:
+                self._resume(strand)
+                self.runnable.append(strand)
+            elif answer is False or self.policy.gang:
+                still.append(strand)
+            else:
+                still.append(self._resume_some(strand, answer))
+        self.blocked = still
+        for task in list(self.tasks):
+            if self._continue(task):
+                for strand in task.strands:
+                    self._file(strand)
+
+    def _resume(self, strand: Strand) -> None:
+        strand.state, strand.blocked = RUNNABLE, None
+        strand.machine.event("resume", strand)
+
+    def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
+        """The threads that are ready go on; the strand of the others."""
+        go = strand.take(np.flatnonzero(ready))
+        self._resume(go)
+        self.runnable.append(go)
+        return strand.take(np.flatnonzero(~ready))
+
+    def _strike(self) -> bool:
+        """Let some asynchronous work of some CTA happen."""
+        machines = [machine for cluster in self.clusters for machine in cluster.machines if machine.engine.pending]
+        if not machines:
+            return False
+        return machines[self.policy.one_of(len(machines))].engine.progress(self.policy.one_of)
+
+    def _unstick(self) -> bool:
+        """When no strand can run: threads that are ready though others of their strand are not; asynchronous work;
+        then those that wait at a meeting point, the latest first."""
+        for i, strand in enumerate(self.blocked):
+            assert strand.blocked is not None
+            answer = strand.blocked.poll()
+            if not isinstance(answer, bool):
+                self.blocked[i] = self._resume_some(strand, answer)
+                return True
+        if self._strike():
+            return True
+        if self.joins:
+            check_convergence(self, self.joins[-1])
+            self._release(self.joins[-1])
+            return True
+        return False

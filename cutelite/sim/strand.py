@@ -1,0 +1,179 @@
+"""A strand: threads of one CTA that stand at the same place and go on together.
+
+Its values hold exactly its threads, in the order of their indices, so nothing is ever masked or merged while it runs.
+Where its threads part, it splits into two strands, each with its share of the values that are still needed; where
+they meet again, strands are joined into one. A strand may be one lane, one warp, or all warps of the CTA (a *gang*):
+the cost of an op hardly depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutelite.ir.function import Jump, Value
+from cutelite.layout.dims import Dim
+from cutelite.sim.lanes import ThreadLanes
+from cutelite.sim.program import Code
+
+if TYPE_CHECKING:
+    from cutelite.sim.blocked import Blocked
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+RUNNABLE, BLOCKED, PARKED, IN_TASK, AT_JOIN, PARTING, EXITED, REPLACED = range(8)
+"""What a strand is doing: able to run; waiting; at a collective op whose other threads have not come; in a step that
+blocked half-way; at a join; about to part; all threads have left the kernel; goes on as other strands."""
+
+
+class Join:
+    """Where threads that parted meet again: the block that comes after all their ways (`Code.meet`).
+
+    awaited  how many threads of those that parted have neither arrived nor exited
+    parent   the join that the threads were under way to when they parted
+    since    the clock of the scheduler when the last strand arrived
+    """
+
+    __slots__ = ("arrived", "awaited", "code", "parent", "since")
+
+    def __init__(self, code: Code, parent: Join | None, awaited: int) -> None:
+        self.code, self.parent, self.awaited = code, parent, awaited
+        self.arrived: list[Strand] = []
+        self.since = 0
+
+
+class Strand(ThreadLanes):
+    """Implements `ir.simulation.Lanes` for ops that any number of threads can execute; all lanes are active.
+
+    regs     values by `Value`; dims bound in the kernel by their names
+    code,pc  the next step
+    join     where its threads will meet those they parted from, None at the top
+    blocked  what it waits for, in the state BLOCKED
+    """
+
+    __slots__ = ("_whole", "blocked", "code", "join", "parting", "pc", "regs", "state")
+
+    def __init__(self, machine: Machine, tid: Array, regs: dict[Any, Any], code: Code, pc: int = 0) -> None:
+        super().__init__(machine, code.steps[0].op, tid, np.ones(len(tid), bool), True)
+        self.regs = regs
+        self.code = code
+        self.pc = pc
+        self.join: Join | None = None
+        self.state = RUNNABLE
+        self.blocked: Blocked | None = None
+        self.parting: tuple[Array, Jump, Jump] | None = None
+        self._whole: dict[int, tuple[int, bool]] = {}
+
+    def get(self, value: Value) -> Any:
+        return self.regs[value]
+
+    def define(self, *results: Array) -> None:
+        regs = self.regs
+        for value, result in zip(self.op.results, results, strict=True):
+            regs[value] = result
+
+    def bind_dim(self, dim: object, value: Array) -> None:
+        assert isinstance(dim, Dim)
+        wrong = (value % dim.divisible_by != 0) | (value < dim.min)
+        if dim.max is not None:
+            wrong |= value > dim.max
+        self.fault(wrong, f"the value is not what {dim} promises", "dim")
+        self.regs[dim.name] = value.astype(np.int64)
+
+    def bound_dim(self, name: str) -> Array:
+        return self.regs[name]
+
+    def is_whole(self, unit: int) -> bool:
+        """Whether it has all the threads of each of its warps (or warpgroups, by `unit`) that have not exited."""
+        exits = self.machine.exits
+        found = self._whole.get(unit)
+        if found is None or found[0] != exits:
+            if unit == 0:
+                whole = len(self.tid) == self.machine.live_count
+            else:
+                here = np.bincount(self.tid // unit, minlength=-(-self.machine.threads // unit))
+                whole = not np.count_nonzero((here != self.machine.live_by(unit)) & (here > 0))
+            found = self._whole[unit] = (exits, whole)
+        return found[1]
+
+    def unit_ids(self, unit: int) -> list[int]:
+        """The warps (or warpgroups, or the CTA) that its threads belong to."""
+        return np.unique(self.tid // unit).tolist() if unit else [0]
+
+    # Terminators
+
+    def jump(self, to: Jump) -> None:
+        code = self.machine.program.codes[to.block]
+        if to.args:
+            passed = [self.regs[value] for value in to.args]
+            self.regs.update(zip(code.params, passed, strict=True))
+        self.code = code
+        self.pc = 0
+        if self.join is not None and self.join.code is code:
+            self.state = AT_JOIN
+
+    def branch(self, cond: Array, then: Jump, other: Jump) -> None:
+        holds = np.count_nonzero(cond)
+        if holds == len(cond):
+            self.jump(then)
+        elif holds == 0:
+            self.jump(other)
+        else:
+            self.parting = (cond, then, other)
+            self.state = PARTING
+
+    def leave(self) -> None:
+        self.state = EXITED
+
+    # Splitting and joining
+
+    def take(self, which: Array, keep: Iterable[Any] | None = None) -> Strand:
+        """A strand of some of its threads (indices, ascending), at the same place. `keep`: only these values."""
+        regs = self.regs if keep is None else {key: self.regs[key] for key in keep if key in self.regs}
+        if keep is not None:
+            regs.update((key, held) for key, held in self.regs.items() if isinstance(key, str))
+        part = {key: held[which] if isinstance(held, np.ndarray) else held for key, held in regs.items()}
+        strand = Strand(self.machine, self.tid[which], part, self.code, self.pc)
+        strand.op, strand.join, strand.state = self.op, self.join, self.state
+        if self.blocked is not None:
+            strand.blocked = self.blocked.take(which)
+        return strand
+
+    def part(self, cond: Array, then: Jump, other: Jump) -> tuple[Strand, Strand]:
+        """Two strands, of the threads where `cond` holds and of the others, each gone its way."""
+        meet = self.code.meet
+        join = self.join
+        if meet is not None and (join is None or join.code is not meet):
+            join = Join(meet, join, len(self.tid))
+        pair = []
+        for which, to in ((cond, then), (~cond, other)):
+            strand = self.take(np.flatnonzero(which), self.code.live_out.union(to.args))
+            strand.join, strand.state = join, RUNNABLE
+            strand.jump(to)
+            pair.append(strand)
+        return pair[0], pair[1]
+
+
+def merge(strands: list[Strand]) -> Strand:
+    """One strand of all the threads of strands that stand at the same place, with the same join."""
+    first = strands[0]
+    if len(strands) == 1:
+        return first
+    tid = np.concatenate([strand.tid for strand in strands])
+    order = np.argsort(tid, kind="stable")
+    sorted_already = bool((order[1:] > order[:-1]).all())
+    regs: dict[Any, Any] = {}
+    needed = first.code.live_in.union(first.code.params) if first.pc == 0 else None
+    for key, held in first.regs.items():
+        wanted = needed is None or key in needed or isinstance(key, str)
+        if wanted and all(key in strand.regs for strand in strands[1:]):
+            if isinstance(held, np.ndarray):
+                held = np.concatenate([strand.regs[key] for strand in strands])
+                held = held if sorted_already else held[order]
+            regs[key] = held
+    merged = Strand(first.machine, tid[order], regs, first.code, first.pc)
+    merged.op, merged.join, merged.state = first.op, first.join, RUNNABLE
+    return merged

@@ -1,0 +1,138 @@
+"""TMA descriptors: which elements of a tensor in global memory a tile is, and where they lie in shared memory.
+
+A tile in shared memory is row-major, its last mode contiguous. A swizzle then permutes 16-byte chunks: bits 4, 5 and
+6 of the byte address are XORed with bits 7, 8 and 9 (128B), 4 and 5 with 7 and 8 (64B), 4 with 7 (32B). PTX ISA:
+tensor copies, swizzling modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from cutelite.ir.types import TensorMap, u8
+from cutelite.layout import Layout, flatten
+from cutelite.layout.expr import evaluate
+from cutelite.sim.engine import Agent
+from cutelite.sim.memory import memory_dtype
+
+Array = Any
+
+CHUNK = 16  # bytes that a swizzle moves as one
+TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
+SWIZZLED_BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
+
+
+class SimTensorMap:
+    """A descriptor of `array`, as `type` says; implements `ir.simulation.TileMap`.
+
+    array    any NumPy array whose memory holds the tensor: the layout of `type`, with `dims` bound, says where
+    extents  of the tensor, outermost mode first; `strides` the bytes between neighbours in each mode
+    """
+
+    def __init__(self, array: Array, type: TensorMap, dims: Mapping[str, int] | None = None) -> None:
+        layout: Layout = evaluate(type.layout, dims or {})
+        self.array, self.type = array, type
+        self.extents, strides = _modes(layout)
+        self.strides = tuple(stride * type.elem.bytes for stride in strides)
+        self.address = 0
+        self._check()
+        self.box_bytes = prod(type.box) * type.elem.bytes
+        self._chunk_offsets = np.arange(0, self.box_bytes, CHUNK)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a tile's innermost mode."""
+        return self.type.box[-1] * self.type.elem.bytes
+
+    def at(self, address: int) -> SimTensorMap:
+        """The same descriptor, of memory at that address."""
+        copy = object.__new__(SimTensorMap)
+        copy.__dict__.update(self.__dict__, address=address)
+        if address % 16:
+            raise ValueError(f"a TMA descriptor of memory at {address:#x}, which is no multiple of 16 bytes")
+        return copy
+
+    def read(self, agent: Agent, coord: Sequence[int]) -> Array:
+        inside, addresses = self._elements(coord)
+        tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
+        if addresses.size:
+            tile[inside] = agent.load("gmem", addresses, self.type.elem)[..., 0]
+        return tile.reshape(-1).view(np.uint8)
+
+    def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
+        inside, addresses = self._elements(coord)
+        if not addresses.size:
+            return
+        data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)[inside]
+        if action is None:
+            agent.store("gmem", addresses, self.type.elem, data[..., None])
+        else:
+            agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
+
+    def get_smem(self, agent: Agent, address: int) -> Array:
+        return agent.load("cluster", self._chunks(agent, address), u8, CHUNK).reshape(-1)
+
+    def put_smem(self, agent: Agent, address: int, tile: Array) -> None:
+        agent.store("cluster", self._chunks(agent, address), u8, tile.reshape(-1, CHUNK))
+
+    def _chunks(self, agent: Agent, address: int) -> Array:
+        """Where the chunks of a tile at this shared address lie, in the order of the tile."""
+        if address % TILE_ALIGN:
+            place = agent.machine.spaces["cluster"].place(address)
+            agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
+        plain = address + self._chunk_offsets
+        bits = SWIZZLED_BITS[self.type.swizzle]
+        return plain ^ (plain >> 3 & ((1 << bits) - 1) << 4)
+
+    def _elements(self, coord: Sequence[int]) -> tuple[tuple[slice, ...], Array]:
+        """The part of the tile that lies inside the tensor, and the addresses of its elements."""
+        inside: list[slice] = []
+        addresses: Array = np.int64(self.address)
+        for start, box, extent, stride in zip(coord, self.type.box, self.extents, self.strides, strict=True):
+            first, last = min(max(0, -start), box), max(0, min(box, extent - start))
+            inside.append(slice(first, max(first, last)))
+            addresses = addresses[..., None] + (start + np.arange(first, max(first, last))) * stride
+        return tuple(inside), addresses
+
+    def _check(self) -> None:
+        """What the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
+        t, elem = self.type, self.type.elem
+        if len(t.box) != len(self.extents) or not 1 <= len(t.box) <= 5:
+            raise ValueError(
+                f"a TMA descriptor of {len(self.extents)} modes with a box of {t.box}; it has 1 to 5 modes"
+            )
+        if self.strides[-1] != elem.bytes:
+            raise ValueError(f"TMA needs the last mode contiguous; its stride is {self.strides[-1] // elem.bytes}")
+        for mode, stride in enumerate(self.strides[:-1]):
+            if stride % 16 or not 0 < stride < 1 << 40:
+                raise ValueError(f"the stride of mode {mode} is {stride} bytes; TMA takes multiples of 16 below 2**40")
+        if any(not 1 <= n <= 256 for n in t.box):
+            raise ValueError(f"a TMA box of {t.box}: each extent must be 1 to 256")
+        if self.row_bytes % 16:
+            raise ValueError(f"a TMA box has rows of {self.row_bytes} bytes; they must be multiples of 16")
+        span = {"none": 1 << 40, "32B": 32, "64B": 64, "128B": 128}[t.swizzle]
+        if self.row_bytes > span:
+            raise ValueError(
+                f"a TMA box with swizzle {t.swizzle} has rows of {self.row_bytes} bytes; {span} are possible"
+            )
+
+
+def _modes(layout: Layout) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Extents and strides of a static layout, a number for each mode."""
+    shape, stride = layout.shape, layout.stride
+    if not isinstance(shape, tuple):
+        return (shape,), (stride,)
+    return tuple(map(_single, shape)), tuple(map(_single, stride))
+
+
+def _single(mode: Any) -> int:
+    flat = flatten(mode)
+    if isinstance(flat, tuple):
+        if len(flat) != 1:
+            raise ValueError(f"a mode of a TMA tensor is one extent and one stride, not {mode}")
+        return int(flat[0])
+    return int(flat)
