@@ -181,7 +181,7 @@ def simulate(function: Function, grid: tuple[int, int, int], bound: Bound, smem:
     args = []
     for param, value in zip(function.params, bound.values[:count], strict=True):
         if isinstance(value, MapRequest):
-            args.append(sim.SimTensorMap(value.view.owner, value.type))
+            args.append(sim.SimTensorMap(value.view.owner, value.type, dims))
         elif isinstance(param.type, Tensor):
             args.append(value.owner)
         else:

@@ -243,8 +243,7 @@ def _tensor_map(call: _Call, name: str, spec: TmaSpec, argument: Any) -> TensorM
     dtype = _dtype(call, name, spec.tensor.dtype, SCALARS[view.dtype])
     layout = spec.tensor.layout(name)
     _bind_layout(call, name, spec.tensor, layout, view)
-    row = spec.tile[0] if spec.tensor.order == "col" else spec.tile[-1]
-    swizzle = default_swizzle(row * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
+    swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
     t = TensorMap(dtype, layout, spec.tile, swizzle)
     call.views.append(view)
     call.values.append(MapRequest(view, t))
@@ -353,8 +352,7 @@ def _type_of(call: _Call, name: str, spec: Spec | None, example: Any) -> ArgType
             return Tensor(dtype, "gmem", spec.layout(name), spec.align or max(VECTOR_BYTES, dtype.bytes))
         case TmaSpec():
             dtype = _known_dtype(call, name, spec.tensor.dtype)
-            row = spec.tile[0] if spec.tensor.order == "col" else spec.tile[-1]
-            swizzle = default_swizzle(row * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
+            swizzle = default_swizzle(spec.tile[-1] * dtype.bytes) if spec.swizzle == "auto" else spec.swizzle
             return TensorMap(dtype, spec.tensor.layout(name), spec.tile, swizzle)
         case StructSpec():
             return Struct(

@@ -15,7 +15,7 @@ from cutelite.front.types import ArgType
 from cutelite.ir.types import Scalar
 from cutelite.lang.annotations import Spec, specs_of
 from cutelite.target import Target
-from cutelite_rt import Artifact, ArtifactError, DiskCache
+from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir
 
 from . import fingerprint
 from .arguments import ArgumentError, Bound, bind, types_of
@@ -190,7 +190,7 @@ class Kernel:
         def again() -> pipeline.Build:
             return self._build(spec, environment)
 
-        cache = _cache(environment)
+        cache = open_cache(environment)
         key = self._key(spec, environment) if cache else None
         if cache is None or key is None or environment.dump:
             build = again()
@@ -263,17 +263,20 @@ class Kernel:
 
 
 @functools.cache
-def _opened(directory: str | None, megabytes: int) -> DiskCache:
-    from cutelite_rt import default_cache_dir
-
-    return DiskCache(directory or default_cache_dir(), megabytes << 20)
+def _opened(directory: str, megabytes: int) -> DiskCache:
+    return DiskCache(directory, megabytes << 20)
 
 
-def _cache(environment: config.Config) -> DiskCache | None:
+def cache_directory(environment: config.Config) -> str | None:
+    """Where compiled kernels are kept on disk; None where the environment switches that off."""
     if not environment.cache:
         return None
-    directory = str(environment.cache_dir) if environment.cache_dir else None
-    return _opened(directory, environment.cache_max_mb)
+    return str(environment.cache_dir) if environment.cache_dir else default_cache_dir()
+
+
+def open_cache(environment: config.Config) -> DiskCache | None:
+    directory = cache_directory(environment)
+    return None if directory is None else _opened(directory, environment.cache_max_mb)
 
 
 def _device_of(kernel: str, bound: Bound, simulate: bool) -> int | None:

@@ -174,19 +174,22 @@ def tma_annotation(item: Any) -> TmaSpec:
     dtype = _dtype("TmaTensor", dtype)
     swizzle = next((x for x in rest if isinstance(x, str) and x in SWIZZLES), None)
     tensor = tensor_annotation((dtype, shape, *(x for x in rest if x is not swizzle)))
+    if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
+        raise _wrong(
+            "TmaTensor", "needs its last mode contiguous", "declare the transposed tensor, and pass `x.T`; wgmma takes both"
+        )
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
         raise _wrong("TmaTensor", f"takes compile-time tile extents, not {tile!r}", "")
     if len(tile) != rank(tensor.layout("t")):
         raise _wrong("TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each")
-    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile, tensor))
+    return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile))
 
 
-def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...], tensor: TensorSpec) -> str:
+def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...]) -> str:
     """The swizzle whose span is exactly the tile's contiguous row: free of bank conflicts, and what wgmma reads."""
     if isinstance(dtype, DTypeVar):
         return "auto"
-    row = tile[0] if tensor.order == "col" else tile[-1]
-    return default_swizzle(row * dtype.bytes)
+    return default_swizzle(tile[-1] * dtype.bytes)
 
 
 def default_swizzle(row_bytes: int) -> str:
