@@ -39,7 +39,7 @@ class Op:
     """One instruction. Treat it as immutable: passes make a changed copy with `with_fields`."""
 
     name: ClassVar[str]
-    scope: ClassVar[str]  # who executes one instance together: 'thread', 'warp', 'warpgroup', 'cta', 'cluster'
+    scope: str = "thread"  # who executes one instance together: 'thread', 'warp', 'warpgroup', 'cta'; or a property
     effects: Effect = Effect.PURE  # a class constant, or a property where it depends on the fields
     feature: str | None = None  # what the target must have (`Target.features`): a class constant or a property
     source: ClassVar[str]  # where its meaning is written down
@@ -153,7 +153,7 @@ C = TypeVar("C", bound=type[Op])
 def op(
     name: str,
     *,
-    scope: str = "thread",
+    scope: str | None = None,
     effects: Effect | None = None,
     feature: str | None = None,
     source: str = "",
@@ -163,24 +163,32 @@ def op(
     """Class decorator that reads the fields, sets the facts and registers the class."""
 
     def declare(cls: C) -> C:
-        cls.name, cls.scope, cls.source = name, scope, source
+        cls.name, cls.source = name, source
+        if scope is not None:
+            cls.scope = scope
         if effects is not None:
             cls.effects = effects
         if feature is not None:
             cls.feature = feature
         cls.elementwise, cls.terminator = elementwise, terminator
-        cls.fields = tuple(
-            _field(cls, field, annotation)
-            for base in reversed(cls.__mro__[: cls.__mro__.index(Op)])
-            for field, annotation in base.__dict__.get("__annotations__", {}).items()
-            if not annotation.startswith("ClassVar")
-        )
+        cls.fields = _fields(cls)
         if name in REGISTRY:
             raise TypeError(f"two ops are called {name!r}")
         REGISTRY[name] = cls
         return cls
 
     return declare
+
+
+def _fields(cls: type[Op]) -> tuple[Field, ...]:
+    """The fields of `cls` and its bases, bases first; one that is declared again stands where it was last."""
+    found: dict[str, Field] = {}
+    for base in reversed(cls.__mro__[: cls.__mro__.index(Op)]):
+        for name, annotation in base.__dict__.get("__annotations__", {}).items():
+            if not annotation.startswith("ClassVar"):
+                found.pop(name, None)
+                found[name] = _field(cls, name, annotation)
+    return tuple(found.values())
 
 
 def _field(cls: type[Op], name: str, annotation: str) -> Field:

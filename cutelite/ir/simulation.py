@@ -199,12 +199,8 @@ class Mbarriers(Protocol):
     ) -> Array: ...
     def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
-    def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int) -> None:
-        """The current phase, and only it, waits for `count` arrivals more (cp.async.mbarrier.arrive)."""
-
-
     def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int = 1) -> None:
-        """The current phase expects so many more arrivals (cp.async.mbarrier.arrive without ``.noinc``)."""
+        """The current phase, and only it, expects so many arrivals more (cp.async.mbarrier.arrive, not .noinc)."""
 
     def test(self, lanes: Lanes, address: Array, parity: Array) -> Array:
         """test_wait.parity: whether the phase of this parity has completed, bool (lanes,)."""

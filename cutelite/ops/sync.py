@@ -17,13 +17,15 @@ ALL_THREADS = 0
 
 
 class CtaBarrier(Op):
-    """One of the CTA's 16 barriers, and how many threads it is for.
+    """One of the CTA's 16 barriers, and how many threads it is for. Warps execute it together.
 
     id       0 to 15; or, where it is known only at run time, the operand `number`
     count    threads that take part, arrivals without a wait included, a multiple of 32; 0 for all of the CTA
     """
 
     effects = Effect.ORDERS | Effect.CONVERGENT
+    scope = "warp"
+    wide = True
 
     id: int = 0
     count: int = ALL_THREADS
@@ -57,6 +59,10 @@ class BarSync(CtaBarrier):
 
     aligned: bool = True
 
+    @property
+    def scope(self) -> str:  # type: ignore[override]
+        return "warp" if self.aligned else "thread"
+
     def ptx(self) -> Ptx:
         return Ptx(f"barrier.cta.sync{'.aligned' if self.aligned else ''} {self.where};")
 
@@ -69,6 +75,10 @@ class BarArrive(CtaBarrier):
     """Count as arrived without waiting: for those who hand over what others, who `bar.sync`, wait for."""
 
     aligned: bool = True
+
+    @property
+    def scope(self) -> str:  # type: ignore[override]
+        return "warp" if self.aligned else "thread"
 
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()

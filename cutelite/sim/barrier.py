@@ -1,7 +1,7 @@
 """Execution barriers: the 16 named barriers of a CTA, and the barrier of a cluster (PTX ISA: barrier, barrier.cluster).
 
-A named barrier counts threads, a whole warp at a time: each warp that arrives adds 32, whether or not some of its
-threads have exited. Without a count it completes when all threads of the CTA that have not exited have arrived.
+A named barrier counts threads. A warp of which all threads that have not exited have arrived counts as 32. Without a
+count the barrier completes when all threads of the CTA that have not exited have arrived.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Barrier:
 
     generation  how often it has completed
     count       threads that take part in this generation; None: all that have not exited
-    arrived     threads that have arrived, in whole warps where `count` is a number
+    here        for each lane of the CTA's warps whether its thread has arrived; exited ones of its warp count too
     value       what barrier.red has combined so far, and `result` of the generation before
     """
 
-    __slots__ = ("arrived", "count", "generation", "result", "value")
+    __slots__ = ("count", "generation", "here", "result", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: int) -> None:
         self.generation = 0
         self.count: int | None = None
-        self.arrived = 0
+        self.here = np.zeros(lanes, bool)
         self.value: int | None = None
         self.result = 0
 
@@ -55,7 +55,7 @@ class Barriers:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.named = [Barrier() for _ in range(COUNT)]
+        self.named = [Barrier(machine.warp_count * WARP) for _ in range(COUNT)]
 
     def sync(self, lanes: ThreadLanes, id: Array | int = 0, count: Array | int | None = None) -> Wait:
         waits = [self._arrive(lanes, *which) for which in _groups(lanes, id, count)]
@@ -90,7 +90,7 @@ class Barriers:
     def check_exits(self) -> None:
         """Threads have left: barriers that wait for all that have not may now be complete."""
         for barrier in self.named:
-            if barrier.arrived and barrier.count is None:
+            if barrier.count is None and barrier.here.any():
                 self._complete_if_full(barrier)
 
     def _arrive(self, lanes: ThreadLanes, where: Array, number: int, count: int | None) -> tuple[Array, Wait]:
@@ -102,32 +102,47 @@ class Barriers:
             text = f"barrier {number} for {count} threads in a block of {self.machine.threads}"
             lanes.fault(where, text, "barrier", "it can never complete")
         barrier = self.named[number]
-        if barrier.arrived and barrier.count != count:
+        if barrier.count != count and barrier.here.any():
             text = f"barrier {number}: {count or 'all'} threads take part here, but {barrier.count or 'all'} elsewhere"
             lanes.fault(where, text, "barrier", "give all its threads the same count")
         barrier.count = count
-        if count is None:
-            barrier.arrived += int(np.count_nonzero(where))
-        else:
-            barrier.arrived += WARP * len(np.unique(lanes.tid[where] // WARP))
-            if barrier.arrived > count:
-                text = f"barrier {number}: {barrier.arrived} threads arrived, but {count} take part"
-                lanes.fault(where, text, "barrier")
+        tid = lanes.tid[where]
+        again = where.copy()
+        again[where] = barrier.here[tid]
+        lanes.fault(again, f"barrier {number}: a thread arrives twice before it completes", "barrier")
+        barrier.here[tid] = True
+        arrived, expected = self._arrived(barrier), self._expected(barrier)
+        if arrived > expected:
+            text = f"barrier {number}: {arrived} threads arrived, but {expected} take part"
+            lanes.fault(where, text, "barrier")
         generation = barrier.generation
+        self.machine.event("barrier.arrive", lanes, barrier=number, generation=generation)
         self._complete_if_full(barrier)
         return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number))
 
+    def _arrived(self, barrier: Barrier) -> int:
+        """How many threads count as arrived."""
+        if barrier.count is None:
+            return int(np.count_nonzero(barrier.here))
+        here = barrier.here.reshape(-1, WARP)
+        live = np.zeros(len(barrier.here), bool)
+        live[: self.machine.threads] = self.machine.live
+        whole = here.any(axis=1) & ~(live.reshape(-1, WARP) & ~here).any(axis=1)
+        return int(np.where(whole, WARP, here.sum(axis=1)).sum())
+
+    def _expected(self, barrier: Barrier) -> int:
+        return self.machine.live_count if barrier.count is None else barrier.count
+
     def _complete_if_full(self, barrier: Barrier) -> None:
-        if barrier.arrived >= (self.machine.live_count if barrier.count is None else barrier.count):
+        if self._arrived(barrier) >= self._expected(barrier):
             barrier.generation += 1
-            barrier.arrived = 0
+            barrier.here[:] = False
             barrier.result, barrier.value = barrier.value or 0, None
             self.machine.launch.changed()
 
     def _why(self, number: int) -> str:
         barrier = self.named[number]
-        count = self.machine.live_count if barrier.count is None else barrier.count
-        return f"barrier {number}: {barrier.arrived} of {count} threads arrived"
+        return f"barrier {number}: {self._arrived(barrier)} of {self._expected(barrier)} threads arrived"
 
     # The barrier of the cluster
 
@@ -139,6 +154,7 @@ class Barriers:
         mine = lanes.tid[lanes.mask]
         cluster.phase_of_arrival[rank, mine] = cluster.phase
         cluster.arrived[rank, mine] = True
+        self.machine.event("cluster.arrive", lanes, phase=cluster.phase)
         cluster.complete_if_full()
 
     def cluster_wait(self, lanes: ThreadLanes) -> Wait:

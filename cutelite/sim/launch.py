@@ -28,11 +28,9 @@ MOST_THREADS = 1024  # in a block
 class Observer(MemoryObserver, Protocol):
     """Told of every access, and of all that orders accesses. The checker of the memory model is one.
 
-    Events, with the machine and the lanes or agent they happened to:
-    'fence', 'mbarrier.init', 'mbarrier.inval', 'mbarrier.arrive', 'mbarrier.expect_tx', 'mbarrier.complete_tx',
-    'mbarrier.phase', 'mbarrier.wait', 'barrier.arrive', 'barrier.complete', 'cluster.arrive', 'cluster.complete',
-    'async.start', 'async.read', 'async.done', 'async.wait', 'resume' (the lanes of a strand go on after a wait),
-    'exit'.
+    Events, with the machine and the lanes or agent they happened to: 'fence'; 'mbarrier.init', '.inval', '.arrive',
+    '.expect_tx', '.complete_tx', '.phase' (one completes) and '.wait'; 'barrier.arrive'; 'cluster.arrive';
+    'async.start', '.done' and '.wait'; 'resume' (threads go on after a wait); 'exit'.
     """
 
     def event(self, machine: Any, kind: str, who: object, **facts: object) -> None: ...
