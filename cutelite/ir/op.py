@@ -184,7 +184,7 @@ def _fields(cls: type[Op]) -> tuple[Field, ...]:
     """The fields of `cls` and its bases, bases first; one that is declared again stands where it was last."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[: cls.__mro__.index(Op)]):
-        for name, annotation in base.__dict__.get("__annotations__", {}).items():
+        for name, annotation in vars(base).get("__annotations__", {}).items():
             if not annotation.startswith("ClassVar"):
                 found.pop(name, None)
                 found[name] = _field(cls, name, annotation)
