@@ -4,17 +4,20 @@ A leaf: imports nothing else of ours, and is of use to any Python program. In: i
 tuples of them. Out: layouts, frozen values that print the way they parse, or a `LayoutError` that names the function,
 the mode and the numbers. What every function promises is stated in `laws.py`, and checked there.
 
-    errors    the one exception                       layout    Layout and ComposedLayout
-    dims      named extents and expressions           make      layouts from shapes, orders, other layouts
-    expr      walking expressions: text, values       compose   coalesce, filter, composition
-    facts     what can be proven about them           exact     functions as layouts, by their values
-    basis     strides that make coordinates           inverse   complement, inverses, common vectors
-    inttuple  nested integer tuples                   divide    tiles: divide, product, tile_to_shape
-    coords    coordinates and indices                 tiles     slices, local tiles, thread-value, recast
-    swizzle   XOR permutations                        text      parsing
+    errors    the one exception                    layout       Layout and ComposedLayout
+    dims      named extents and expressions        make         layouts from shapes, orders, other layouts
+    expr      walking expressions: text, values    compose      coalesce, filter, composition
+    facts     what can be proven about them        complements  what a layout leaves out
+    basis     strides that make coordinates        inverses     right, left, nullspace
+    inttuple  nested integer tuples                common       what is contiguous in two layouts
+    coords    coordinates and indices              divide       tiles: divide, product, tile_to_shape
+    swizzle   XOR permutations                     tiles        slices, local tiles, thread-value, recast
+    exact     functions as layouts, by values      text         parsing
 """
 
 from cutelite.layout.basis import Basis, E, basis_get, basis_value
+from cutelite.layout.common import max_common_layout, max_common_vector
+from cutelite.layout.complements import complement
 from cutelite.layout.compose import coalesce, composition, filter, filter_zeros
 from cutelite.layout.coords import crd2crd, crd2idx, idx2crd, increment_coord
 from cutelite.layout.dims import Dim, DimExpr, Int, dims, maximum, minimum
@@ -75,14 +78,8 @@ from cutelite.layout.inttuple import (
     transform_leaf,
     unflatten,
 )
-from cutelite.layout.inverse import (
-    complement,
-    left_inverse,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    right_inverse,
-)
+from cutelite.layout.inverses import left_inverse, nullspace, right_inverse
+from cutelite.layout.laws import BrokenPromise, checked
 from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, cosize, leading_dim, shape, stride
 from cutelite.layout.make import (
     make_composed_layout,
@@ -113,6 +110,7 @@ from cutelite.layout.tiles import (
 __all__ = [
     "AnyLayout",
     "Basis",
+    "BrokenPromise",
     "ComposedLayout",
     "Dim",
     "DimExpr",
@@ -128,6 +126,7 @@ __all__ = [
     "basis_value",
     "blocked_product",
     "ceil_div",
+    "checked",
     "coalesce",
     "complement",
     "composition",

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from cutelite.layout import exact
+from cutelite.layout import exact, laws
 from cutelite.layout.basis import Basis, Path
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.dims import DimExpr, Int
@@ -51,6 +51,7 @@ def merged(layout: Layout) -> tuple[list[Any], list[Any]]:
     return merge_modes(list(flatten_to_tuple(layout.shape)), list(flatten_to_tuple(layout.stride)))
 
 
+@laws.promises(laws.coalesce_law)
 def coalesce(layout: Any, target_profile: Any = None) -> Any:
     """The layout of the fewest flat modes with the same values within its size.
 
@@ -61,15 +62,16 @@ def coalesce(layout: Any, target_profile: Any = None) -> Any:
     >>> coalesce(Layout((2, (1, 6)), (1, (6, 2))), (1, 1))
     (2,6):(1,2)
     """
-    return through(layout, lambda outer: _coalesce(outer, target_profile))
+    return through(layout, lambda outer: coalesce_modes(outer, target_profile))
 
 
-def _coalesce(layout: Layout, profile: Any) -> Layout:
+def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
+    """`coalesce` of a layout that is not composed."""
     if isinstance(profile, tuple):
         modes = list(layout)
         if len(profile) > len(modes):
             raise LayoutError("coalesce", f"{layout} has fewer modes than profile {show(profile)}", rank=len(modes))
-        return concat([_coalesce(m, p) for m, p in zip(modes, profile, strict=False)] + modes[len(profile) :])
+        return concat([coalesce_modes(m, p) for m, p in zip(modes, profile, strict=False)] + modes[len(profile) :])
     shapes, strides = merged(layout)
     if isinstance(shapes[-1], int) and shapes[-1] == 1:
         shapes.pop()
@@ -92,18 +94,20 @@ def _without_zeros(shape: Any, stride: Any) -> Any:
     return 1 if isinstance(stride, int) and stride == 0 else shape
 
 
+@laws.promises(laws.filter_law)
 def filter(layout: Any) -> Any:  # CuTe's name
     """The coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
 
     >>> filter(Layout((2, 3, 4), (0, 1, 3)))
     12:1
     """
-    return coalesce(filter_zeros(layout))
+    return through(layout, lambda outer: coalesce_modes(filter_zeros(outer)))
 
 
 # ------------------------------------------------------------------------------------------------ composition
 
 
+@laws.promises(laws.composition_law)
 def composition(lhs: Any, rhs: Any) -> Any:
     """The layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.
 
@@ -177,10 +181,10 @@ class _Target:
             else:
                 count = exact_div(extent, d)
                 if count is None:
-                    return f"neither stride {d} nor extent {extent} of {self.layout} is known to divide the other"
+                    return f"of its stride {d} and extent {extent} of {self} neither {_divides(d, extent)} the other"
                 rest = exact_div(s, count)
                 if rest is None:
-                    return f"{count} elements per {extent} of {self.layout} are not known to divide its size {s}"
+                    return f"it leaves extent {extent} of {self} after {count} elements; {_not_divide(count, s)} {s}"
                 modes.append((count, d * self.strides[k]))
                 self.used[k] = self.used[k] + (count - 1) * d
                 s, d = rest, 1
@@ -188,6 +192,10 @@ class _Target:
         modes.append((s, d * self.strides[k]))
         self.used[k] = self.used[k] + (s - 1) * d
         return modes
+
+    def __str__(self) -> str:
+        modes = from_modes(list(zip(self.shapes, self.strides, strict=True)))
+        return str(modes) if modes == self.layout else f"{modes} (which is {self.layout})"
 
     def carries(self) -> int | None:
         """The first bounded mode that sums of leaves may overflow."""
@@ -201,14 +209,14 @@ def _compose(lhs: Layout, rhs: Layout) -> Layout:
     targets: dict[Path, _Target] = {}
     result: list[tuple[Any, Any]] = []
     why = ""
-    mode: Path | None = None
+    mode: Path | int | None = None
     leaves = list(leaves_with_paths(rhs.shape))
     strides = flatten_to_tuple(rhs.stride)
     for (path, s), stride in zip(leaves, strides, strict=True):
         if isinstance(stride, Basis) and len(stride.terms) == 1:
             where, d = stride.terms[0]
         elif isinstance(stride, Basis):
-            why, mode = f"stride {stride} moves along several modes at once", path
+            why, mode = f"stride {stride} moves along several modes at once", path or 0
             break
         else:
             where, d = (), stride
@@ -219,20 +227,29 @@ def _compose(lhs: Layout, rhs: Layout) -> Layout:
             targets[where] = _Target(get(lhs, where))
         modes = targets[where].leaf(s, d)
         if isinstance(modes, str):
-            why, mode = f"mode {_at(path)} of {rhs}: {modes}", path
+            why, mode = f"mode {_at(path)} of {rhs}: {modes}", path or 0
             break
         result.append(_nested(modes))
     if not why and len(leaves) > 1:
         for target in targets.values():
             k = target.carries()
             if k is not None:
-                why = f"the modes of {rhs} together overflow extent {target.shapes[k]} of {target.layout}"
+                may = "" if is_static((target.used[k], target.shapes[k])) else "may "
+                why = f"the modes of {rhs} together {may}overflow extent {target.shapes[k]} of {target}"
                 break
     if not why and len(targets) > 1:
         why = _overlap(targets)
     if why:
         return _exactly(lhs, rhs, why, mode)
     return raw(unflatten([s for s, _ in result], rhs.shape), unflatten([d for _, d in result], rhs.shape))
+
+
+def _divides(a: Int, b: Int) -> str:
+    return "divides" if is_static((a, b)) else "is known to divide"
+
+
+def _not_divide(a: Int, b: Int) -> str:
+    return f"{a} does not divide" if is_static((a, b)) else f"{a} is not known to divide"
 
 
 def _at(path: Path) -> str:
@@ -257,7 +274,7 @@ def _scaled(d: int, of: tuple[list[Any], list[Any]], index: int) -> Any:
     return exact.at(index * d, *of)
 
 
-def _exactly(lhs: Layout, rhs: Layout, why: str, mode: Path | None) -> Layout:
+def _exactly(lhs: Layout, rhs: Layout, why: str, mode: Path | int | None) -> Layout:
     """The composition by its values, where the rules found none; or the error."""
     shapes, strides = flatten_to_tuple(rhs.shape), flatten_to_tuple(rhs.stride)
     static = is_static(rhs) and is_static(flatten_to_tuple(lhs.shape))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.layout import laws
+from cutelite.layout.complements import complement, complement_cover
 from cutelite.layout.compose import composition, through
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import product, show
-from cutelite.layout.inverse import complement, complement_cover
 from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
 from cutelite.layout.make import make_ordered_layout
 
@@ -27,6 +28,7 @@ def _modes(function: str, layout: Any, tiler: tuple[Any, ...]) -> list[Any]:
     return modes
 
 
+@laws.promises(laws.divide_law)
 def logical_divide(target: Any, tiler: Any) -> Any:
     """Split into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
 
@@ -109,6 +111,7 @@ def _spread_both(layout: Layout) -> Layout:
 # --------------------------------------------------------------------------------------------------- products
 
 
+@laws.promises(laws.product_law)
 def logical_product(block: Any, tiler: Any) -> Any:
     """(block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
 
@@ -159,6 +162,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
     return through(zipped_product(block, tiler), _spread_both)
 
 
+@laws.promises(laws.ranked_product_law)
 def blocked_product(block: Any, tiler: Layout) -> Any:
     """`logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
 
@@ -168,6 +172,7 @@ def blocked_product(block: Any, tiler: Layout) -> Any:
     return through(block, lambda outer: _ranked_product("blocked_product", outer, tiler, block_first=True))
 
 
+@laws.promises(laws.ranked_product_law)
 def raked_product(block: Any, tiler: Layout) -> Any:
     """`logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
 
@@ -190,6 +195,7 @@ def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool)
     return concat([concat([both[part, k] for part in order]) for k in range(rank)])
 
 
+@laws.promises(laws.tile_to_shape_law)
 def tile_to_shape(atom: Any, trg_shape: Any, order: Any = None) -> Any:
     """`atom` repeated to fill a shape, the copies laid out in `order` (column-major by default), modes joined.
 

@@ -7,11 +7,8 @@ the length of the run that continues with that stride, the rest is the function 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import gcd, prod
+from math import prod
 from typing import Any
-
-from cutelite.layout.dims import Int
-from cutelite.layout.facts import known_divisor
 
 MAX_POINTS = 1 << 20
 """No function is probed at more points than this: about a second."""
@@ -156,8 +153,3 @@ def solve(rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int] | No
         columns.insert(done, pivot)
         done += 1
     return solution
-
-
-def common(x: Int, limit: int) -> int:
-    """The greatest common divisor of a limit and what is known to divide x."""
-    return gcd(known_divisor(x), limit)

@@ -18,6 +18,7 @@ from cutelite.layout.dims import (
     Monomial,
     Node,
     add,
+    bounds,
     floordiv,
     from_terms,
     maximum,
@@ -73,8 +74,10 @@ def _fold(node: Tree, ops: Ops[T]) -> T:
 
 
 def _plus(n: Tree, d: Tree) -> Tree:
-    """The tree of n + d - 1; d is a constant wherever `tree` writes a ceil_div."""
-    return ("add", n, ("const", d[1] - 1))
+    """The tree of n + d - 1."""
+    if d[0] == "const":
+        return ("add", n, ("const", d[1] - 1))
+    return ("sub", ("add", n, d), ("const", 1))
 
 
 # ------------------------------------------------------------------------------------------------------ tree
@@ -86,15 +89,35 @@ def tree(x: Int) -> Tree:
         return ("const", x)
     if isinstance(x, Dim):
         return ("dim", x)
-    terms = sorted(x._terms, key=lambda term: term[1] < 0)  # start with a positive one where there is one
-    result: Tree | None = None
-    for mono, c in terms:
-        if result is None:
-            result = _product(mono, c) if c > 0 else ("sub", ("const", 0), _product(mono, -c))
-        else:
-            result = ("add", result, _product(mono, c)) if c > 0 else ("sub", result, _product(mono, -c))
-    assert result is not None
+    terms = dict(x._terms)
+    parts: list[tuple[bool, Tree]] = []  # (is it subtracted, what)
+    for mono, c in x._terms:
+        if terms.get((), 0) >= 1 and c == 1 and (node := _rounds_up(mono)):
+            parts.append((False, _quotient(node, up=True)))
+            terms[()] -= 1
+        elif mono:
+            parts.append((c < 0, _product(mono, abs(c))))
+    if constant := terms.get((), 0):
+        parts.append((constant < 0, ("const", abs(constant))))
+    parts.sort(key=lambda part: part[0])  # start with what is added, if anything is
+    negative, result = parts[0]
+    if negative:
+        result = ("sub", ("const", 0), result)
+    for negative, part in parts[1:]:
+        result = ("sub" if negative else "add", result, part)
     return result
+
+
+def _rounds_up(mono: Monomial) -> Node | None:
+    """The node of ``(n-1) // d``, which together with 1 is a ceil_div over dims."""
+    if len(mono) != 1 or mono[0][1] != 1:
+        return None
+    node = mono[0][0]
+    if not isinstance(node, Node) or node.op != "//" or not isinstance(node.args[1], DimExpr):
+        return None
+    n, d = node.args
+    minus_one = isinstance(n, DimExpr) and dict(n._terms).get((), 0) == -1
+    return node if minus_one and bounds(d)[0] >= 1 else None
 
 
 def _product(mono: Monomial, c: int) -> Tree:
@@ -152,9 +175,12 @@ def _scaled(atom: Atom, share: int, unit: int) -> Tree:
     return result
 
 
-def _quotient(atom: Node) -> Tree:
+def _quotient(atom: Node, up: bool = False) -> Tree:
+    """The quotient of whole dims; plus 1 if `up`, for one that `_rounds_up`."""
     n, d = atom.args
     scale = _whole(n)
+    if up:
+        return ("ceil_div", tree(mul(add(n, 1), scale)), tree(mul(d, scale)))
     if not isinstance(d, DimExpr) and isinstance(n, DimExpr):
         terms = dict(n._terms)
         if d > 1 and terms.get((), 0) == d - 1:
@@ -189,7 +215,7 @@ def _text(node: Tree) -> str:
     if op in ("min", "max", "ceil_div"):
         return f"{op}({_text(node[1])},{_text(node[2])})"
     if op == "sub" and node[1] == ("const", 0):
-        return "-" + _operand(node[2], tight=True)
+        return "-" + _operand(node[2], tight=True, of="mul")
     tight = op not in _LOOSE
     left = _operand(node[1], tight, of=op)
     return left + _SIGN[op] + _operand(node[2], tight=tight or op == "sub", right=tight, of=op)

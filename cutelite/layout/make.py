@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
@@ -37,6 +38,7 @@ def _with_composed(layouts: Sequence[Any]) -> ComposedLayout:
     return ComposedLayout(first.inner, first.offset, concat([first.outer, *layouts[1:]]))
 
 
+@laws.promises(laws.compact_law)
 def row_major(shape: Any) -> Layout:
     """The compact layout whose last leaf is contiguous.
 
@@ -48,6 +50,7 @@ def row_major(shape: Any) -> Layout:
     return Layout(shape, unflatten(tuple(reversed(backwards.stride)), shape))
 
 
+@laws.promises(laws.compact_law)
 def make_ordered_layout(shape: Any, order: Any) -> Layout:
     """The compact layout with strides growing in the order given: the mode of least order is contiguous.
 
@@ -98,6 +101,7 @@ def _before(a: Any, b: Any) -> bool:
     return prove_lt(a, b) or (isinstance(b, DimExpr) and not isinstance(a, DimExpr))
 
 
+@laws.promises(laws.layout_like_law)
 def make_layout_like(layout: Any) -> Layout:
     """The compact layout of the same shape, strides in the same order; modes of stride 0 keep it.
 
@@ -114,6 +118,7 @@ def make_layout_like(layout: Any) -> Layout:
     return raw(layout.shape, unflatten(kept, layout.shape))
 
 
+@laws.promises(laws.layout_like_law)
 def make_fragment_like(layout: Any) -> Layout:
     """The compact layout of registers for a partitioned tensor: the first mode (one instruction) is contiguous.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.layout import laws
 from cutelite.layout.basis import Basis
-from cutelite.layout.compose import composition
+from cutelite.layout.compose import composition, is_one
 from cutelite.layout.coords import crd2idx
-from cutelite.layout.dims import Int
 from cutelite.layout.divide import raked_product, zipped_divide
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, product_each, rank, show, unflatten
-from cutelite.layout.inverse import right_inverse
+from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, Layout, raw
 from cutelite.layout.swizzle import Swizzle
 
@@ -67,6 +67,7 @@ def _leaves(t: Any, coord: Any, keep_open: bool) -> list[Any]:
     return [t] if (coord is None) == keep_open else []
 
 
+@laws.promises(laws.slice_law)
 def slice_and_offset(coord: Any, layout: Any) -> tuple[Any, Any]:
     """(sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
 
@@ -161,6 +162,7 @@ def local_partition(layout: Any, tile: Any, index: Any, proj: Any = None) -> Any
     return local_partition_and_offset(layout, tile, index, proj)[0]
 
 
+@laws.promises(laws.tv_law)
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
     """(tiler, layout_tv) of a tile that threads share: every thread has a block of values, threads side by side.
 
@@ -183,8 +185,8 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
     """The layout of the same memory in elements of another width.
 
-    Wider elements need the old ones to be contiguous and whole: the modes that lie within one wide element shrink,
-    other strides must be multiples of it. Narrower ones lengthen the contiguous mode.
+    Wider: the modes that lie within one wide element shrink, and must fill it (or there is none: each old element in a
+    wide one of its own); other strides must be multiples of it. Narrower: the contiguous mode lengthens.
 
     >>> recast_layout(32, 8, Layout((8, 4), (1, 8))), recast_layout(8, 32, Layout((8, 4), (1, 8)))
     ((2,4):(1,2), (32,4):(1,32))
@@ -201,6 +203,7 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
     )  # fmt: skip
 
 
+@laws.promises(laws.upcast_law)
 def upcast(layout: Any, n: int) -> Any:
     """The layout in elements that are n old ones.
 
@@ -214,11 +217,11 @@ def upcast(layout: Any, n: int) -> Any:
         return ComposedLayout(_scaled_inner(layout.inner, n, up=True), offset, upcast(layout.outer, n))
     shapes: list[Any] = []
     strides: list[Any] = []
-    within: Int = 1
+    within: list[tuple[int, Any]] = []  # (stride, count) of what one wide element takes in
     for mode, (s, d) in enumerate(zip(*map(flatten_to_tuple, (layout.shape, layout.stride)), strict=True)):
         if isinstance(d, Basis):
             raise LayoutError("recast_layout", f"{layout} gives coordinates; recast is for offsets", mode=mode)
-        whole = exact_div(d, n)
+        whole = 0 if is_one(s) else exact_div(d, n)
         if whole is not None:
             shapes.append(s)
             strides.append(whole)
@@ -231,21 +234,25 @@ def upcast(layout: Any, n: int) -> Any:
             raise LayoutError("recast_layout", f"stride {d} of {layout} runs backwards through an element", mode=mode)
         count = exact_div(s, group)
         if count is not None:
-            within = within * group
+            within.append((d, group))
             shapes.append(count)
-            strides.append(1 if not (isinstance(count, int) and count == 1) else 0)
+            strides.append(0 if is_one(count) else 1)
         elif exact_div(group, s) is not None:
-            within = within * s
+            within.append((d, s))
             shapes.append(1)
             strides.append(0)
         else:
             message = f"extent {s} with stride {d} of {layout} is not known to fill elements of {n}"
             raise LayoutError("recast_layout", message, mode=mode, extent=s, factor=n)
-    if within not in (1, n):
-        raise LayoutError("recast_layout", f"{layout} fills only {within} of every {n} elements", factor=n)
+    filled = 1
+    for d, count in sorted(within):
+        filled = filled * count if d == filled else 0
+    if filled not in (1, n):
+        raise LayoutError("recast_layout", f"the elements of {layout} do not fill whole elements of {n}", factor=n)
     return raw(unflatten(shapes, layout.shape), unflatten(strides, layout.shape))
 
 
+@laws.promises(laws.downcast_law)
 def downcast(layout: Any, n: int) -> Any:
     """The layout in elements of which n make an old one: the mode of stride 1 grows.
 
@@ -254,12 +261,15 @@ def downcast(layout: Any, n: int) -> Any:
     """
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(_scaled_inner(layout.inner, n, up=False), layout.offset * n, downcast(layout.outer, n))
-    strides = flatten_to_tuple(layout.stride)
-    units = [i for i, d in enumerate(strides) if isinstance(d, int) and d == 1]
-    if len(units) != 1:
-        raise LayoutError("recast_layout", f"{layout} has {len(units)} modes of stride 1, needs one to lengthen")
-    shapes = [s * n if i == units[0] else s for i, s in enumerate(flatten_to_tuple(layout.shape))]
-    scaled = [d if i == units[0] else d * n for i, d in enumerate(strides)]
+    extents, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    unit = [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if isinstance(d, int) and d == 1]
+    unit += [i for i, s in enumerate(extents) if is_one(s)]
+    if not unit or any(isinstance(d, Basis) for d in strides):
+        raise LayoutError(
+            "recast_layout", f"{layout} has no mode of stride 1, or of size 1, to lengthen by {n}", factor=n
+        )
+    shapes = [s * n if i == unit[0] else s for i, s in enumerate(extents)]
+    scaled = [1 if i == unit[0] else d * n for i, d in enumerate(strides)]
     return raw(unflatten(shapes, layout.shape), unflatten(scaled, layout.shape))
 
 

@@ -1,0 +1,104 @@
+"""What two layouts have in common: the elements that are contiguous in both."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from cutelite.layout import exact, laws
+from cutelite.layout.compose import coalesce_modes, composition, from_modes, is_one, merged
+from cutelite.layout.dims import Int
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import known_divisor, prove_le
+from cutelite.layout.inttuple import flatten_to_tuple, is_static
+from cutelite.layout.inverses import right_inverse
+from cutelite.layout.layout import ComposedLayout, Layout, raw
+from cutelite.layout.swizzle import Swizzle
+
+
+@laws.promises(laws.max_common_law)
+def max_common_layout(a: Any, b: Any) -> Layout:
+    """The largest layout R with a(R(i)) == i == b(R(i)): the elements contiguous, and in the same order, in both.
+
+    Swizzled layouts count up to what their swizzle leaves alone.
+
+    >>> max_common_layout(Layout((4, 8)), Layout((4, 8), (1, 16)))
+    4:1
+    """
+    limits = [_fixed_by_swizzle(layout) for layout in (a, b) if isinstance(layout, ComposedLayout)]
+    a = a.outer if isinstance(a, ComposedLayout) else a
+    b = b.outer if isinstance(b, ComposedLayout) else b
+    best = raw(1, 0)
+    for inverse, other in ((right_inverse(a), b), (right_inverse(b), a)):
+        common = _common_prefix(inverse, other)
+        if not prove_le(common.size, best.size):
+            best = common
+    return _first(best, min(limits)) if limits else best
+
+
+def _fixed_by_swizzle(layout: ComposedLayout) -> int:
+    if isinstance(layout.inner, Swizzle) and isinstance(layout.outer, Layout):
+        return layout.inner.fixed
+    raise LayoutError("max_common_layout", f"{layout} is not a swizzle of a layout")
+
+
+def _first(layout: Layout, limit: int) -> Layout:
+    """Its first elements: as many as the limit and its modes allow."""
+    modes: list[tuple[Any, Any]] = []
+    for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        count = limit if prove_le(limit, s) else s if isinstance(s, int) else gcd(known_divisor(s), limit)
+        modes.append((count, d))
+        limit //= count
+        if not (isinstance(s, int) and count == s) or limit <= 1:
+            break
+    return coalesce_modes(from_modes(modes))
+
+
+def _common_prefix(inverse: Layout, other: Layout) -> Layout:
+    """The first modes of a right inverse of one layout that the other layout takes to 0, 1, 2, ... as well."""
+    modes: list[tuple[Any, Any]] = []
+    current: Int = 1
+    for s, d in zip(flatten_to_tuple(inverse.shape), flatten_to_tuple(inverse.stride), strict=True):
+        count = _continues(other, s, d, current)
+        longer = [*modes, (count, d)]
+        if is_one(count) or not _is_identity(other, from_modes(longer)):
+            break
+        modes = longer
+        current = current * count
+        if count != s:
+            break
+    return coalesce_modes(from_modes(modes))
+
+
+def _continues(other: Layout, s: Int, d: Int, current: Int) -> Int:
+    """For how many c below s other(c * d) == c * current."""
+    try:
+        steps = coalesce_modes(composition(other, Layout(s, d)))
+    except LayoutError:
+        shapes, strides = merged(other)
+        if not is_static((tuple(shapes), tuple(strides), s, d)):
+            return 1
+        count = 1
+        assert isinstance(s, int)
+        assert isinstance(d, int)
+        while count < s and exact.at(count * d, shapes, strides) == count * current:
+            count += 1
+        return count
+    first, stride = flatten_to_tuple(steps.shape)[0], flatten_to_tuple(steps.stride)[0]
+    return first if stride == current else 1
+
+
+def _is_identity(layout: Layout, inverse: Layout) -> bool:
+    try:
+        return bool(coalesce_modes(composition(layout, inverse)) == Layout(inverse.size))
+    except LayoutError:
+        return False
+
+
+def max_common_vector(a: Any, b: Any) -> Int:
+    """How many elements are contiguous, and in the same order, in both.
+
+    >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 16)))
+    4
+    """
+    return max_common_layout(a, b).size

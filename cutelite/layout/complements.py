@@ -1,0 +1,171 @@
+"""Complements: what is missing between the values of a layout.
+
+Only the modes that move count (neither size 1 nor stride 0), sorted by stride. A layout is a *chain* when each stride
+is a multiple of the span of the smaller ones (size * stride of the one before): then the gaps are a layout again.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import Any
+
+from cutelite.layout import exact, laws
+from cutelite.layout.basis import Basis, E, Path, along, paths
+from cutelite.layout.compose import coalesce_modes, filter_zeros, from_modes, is_one, is_zero
+from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import exact_div, prove_le, prove_lt
+from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show
+from cutelite.layout.layout import Layout, concat, cosize, raw
+
+
+def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
+    """(size, stride, position) of the modes that move, by stride; position is the index whose value is the stride.
+
+    Every stride must be provably positive, and comparable with the others.
+    """
+    modes: list[tuple[Any, Any, Any]] = []
+    position: Int = 1
+    for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        if not is_one(s) and not is_zero(d):
+            if not prove_lt(0, d):
+                raise LayoutError(function, f"stride {d} of {layout} is not known to be positive", stride=d)
+            modes.append((s, d, position))
+        position = position * s
+    if all(type(d) is int for _, d, _ in modes):
+        return sorted(modes, key=lambda mode: mode[1])
+
+    def order(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> int:
+        if a[1] == b[1]:
+            return 0
+        if prove_le(a[1], b[1]):
+            return -1
+        if prove_le(b[1], a[1]):
+            return 1
+        message = f"which of the strides {a[1]} and {b[1]} of {layout} is the greater is not known"
+        raise LayoutError(function, message, strides=(a[1], b[1]))
+
+    return sorted(modes, key=cmp_to_key(order))
+
+
+def has_bases(layout: Layout) -> bool:
+    return any(isinstance(d, Basis) for d in flatten_to_tuple(layout.stride))
+
+
+def component(layout: Layout, path: Path) -> Layout:
+    """What the layout adds to the coordinate at a path: its strides along E(*path)."""
+    return raw(layout.shape, along(layout.stride, path))
+
+
+def refuse_composed(function: str, layout: Any) -> None:
+    """`function` has no meaning for composed layouts."""
+    if not isinstance(layout, Layout):
+        raise LayoutError(function, f"{layout} is no layout of shape and stride alone")
+
+
+@laws.promises(laws.complement_law)
+def complement(layout: Layout, cotarget: Any = 1) -> Layout:
+    """The layout of what `layout` leaves out: its values are the starts of further copies of `layout`.
+
+    cotarget  how far the copies must reach: an int, or a shape or layout for its size or cosize; for a layout that
+              gives coordinates, the shape they are in
+    Result    ordered, and disjoint: the sums layout(i) + result(j) are all different. If `layout` is a chain the sums
+              cover all below `cotarget`; if it is not, no layout's would (below a few values)
+    Errors    when layout(i) == layout(j) for some i != j (apart from strides of 0), or dims leave that open
+
+    >>> complement(Layout(4, 2), 24)
+    (2,3):(1,8)
+    >>> complement(Layout((2, 2), (1, 6)), 24)
+    (3,2):(2,12)
+    >>> complement(Layout((4, 2), (E(0), E(1))), (8, 8))
+    (2,4):(4@0,2@1)
+    """
+    refuse_composed("complement", layout)
+    target = cosize(cotarget) if isinstance(cotarget, Layout) else cotarget
+    if has_bases(layout):
+        return _coordinate_complement(layout, target)[0]
+    return complement_cover(layout, product(target))[0]
+
+
+def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
+    """The complement, and the first number below `target` that it leaves uncovered; None when there is none."""
+    refuse_composed("complement", layout)
+    if has_bases(layout):
+        return _coordinate_complement(layout, target)
+    target = product(target)
+    modes: list[tuple[Any, Any]] = []
+    span: Int = 1
+    uncovered: Int | None = None
+    for s, d, _ in moving_modes("complement", layout):
+        if not prove_le(span, d):
+            return _interleaved(layout, target, d, span)
+        gap = exact_div(d, span)
+        if gap is None:
+            if isinstance(d, DimExpr) or isinstance(span, DimExpr):
+                message = f"stride {d} of {layout} is not known to be a multiple of {span}, the span below it"
+                raise LayoutError("complement", message, stride=d, span=span)
+            gap = d // span
+            uncovered = gap * span if uncovered is None else uncovered
+        modes.append((gap, span))
+        span = s * d
+    modes.append((ceil_div_dims(target, span), span))
+    if uncovered is not None:
+        if prove_le(target, uncovered):
+            uncovered = None
+        elif (tiled := _tiled(_values(layout), target)) is not None:
+            return tiled, None
+    return coalesce_modes(from_modes(modes)), uncovered
+
+
+def _values(layout: Layout) -> list[int] | None:
+    """The values of the modes that move; None where they are not known, or too many."""
+    moving = filter_zeros(layout)
+    if not is_static(moving) or moving.size > exact.MAX_POINTS:
+        return None
+    return exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(moving.stride))
+
+
+def _tiled(values: list[int] | None, target: Int) -> Layout | None:
+    """The complement by its values, where the rules find none that covers the target."""
+    if values is None or isinstance(target, DimExpr) or target + len(values) > exact.MAX_POINTS:
+        return None
+    modes = exact.tiling(values, target)
+    return None if modes is None else from_modes(modes)
+
+
+def _interleaved(layout: Layout, target: Int, stride: Int, span: Int) -> tuple[Layout, Int | None]:
+    """The complement of modes that lie within each other: copies side by side, if the layout is injective."""
+    values = _values(layout)
+    if values is None or len(set(values)) < len(values):
+        message = f"{layout} overlaps itself, or may: stride {stride} lies within {span}, the span of smaller ones"
+        raise LayoutError("complement", message, stride=stride, span=span)
+    tiled = _tiled(values, target)
+    if tiled is not None:
+        return tiled, None
+    reach = max(values) + 1
+    count = ceil_div_dims(target, reach)
+    return coalesce_modes(from_modes([(count, reach)])), min(set(range(len(values) + 1)) - set(values))
+
+
+def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
+    """Coordinate by coordinate: each path has a complement of its own within its extent of the target."""
+    found = {path for path in paths(flatten_to_tuple(layout.stride)) if path}
+    rests = []
+    uncovered: Int | None = None
+    for path, extent in _extents(target, found, ()):
+        rest, hole = complement_cover(component(layout, path), extent)
+        uncovered = hole if uncovered is None else uncovered
+        rests.append(raw(rest.shape, rest.stride * E(*path) if not isinstance(rest.stride, tuple) else
+                         tuple(d * E(*path) for d in rest.stride)))  # fmt: skip
+    return (concat(rests) if len(rests) != 1 else rests[0]), uncovered
+
+
+def _extents(target: Any, found: set[Path], path: Path) -> list[tuple[Path, Any]]:
+    """The coordinates of a target shape, each with its extent, as coarse as the layout's paths allow."""
+    if path in found or not any(p[: len(path)] == path for p in found) or not isinstance(target, tuple):
+        if any(len(p) > len(path) and p[: len(path)] == path for p in found):
+            raise LayoutError("complement", f"the target {show(target)} has no coordinate at every path of the layout")
+        return [(path, product(target))]
+    if any(p[: len(path)] == path and p[len(path)] >= len(target) for p in found):
+        raise LayoutError("complement", f"the target {show(target)} has no coordinate at every path of the layout")
+    return [entry for mode, item in enumerate(target) for entry in _extents(item, found, (*path, mode))]

@@ -1,0 +1,204 @@
+"""Inverses and nullspaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cutelite.layout import exact, laws
+from cutelite.layout.basis import Path, paths
+from cutelite.layout.complements import complement_cover, component, has_bases, moving_modes, refuse_composed
+from cutelite.layout.compose import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
+from cutelite.layout.dims import Int
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.facts import exact_div, prove_le
+from cutelite.layout.inttuple import flatten_to_tuple, is_static
+from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.swizzle import Swizzle
+
+
+@laws.promises(laws.right_inverse_law)
+def right_inverse(layout: Any) -> Any:
+    """The largest layout R with layout(R(i)) == i, each of whose modes steps along one mode of `layout`.
+
+    Strides that continue nothing are left out, so R is 1:0 at worst. Of a layout that gives coordinates R takes
+    coordinates, mode by mode.
+
+    >>> right_inverse(Layout((4, 8), (8, 1)))
+    (8,4):(4,1)
+    >>> right_inverse(Layout((4, 8), (1, 5)))
+    4:1
+    >>> from cutelite.layout import E
+    >>> right_inverse(Layout((4, 8), (E(1), E(0))))
+    (8,4):(4,1)
+    """
+    if isinstance(layout, ComposedLayout):
+        return _swizzled_inverse("right_inverse", layout)
+    refuse_composed("right_inverse", layout)
+    if has_bases(layout):
+        return _by_coordinate(layout, right_inverse)
+    shapes, strides = merged(layout)
+    positions: list[Int] = [1]
+    for s in shapes:
+        positions.append(positions[-1] * s)
+    steps = [
+        (s, d, p)
+        for s, d, p in zip(shapes, strides, positions, strict=False)
+        if not is_one(s) and not is_zero(d) and not (isinstance(d, int) and d < 0)
+    ]
+    chain = _chain(steps)
+    if len({d for _, d, _ in steps}) < len(steps) or not _injective(steps):
+        chain = _longest(steps)
+    return coalesce_modes(from_modes(chain))
+
+
+def _chain(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
+    """Modes of size, position whose strides continue each other from 1."""
+    by_stride = {d: (s, p) for s, d, p in steps}
+    modes = []
+    current: Int = 1
+    while current in by_stride:
+        s, p = by_stride[current]
+        modes.append((s, p))
+        current = s * current
+    return modes
+
+
+def _injective(steps: list[tuple[Any, Any, Any]]) -> bool:
+    """Whether no stride lies within the span of smaller ones, so that the chain has no alternative."""
+    ordered = sorted((step for step in steps if is_static(step[:2])), key=lambda step: step[1])
+    span = 1
+    for s, d, _ in ordered:
+        if d < span:
+            return False
+        span = (s - 1) * d + span
+    return True
+
+
+def _longest(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
+    """The longest chain where modes overlap: any part of a mode may continue at any multiple of its stride."""
+    static = [step for step in steps if is_static(step)]
+    best: tuple[int, list[tuple[Any, Any]]] = (1, [])
+    seen: set[tuple[int, tuple[int, ...]]] = set()
+
+    def extend(current: int, used: tuple[int, ...], modes: list[tuple[Any, Any]]) -> None:
+        nonlocal best
+        if (current, used) in seen or len(seen) > 10_000:
+            return
+        seen.add((current, used))
+        if current > best[0]:
+            best = (current, modes)
+        for k, (s, d, p) in enumerate(static):
+            factor, odd = divmod(current, d)
+            if odd:
+                continue
+            most = (s - 1 - used[k]) // factor + 1
+            counts = {most} | {e // current for _, e, _ in static if e % current == 0 and 1 < e // current < most}
+            for count in counts:
+                if count > 1:
+                    now = (*used[:k], used[k] + (count - 1) * factor, *used[k + 1 :])
+                    extend(current * count, now, [*modes, (count, p * factor)])
+
+    extend(1, (0,) * len(static), [])
+    return best[1]
+
+
+def _by_coordinate(layout: Layout, inverse: Callable[[Layout], Layout]) -> Layout:
+    """The inverse along each coordinate, nested like the coordinates."""
+    found = [path for path in paths(flatten_to_tuple(layout.stride)) if path]
+
+    def build(path: Path) -> Layout:
+        if path in found:
+            return inverse(component(layout, path))
+        width = 1 + max((p[len(path)] for p in found if p[: len(path)] == path and len(p) > len(path)), default=-1)
+        return concat([build((*path, mode)) for mode in range(width)]) if width else raw(1, 0)
+
+    if () in paths(flatten_to_tuple(layout.stride)):
+        raise LayoutError("right_inverse", f"{layout} mixes offsets and coordinates")
+    return build(())
+
+
+def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
+    """Of ``swizzle o 0 o outer``: the inverse of outer, after the swizzle, which is its own inverse."""
+    if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset):
+        raise LayoutError(function, f"{layout} is not a swizzle of a layout without offset")
+    if function == "left_inverse":
+        inverse, extent = left_inverse(layout.outer), layout.cosize
+    else:
+        inverse = right_inverse(layout.outer)
+        swizzle = layout.inner
+        moved = swizzle.source_mask & -swizzle.source_mask or 1  # below this the swizzle changes nothing
+        whole = exact_div(inverse.size, swizzle.size)
+        extent = inverse.size if whole is not None or prove_le(inverse.size, moved) else moved
+        if isinstance(inverse.size, int) and whole is None and inverse.size > moved:
+            extent = max(moved, inverse.size // swizzle.size * swizzle.size)
+    return ComposedLayout(inverse, 0, ComposedLayout(layout.inner, 0, Layout(extent)))
+
+
+@laws.promises(laws.left_inverse_law)
+def left_inverse(layout: Any) -> Any:
+    """The layout L with L(layout(i)) == i; modes of stride 0 are taken to stay at 0.
+
+    Errors  when `layout` is not injective apart from them, or when no layout is its inverse
+
+    >>> left_inverse(Layout((4, 8), (8, 1)))
+    (8,4):(4,1)
+    >>> left_inverse(Layout(4, 3)), left_inverse(Layout((2, 2), (1, 5)))
+    ((3,4):(4,1), (5,2):(1,2))
+    """
+    if isinstance(layout, ComposedLayout):
+        return _swizzled_inverse("left_inverse", layout)
+    refuse_composed("left_inverse", layout)
+    if has_bases(layout):
+        return _by_coordinate(layout, left_inverse)
+    rest, uncovered = complement_cover(filter_zeros(layout), filter_zeros(layout).cosize)
+    if uncovered is None:
+        return right_inverse(raw((layout.shape, rest.shape), (layout.stride, rest.stride)))
+    return coalesce_modes(from_modes(_padded_inverse(layout)))
+
+
+def _padded_inverse(layout: Layout) -> list[tuple[Any, Any]]:
+    """The inverse where strides are multiples of each other, but not of the spans: gaps are modes of their own."""
+    modes: list[tuple[Any, Any]] = []
+    below: Int = 1
+    before: Int = 0
+    moving = moving_modes("left_inverse", layout)
+    for _, d, position in moving:
+        ratio = exact_div(d, below)
+        if ratio is None:
+            return _interpolated_inverse(layout, d, below)
+        modes.append((ratio, before))
+        below, before = d, position
+    return [*modes, (moving[-1][0], before)]
+
+
+def _interpolated_inverse(layout: Layout, stride: Int, below: Int) -> list[tuple[Any, Any]]:
+    """Any layout with the right values, where strides are no multiples of each other."""
+    message = f"stride {stride} of {layout} is not known to be a multiple of stride {below}"
+    if is_static(layout):
+        moving = filter_zeros(layout)
+        indices = exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(Layout(layout.shape).stride))
+        values = exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(layout.stride))
+        if max(values) < exact.MAX_SEARCH:
+            modes = exact.interpolate(list(zip(values, indices, strict=True)))
+            if modes is not None:
+                return modes
+            message = f"no layout inverts {layout}"
+    raise LayoutError("left_inverse", message, stride=stride, divisor=below)
+
+
+@laws.promises(laws.nullspace_law)
+def nullspace(layout: Layout) -> Layout:
+    """The layout of the indices that stay put: layout(nullspace(i)) == 0, by its modes of stride 0.
+
+    >>> nullspace(Layout((4, 3, 2), (1, 0, 4)))
+    3:4
+    """
+    refuse_composed("nullspace", layout)
+    modes: list[tuple[Any, Any]] = []
+    position: Int = 1
+    for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
+        if is_zero(d) and not is_one(s):
+            modes.append((s, position))
+        position = position * s
+    return coalesce_modes(from_modes(modes))

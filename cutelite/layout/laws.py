@@ -1,0 +1,307 @@
+"""What the functions of the algebra promise, stated once each, and checked on demand.
+
+A law takes a function's result and its arguments, and raises `BrokenPromise` when they do not fit. `promises` ties it
+to the function; inside ``with checked():`` every call is checked at every point, up to a size. Layouts over dims are
+checked with values put in for the dims. The tests use the same laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar, Token
+from functools import wraps
+from itertools import islice, pairwise
+from typing import Any, ParamSpec, TypeVar
+
+from cutelite.layout.dims import Dim, DimExpr
+from cutelite.layout.expr import dims_of, evaluate
+from cutelite.layout.inttuple import is_compatible, is_congruent, is_static, product, show, size
+from cutelite.layout.layout import ComposedLayout, Layout, cosize
+from cutelite.layout.swizzle import Swizzle
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class BrokenPromise(AssertionError):
+    """A function of the algebra returned something that its law forbids: a bug in this package."""
+
+
+_cap: ContextVar[int | None] = ContextVar("cutelite.layout.checked", default=None)
+"""The greatest size of a layout that is checked; None: nothing is."""
+
+
+class checked:
+    """While it is entered, every result of the algebra is held against its law, point by point.
+
+    cap  layouts of more elements than this are let pass
+
+    >>> from cutelite.layout import composition
+    >>> with checked():
+    ...     composition(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1)))
+    ((2,2),3):((24,2),8)
+    """
+
+    def __init__(self, cap: int = 1 << 12) -> None:
+        self.cap = cap
+        self.tokens: list[Token[int | None]] = []
+
+    def __enter__(self) -> checked:
+        self.tokens.append(_cap.set(self.cap))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _cap.reset(self.tokens.pop())
+
+
+def promises(law: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Ties a law to a function: ``law(result, *arguments)``."""
+
+    def tie(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def promising(*args: P.args, **kwargs: P.kwargs) -> R:
+            result = function(*args, **kwargs)
+            cap = _cap.get()
+            if cap is not None:
+                token = _cap.set(None)  # what a law calls is not checked in turn
+                try:
+                    check(law, result, args, kwargs, cap)
+                finally:
+                    _cap.reset(token)
+            return result
+
+        promising.law = law  # type: ignore[attr-defined]
+        return promising
+
+    return tie
+
+
+def check(law: Callable[..., None], result: Any, args: Sequence[Any], kwargs: dict[str, Any], cap: int) -> None:
+    """Hold a result against a law, for several values of the dims if there are any."""
+    for bindings in islice(_bindings(dims_of((result, *args, *kwargs.values()))), 4):
+        case = evaluate((result, *args), bindings)
+        named = {name: evaluate(value, bindings) for name, value in kwargs.items()}
+        if all(_elements(x) <= cap for x in (*case, *named.values())):
+            law(*case, **named)
+
+
+def _bindings(dims: frozenset[Dim]) -> Iterator[dict[str, int]]:
+    """A few values for every dim that its facts allow: the least ones, greater ones, and mixtures."""
+    if not dims:
+        yield {}
+        return
+    for pick in ((0, 0, 0), (2, 1, 3), (1, 4, 0), (3, 2, 1)):
+        values = {}
+        for i, dim in enumerate(sorted(dims, key=lambda dim: dim.key)):
+            least = -(-max(dim.min, 1) // dim.divisible_by) * dim.divisible_by
+            value = least + pick[i % 3] * dim.divisible_by
+            values[dim.name] = least if dim.max is not None and value > dim.max else value
+        yield values
+
+
+def _elements(x: Any) -> int:
+    """How many elements checking an argument takes."""
+    if isinstance(x, tuple):
+        return max(map(_elements, x), default=0)
+    return int(size(x)) if isinstance(x, (Layout, ComposedLayout)) and not isinstance(x, DimExpr) else 0
+
+
+def need(condition: bool, promise: str, *facts: object) -> None:
+    """Raise unless the condition holds."""
+    if not condition:
+        raise BrokenPromise(f"{promise}: {', '.join(map(str, facts))}")
+
+
+def image(layout: Any) -> list[Any]:
+    """Its values at 0, 1, ... up to its size."""
+    return [layout(i) for i in range(int(size(layout)))]
+
+
+def _as_layout(tiler: Any) -> Any:
+    return Layout(tiler, 1) if isinstance(tiler, int) else tiler
+
+
+def at(layout: Any, index: Any) -> Any:
+    """The value of a layout or swizzle at an index, or at a coordinate that leaves trailing modes out."""
+    if isinstance(index, tuple) and not isinstance(layout, Swizzle):
+        return layout(_padded(index, layout.shape))
+    return layout(index)
+
+
+def _padded(coord: Any, shape: Any) -> Any:
+    if not isinstance(coord, tuple) or not isinstance(shape, tuple):
+        return coord
+    full = (*coord, *((0,) * (len(shape) - len(coord))))
+    return tuple(_padded(c, s) for c, s in zip(full, shape, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------- the laws
+
+
+def coalesce_law(result: Any, layout: Any, target_profile: Any = None) -> None:
+    """Same size, same values; one level of modes (mode by mode under a profile), none of which continues another."""
+    need(size(result) == size(layout), "coalesce keeps the size", layout, result)
+    need(image(result) == image(layout), "coalesce keeps the values", layout, result)
+    if target_profile is None:
+        need(result.depth <= 1, "coalesce flattens", layout, result)
+
+
+def filter_law(result: Any, layout: Any) -> None:
+    """The same set of values, each once per element that strides other than 0 give."""
+    need(set(image(result)) == set(image(layout)), "filter keeps the set of values", layout, result)
+
+
+def composition_law(result: Any, lhs: Any, rhs: Any) -> None:
+    """result(i) == lhs(rhs(i)), and the shape of `rhs` is refined."""
+    if rhs is None:
+        need(result == lhs, "None changes nothing", lhs, result)
+    elif isinstance(rhs, tuple):
+        for mode, part in enumerate(rhs):
+            composition_law(result[mode], lhs[mode], part)
+        need(result.rank == lhs.rank, "modes beyond the tiler stay", lhs, result)
+    else:
+        rhs = _as_layout(rhs)
+        if isinstance(rhs, Swizzle):
+            return
+        need(is_compatible(rhs.shape, result.shape), "composition refines the shape of rhs", lhs, rhs, result)
+        values = [at(lhs, index) for index in image(rhs)]
+        need(image(result) == values, "composition(lhs, rhs)(i) == lhs(rhs(i))", lhs, rhs, result)
+
+
+def complement_law(result: Any, layout: Any, cotarget: Any = 1) -> None:
+    """Ordered; and the sums of values of both are all different (strides of 0 apart)."""
+    if any(isinstance(value, tuple) for value in image(result) + image(layout)):
+        return  # coordinates: each is complemented by itself, as a layout of offsets
+    starts, values = image(result), sorted(set(image(layout)))
+    need(all(a < b for a, b in pairwise(starts)), "complement is ordered", layout, result)
+    sums = {start + value for start in starts for value in values}
+    need(len(sums) == len(starts) * len(values), "complement is disjoint", layout, result)
+
+
+def right_inverse_law(result: Any, layout: Any) -> None:
+    """layout(result(i)) == i."""
+    if isinstance(result, ComposedLayout) or not any(isinstance(value, tuple) for value in image(layout)):
+        need(image_of(layout, result) == list(range(size(result))), "layout(right_inverse(i)) == i", layout, result)
+
+
+def image_of(layout: Any, indices: Any) -> list[Any]:
+    return [layout(index) for index in image(indices)]
+
+
+def left_inverse_law(result: Any, layout: Any) -> None:
+    """layout(result(layout(i))) == layout(i), so that result(layout(i)) == i where layout is injective."""
+    for value in image(layout):
+        need(layout(at(result, value)) == value, "layout(left_inverse(layout(i))) == layout(i)", layout, result)
+
+
+def nullspace_law(result: Any, layout: Any) -> None:
+    """layout(result(i)) == layout(0)."""
+    need(all(value == layout(0) for value in image_of(layout, result)), "the nullspace stays put", layout, result)
+
+
+def max_common_law(result: Any, a: Any, b: Any) -> None:
+    """a(result(i)) == i == b(result(i)), from the value at 0 on."""
+    for layout in (a, b):
+        layout = layout.outer if isinstance(layout, ComposedLayout) else layout
+        need(image_of(layout, result) == list(range(size(result))), "contiguous in both", a, b, result)
+
+
+def divide_law(result: Any, target: Any, tiler: Any) -> None:
+    """The first mode is target o tiler; all values of the target are there."""
+    if tiler is None:
+        need(result == target, "None changes nothing", target, result)
+    elif isinstance(tiler, tuple):
+        for mode, part in enumerate(tiler):
+            divide_law(result[mode], target[mode], part)
+        need(result.rank == target.rank, "modes beyond the tiler stay", target, result)
+    else:
+        composition_law(result[0], target, tiler)
+        need(set(image(target)) <= set(image(result)), "a divided layout has all its elements", target, tiler, result)
+
+
+def product_law(result: Any, block: Any, tiler: Any) -> None:
+    """The first mode is the block; copies at different values of the tiler share no value."""
+    if tiler is None:
+        need(result == block, "None changes nothing", block, result)
+    elif isinstance(tiler, tuple):
+        for mode, part in enumerate(tiler):
+            product_law(result[mode], block[mode], part)
+    else:
+        tiler = _as_layout(tiler)
+        need(result[0] == block, "the first mode of a product is the block", block, tiler, result)
+        need(is_compatible(tiler.shape, result[1].shape), "the second mode has the tiler's shape", tiler, result)
+        if not isinstance(block, Layout):
+            return  # a swizzle permutes the sums
+        values, starts = set(image(block)), image(result[1])
+        places = set(image(tiler))
+        sums = {value + start for value in values for start in starts}
+        need(len(sums) == len(values) * len(places), "copies in a product are disjoint", block, tiler, result)
+
+
+def ranked_product_law(result: Any, block: Any, tiler: Any) -> None:
+    """As many elements per mode as block and tiler have together."""
+    tiler = _as_layout(tiler)
+    for mode in range(result.rank):
+        extents = [size(x, mode) for x in (block, tiler) if mode < x.rank]
+        need(size(result, mode) == product(tuple(extents)), "modes multiply", block, tiler, result)
+
+
+def tile_to_shape_law(result: Any, atom: Any, trg_shape: Any, order: Any = None) -> None:
+    """The shape's extents; the atom in the corner."""
+    extents = tuple(map(product, trg_shape)) if isinstance(trg_shape, tuple) else product(trg_shape)
+    need(is_compatible(extents, result.shape), "the result fills the shape", atom, show(trg_shape), result)
+    grid = Layout(tuple(size(mode) for mode in atom) if isinstance(atom.shape, tuple) else atom.shape)
+    corner = [result(grid.get_hier_coord(i)) if atom.rank == result.rank else None for i in range(int(size(atom)))]
+    need(None in corner or corner == image(atom), "the atom is the corner", atom, result)
+
+
+def upcast_law(result: Any, layout: Any, n: int) -> None:
+    """The set of wide elements that the old ones lie in."""
+    if isinstance(layout, Layout):
+        need(set(image(result)) == {value // n for value in image(layout)}, "recast to wider", layout, n, result)
+
+
+def downcast_law(result: Any, layout: Any, n: int) -> None:
+    """The set of the parts of all old elements."""
+    if isinstance(layout, Layout):
+        parts = {value * n + part for value in image(layout) for part in range(n)}
+        need(set(image(result)) == parts, "recast to narrower", layout, n, result)
+
+
+def slice_law(result: tuple[Any, Any], coord: Any, layout: Any) -> None:
+    """sublayout(c) + offset == layout(coord with c in place of its Nones)."""
+    sub, offset = result
+    opened = _openings(coord, layout.shape)
+    if isinstance(sub, Layout) and not isinstance(offset, tuple) and isinstance(sub.shape, tuple):
+        for i in range(int(size(sub))):
+            inner = iter(Layout(tuple(product(s) for s in opened)).get_hier_coord(i)) if opened else iter(())
+            need(sub(i) + offset == layout(_filled(coord, inner)), "slice", layout, show(coord), result)
+
+
+def _openings(coord: Any, shape: Any) -> list[Any]:
+    if isinstance(coord, tuple):
+        return [s for c, part in zip(coord, shape, strict=True) for s in _openings(c, part)]
+    return [shape] if coord is None else []
+
+
+def _filled(coord: Any, values: Iterator[Any]) -> Any:
+    if isinstance(coord, tuple):
+        return tuple(_filled(c, values) for c in coord)
+    return next(values) if coord is None else coord
+
+
+def compact_law(result: Layout, *args: Any, **kwargs: Any) -> None:
+    """A bijection onto 0 .. size - 1."""
+    need(sorted(image(result)) == list(range(size(result))), "compact", result)
+
+
+def layout_like_law(result: Layout, layout: Any) -> None:
+    """The same shape; strides of 0 where there were; else a bijection."""
+    need(is_congruent(result, layout) and result.shape == layout.shape, "the shape stays", layout, result)
+    need(len(set(image(result))) == cosize(result), "no gaps", layout, result)
+
+
+def tv_law(result: tuple[Any, Layout], thr_layout: Layout, val_layout: Layout) -> None:
+    """Every element of the tile belongs to one thread and value."""
+    tiler, tv = result
+    need(is_static(tv) and sorted(image(tv)) == list(range(product(tiler))), "a tile is dealt out", thr_layout, result)
