@@ -42,7 +42,7 @@ class Conflict:
         self.found = found  # what it is on each path, and the line that made it so
 
     def error(self, name: str, span: Span | None) -> CompileError:
-        notes = [Note(where, f"{what} here") for what, where in self.found if where is not None]
+        notes = [Note(f"{what} here", where) for what, where in self.found if where is not None]
         title = f"`{name}` {self.reason}"
         label = "it is " + ", or ".join(dict.fromkeys(what for what, _ in self.found))
         help = "give it the same type on every path, or use another name"

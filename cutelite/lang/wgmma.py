@@ -34,6 +34,8 @@ from cutelite.ops.wgmma_layouts import (
     Unreadable,
     accumulator,
     accumulator_type,
+    k_of,
+    operand_a,
     smem_matrix,
 )
 
@@ -171,6 +173,16 @@ def coordinates(n: int) -> list[tuple[Any, Any]]:
     row, column = _rows(layout[0])(thread), _columns(layout[0])(thread)
     rows, columns = _rows(layout[1]), _columns(layout[1])
     return [(row + rows(i), column + columns(i)) for i in range(M * n // THREADS)]
+
+
+def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
+    """The (row, k) in a (64, k) operand A of each element that this thread holds in registers, in their order."""
+    layout, steps = operand_a(dtype), k // k_of(dtype)
+    thread = linear_thread_idx() & (THREADS - 1)
+    row, column = _rows(layout[0])(thread), _columns(layout[0])(thread)
+    rows, columns = _rows(layout[1]), _columns(layout[1])
+    each = M * k_of(dtype) // THREADS
+    return [(row + rows(i), column + columns(i) + step * k_of(dtype)) for step in range(steps) for i in range(each)]
 
 
 def partition(tile: Tensor) -> Tensor:

@@ -257,7 +257,7 @@ class MmaAsync(Op):
             lanes.fault(a != a[0], "the threads of a warpgroup pass different descriptors of A", "wgmma-operand")
         before = _held(lanes, self.d) if accumulate[0] else None
         left = _held(lanes, self.a) if self.a_in_registers else None
-        machine, at_a, at_b = lanes.machine, int(a[0]), int(b[0])
+        machine, at_a, at_b = lanes.machine, 0 if self.a_in_registers else int(a[0]), int(b[0])
 
         def read(agent: Agent) -> Array:
             total = None if before is None else to_tile(before(agent), self.n, self.elem_d)

@@ -1,0 +1,255 @@
+"""wgmma in the simulator, on kernels, against NumPy. Operands are small integers, so that results are exact."""
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Constexpr, Layout, Tensor, bf16, f32
+from cutelite.ops.tma import SWIZZLES
+
+N, K = cl.dims("N K")
+A, B, D = TypeVar("A"), TypeVar("B"), TypeVar("D")
+
+DTYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "f32": np.float32,
+    "i32": np.int32,
+}
+
+
+@dataclass(frozen=True)
+class How:
+    """The tiles of one product: layouts, swizzles and what `mma_async` is told."""
+
+    n: int
+    k: int
+    a: Any
+    b: Any
+    swizzle_a: str = "128B"
+    swizzle_b: str = "128B"
+    accumulate: bool = True
+    registers: bool = False
+    negate_a: bool = False
+    negate_b: bool = False
+    saturate: bool = False
+
+
+def k_major(rows: int, k: int, swizzle: str, size: int) -> Layout:
+    """Rows of one span each, and as many such blocks side by side as K needs, as TMA boxes would fill them."""
+    if swizzle == "none":
+        chunk = 16 // size
+        return Layout(((8, rows // 8), (chunk, k // chunk)), ((chunk, 8 * chunk), (1, rows * chunk)))
+    span = int(swizzle[:-1]) // size
+    return Layout((rows, (span, k // span)), (span, (1, rows * span)))
+
+
+def mn_major(rows: int, k: int, swizzle: str) -> Layout:
+    """16-bit elements, contiguous along the rows."""
+    if swizzle == "none":
+        return Layout(((8, rows // 8), (8, k // 8)), ((1, 64), (8, rows * 8)))
+    span = int(swizzle[:-1]) // 2
+    return Layout(((span, rows // span), k), ((1, span * k), span))
+
+
+def fill(tile: Any, source: Any, rows: Any, k: Any) -> None:
+    for i in range(cl.thread_idx.x, rows * k, 128):
+        tile[i // k, i % k] = source[i // k, i % k]
+
+
+def readable(tile: Any) -> Any:
+    """f32 tiles are multiplied as tf32."""
+    return tile.recast(cl.tf32) if tile.dtype == cl.f32 else tile
+
+
+@cl.kernel(block=128)
+def product(
+    a: Tensor[A, (64, K)], b: Tensor[B, (N, K)], c: Tensor[D, (64, N)], d: Tensor[D, (64, N)], how: Constexpr[How]
+) -> None:
+    a_tile = cl.shared(a.dtype, how.a, swizzle=SWIZZLES[how.swizzle_a], align=1024)
+    b_tile = cl.shared(b.dtype, how.b, swizzle=SWIZZLES[how.swizzle_b], align=1024)
+    fill(a_tile, a, 64, how.k)
+    fill(b_tile, b, how.n, how.k)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+
+    places = cl.wgmma.coordinates(how.n)
+    acc = cl.wgmma.zeros_accumulator(how.n, c.dtype)
+    for i, (row, column) in enumerate(places):
+        acc = acc.put(i, c[row, column])
+    left = readable(a_tile)
+    if how.registers:
+        places_a = cl.wgmma.operand_coordinates(left.dtype, how.k)
+        held = cl.make_rmem_tensor(left.dtype, (len(places_a),))
+        for i, (row, k) in enumerate(places_a):
+            held[i] = left[row, k]
+        left = held.load()
+    acc = cl.wgmma.mma_async(
+        left,
+        readable(b_tile),
+        acc,
+        accumulate=how.accumulate,
+        negate_a=how.negate_a,
+        negate_b=how.negate_b,
+        saturate=how.saturate,
+    )
+    cl.wgmma.commit_group()
+    acc = cl.wgmma.wait_group(0, acc)
+    for i, (row, column) in enumerate(places):
+        d[row, column] = acc[i]
+
+
+def integers(shape: tuple[int, int], name: str, seed: int, least: int = -4) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0 if name == "u8" else least, 5, shape).astype(DTYPES[name])
+
+
+def check(how: How, a: str, b: str, d: str) -> None:
+    left, right = integers((64, how.k), a, 1), integers((how.n, how.k), b, 2)
+    before = integers((64, how.n), d, 3)
+    out = np.full((64, how.n), 99, DTYPES[d])
+    product[1, 128](left, right, before, out, how)
+    sign = -1.0 if how.negate_a != how.negate_b else 1.0
+    expected = sign * (left.astype(np.float64) @ right.astype(np.float64).T)
+    if how.accumulate:
+        expected += before.astype(np.float64)
+    assert (out.astype(np.float64) == expected).all()
+
+
+@pytest.mark.parametrize("n", range(8, 257, 8))
+def test_every_n(n: int) -> None:
+    check(How(n, 16, k_major(64, 16, "32B", 2), k_major(n, 16, "32B", 2), "32B", "32B"), "bf16", "bf16", "f32")
+
+
+@pytest.mark.parametrize("swizzle_b", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("swizzle_a", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
+def test_majors_and_swizzles(majors: str, swizzle_a: str, swizzle_b: str) -> None:
+    n, k = 128, 64
+    a = k_major(64, k, swizzle_a, 2) if majors[0] == "K" else mn_major(64, k, swizzle_a)
+    b = k_major(n, k, swizzle_b, 2) if majors[1] == "K" else mn_major(n, k, swizzle_b)
+    check(How(n, k, a, b, swizzle_a, swizzle_b), "f16", "f16", "f32")
+
+
+FORMS = [
+    ("f16", "f16", "f32"),
+    ("f16", "f16", "f16"),
+    ("bf16", "bf16", "f32"),
+    ("tf32", "tf32", "f32"),
+    ("e4m3", "e4m3", "f32"),
+    ("e4m3", "e5m2", "f16"),
+    ("e5m2", "e4m3", "f32"),
+    ("i8", "i8", "i32"),
+    ("i8", "u8", "i32"),
+    ("u8", "i8", "i32"),
+]
+
+
+@pytest.mark.parametrize("registers", [False, True], ids=["shared", "registers"])
+@pytest.mark.parametrize(("a", "b", "d"), FORMS)
+def test_types(a: str, b: str, d: str, registers: bool) -> None:
+    size = np.dtype(DTYPES[a]).itemsize
+    k = 256 // size
+    how = How(32, k, k_major(64, k, "128B", size), k_major(32, k, "128B", size), registers=registers)
+    check(how, a, b, d)
+
+
+SQUARE = How(64, 64, k_major(64, 64, "128B", 2), k_major(64, 64, "128B", 2))
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [{"accumulate": False}, {"negate_a": True}, {"negate_b": True}, {"negate_a": True, "negate_b": True}],
+    ids=str,
+)
+def test_variants(variant: dict[str, bool]) -> None:
+    check(replace(SQUARE, **variant), "bf16", "bf16", "f32")  # type: ignore[arg-type]
+
+
+def test_the_low_bits_of_tf32_do_not_count() -> None:
+    rng = np.random.default_rng(0)
+    left, right = (rng.standard_normal((64, 32), np.float32) for _ in range(2))
+    out = np.zeros((64, 64), np.float32)
+    how = How(64, 32, k_major(64, 32, "128B", 4), k_major(64, 32, "128B", 4), accumulate=False)
+    product[1, 128](left, right, out, out, how)
+    cut_left, cut_right = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for x in (left, right))
+    np.testing.assert_allclose(out, cut_left @ cut_right.T, rtol=1e-5, atol=1e-5)
+    assert np.abs(out - left @ right.T).max() > 1e-4
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+def test_integers_wrap_or_saturate(saturate: bool) -> None:
+    left, right = np.full((64, 32), 127, np.int8), np.full((8, 32), 127, np.int8)
+    before, out = np.full((64, 8), 2**31 - 1000, np.int32), np.zeros((64, 8), np.int32)
+    how = How(8, 32, k_major(64, 32, "32B", 1), k_major(8, 32, "32B", 1), "32B", "32B", saturate=saturate)
+    product[1, 128](left, right, before, out, how)
+    exact = 2**31 - 1000 + 32 * 127 * 127
+    assert (out == (2**31 - 1 if saturate else exact - 2**32)).all()
+
+
+@cl.kernel(block=256)
+def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tensor[f32, (128, 64)]) -> None:
+    """Two warpgroups, each with its 64 rows; one group of products always under way while the next is issued."""
+    a_tile = cl.shared(bf16, (4, 128, 64), swizzle=SWIZZLES["128B"])
+    b_tile = cl.shared(bf16, (4, 64, 64), swizzle=SWIZZLES["128B"])
+    for i in range(cl.thread_idx.x, 4 * 128 * 64, 256):
+        a_tile[i // 8192, i // 64 % 128, i % 64] = a[i // 8192, i // 64 % 128, i % 64]
+    for i in range(cl.thread_idx.x, 4 * 64 * 64, 256):
+        b_tile[i // 4096, i // 64 % 64, i % 64] = b[i // 4096, i // 64 % 64, i % 64]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    half = cl.thread_idx.x // 128
+    acc = cl.wgmma.zeros_accumulator(64)
+    for s in range(4):
+        rows = a_tile[s, None, None].tile((64, 64), (half, 0))
+        acc = cl.wgmma.mma_async(rows, b_tile[s, None, None], acc)
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(1, keep=acc)
+    acc = cl.wgmma.wait_group(0, acc)
+    cl.wgmma.partition(c.tile((64, 64), (half, 0))).store(acc)
+
+
+def test_an_accumulator_stays_in_flight_around_a_loop(seed: int) -> None:
+    left, right = integers((4 * 128, 64), "bf16", 1), integers((4 * 64, 64), "bf16", 2)
+    left, right = left.reshape(4, 128, 64), right.reshape(4, 64, 64)
+    out = np.full((128, 64), np.nan, np.float32)
+    chained[1, 256](left, right, out)
+    assert (out == np.einsum("smk,snk->mn", left.astype(np.float64), right.astype(np.float64))).all()
+
+
+@cl.kernel(block=128)
+def attention_like(q: Tensor[bf16, (64, 64)], k: Tensor[bf16, (64, 64)], o: Tensor[f32, (64, 64)]) -> None:
+    """Scores straight back into the next product as its A, with K in both majors."""
+    q_tile = cl.shared(bf16, (64, 64), swizzle=SWIZZLES["128B"])
+    k_tile = cl.shared(bf16, (64, 64), swizzle=SWIZZLES["128B"])
+    fill(q_tile, q, 64, 64)
+    fill(k_tile, k, 64, 64)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    scores = cl.wgmma.mma_async(q_tile, k_tile, cl.wgmma.zeros_accumulator(64), accumulate=False)
+    cl.wgmma.commit_group()
+    scores = cl.wgmma.wait_group(0, scores)
+    weights = scores.to(bf16)
+    transposed = k_tile.view(Layout((64, 64), (1, 64)))
+    out = cl.wgmma.mma_async(weights, transposed, cl.wgmma.zeros_accumulator(64))
+    cl.wgmma.commit_group()
+    out = cl.wgmma.wait_group(0, out)
+    cl.wgmma.partition(o).store(out)
+
+
+def test_an_accumulator_becomes_an_operand(seed: int) -> None:
+    q, k = integers((64, 64), "bf16", 1, least=-1), integers((64, 64), "bf16", 2, least=-1)
+    q, k = np.minimum(q, 1), np.minimum(k, 1)
+    out = np.full((64, 64), np.nan, np.float32)
+    attention_like[1, 128](q, k, out)
+    q64, k64 = q.astype(np.float64), k.astype(np.float64)
+    assert (out == (q64 @ k64.T) @ k64).all()
