@@ -95,16 +95,19 @@ def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:
 
 
 def reverse_postorder(entry: Block) -> list[Block]:
-    """The blocks reachable from `entry`; each comes before its successors, loops apart."""
+    """The blocks reachable from `entry`; each comes before its successors, loops apart.
+
+    Of two branches the first comes first, with all that only it leads to: so a loop's body stays together.
+    """
     order: list[Block] = []
     seen = {entry}
-    stack = [(entry, iter(entry.successors))]
+    stack = [(entry, reversed(entry.successors))]
     while stack:
         block, successors = stack[-1]
         for successor in successors:
             if successor not in seen:
                 seen.add(successor)
-                stack.append((successor, iter(successor.successors)))
+                stack.append((successor, reversed(successor.successors)))
                 break
         else:
             order.append(block)
@@ -138,3 +141,32 @@ def _common(a: Block, b: Block, idom: dict[Block, Block], index: dict[Block, int
         while index[b] > index[a]:
             b = idom[b]
     return a
+
+
+Interval = tuple[int, int]
+"""A block's place in the dominator tree: those it dominates have intervals within its own."""
+
+
+def dominated(order: list[Block]) -> dict[Block, Interval]:
+    """The interval of each block of a reverse postorder."""
+    idom = dominators(order)
+    children: dict[Block, list[Block]] = {block: [] for block in order}
+    for block in order[1:]:
+        children[idom[block]].append(block)
+    first: dict[Block, int] = {}
+    intervals: dict[Block, Interval] = {}
+    stack = [(order[0], False)]
+    while stack:
+        block, done = stack.pop()
+        if done:
+            intervals[block] = first[block], len(first)
+        else:
+            first[block] = len(first)
+            stack.append((block, True))
+            stack += [(child, False) for child in children[block]]
+    return intervals
+
+
+def dominates(a: Interval, b: Interval) -> bool:
+    """Whether the block of `a` dominates that of `b`, or is it."""
+    return a[0] <= b[0] and b[1] <= a[1]

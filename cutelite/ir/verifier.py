@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cutelite.diag import InternalError
-from cutelite.ir.function import Block, Function, Value, dominators, reverse_postorder
+from cutelite.ir.function import Block, Function, Interval, Value, dominated, dominates, reverse_postorder
 from cutelite.ir.op import Op
 
 
@@ -17,15 +17,14 @@ def verify(function: Function, stage: str = "") -> None:
     for block in function.blocks:
         _check_shape(function, block, known, stage)
     order = reverse_postorder(function.entry)
-    idom = dominators(order)
-    defined: dict[Block, set[int]] = {}
+    within = dominated(order)
+    defined = dict.fromkeys(function.dims.values(), within[order[0]])  # where each value so far is defined
     for block in order:
-        seen = set(defined[idom[block]]) if block is not order[0] else {id(v) for v in function.dims.values()}
-        seen.update(map(id, block.params))
+        here = within[block]
+        defined.update(dict.fromkeys(block.params, here))
         for op in block.ops:
-            _check_op(function, op, seen, stage)
-            seen.update(map(id, op.results))
-        defined[block] = seen
+            _check_op(function, op, defined, here, stage)
+            defined.update(dict.fromkeys(op.results, here))
 
 
 def _check_shape(function: Function, block: Block, known: set[int], stage: str) -> None:
@@ -38,14 +37,16 @@ def _check_shape(function: Function, block: Block, known: set[int], stage: str) 
     for jump in block.ops[-1].jumps:
         if id(jump.block) not in known:
             raise _broken(function, block.ops[-1], "a jump leaves the function", stage)
+        if jump.block is function.entry:
+            raise _broken(function, block.ops[-1], "a jump to the entry block", stage)
         passed, taken = [v.type for v in jump.args], [v.type for v in jump.block.params]
         if passed != taken:
             raise _broken(function, block.ops[-1], f"a jump passes {passed} to a block that takes {taken}", stage)
 
 
-def _check_op(function: Function, op: Op, seen: set[int], stage: str) -> None:
+def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: Interval, stage: str) -> None:
     for value in op.operands:
-        if id(value) not in seen:
+        if value not in defined or not dominates(defined[value], here):
             raise _broken(function, op, f"{value!r} is used where it is not defined", stage)
     for problem in op.verify():
         raise _broken(function, op, f"{problem.field}: {problem.message}", stage)
@@ -55,7 +56,11 @@ def _check_op(function: Function, op: Op, seen: set[int], stage: str) -> None:
 
 
 def _broken(function: Function, op: Op, message: str, stage: str) -> InternalError:
-    return InternalError(message, stage=stage, op=repr(op), ir=str(function), span=op.span)
+    """The error that shows `op` among its neighbours."""
+    from cutelite.ir.printer import FunctionText
+
+    text = FunctionText(function)
+    return InternalError(message, stage=stage, op=text.op(op), ir=str(text), span=op.span)
 
 
 def uses(function: Function) -> dict[Value, list[Op]]:

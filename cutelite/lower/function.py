@@ -21,7 +21,7 @@ from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
 
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
-"""The launcher passes a dim as i32 only below this."""
+"""The launcher passes a dim as i32 only up to this."""
 
 ATTRIBUTES = """\
 attributes #1 = { nounwind }
@@ -87,7 +87,7 @@ class _Module:
     def _signature(self) -> str:
         params = [self._param(value) for value in self.function.params]
         for value in self.function.dims.values():
-            limits = f"range(i32 0, {I32_DIM_LIMIT}) " if value.type == i32 else ""
+            limits = f"range(i32 0, {I32_DIM_LIMIT + 1}) " if value.type == i32 else ""
             self.w.names[value] = name = self.w.fresh()
             params.append(f"{leaf(value.type)} noundef {limits}{name}")
         return ", ".join(params)

@@ -9,7 +9,7 @@ Needs: verified IR. Keeps: every op with an effect, in order.
 
 from __future__ import annotations
 
-from cutelite.ir.function import Block, Function, Value, dominators
+from cutelite.ir.function import Function, Interval, Value, dominated, dominates
 from cutelite.ir.op import Op
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
@@ -17,17 +17,17 @@ from cutelite.passes.rewrite import Rewrite
 
 def cse(function: Function, context: Context) -> Function:
     rewrite = Rewrite(function)
-    span_of = _tree_spans(rewrite.order)
-    seen: dict[object, tuple[tuple[int, int], tuple[Value, ...]]] = {}
+    within = dominated(rewrite.order)
+    seen: dict[object, tuple[Interval, tuple[Value, ...]]] = {}
     for block in rewrite.blocks():
-        here = span_of[block]
+        here = within[block]
         for op in rewrite.ops(block):
             if op.terminator or not op.results or not op.is_pure:
                 rewrite.keep(op)
                 continue
             key = _key(op, rewrite)
             there, results = seen.get(key, (None, ()))
-            if there is not None and there[0] <= here[0] and here[1] <= there[1]:
+            if there is not None and dominates(there, here):
                 for old, new in zip(op.results, results, strict=True):
                     rewrite.replace(old, new)
             else:
@@ -49,23 +49,3 @@ def _key(op: Op, rewrite: Rewrite) -> object:
         else:
             parts.append((type(held), repr(held) if isinstance(held, float) else held))
     return tuple(parts)
-
-
-def _tree_spans(order: list[Block]) -> dict[Block, tuple[int, int]]:
-    """For each block the interval of its subtree in the dominator tree: a dominates b if a's holds b's."""
-    idom = dominators(order)
-    children: dict[Block, list[Block]] = {block: [] for block in order}
-    for block in order[1:]:
-        children[idom[block]].append(block)
-    first: dict[Block, int] = {}
-    spans: dict[Block, tuple[int, int]] = {}
-    stack = [(order[0], False)]
-    while stack:
-        block, done = stack.pop()
-        if done:
-            spans[block] = first[block], len(first)
-        else:
-            first[block] = len(first)
-            stack.append((block, True))
-            stack += [(child, False) for child in children[block]]
-    return spans

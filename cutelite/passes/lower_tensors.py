@@ -24,7 +24,19 @@ from typing import Any
 from cutelite.ir.function import Function, Jump, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
-from cutelite.layout import ComposedLayout, DimExpr, Int, Layout, cosize, size, transform_leaf
+from cutelite.layout import (
+    ComposedLayout,
+    Dim,
+    DimExpr,
+    Int,
+    Layout,
+    cosize,
+    dims_of,
+    size,
+    substitute,
+    transform_leaf,
+    upper_bound,
+)
 from cutelite.ops.arith import (
     Add,
     And,
@@ -42,7 +54,8 @@ from cutelite.ops.arith import (
 )
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.convert import Convert
-from cutelite.ops.index import Dim
+from cutelite.ops.index import Dim as DimOp
+from cutelite.ops.index import DimBind
 from cutelite.ops.memory import MAX_VECTOR_BYTES, Load, PtrAdd, PtrSwizzle, Store
 from cutelite.ops.tensor import (
     Access,
@@ -63,6 +76,8 @@ from cutelite.passes.rewrite import Rewrite
 Emit = Callable[[Op], Any]
 SMALL = 1 << 31
 """Bytes below which 32-bit offsets do."""
+I32_DIM_LIMIT = (1 << 31) - (1 << 16)
+"""The launcher passes a dim as i32 only up to this."""
 
 
 def lower_tensors(function: Function, context: Context) -> Function:
@@ -73,6 +88,7 @@ class _Lowering:
     def __init__(self, function: Function) -> None:
         self.rewrite = Rewrite(function)
         self.emit: Emit = self.rewrite.emit
+        self.widths = DimWidths(function)
         self.checked = bool(function.attrs.get("assertions"))
         self.pointers: dict[Value, Value] = {}  # of each tensor value of the new function: where it begins
 
@@ -112,7 +128,8 @@ class _Lowering:
     def _view(self, op: TensorView) -> None:
         t = tensor_type(op.t)
         p = self.pointers[self.rewrite.value(op.t)]
-        offset = Index(self.emit, i32) if op.offset is None else self._index(op.offset, self._width(t))
+        width = self._width(t)
+        offset = self._number(0, width) if op.offset is None else self._index(op.offset, width)
         p = self._move(p, offset * t.elem.bytes, op.type.align)
         view = self.emit(TensorMake(p, op.type))
         view.hint = op.result.hint
@@ -137,7 +154,7 @@ class _Lowering:
 
     def _address(self, p: Value, t: Tensor, distance: Any, align: int) -> Value:
         """The address `distance` bytes (a number, an expression over dims, or an `Index`) into the tensor."""
-        moved = Index(self.emit, self._width(t)) + distance
+        moved = self._number(0, self._width(t)) + distance
         if t.swizzle is None or not t.swizzle.bits:
             return self._move(p, moved, align)
         block = t.swizzle.size
@@ -147,7 +164,7 @@ class _Lowering:
         # not move whole blocks.
         aside = moved.number // block * block
         within: Any = moved + -aside
-        return self._move(p, Index(self.emit, moved.type) + t.swizzle(within.known()) + aside, align)
+        return self._move(p, self._number(0, moved.type) + t.swizzle(within.known()) + aside, align)
 
     def _move(self, p: Value, distance: Index, align: int) -> Value:
         """`p` moved by so many bytes, and then known to be a multiple of `align` exactly."""
@@ -171,11 +188,14 @@ class _Lowering:
         """
         new = self.rewrite.value(value)
         if isinstance(new.op, Const):
-            return Index(self.emit, width, number=int(new.op.value))
+            return self._number(int(new.op.value), width)
         if isinstance(new.op, Add | Sub) and isinstance(new.op.b.op, Const):
-            number = int(new.op.b.op.value)
-            return Index(self.emit, width, new.op.a, 0, number if isinstance(new.op, Add) else -number, whole=new)
-        return Index(self.emit, width, new, whole=new)
+            number = int(new.op.b.op.value) * (1 if isinstance(new.op, Add) else -1)
+            return Index(self.emit, self.widths, width, new.op.a, 0, number, new)
+        return Index(self.emit, self.widths, width, new, whole=new)
+
+    def _number(self, number: int, width: Scalar) -> Index:
+        return Index(self.emit, self.widths, width, number=number)
 
     def _width(self, t: Tensor) -> Scalar:
         if t.space != "gmem":
@@ -190,13 +210,11 @@ class _Lowering:
             if isinstance(now.op, Const):
                 continue
             extent = size(t.layout) if len(op.coord) == 1 else size(t.layout, mode)
-            assert isinstance(now.type, Scalar)
-            bound = Index(self.emit, now.type) + extent
-            unsigned = u64 if now.type == i64 else u32  # so that a negative index is beyond every extent
-            inside = Cmp(
-                "lt", self.emit(Convert(now, unsigned)), self.emit(Convert(bound.materialise(now.type), unsigned))
-            )
-            ok = self.emit(inside)
+            narrow = now.type == i32 and self.widths(extent) == i32
+            signed, unsigned = (i32, u32) if narrow else (i64, u64)  # a negative index is beyond every extent
+            limit = (self._number(0, signed) + extent).materialise(signed)
+            wide = now if now.type == signed else self.emit(Convert(now, signed))
+            ok = self.emit(Cmp("lt", self.emit(Convert(wide, unsigned)), self.emit(Convert(limit, unsigned))))
             builder = self.rewrite.builder
             start, fail, rest = builder.block, builder.new_block(), builder.new_block()
             builder.block = fail
@@ -269,6 +287,28 @@ def bytewise(t: Tensor) -> Layout | ComposedLayout:
     return Layout(layout.shape, transform_leaf(lambda stride: stride * bytes, layout.stride))
 
 
+class DimWidths:
+    """Which type holds an expression over dims: i32 where it cannot get larger."""
+
+    def __init__(self, function: Function) -> None:
+        self.limits = {name: I32_DIM_LIMIT if value.type == i32 else None for name, value in function.dims.items()}
+        for op in function.ops():
+            if isinstance(op, DimBind) and isinstance(op.dim, DimExpr):
+                (dim,) = dims_of(op.dim)
+                self.limits[dim.name] = i32.range[1] if op.a.type == i32 else None
+
+    def __call__(self, x: Int) -> Scalar:
+        limited = {}
+        for dim in dims_of(x):
+            limit = self.limits.get(dim.name)
+            if limit is None and dim.max is None:
+                return i64
+            most = min(m for m in (limit, dim.max) if m is not None)
+            limited[dim] = Dim(dim.name, dim.divisible_by, min=min(dim.min, most), max=most)
+        most_of_all = upper_bound(substitute(x, limited))
+        return i32 if most_of_all is not None and most_of_all <= i32.range[1] else i64
+
+
 class Index:
     """An integer of the kernel that a layout can be applied to: ``value + dims + number``.
 
@@ -279,23 +319,25 @@ class Index:
     whole   the sum as a value, if there is one: quotients and remainders need it
     """
 
-    __slots__ = ("dims", "emit", "number", "type", "value", "whole")
+    __slots__ = ("dims", "emit", "number", "type", "value", "whole", "widths")
 
     def __init__(
         self,
         emit: Emit,
+        widths: DimWidths,
         type: Scalar,
         value: Value | None = None,
         dims: Int = 0,
         number: int = 0,
         whole: Value | None = None,
     ) -> None:
-        self.emit, self.type, self.value, self.dims, self.number, self.whole = emit, type, value, dims, number, whole
+        self.emit, self.widths, self.type = emit, widths, type
+        self.value, self.dims, self.number, self.whole = value, dims, number, whole
 
     def _like(self, value: Value | None, dims: Int = 0, number: int = 0) -> Index:
         if isinstance(dims, int):
             dims, number = 0, number + dims
-        return Index(self.emit, self.type, value, dims, number)
+        return Index(self.emit, self.widths, self.type, value, dims, number)
 
     def known(self) -> Any:
         """Itself, or just the number if it is nothing else."""
@@ -311,14 +353,15 @@ class Index:
         if self.whole is None:
             t = t or (self.value.type if self.value is not None else self.type)  # type: ignore[assignment]
             parts = [] if self.value is None else [self._cast(self.value, t)]
-            if self.dims or self.number or not parts:
-                parts.append(self._literal(self.dims + self.number, t))
+            rest = self.dims + self.number
+            if isinstance(rest, DimExpr) or rest or not parts:
+                parts.append(self._literal(rest, t))
             self.whole = parts[0] if len(parts) == 1 else self.emit(Add(*parts))
         assert self.whole is not None
         return self._cast(self.whole, t)
 
     def _literal(self, x: Int, t: Scalar | None = None) -> Value:
-        return self.emit((Dim if isinstance(x, DimExpr) else Const)(x, t or self.type))  # type: ignore[no-any-return]
+        return self.emit((DimOp if isinstance(x, DimExpr) else Const)(x, t or self.type))  # type: ignore[no-any-return]
 
     def _cast(self, value: Value, t: Scalar | None) -> Value:
         return value if t in (None, value.type) else self.emit(Convert(value, t))
@@ -357,8 +400,10 @@ class Index:
 
     def _divided(self, op: type[FloorDiv] | type[Mod], other: Any) -> Index:
         value = self.materialise()
-        divisor = other.materialise(value.type) if isinstance(other, Index) else self._literal(other, value.type)  # type: ignore[arg-type]
-        return self._like(self.emit(op(value, divisor, natural=True)))
+        t = value.type if isinstance(other, Index) or self.widths(other) == i32 else i64
+        assert isinstance(t, Scalar)
+        divisor = other.materialise(t) if isinstance(other, Index) else self._literal(other, t)
+        return self._like(self.emit(op(self._cast(value, t), divisor, natural=True)))
 
     def _bits(self, op: type[Op], other: Any) -> Index:
         value = self.materialise(self.type)
