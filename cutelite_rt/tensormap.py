@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from cutelite_rt import driver as cuda
+from cutelite_rt.device import device
 from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
 
@@ -184,6 +186,15 @@ class TensorMaps:
         )
         return prototype(self.driver.address_of("cuTensorMapEncodeTiled", (12, 0)))
 
+    @contextmanager
+    def _context(self) -> Iterator[None]:
+        """Some context current, as the driver wants for encoding; which one makes no difference to the map."""
+        if int(self.driver.call("cuCtxGetCurrent")):
+            yield
+        else:
+            with device(0, self.driver).active():
+                yield
+
     def _encode(
         self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], tiling: Tiling
     ) -> bytes:
@@ -194,20 +205,21 @@ class TensorMaps:
         storage = (ctypes.c_char * 256)()
         target = ctypes.addressof(storage)
         target += -target % 128
-        status = self._function(
-            target,
-            DATA_TYPES[DTYPES[dtype].tensormap],
-            rank,
-            address,
-            longs(*reversed(shape)),
-            longs(*_byte_strides(dtype, shape, strides)),
-            ints(*reversed(tiling.box)),
-            ints(*reversed(tiling.element_strides or (1,) * rank)),
-            INTERLEAVES[tiling.interleave],
-            SWIZZLES[tiling.swizzle],
-            L2_PROMOTIONS[tiling.l2_promotion],
-            OOB_FILLS[tiling.oob_fill],
-        )
+        with self._context():
+            status = self._function(
+                target,
+                DATA_TYPES[DTYPES[dtype].tensormap],
+                rank,
+                address,
+                longs(*reversed(shape)),
+                longs(*_byte_strides(dtype, shape, strides)),
+                ints(*reversed(tiling.box)),
+                ints(*reversed(tiling.element_strides or (1,) * rank)),
+                INTERLEAVES[tiling.interleave],
+                SWIZZLES[tiling.swizzle],
+                L2_PROMOTIONS[tiling.l2_promotion],
+                OOB_FILLS[tiling.oob_fill],
+            )
         if status:
             tensor = f"{dtype} {shape} with strides {strides} at {address:#x}"
             raise self.driver.error(status, f"encoding a tensor map of {tensor} for {tiling}")

@@ -98,7 +98,7 @@ class Kernel:
         from cutelite_rt import stream
 
         device = rt.device(ordinal)
-        arch = environment.arch or device.arch
+        arch = environment.arch or Target.for_capability(device.compute_capability).arch
         spec = self._specialisation(launch, bound, environment, arch)
         compiled = self._get(spec, environment)
         function = self._loaded.get((spec, ordinal))

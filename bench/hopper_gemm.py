@@ -1,0 +1,82 @@
+"""The Hopper GEMM example against cuBLAS (torch.mm), in one run: TFLOP/s, medians of interleaved rounds.
+
+    python bench/hopper_gemm.py [M N K ...]
+
+Inputs are normal random bf16 in rotating buffers, larger than L2 together; calls are captured in CUDA graphs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+import hopper_gemm as example  # noqa: E402
+import torch
+
+SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
+ROUNDS, L2_BYTES = 15, 60 << 20
+
+
+def graph(call: Callable[[int], Any], buffers: int, repeats: int) -> Any:
+    """So many calls as one CUDA graph, so that the host does not count."""
+    for i in range(buffers):
+        call(i)
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        for i in range(repeats):
+            call(i % buffers)
+    return captured
+
+
+def timed(captured: Any, repeats: int) -> float:
+    """Seconds a call takes on the GPU."""
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    captured.replay()
+    stop.record()
+    stop.synchronize()
+    return start.elapsed_time(stop) * 1e-3 / repeats
+
+
+def compare(m: int, n: int, k: int) -> dict[str, Any]:
+    """Median rates of both on the same inputs, and how far apart the results are."""
+    buffers = max(2, -(-3 * L2_BYTES // (2 * (m * k + n * k))))
+    a = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    b = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    c = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+    d = torch.empty_like(c)
+    launch = example.gemm[(-(-n // example.BN), -(-m // example.BM)), example.THREADS]
+    competitors: dict[str, Callable[[int], Any]] = {
+        "cutelite": lambda i: launch(a[i], b[i], c),
+        "cublas": lambda i: torch.mm(a[i], b[i].T, out=d),
+    }
+    repeats = max(buffers, int(8e-3 / (2 * m * n * k / 600e12)))
+    graphs = {name: graph(call, buffers, repeats) for name, call in competitors.items()}
+    times: dict[str, list[float]] = {name: [] for name in competitors}
+    for _ in range(ROUNDS):
+        for name, captured in graphs.items():
+            times[name].append(timed(captured, repeats))
+    competitors["cutelite"](0), competitors["cublas"](0)
+    torch.cuda.synchronize()
+    error = float((c.double() - d.double()).norm() / d.double().norm())
+    rates = {name: 2 * m * n * k / statistics.median(t) / 1e12 for name, t in times.items()}
+    return {"shape": [m, n, k], **rates, "ratio": rates["cutelite"] / rates["cublas"], "difference": error}
+
+
+def main() -> None:
+    given = [int(x) for x in sys.argv[1:]]
+    shapes = [tuple(given[i : i + 3]) for i in range(0, len(given), 3)] or SHAPES
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    for m, n, k in shapes:
+        print(json.dumps({key: round(v, 4) if isinstance(v, float) else v for key, v in compare(m, n, k).items()}))
+
+
+if __name__ == "__main__":
+    main()
