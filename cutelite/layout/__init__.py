@@ -6,19 +6,20 @@ the mode and the numbers. What every function promises is stated in `laws.py`, a
 
     errors    the one exception                    layout       Layout and ComposedLayout
     dims      named extents and expressions        make         layouts from shapes, orders, other layouts
-    expr      walking expressions: text, values    compose      coalesce, filter, composition
-    facts     what can be proven about them        complements  what a layout leaves out
-    basis     strides that make coordinates        inverses     right, left, nullspace
-    inttuple  nested integer tuples                common       what is contiguous in two layouts
-    coords    coordinates and indices              divide       tiles: divide, product, tile_to_shape
-    swizzle   XOR permutations                     tiles        slices, local tiles, thread-value, recast
-    exact     functions as layouts, by values      text         parsing
+    expr      walking expressions: text, values    modes        coalesce, filter
+    facts     what can be proven about them        compose      composition
+    basis     strides that make coordinates        complements  what a layout leaves out
+    inttuple  nested integer tuples                inverses     right, left, nullspace
+    coords    coordinates and indices              common       what is contiguous in two layouts
+    swizzle   XOR permutations                     divide       tiles: divide, product, tile_to_shape
+    exact     functions as layouts, by values      tiles        slices, local tiles, thread-value, recast
+                                                   text         parsing
 """
 
 from cutelite.layout.basis import Basis, E, basis_get, basis_value
 from cutelite.layout.common import max_common_layout, max_common_vector
 from cutelite.layout.complements import complement
-from cutelite.layout.compose import coalesce, composition, filter, filter_zeros
+from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2crd, crd2idx, idx2crd, increment_coord
 from cutelite.layout.dims import Dim, DimExpr, Int, dims, maximum, minimum
 from cutelite.layout.divide import (
@@ -90,6 +91,7 @@ from cutelite.layout.make import (
     make_ordered_layout,
     row_major,
 )
+from cutelite.layout.modes import coalesce, filter, filter_zeros
 from cutelite.layout.swizzle import Swizzle
 from cutelite.layout.text import parse_int_tuple, parse_layout
 from cutelite.layout.tiles import (

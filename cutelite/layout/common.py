@@ -6,13 +6,14 @@ from math import gcd
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.compose import coalesce_modes, composition, from_modes, is_one, merged
+from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import known_divisor, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, Layout, raw
+from cutelite.layout.modes import coalesce_modes, from_modes, is_one, merged
 from cutelite.layout.swizzle import Swizzle
 
 

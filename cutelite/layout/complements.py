@@ -11,12 +11,12 @@ from typing import Any
 
 from cutelite.layout import exact, laws
 from cutelite.layout.basis import Basis, E, Path, along, paths
-from cutelite.layout.compose import coalesce_modes, filter_zeros, from_modes, is_one, is_zero
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show
 from cutelite.layout.layout import Layout, concat, cosize, raw
+from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero
 
 
 def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:

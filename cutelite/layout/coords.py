@@ -121,6 +121,18 @@ def _sum(terms: list[tuple[Any, Any]]) -> Any:
     return running if _is(known, 0) else running + known
 
 
+def pad_coord(coord: Any, shape: Any) -> Any:
+    """A coordinate with zeros for the trailing modes that it leaves out.
+
+    >>> pad_coord((1,), (3, (4, 5)))
+    (1, 0)
+    """
+    if not isinstance(coord, tuple) or not isinstance(shape, tuple):
+        return coord
+    full = (*coord, *((0,) * (len(shape) - len(coord))))
+    return tuple(map(pad_coord, full, shape))
+
+
 def compact_strides(shape: Any) -> Any:
     """Column-major strides; 0 for a mode of size 1.
 

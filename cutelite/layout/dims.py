@@ -272,10 +272,10 @@ def from_terms(terms: Terms) -> Int:
     return self
 
 
-def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
-    """High degree first, the constant last; then by name."""
-    mono, _ = term
-    return -sum(power for _, power in mono), [(atom.key, power) for atom, power in mono]
+def _term_order(term: tuple[Monomial, int]) -> tuple[int, list[str]]:
+    """High degree first, the constant last, then by name: an order that products keep, as division by terms needs."""
+    word = [atom.key for atom, power in term[0] for _ in range(power)]
+    return -len(word), word
 
 
 def atom_expr(atom: Atom) -> Int:
@@ -439,7 +439,7 @@ def _pairs(x: Int) -> tuple[tuple[Monomial, int], ...]:
 
 
 def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
-    """(q, r) with n == q*d + r, where q takes every term of n that is an exact multiple.
+    """(q, r) with n == q*d + r, where q takes the terms of n that are multiples.
 
     For an int d the constant of r lies in [0, d).
     """
@@ -454,20 +454,20 @@ def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
             else:
                 whole[mono] = c // d
         return from_terms(whole), from_terms(rest)
-    lead, scale = d._terms[0]  # polynomial division by the leading term
+    lead, scale = d._terms[0]
     quotient: Int = 0
-    remainder = n
-    for _ in range(16):  # each round takes one term of the quotient; longer ones are left as they are
-        for mono, c in terms_of(remainder).items():
-            if c % scale == 0 and (over := _over(mono, lead)) is not None:
+    rest_: Int = n
+    reduced = True
+    while reduced:  # polynomial division: each round lowers the terms that the leading one of d divides
+        reduced = False
+        for mono, c in terms_of(rest_).items():
+            over = _over(mono, lead)
+            if over is not None and c // scale:
                 step = from_terms({over: c // scale})
-                after = add(remainder, mul(mul(step, d), -1))
-                if len(terms_of(after)) < len(terms_of(remainder)) or len(d._terms) == 1:
-                    quotient, remainder = add(quotient, step), after
-                    break
-        else:
-            break
-    return quotient, remainder
+                quotient, rest_ = add(quotient, step), add(rest_, mul(mul(step, d), -1))
+                reduced = True
+                break
+    return quotient, rest_
 
 
 def _over(mono: Monomial, lead: Monomial) -> Monomial | None:
@@ -517,8 +517,7 @@ def _extreme(op: str, values: tuple[Int, ...]) -> Int:
         raise LayoutError(op, "needs at least one value")
     flat: list[Int] = []
     for value in values:
-        node = _only_node(value, op)
-        flat += [value] if node is None else node.args
+        flat += _extreme_of(value, op)
     sign = 1 if op == "min" else -1
     kept: list[Int] = []
     for value in flat:
@@ -537,13 +536,13 @@ def _dims_first(x: Int) -> tuple[bool, str]:
     return not isinstance(x, DimExpr), _key(x)
 
 
-def _only_node(x: Int, op: str) -> Node | None:
-    """The node that x is, when x is nothing but one `op`."""
+def _extreme_of(x: Int, op: str) -> list[Int]:
+    """What x is the `op` of: a min of mins is one min, and so is a multiple of a min."""
     if isinstance(x, DimExpr) and len(x._terms) == 1:
         mono, c = x._terms[0]
-        if len(mono) == 1 and mono[0][1] == c == 1 and isinstance(mono[0][0], Node) and mono[0][0].op == op:
-            return mono[0][0]
-    return None
+        if len(mono) == 1 and mono[0][1] == 1 and c > 0 and isinstance(node := mono[0][0], Node) and node.op == op:
+            return [mul(arg, c) for arg in node.args]
+    return [x]
 
 
 # ---------------------------------------------------------------------------------------------------- bounds

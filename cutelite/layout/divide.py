@@ -6,13 +6,14 @@ from typing import Any
 
 from cutelite.layout import laws
 from cutelite.layout.complements import complement, complement_cover
-from cutelite.layout.compose import composition, through
+from cutelite.layout.compose import composition
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import product, show
 from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
 from cutelite.layout.make import make_ordered_layout
+from cutelite.layout.modes import through
 
 
 def _layout(tiler: Any) -> Layout:

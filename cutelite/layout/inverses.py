@@ -8,12 +8,12 @@ from typing import Any
 from cutelite.layout import exact, laws
 from cutelite.layout.basis import Path, paths
 from cutelite.layout.complements import complement_cover, component, has_bases, moving_modes, refuse_composed
-from cutelite.layout.compose import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 from cutelite.layout.dims import Int
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 from cutelite.layout.swizzle import Swizzle
 
 

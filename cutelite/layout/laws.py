@@ -13,6 +13,7 @@ from functools import wraps
 from itertools import islice, pairwise
 from typing import Any, ParamSpec, TypeVar
 
+from cutelite.layout.coords import pad_coord
 from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.expr import dims_of, evaluate
 from cutelite.layout.inttuple import is_compatible, is_congruent, is_static, product, show, size
@@ -124,15 +125,8 @@ def _as_layout(tiler: Any) -> Any:
 def at(layout: Any, index: Any) -> Any:
     """The value of a layout or swizzle at an index, or at a coordinate that leaves trailing modes out."""
     if isinstance(index, tuple) and not isinstance(layout, Swizzle):
-        return layout(_padded(index, layout.shape))
+        return layout(pad_coord(index, layout.shape))
     return layout(index)
-
-
-def _padded(coord: Any, shape: Any) -> Any:
-    if not isinstance(coord, tuple) or not isinstance(shape, tuple):
-        return coord
-    full = (*coord, *((0,) * (len(shape) - len(coord))))
-    return tuple(_padded(c, s) for c, s in zip(full, shape, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------- the laws

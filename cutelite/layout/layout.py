@@ -69,7 +69,9 @@ class Layout(Frozen):
         return result
 
     def __iter__(self) -> Iterator[Layout]:
-        return iter([self[mode] for mode in range(self.rank)])
+        if not isinstance(self.shape, tuple):
+            return iter([self])
+        return iter([raw(s, d) for s, d in zip(self.shape, self.stride, strict=True)])
 
     @property
     def size(self) -> Int:

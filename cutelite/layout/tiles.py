@@ -6,7 +6,7 @@ from typing import Any
 
 from cutelite.layout import laws
 from cutelite.layout.basis import Basis
-from cutelite.layout.compose import composition, is_one
+from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2idx
 from cutelite.layout.divide import raked_product, zipped_divide
 from cutelite.layout.errors import LayoutError
@@ -14,6 +14,7 @@ from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, product_each, rank, show, unflatten
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, Layout, raw
+from cutelite.layout.modes import is_one
 from cutelite.layout.swizzle import Swizzle
 
 

@@ -1,0 +1,98 @@
+"""The modes of a layout: merged, coalesced, filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cutelite.layout import laws
+from cutelite.layout.coords import merge_modes
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.inttuple import flatten_to_tuple, show
+from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+
+
+def through(layout: Any, function: Callable[[Layout], Layout]) -> Any:
+    """`function` of a layout, or of the outer layout of a composed one."""
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.inner, layout.offset, through(layout.outer, function))
+    return function(layout)
+
+
+def is_zero(d: Any) -> bool:
+    """Whether a stride is the constant 0."""
+    return isinstance(d, int) and d == 0
+
+
+def is_one(s: Any) -> bool:
+    """Whether an extent is the constant 1."""
+    return isinstance(s, int) and s == 1
+
+
+def from_modes(modes: Sequence[tuple[Any, Any]]) -> Layout:
+    """A flat layout of (size, stride) pairs: a single mode as a leaf, none as 1:0."""
+    if len(modes) == 1:
+        return raw(*modes[0])
+    if not modes:
+        return raw(1, 0)
+    return raw(tuple(s for s, _ in modes), tuple(d for _, d in modes))
+
+
+def merged(layout: Layout) -> tuple[list[Any], list[Any]]:
+    """Sizes and strides of the fewest flat modes that agree on all naturals."""
+    if not isinstance(layout.shape, tuple):
+        return [layout.shape], [layout.stride]
+    return merge_modes(list(flatten_to_tuple(layout.shape)), list(flatten_to_tuple(layout.stride)))
+
+
+@laws.promises(laws.coalesce_law)
+def coalesce(layout: Any, target_profile: Any = None) -> Any:
+    """The layout of the fewest flat modes with the same values within its size.
+
+    target_profile  a tuple: coalesce mode by mode where it nests, and leave modes beyond it alone
+
+    >>> coalesce(Layout((2, (1, 6)), (1, (6, 2))))
+    12:1
+    >>> coalesce(Layout((2, (1, 6)), (1, (6, 2))), (1, 1))
+    (2,6):(1,2)
+    """
+    return through(layout, lambda outer: coalesce_modes(outer, target_profile))
+
+
+def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
+    """`coalesce` of a layout that is not composed."""
+    if isinstance(profile, tuple):
+        modes = list(layout)
+        if len(profile) > len(modes):
+            raise LayoutError("coalesce", f"{layout} has fewer modes than profile {show(profile)}", rank=len(modes))
+        return concat([coalesce_modes(m, p) for m, p in zip(modes, profile, strict=False)] + modes[len(profile) :])
+    shapes, strides = merged(layout)
+    if isinstance(shapes[-1], int) and shapes[-1] == 1:
+        shapes.pop()
+        strides.pop()
+    return from_modes(list(zip(shapes, strides, strict=True)))
+
+
+def filter_zeros(layout: Any) -> Any:
+    """The layout with every mode of stride 0 cut to size 1.
+
+    >>> filter_zeros(Layout((2, 3), (0, 1)))
+    (1,3):(0,1)
+    """
+    return through(layout, lambda outer: raw(_without_zeros(outer.shape, outer.stride), outer.stride))
+
+
+def _without_zeros(shape: Any, stride: Any) -> Any:
+    if isinstance(shape, tuple):
+        return tuple(map(_without_zeros, shape, stride))
+    return 1 if isinstance(stride, int) and stride == 0 else shape
+
+
+@laws.promises(laws.filter_law)
+def filter(layout: Any) -> Any:  # CuTe's name
+    """The coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
+
+    >>> filter(Layout((2, 3, 4), (0, 1, 3)))
+    12:1
+    """
+    return through(layout, lambda outer: coalesce_modes(filter_zeros(outer)))
