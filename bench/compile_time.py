@@ -1,0 +1,129 @@
+"""Compile times, as whole processes: the table of docs/measurements.md.
+
+    python bench/compile_time.py [--runs 10] [--json FILE]
+
+Needs no GPU. Every row is the median of so many fresh processes; the cache is off but in the row about it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BARE = "pass"
+IMPORT = "import cutelite"
+SET_UP = """
+import time; start = time.perf_counter()
+from cutelite import toolchain
+from cutelite.target import Target
+toolchain.to_ptx("define ptx_kernel void @f() { ret void }", Target.parse("sm_90a"))
+print(time.perf_counter() - start)
+"""
+KERNEL = """
+import sys, time; sys.path.insert(0, {examples!r})
+from {module} import {kernel} as wanted
+import cutelite as cl
+from cutelite import Tensor, f32
+@cl.kernel
+def warm(a: Tensor[f32, (1,)]) -> None:
+    if cl.thread_idx.x == 0:
+        a[0] = a[0] + 1.0
+warm.compile(block=32)
+start = time.perf_counter()
+compiled = wanted.compile()
+print(time.perf_counter() - start)
+"""
+WHOLE = """
+import sys; sys.path.insert(0, {examples!r})
+from {module} import {kernel} as wanted
+wanted.compile()
+"""
+UNROLLED = """
+import time
+import cutelite as cl
+from cutelite import Constexpr, Tensor, f32
+@cl.kernel
+def chain(a: Tensor[f32, (1,)], n: Constexpr[int]) -> None:
+    x = a[0]
+    for i in cl.static_range(n):
+        x = x * 1.5 + float(i)
+    a[0] = x
+chain.compile(block=32, n=10)
+times = []
+for n in (200, 2000):
+    start = time.perf_counter()
+    chain.compile(block=32, n=n)
+    times.append(time.perf_counter() - start)
+print(times[1] / times[0])
+"""
+
+
+def run(code: str, **environment: str) -> tuple[float, str]:
+    """Wall seconds of a fresh process, and what it printed."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "CUTELITE_CACHE": "0", **environment}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # bytecode files are part of an installation
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return seconds, done.stdout.strip()
+
+
+def printed(code: str) -> Callable[[], float]:
+    return lambda: float(run(code)[1].splitlines()[-1])
+
+
+def from_cache(code: str) -> Callable[[], float]:
+    """A second process: the first one fills a cache of its own."""
+    directory = tempfile.mkdtemp()
+    run(code, CUTELITE_CACHE="1", CUTELITE_CACHE_DIR=directory)
+    return lambda: run(code, CUTELITE_CACHE="1", CUTELITE_CACHE_DIR=directory)[0]
+
+
+def rows() -> dict[str, tuple[float, Callable[[], float]]]:
+    """Name -> (bar, one measurement)."""
+    place = {"examples": str(ROOT / "examples")}
+    add = {**place, "module": "vector_add", "kernel": "vector_add"}
+    gemm = {**place, "module": "hopper_gemm", "kernel": "gemm"}
+    return {
+        "import cutelite, over bare Python, s": (0.06, lambda: run(IMPORT)[0] - run(BARE)[0]),
+        "set-up of the toolchain in a process, s": (0.06, printed(SET_UP)),
+        "vector add to cubin, set-up apart, s": (0.04, printed(KERNEL.format(**add))),
+        "vector add, whole cold process, s": (0.25, lambda: run(WHOLE.format(**add))[0]),
+        "Hopper GEMM to cubin, set-up apart, s": (0.30, printed(KERNEL.format(**gemm))),
+        "vector add, second process, s": (0.12, from_cache(WHOLE.format(**add))),
+        "Hopper GEMM, second process, s": (0.12, from_cache(WHOLE.format(**gemm))),
+        "10 times the unrolled body, times": (12.0, printed(UNROLLED)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    results = {}
+    print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, {given.runs} runs each\n")
+    print(f"| {'what':42} | bar   | median | fastest |\n|{'-' * 44}|-------|--------|---------|")
+    for name, (bar, measure) in rows().items():
+        values = [measure() for _ in range(given.runs + 1)][1:]
+        results[name] = {"bar": bar, "median": statistics.median(values), "values": values}
+        print(f"| {name:42} | {bar:5} | {statistics.median(values):6.3f} | {min(values):7.3f} |", flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

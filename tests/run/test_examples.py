@@ -1,0 +1,60 @@
+"""The examples, at shapes odd and even: on the simulator here, on a GPU (larger shapes too) where there is one."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+SMALL: dict[str, list[dict[str, Any]]] = {
+    "vector_add": [{"n": n} for n in (1, 255, 256, 10_007)],
+    "elementwise_2d": [{"m": 1, "n": 1}, {"m": 8, "n": 32}, {"m": 65, "n": 129}],
+    "reduction": [{"n": n} for n in (1, 31, 2048, 30_011)],
+    "softmax": [{"m": 1, "n": 1}, {"m": 3, "n": 128}, {"m": 7, "n": 1000}],
+    "transpose": [{"m": 1, "n": 1}, {"m": 32, "n": 32}, {"m": 100, "n": 75, "dtype": "float16"}],
+    "matmul_simt": [{"m": 1, "n": 1, "k": 1}, {"m": 128, "n": 128, "k": 8}, {"m": 150, "n": 130, "k": 17}],
+    "histogram": [{"n": 1}, {"n": 20_011, "blocks": 3}],
+    "hopper_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 128, "n": 256, "k": 64}, {"m": 200, "n": 264, "k": 328}],
+}
+LARGE: dict[str, list[dict[str, Any]]] = {
+    "vector_add": [{"n": 100_000_007}],
+    "elementwise_2d": [{"m": 4099, "n": 8191}],
+    "reduction": [{"n": 50_000_017}],
+    "softmax": [{"m": 4096, "n": 4096}, {"m": 8191, "n": 1025}],
+    "transpose": [{"m": 8191, "n": 4097}, {"m": 4096, "n": 8192, "dtype": "bfloat16"}],
+    "matmul_simt": [{"m": 1000, "n": 1001, "k": 1002}, {"m": 2048, "n": 2048, "k": 2048}],
+    "histogram": [{"n": 50_000_017, "blocks": 528}],
+    "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
+}
+
+
+def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
+    return [pytest.param(name, args, id=f"{name}-{i}") for name, all_args in table.items() for i, args in enumerate(all_args)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _examples_are_importable() -> Any:
+    sys.path.insert(0, str(EXAMPLES))
+    yield
+    sys.path.remove(str(EXAMPLES))
+
+
+def test_every_example_is_listed() -> None:
+    files = {path.stem for path in EXAMPLES.glob("*.py")} - {"common"}
+    assert files == set(SMALL) == set(LARGE)
+
+
+@pytest.mark.parametrize(("name", "arguments"), cases(SMALL))
+def test_example(name: str, arguments: dict[str, Any]) -> None:
+    importlib.import_module(name).main(**arguments)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize(("name", "arguments"), cases(LARGE))
+def test_example_at_size(name: str, arguments: dict[str, Any]) -> None:
+    importlib.import_module(name).main(**arguments)
