@@ -1,6 +1,6 @@
 """The Hopper GEMM example against cuBLAS (torch.mm), in one run: TFLOP/s, medians of interleaved rounds.
 
-    python bench/hopper_gemm.py [M N K ...]
+    python tests/bench/hopper_gemm.py [M N K ...]
 
 Inputs are normal random bf16 in rotating buffers, larger than L2 together; calls are captured in CUDA graphs.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import hopper_gemm as example  # noqa: E402
 import torch
