@@ -55,8 +55,8 @@ def zeros_accumulator(n: int, dtype: DType = f32) -> Vector:
 def fence(*values: Any) -> Any:
     """Order this warpgroup's earlier register accesses and those of later wgmma; it orders no memory.
 
-    `mma_async` does it by itself for accumulators and operands that are not in flight, so this is for what is to be
-    passed to several: the values given come back in flight.
+    `mma_async` does it by itself, so this is for accumulators that several of them start from, or for none: the values
+    given come back in flight.
 
     Source   PTX ISA: wgmma.fence
     """
@@ -106,7 +106,6 @@ def mma_async(
         raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
     elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
     steps_a = left.steps if left else (0,) * len(right.steps)
-    at_rest = [acc.value] if left else [acc.value, a.value]
     started = ops.MmaAsync(
         acc.value,
         emit(ops.Descriptor(a.value)).value if left else register_operand(a, elem_a, k),
@@ -117,7 +116,7 @@ def mma_async(
         elem_b=b.dtype,
         elem_d=elem_d,
         steps=tuple(zip(steps_a, right.steps, strict=True)),
-        fence=not all(isinstance(value.type, InFlight) for value in at_rest),
+        fence=True,  # also where both are in flight: ptxas wants one in each iteration of a loop, and adds it if not
         a_major=left.major if left else "K",
         b_major=right.major,
         scale_a=-1 if negate_a else 1,

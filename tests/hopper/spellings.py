@@ -71,7 +71,7 @@ def element(t: Type) -> Type:
 def made(builder: Builder, t: Type, p: Value) -> Value:
     if isinstance(t, InFlight):
         return builder.emit(wgmma.Fence((made(builder, t.inner, p),)))  # type: ignore[no-any-return]
-    return builder.emit(VecSplat(p, t.n)) if isinstance(t, Vec) else p  # type: ignore[no-any-return]
+    return builder.emit(VecSplat(p, t.n)) if isinstance(t, Vec) else p
 
 
 def tensor_map(rank: int, elem: Scalar = bf16) -> TensorMap:

@@ -1,0 +1,202 @@
+"""TMA in the simulator, on kernels: where each byte of a tile lands, edges, ranks, stores and reductions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Layout, Tensor, TmaTensor, bf16, f32, i32, u16
+
+M, K, P = cl.dims("M K P")
+
+
+def swizzled(byte: int, span: int) -> int:
+    """PTX ISA, swizzling modes: 16-byte chunk numbers XOR the number of the 128-byte line, within the span."""
+    chunk, line = byte // 16 % 8, byte // 128 % 8
+    return byte + ((chunk ^ line & span // 16 - 1) - chunk) * 16
+
+
+def dumper(tile: Any) -> Any:
+    """A kernel that loads one box at (row, column) and writes out the shared memory as it lies there."""
+
+    @cl.kernel(block=32)
+    def dump(src: tile, out: Tensor[u16, (P,)], row: i32, column: i32) -> None:
+        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+        raw = cl.make_tensor(box.ptr, Layout(src.tile_bytes // 2, 1), u16)
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+        cl.syncthreads()
+        if cl.elect_one():
+            full[0].arrive_expect_tx(src.tile_bytes)
+            cl.tma_load(src, box, at=(row, column), barrier=full[0])
+        full[0].wait(0)
+        for i in range(cl.thread_idx.x, raw.size, 32):
+            out[i] = raw[i]
+
+    return dump
+
+
+BOXES = [
+    (TmaTensor[u16, (M, K), (16, 64), "128B"], (16, 64), 128),
+    (TmaTensor[u16, (M, K), (32, 32), "64B"], (32, 32), 64),
+    (TmaTensor[u16, (M, K), (8, 16), "32B"], (8, 16), 32),
+    (TmaTensor[u16, (M, K), (8, 32), "128B"], (8, 32), 128),
+    (TmaTensor[u16, (M, K), (4, 128), "none"], (4, 128), 16),
+]
+
+
+@pytest.mark.parametrize(("tile", "box", "span"), BOXES, ids=[str(box) for _, box, _ in BOXES])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 64), (40, 48), (-3, 80), (64, 8), (500, 500)])
+def test_every_element_lands_where_it_should(tile: Any, box: Any, span: int, row: int, column: int) -> None:
+    """Coordinates as values: a wrong place shows as a permutation. Outside of the tensor there are zeros."""
+    shape = (48, 88)
+    source = (np.arange(shape[0])[:, None] * 128 + np.arange(shape[1]) + 1).astype(np.uint16)
+    out = np.full(box[0] * box[1], 0xFFFF, np.uint16)
+    dumper(tile)[1, 32](source, out, row, column)
+    for i in range(box[0]):
+        for j in range(box[1]):
+            r, c = row + i, column + j
+            inside = 0 <= r < shape[0] and 0 <= c < shape[1]
+            assert out[swizzled((i * box[1] + j) * 2, span) // 2] == (source[r, c] if inside else 0)
+
+
+def copier(tile: Any, coords: int) -> Any:
+    """A kernel that copies a box by TMA from `src` to `dst`, at other coordinates."""
+
+    @cl.kernel(block=32)
+    def copy(src: tile, dst: tile, start: i32, end: i32) -> None:
+        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+        cl.syncthreads()
+        if cl.thread_idx.x == 0:
+            cl.prefetch_tensormap(src)
+            full[0].arrive_expect_tx(box.nbytes)
+            at = (start,) * coords
+            cl.tma_prefetch(src, at=at, cache="evict_last")
+            cl.tma_load(src, box, at=at, barrier=full[0], cache="evict_first")
+            full[0].wait(0)
+            cl.tma_store(box, dst, at=(end,) * coords)
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+
+    return copy
+
+
+RANKS = [
+    (TmaTensor[f32, (M,), (32,)], (32,), (40,)),
+    (TmaTensor[f32, (M, K), (4, 8)], (4, 8), (9, 20)),
+    (TmaTensor[f32, (3, M, K), (2, 4, 8)], (2, 4, 8), (3, 9, 20)),
+    (TmaTensor[f32, (3, 4, M, K), (1, 2, 4, 8)], (1, 2, 4, 8), (3, 4, 9, 20)),
+    (TmaTensor[f32, (2, 3, 4, M, K), (2, 1, 2, 4, 8)], (2, 1, 2, 4, 8), (2, 3, 4, 9, 20)),
+]
+
+
+@pytest.mark.parametrize(("tile", "box", "shape"), RANKS, ids=[f"{len(box)}d" for _, box, _ in RANKS])
+def test_all_ranks_there_and_back(tile: Any, box: Any, shape: Any, seed: int) -> None:
+    source = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+    result = np.zeros(shape, np.float32)
+    copier(tile, len(box))[1, 32](source, result, 1, 0)
+    expected = np.zeros(shape, np.float32)
+    moved = np.zeros(box, np.float32)
+    there = source[tuple(slice(1, 1 + b) for b in box)]
+    moved[tuple(slice(0, n) for n in there.shape)] = there
+    seen = tuple(slice(0, min(b, n)) for b, n in zip(box, shape, strict=True))
+    expected[seen] = moved[seen]
+    assert (result == expected).all()
+
+
+@cl.kernel(block=128)
+def epilogue(dst: TmaTensor[f32, (M, K), (32, 32)], total: TmaTensor[f32, (32, 32), (32, 32)]) -> None:
+    """Ordinary stores, a fence, and two copies out of shared memory that 16 blocks make, the second adding up."""
+    tile = cl.tma_shared(dst)
+    x, y = cl.block_idx.x, cl.block_idx.y
+    for i in range(cl.thread_idx.x, tile.size, 128):
+        row, column = i // 32, i % 32
+        tile[row, column] = cl.f32(1000 * (y * 32 + row) + x * 32 + column)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    if cl.thread_idx.x == 0:
+        cl.tma_store(tile, dst, at=(y * 32, x * 32))
+        cl.cp_async_bulk_commit_group()
+        cl.tma_reduce(tile, total, "add", at=(0, 0))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(1, read=True)
+        cl.cp_async_bulk_wait_group(0)
+
+
+def test_stores_stop_at_the_edge_and_reductions_add_up(seed: int) -> None:
+    out, total = np.full((100, 72), -1, np.float32), np.ones((32, 32), np.float32)
+    epilogue[(3, 4), 128](out, total)
+    full = 1000.0 * np.arange(128)[:, None] + np.arange(96)
+    assert (out == full[:100, :72]).all()
+    tiles = full.reshape(4, 32, 3, 32).sum(axis=(0, 2))
+    assert (total == tiles + 1).all()
+
+
+@cl.kernel(block=32)
+def wide(src: TmaTensor[bf16, (M, K), (16, 64)], out: Tensor[bf16, (32, 128)]) -> None:
+    """A tile of four boxes: one call starts four copies, and the tile's own layout says where each goes."""
+    tile = cl.shared(bf16, Layout((32, (64, 2)), (64, (1, 2048))), swizzle=cl.Swizzle(3, 4, 3))
+    full = cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        full[0].arrive_expect_tx(tile.nbytes)
+        cl.tma_load(src, tile, at=(16, 64), barrier=full[0])
+    cl.syncthreads()
+    full[0].wait(0)
+    for i in range(cl.thread_idx.x, 32 * 128, 32):
+        out[i // 128, i % 128] = tile[i // 128, i % 128]
+
+
+def test_a_tile_of_several_boxes(seed: int) -> None:
+    import ml_dtypes
+
+    source = np.random.default_rng(0).integers(-128, 128, (64, 256)).astype(ml_dtypes.bfloat16)
+    out = np.zeros((32, 128), ml_dtypes.bfloat16)
+    wide[1, 32](source, out)
+    assert (out == source[16:48, 64:192]).all()
+
+
+@cl.kernel(block=32)
+def wrong_tile(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    tile, full = cl.shared(bf16, (24, 64), swizzle=cl.Swizzle(3, 4, 3)), cl.shared(cl.mbarrier, (1,))
+    cl.tma_load(src, tile, at=(0, 0), barrier=full[0])
+
+
+@cl.kernel(block=32)
+def wrong_swizzle(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    tile, full = cl.shared(bf16, (16, 64), align=1024), cl.shared(cl.mbarrier, (1,))
+    cl.tma_load(src, tile, at=(0, 0), barrier=full[0])
+
+
+@cl.kernel(block=32)
+def too_few_coordinates(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    full = cl.shared(cl.mbarrier, (1,))
+    cl.tma_load(src, cl.tma_shared(src), at=0, barrier=full[0])
+
+
+@cl.kernel(block=32)
+def no_barrier(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    full = cl.shared(cl.mbarrier, (1,))
+    cl.tma_load(src, cl.tma_shared(src), at=(0, 0), barrier=full)
+
+
+MISTAKES = [
+    (wrong_tile, "tile-mismatch", r"the tile is \(24, 64\), but the TMA tensor moves boxes of \(16, 64\)"),
+    (wrong_swizzle, "cp-async-bulk-tensor-g2s", "swizzled by None, but the tensor map by 128B"),
+    (too_few_coordinates, "coordinate", "1 coordinates into a TMA tensor of 2 modes"),
+    (no_barrier, "mbarrier", "an mbarrier is needed here"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "code", "words"), MISTAKES, ids=[code for _, code, _ in MISTAKES])
+def test_mistakes_are_told_at_the_line(kernel: Any, code: str, words: str) -> None:
+    with pytest.raises(cl.CompileError, match=words) as caught:
+        kernel.compile(arch="sm_90a")
+    assert caught.value.diagnostic.code == code
+    assert caught.value.span is not None
