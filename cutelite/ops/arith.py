@@ -367,10 +367,13 @@ class Fma(Op):
         return (self.a.type,)
 
     def verify(self) -> Iterator[Problem]:
-        if not isinstance(self.a.type, Scalar | Vec) or not elem_of(self.a.type).is_float:
+        if not isinstance(self.a.type, Scalar | Vec) or not self.accepts(elem_of(self.a.type)):
             yield Problem("a", f"fma takes floats, not {self.a.type}")
         elif not self.a.type == self.b.type == self.c.type:
             yield Problem("b", f"fma takes three of one type, not {self.a.type}, {self.b.type} and {self.c.type}")
+
+    def accepts(self, elem: Scalar) -> bool:
+        return elem.is_float and elem.arithmetic
 
     def llvm(self) -> Llvm:
         body = "$out = call $a:type @llvm.fma.$a:suffix($a:type $a, $a:type $b, $a:type $c)"

@@ -85,6 +85,18 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
         yield Problem("p", f"{what} of {size} bytes at an address known to be a multiple of {p.type.align} only")
 
 
+def hint_problems(p: Value, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong with the cache operator and eviction priority of an access at `p`."""
+    if cache not in caches:
+        yield Problem("cache", f"{cache!r} is none of {', '.join(filter(None, caches))}")
+    elif evict not in EVICTIONS:
+        yield Problem("evict", f"{evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
+    elif evict and cache not in ("", "nc"):
+        yield Problem("evict", f"PTX takes a cache operator or an eviction priority, not both {cache} and {evict}")
+    elif (evict or cache == "nc") and isinstance(p.type, Ptr) and p.type.space != "gmem":
+        yield Problem("cache", f"{evict or cache} is for global memory")
+
+
 @op("ld", effects=Effect.READS, source="PTX ISA: ld, ld.global.nc")
 class Load(Op):
     """A scalar or vector of `type` from memory.
@@ -103,12 +115,7 @@ class Load(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.type, "a load")
-        if self.cache not in LOAD_CACHES:
-            yield Problem("cache", f"{self.cache!r} is none of {', '.join(filter(None, LOAD_CACHES))}")
-        if self.evict not in EVICTIONS:
-            yield Problem("evict", f"{self.evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
-        if (self.evict or self.cache == "nc") and self.p.type.space != "gmem":  # type: ignore[attr-defined]
-            yield Problem("cache", "cache hints are for global memory")
+        yield from hint_problems(self.p, self.cache, self.evict, LOAD_CACHES)
 
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
@@ -146,10 +153,7 @@ class Store(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.a.type, "a store")
-        if self.cache not in STORE_CACHES:
-            yield Problem("cache", f"{self.cache!r} is none of {', '.join(filter(None, STORE_CACHES))}")
-        if self.evict not in EVICTIONS:
-            yield Problem("evict", f"{self.evict!r} is none of {', '.join(filter(None, EVICTIONS))}")
+        yield from hint_problems(self.p, self.cache, self.evict, STORE_CACHES)
 
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
