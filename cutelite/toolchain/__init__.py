@@ -7,9 +7,9 @@ tools        what is there, for `cutelite doctor`               tools.py
 """
 
 from cutelite.toolchain.assemble import to_cubin
+from cutelite.toolchain.backend import to_ptx
 from cutelite.toolchain.cubin import Cubin
 from cutelite.toolchain.errors import ToolchainError
-from cutelite.toolchain.llvm import to_ptx
 from cutelite.toolchain.log import ToolWarning
 from cutelite.toolchain.sass import disassemble
 from cutelite.toolchain.tools import Tool, tools

@@ -28,12 +28,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
-    """PTX for `target` from LLVM IR text, whose kernels are `define ptx_kernel void`.
-
-    opt_level  0 and 1: as written, tidied by code generation only; 2 and 3: with the function passes
-    Threads    any number at once; LLVM itself runs one at a time (llvmlite holds a lock around each call)
-    Errors     `ToolchainError` for text that does not parse or breaks LLVM's rules
-    """
+    """PTX for `target`; see `backend.to_ptx`. Levels 2 and 3 are alike, and leave out nothing."""
     llvm = _llvm()
     machine = _machine(target.arch, target.ptx_isa, opt_level)
     module = _parse(llvm, llvm_text)

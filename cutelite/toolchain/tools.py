@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cutelite.toolchain import driver, find, llvm, nvjitlink, ptxas
+from cutelite.toolchain import driver, find, llvm, nvjitlink, nvvm, ptxas
 from cutelite.toolchain.assemble import choose
 from cutelite.toolchain.errors import ToolchainError
 
@@ -27,6 +27,7 @@ def tools() -> list[Tool]:
     """Every tool this room knows, found or not, in the order it would choose them."""
     return [
         _tool("llvmlite", "LLVM IR to PTX", _llvmlite),
+        _tool("libNVVM", "LLVM IR to PTX", _libnvvm),
         _tool("ptxas", "PTX to cubin", _ptxas),
         _tool("nvJitLink", "PTX to cubin", _nvjitlink),
         _tool("driver", "PTX to cubin", _driver),
@@ -34,26 +35,34 @@ def tools() -> list[Tool]:
     ]
 
 
-def identity(assembler: str = "auto") -> str:
+def identity(assembler: str = "auto", backend: str = "llvm") -> str:
     """Text that is another one whenever the tools that make a cubin are: part of the key of anything cached.
 
     Reads the assembler's size and time of change; runs it only where it is a script, which says nothing of what it
     starts.
     """
-    import llvmlite  # its version alone: a millisecond, where the bindings take 40
+    if backend == "nvvm":
+        nvvm.check()
+        parts = [_stamp(str(find.library("nvvm").abs_path))]  # type: ignore[union-attr]
+    else:
+        import llvmlite  # its version alone: a millisecond, where the bindings take 40
 
-    parts = [f"llvmlite {llvmlite.__version__}"]
+        parts = [f"llvmlite {llvmlite.__version__}"]
     chosen = choose(assembler)
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
-        status = os.stat(program)
-        parts.append(f"ptxas {os.path.realpath(program)} {status.st_size} {status.st_mtime_ns}")
-        if status.st_size < 1 << 20:
+        parts.append(_stamp(program))
+        if os.stat(program).st_size < 1 << 20:
             parts.append(ptxas.version(program))
     else:
         parts.append(f"{chosen} {nvjitlink.version() if chosen == 'nvjitlink' else driver.version()}")
     return "; ".join(parts)
+
+
+def _stamp(path: str) -> str:
+    status = os.stat(path)
+    return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
 
 
 def _tool(name: str, purpose: str, probe: Callable[[], tuple[str, str]]) -> Tool:
@@ -69,6 +78,11 @@ def _llvmlite() -> tuple[str, str]:
     import llvmlite
 
     return os.path.dirname(llvmlite.__file__), f"{llvmlite.__version__} (LLVM {version})"
+
+
+def _libnvvm() -> tuple[str, str]:
+    nvvm.check()
+    return str(find.library("nvvm").abs_path), f"NVVM IR {nvvm.version()}"  # type: ignore[union-attr]
 
 
 def _ptxas() -> tuple[str, str]:

@@ -1,0 +1,89 @@
+"""LLVM IR text -> PTX, by NVIDIA's libNVVM in the place of LLVM's own backend.
+
+It reads two dialects: today's LLVM IR for sm_100 and up, and that of LLVM 7, which `nvvm7` writes, for all before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cutelite.target import Target
+from cutelite.toolchain import find, nvvm7
+from cutelite.toolchain.errors import ToolchainError, excerpt
+
+
+def available() -> bool:
+    """Whether the library is there, and the binding to call it."""
+    if find.library("nvvm") is None:
+        return False
+    try:
+        import cuda.bindings.nvvm  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def check() -> None:
+    """Errors: `ToolchainError` if there is no libNVVM."""
+    if not available():
+        raise ToolchainError("find", "libNVVM is not found; `pip install cutelite[cuda]` brings it")
+
+
+def version() -> str:
+    """The version of NVVM IR it reads, `2.0`; the library tells no version of its own."""
+    from cuda.bindings import nvvm
+
+    return ".".join(map(str, nvvm.ir_version()[:2]))
+
+
+def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
+    """PTX for `target`; see `backend.to_ptx`. libNVVM knows two levels: 0, and all others."""
+    check()
+    from cuda.bindings import nvvm
+
+    text = _dialect(llvm_text, target)
+    # Only what is marked `contract` may fuse, as in LLVM. The verifier is left out: it refuses predicates and 16-bit
+    # floats as operands of inline PTX, which the compiler takes.
+    options = [f"-arch=compute_{target.arch[3:]}", f"-opt={3 if opt_level else 0}", "-fma=0"]
+    if "!dbg" in text:
+        options.append("-generate-line-info")
+    source = text.encode()
+    program = nvvm.create_program()
+    try:
+        nvvm.add_module_to_program(program, source, len(source), "kernel.ll")
+        nvvm.compile_program(program, len(options), options)
+        ptx = _buffer(nvvm.get_compiled_result_size, nvvm.get_compiled_result, program)
+    except nvvm.nvvmError as error:
+        log = _buffer(nvvm.get_program_log_size, nvvm.get_program_log, program).strip()
+        raise ToolchainError("nvvm", log or str(error), excerpt(text, log, r"\((\d+), \d+\)")) from None
+    finally:
+        nvvm.destroy_program(program)
+    return _finished(ptx, target)
+
+
+def _dialect(text: str, target: Target) -> str:
+    from cuda.bindings import nvvm
+
+    version = ", ".join(f"i32 {part}" for part in nvvm.ir_version())
+    if nvvm.llvm_version(f"compute_{target.arch[3:]}") == 7:
+        return nvvm7.translate(text, target, version)
+    numbers = [int(number) for number in re.findall(r"^!(\d+) =", text, re.MULTILINE)]
+    node = max(numbers, default=-1) + 1
+    layout = f'target datalayout = "{nvvm7.DATA_LAYOUT}"\n'
+    return f"{layout}{text}\n!nvvmir.version = !{{!{node}}}\n!{node} = !{{{version}}}\n"
+
+
+def _finished(ptx: str, target: Target) -> str:
+    unknown = re.search(r"\bllvm\.[a-z][\w.]*", ptx)  # an intrinsic it does not know becomes a function
+    if unknown is not None:
+        raise ToolchainError("nvvm", f"libNVVM has no intrinsic {unknown[0]} for {target}")
+    # It states the PTX ISA of its own release, which an assembler of another release may not read.
+    return re.sub(r"^\.version .*", f".version {target.ptx_isa // 10}.{target.ptx_isa % 10}", ptx, flags=re.MULTILINE)
+
+
+def _buffer(size: Any, fill: Any, program: Any) -> str:
+    buffer = bytearray(size(program))
+    if buffer:
+        fill(program, buffer)
+    return bytes(buffer).rstrip(b"\0").decode()
