@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cutelite.lang.values import Handle, Runtime, Vector
+from cutelite.lang.values import Flying, Runtime, Vector
 from cutelite.layout import DimExpr
 
 
@@ -116,7 +116,7 @@ def same_structure(a: Any, b: Any) -> bool:
     match a, b:
         case Leaf(), Leaf():
             proxies = {a.proxy, b.proxy}  # a readable accumulator and one in flight may meet: `merge.join_types`
-            return len(proxies) == 1 or None in proxies or proxies == {Vector, Handle}
+            return len(proxies) == 1 or None in proxies or proxies == {Vector, Flying}
         case Fixed(x), Fixed(y):
             return same(x, y)
         case Node(), Node():

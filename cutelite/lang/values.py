@@ -78,6 +78,8 @@ def wrap(value: Value) -> Any:
             from .tensor import TmaTensor
 
             return TmaTensor(value)
+        case InFlight():
+            return Flying(value)
     return Handle(value)
 
 
@@ -108,9 +110,33 @@ class Runtime:
 
 
 class Handle(Runtime):
-    """A run-time value without operators: a pointer, a TMA descriptor, an accumulator in flight."""
+    """A run-time value without operators: a pointer, an mbarrier."""
 
     __slots__ = ()
+
+
+class Flying(Handle):
+    """Registers that wgmma may still be writing or reading. All that can be done with them is in `cl.wgmma`."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def _refuse(self, *_: Any) -> Any:
+        raise in_flight()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = __pos__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __len__ = __iter__ = to = put = _refuse
+
+
+def in_flight() -> CompileError:
+    """The error for what is used before the wait that makes it readable."""
+    return mistake(
+        "in-flight",
+        "this accumulator is in flight: wgmma may still be writing it",
+        "used here",
+        "wait for it first: `acc = cl.wgmma.wait_group(0, acc)`",
+    )
 
 
 def _binary(op: Callable[[Value, Value], Op], swap: bool = False, mode: str = "arith") -> Callable[[Any, Any], Any]:
@@ -364,6 +390,8 @@ def as_value(x: Any, type: Type | None = None) -> Value:
         return value
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
+    if isinstance(value.type, InFlight):
+        raise in_flight()
     raise mistake(
         "type-mismatch", f"{type} is needed here, not {value.type}", help=f"convert it: `x.to(cl.{elem_of(type)})`"
     )
@@ -573,8 +601,8 @@ def where(cond: Any, a: Any, b: Any) -> Any:
 
 def describe(x: Any) -> str:
     """What `x` is, for an error message."""
+    if isinstance(x, Flying):
+        return "an accumulator in flight"
     if isinstance(x, Runtime):
         return f"a run-time {x.type}"
-    if isinstance(x, InFlight):
-        return "an accumulator in flight"
     return f"{x!r}" if isinstance(x, int | float | str | bool | None) else f"a {type(x).__name__}"

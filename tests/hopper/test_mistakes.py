@@ -1,0 +1,203 @@
+"""What kernel authors are told when they misuse wgmma: one error, at their line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import Layout, Swizzle, Tensor, bf16, f32
+from cutelite.target import Target
+
+SWIZZLE = Swizzle(3, 4, 3)
+
+
+def tile(rows: int = 64, k: int = 64, dtype: Any = bf16) -> Any:
+    return cl.shared(dtype, (rows, k), swizzle=SWIZZLE)
+
+
+def started(n: int = 64) -> Any:
+    acc = cl.wgmma.mma_async(tile(), tile(n), cl.wgmma.zeros_accumulator(n))
+    cl.wgmma.commit_group()
+    return acc
+
+
+def added(c: Any) -> Any:
+    return started() + 1.0
+
+
+def multiplied(c: Any) -> Any:
+    return 2.0 * started()
+
+
+def indexed(c: Any) -> Any:
+    return started()[0]
+
+
+def converted(c: Any) -> Any:
+    return started().to(bf16)
+
+
+def stored(c: Any) -> Any:
+    cl.wgmma.partition(c).store(started())
+
+
+def stored_element(c: Any) -> Any:
+    c[0, 0] = started()
+
+
+def compared(c: Any) -> Any:
+    return max(started(), 0.0)
+
+
+def iterated(c: Any) -> Any:
+    return [x for x in started()]  # noqa: C416
+
+
+def used_in_the_loop_that_keeps_it(c: Any) -> Any:
+    acc = cl.wgmma.zeros_accumulator(64)
+    for _ in range(cl.thread_idx.x):
+        acc = cl.wgmma.mma_async(tile(), tile(), acc)
+        cl.wgmma.commit_group()
+        acc = cl.wgmma.wait_group(1, keep=acc)
+        cl.wgmma.partition(c).store(acc)
+
+
+IN_FLIGHT = [
+    added,
+    multiplied,
+    indexed,
+    converted,
+    stored,
+    stored_element,
+    compared,
+    iterated,
+    used_in_the_loop_that_keeps_it,
+]
+
+
+def kernel(body: Callable[[Any], Any]) -> Any:
+    @cl.kernel(block=128)
+    def misuse(c: Tensor[f32, (64, 64)]) -> None:
+        body(c)
+
+    return misuse
+
+
+def error_of(body: Callable[[Any], Any], arch: str = "sm_90a") -> cl.CompileError:
+    with pytest.raises(cl.CompileError) as caught:
+        kernel(body).compile(arch=arch)
+    assert caught.value.span is not None
+    assert caught.value.span.filename == __file__
+    return caught.value
+
+
+@pytest.mark.parametrize("body", IN_FLIGHT, ids=lambda body: body.__name__)
+def test_reading_before_the_wait(body: Callable[[Any], Any]) -> None:
+    error = error_of(body)
+    assert error.diagnostic.code == "in-flight"
+    assert "cl.wgmma.wait_group" in str(error)
+
+
+def plain_rows(c: Any) -> Any:
+    return cl.wgmma.mma_async(cl.shared(bf16, (64, 64)), tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def padded_rows(c: Any) -> Any:
+    b = cl.shared(bf16, Layout((64, 64), (72, 1)))
+    return cl.wgmma.mma_async(tile(), b, cl.wgmma.zeros_accumulator(64))
+
+
+def transposed_bytes(c: Any) -> Any:
+    b = cl.shared(cl.i8, Layout((128, 64), (1, 128)), swizzle=SWIZZLE)
+    return cl.wgmma.mma_async(tile(64, 128, cl.i8), b, cl.wgmma.zeros_accumulator(128, cl.i32))
+
+
+def a_of_128_rows(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(128), tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def another_k(c: Any) -> Any:
+    a = cl.shared(bf16, (64, 32), swizzle=Swizzle(2, 4, 3))
+    return cl.wgmma.mma_async(a, tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def plain_f32(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(64, 32, f32), tile(64, 32, f32), cl.wgmma.zeros_accumulator(64))
+
+
+def mixed_types(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(dtype=cl.f16), tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def another_n(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(), tile(128), cl.wgmma.zeros_accumulator(64))
+
+
+def wrong_accumulator(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64, cl.f16))
+
+
+def short_registers(c: Any) -> Any:
+    return cl.wgmma.mma_async(cl.wgmma.zeros_accumulator(32).to(bf16), tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def operand_in_global_memory(c: Any) -> Any:
+    return cl.wgmma.mma_async(c, tile(), cl.wgmma.zeros_accumulator(64))
+
+
+def n_of_100(c: Any) -> Any:
+    b = cl.shared(bf16, (104, 64), swizzle=SWIZZLE).tile((100, 64), (0, 0))
+    return cl.wgmma.mma_async(tile(), b, cl.wgmma.zeros_accumulator(100))
+
+
+def waited_for_twice(c: Any) -> Any:
+    return cl.wgmma.wait_group(0, cl.wgmma.wait_group(0, started()))
+
+
+def partition_of_a_wide_tile(c: Any) -> Any:
+    return cl.wgmma.partition(cl.shared(f32, (128, 64)))
+
+
+MISTAKES = [
+    (plain_rows, "wgmma-operand", "row 1 lies 128 bytes from row 0; wgmma looks for it at 16"),
+    (padded_rows, "wgmma-operand", "row 1 lies 144 bytes from row 0"),
+    (transposed_bytes, "wgmma-operand", "operands of 8 bits must be contiguous along K"),
+    (a_of_128_rows, "wgmma-operand", "A has 128 rows"),
+    (another_k, "wgmma-operand", "A must be (64, 64)"),
+    (plain_f32, "wgmma-operand", "recast the tile to cl.tf32"),
+    (mixed_types, "wgmma-mma-async", "wgmma does not multiply f16 times bf16"),
+    (another_n, "wgmma-accumulator", "the accumulator is vec<f32,32>, but B has 128 rows"),
+    (wrong_accumulator, "wgmma-accumulator", "the accumulator is vec<f16,32>"),
+    (short_registers, "wgmma-operand", "A in registers is vec<bf16,16>, but must be vec<bf16,32>"),
+    (operand_in_global_memory, "wgmma-operand", "no (rows, k) tile of shared memory"),
+    (n_of_100, "wgmma-operand", "no whole number of 8 rows"),
+    (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),
+    (partition_of_a_wide_tile, "wgmma-accumulator", "an accumulator is (64, n)"),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "words"), MISTAKES, ids=[body.__name__ for body, _, _ in MISTAKES])
+def test_operands_that_do_not_fit(body: Callable[[Any], Any], code: str, words: str) -> None:
+    error = error_of(body)
+    assert error.diagnostic.code == code
+    assert words in str(error)
+
+
+def elects(c: Any) -> Any:
+    if cl.elect_one():
+        c[0, 0] = 1.0
+
+
+def gives_registers(c: Any) -> Any:
+    cl.setmaxnreg_dec(40)
+
+
+@pytest.mark.parametrize(
+    ("body", "arch", "feature"),
+    [(elects, "sm_80", "elect"), (gives_registers, "sm_90", "setmaxnreg"), (lambda c: started(), "sm_90", "wgmma")],
+    ids=["elect", "setmaxnreg", "wgmma"],
+)
+def test_older_targets_lack_them(body: Callable[[Any], Any], arch: str, feature: str) -> None:
+    error = error_of(body, arch)
+    assert f"needs a GPU with {feature}, which {Target.parse(arch).arch} lacks" in str(error)
