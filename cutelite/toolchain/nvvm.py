@@ -66,7 +66,7 @@ def _dialect(text: str, target: Target) -> str:
     from cuda.bindings import nvvm
 
     version = ", ".join(f"i32 {part}" for part in nvvm.ir_version())
-    if nvvm.llvm_version(f"compute_{target.arch[3:]}") == 7:
+    if target.capability < (10, 0):
         return nvvm7.translate(text, target, version)
     numbers = [int(number) for number in re.findall(r"^!(\d+) =", text, re.MULTILINE)]
     node = max(numbers, default=-1) + 1
