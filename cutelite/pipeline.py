@@ -94,7 +94,7 @@ def to_ptx(llvm: str, target: Target, options: Options) -> str:
     from cutelite import toolchain
 
     level = 3 if options.opt is None else options.opt
-    return toolchain.to_ptx(llvm, target, opt_level=level)
+    return toolchain.to_ptx(llvm, target, opt_level=level, backend=options.backend or "llvm")
 
 
 def _keeper(build: Build) -> Callable[[str, Function], None]:

@@ -215,9 +215,8 @@ class Kernel:
 
         positions = bool(spec.options.line_info or spec.options.assertions)
         try:
-            return fingerprint.digest(
-                self.__cutelite_function__, _facts(spec), identity(spec.options.assembler or "auto"), positions=positions
-            )
+            tools = identity(spec.options.assembler or "auto", spec.options.backend or "llvm")
+            return fingerprint.digest(self.__cutelite_function__, _facts(spec), tools, positions=positions)
         except fingerprint.Undigestible as error:
             if environment.verbose:
                 print(f"cutelite: {self.__name__} is not kept on disk: {error}", file=sys.stderr)
