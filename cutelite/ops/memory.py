@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Ptr, Scalar, Type, Vec, elem_of, i32, i64
+from cutelite.ir.types import Ptr, Scalar, Type, Vec, boolean, elem_of, i32, i64
 from cutelite.layout import Swizzle
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
@@ -85,8 +85,8 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
         yield Problem("p", f"{what} of {size} bytes at an address known to be a multiple of {p.type.align} only")
 
 
-def hint_problems(p: Value, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
-    """What is wrong with the cache operator and eviction priority of an access at `p`."""
+def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
+    """What is wrong with the cache operator and eviction priority of an access to a `t` at `p`."""
     if cache not in caches:
         yield Problem("cache", f"{cache!r} is none of {', '.join(filter(None, caches))}")
     elif evict not in EVICTIONS:
@@ -95,6 +95,8 @@ def hint_problems(p: Value, cache: str, evict: str, caches: tuple[str, ...]) -> 
         yield Problem("evict", f"PTX takes a cache operator or an eviction priority, not both {cache} and {evict}")
     elif (evict or cache == "nc") and isinstance(p.type, Ptr) and p.type.space != "gmem":
         yield Problem("cache", f"{evict or cache} is for global memory")
+    elif (evict or cache) and isinstance(t, Vec) and t.elem == boolean:
+        yield Problem("cache", f"{evict or cache} is not for a vector of bools", "load bytes, and compare")
 
 
 @op("ld", effects=Effect.READS, source="PTX ISA: ld, ld.global.nc")
@@ -115,7 +117,7 @@ class Load(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.type, "a load")
-        yield from hint_problems(self.p, self.cache, self.evict, LOAD_CACHES)
+        yield from hint_problems(self.p, self.type, self.cache, self.evict, LOAD_CACHES)
 
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
@@ -132,8 +134,11 @@ class Load(Op):
         if not (self.cache or self.evict):
             return None
         assert isinstance(self.p.type, Ptr)
-        hints = (f".{self.cache}" if self.cache else "") + (f".L1::{self.evict}" if self.evict else "")
-        return Ptx(f"ld{PTX_SPACE[self.p.type.space]}{hints}{access_suffix(self.type)} $out, [$p];", memory=True)
+        start = f"ld{PTX_SPACE[self.p.type.space]}{hints(self.cache, self.evict)}"
+        if self.type == boolean:
+            return Ptx(f"{{ .reg .b16 byte; {start}.b8 byte, [$p]; setp.ne.b16 $out, byte, 0; }}")
+        suffix, packed = registers(self.type)
+        return Ptx(f"{start}{suffix} $out, [$p];", packed=("out",) if packed else ())
 
     def simulate(self, lanes: Lanes) -> None:
         assert isinstance(self.p.type, Ptr)
@@ -153,7 +158,7 @@ class Store(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.a.type, "a store")
-        yield from hint_problems(self.p, self.cache, self.evict, STORE_CACHES)
+        yield from hint_problems(self.p, self.a.type, self.cache, self.evict, STORE_CACHES)
 
     def llvm(self) -> Llvm | None:
         if self.cache or self.evict:
@@ -170,8 +175,11 @@ class Store(Op):
         if not (self.cache or self.evict):
             return None
         assert isinstance(self.p.type, Ptr)
-        hints = (f".{self.cache}" if self.cache else "") + (f".L1::{self.evict}" if self.evict else "")
-        return Ptx(f"st{PTX_SPACE[self.p.type.space]}{hints}{access_suffix(self.a.type)} [$p], $a;")
+        start = f"st{PTX_SPACE[self.p.type.space]}{hints(self.cache, self.evict)}"
+        if self.a.type == boolean:
+            return Ptx(f"{{ .reg .b16 byte; selp.b16 byte, 1, 0, $a; {start}.b8 [$p], byte; }}")
+        suffix, packed = registers(self.a.type)
+        return Ptx(f"{start}{suffix} [$p], $a;", packed=("a",) if packed else ())
 
     def simulate(self, lanes: Lanes) -> None:
         assert isinstance(self.p.type, Ptr)
@@ -179,9 +187,17 @@ class Store(Op):
         lanes.store(self.p.type.space, lanes.get(self.p), elem_of(self.a.type), data if data.ndim == 2 else data[:, None])
 
 
-def access_suffix(t: Type) -> str:
-    """PTX's vector and type suffix of an access: `.v4.b32` for vec<f32,4>, as bits."""
+def hints(cache: str, evict: str) -> str:
+    """The cache operator and eviction priority as PTX writes them."""
+    return (f".{cache}" if cache else "") + (f".L1::{evict}" if evict else "")
+
+
+def registers(t: Type) -> tuple[str, bool]:
+    """PTX's suffix of an access to `t`, as bits: `.v4.b32` for vec<f32,4>; and whether elements share registers."""
     elem = elem_of(t)
-    n = t.n if isinstance(t, Vec) else 1
-    bits = elem.bits if isinstance(elem, Scalar) and elem.bits >= 8 else 8
-    return f"{f'.v{n}' if n > 1 else ''}.b{bits}"
+    if not isinstance(t, Vec):
+        return f".b{max(8, elem.bits)}", False
+    packed = elem.bits < 32
+    width = min(32, elem.bits * t.n) if packed else elem.bits
+    count = elem.bits * t.n // width
+    return f"{f'.v{count}' if count > 1 else ''}.b{width}", packed
