@@ -1,8 +1,8 @@
 """What LLVM and ptxas cost, and what the choices in `cutelite.toolchain.llvm` buy: the tables of docs/compile-time.md.
 
-    python tests/bench/toolchain.py           every table, a minute
-    python tests/bench/toolchain.py VARIANT   one line of the first table as JSON; what the above runs, since LLVM's options
-                                        hold for the life of a process
+    python tests/bench/toolchain.py           every table, half a minute
+    python tests/bench/toolchain.py VARIANT   one line of the first table as JSON; the above runs it for each,
+                                              since LLVM's options hold for the life of a process
 
 The LLVM IR is made here, in the form a frontend would give it, so that a figure does not move with the frontend.
 """
