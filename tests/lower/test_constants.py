@@ -1,0 +1,48 @@
+"""Floats in the formats of their types, against NumPy and ml_dtypes."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cutelite.ir.types import SCALARS
+from cutelite.lower.constants import constant, float_bits
+
+FORMATS = {
+    "f16": (np.float16, np.uint16),
+    "bf16": (ml_dtypes.bfloat16, np.uint16),
+    "f32": (np.float32, np.uint32),
+    "f64": (np.float64, np.uint64),
+    "e4m3": (ml_dtypes.float8_e4m3fn, np.uint8),
+    "e5m2": (ml_dtypes.float8_e5m2, np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(value=st.floats(allow_nan=False, width=32) | st.floats(-500, 500))
+def test_rounds_to_nearest_even(name: str, value: float) -> None:
+    dtype, bits = FORMATS[name]
+    with np.errstate(all="ignore"):
+        expected = int(np.array([value], np.float64).astype(dtype).view(bits)[0])
+    assert float_bits(value, SCALARS[name]) == expected
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "e4m3", "e5m2"])
+def test_every_number_of_a_small_format_is_itself(name: str) -> None:
+    dtype, bits = FORMATS[name]
+    numbers = np.arange(1 << 8 * np.dtype(bits).itemsize).astype(bits)
+    with np.errstate(invalid="ignore"):
+        values = numbers.view(dtype).astype(np.float64)
+    for pattern, value in zip(numbers.tolist(), values.tolist(), strict=True):
+        if value == value:
+            assert float_bits(value, SCALARS[name]) == pattern
+
+
+def test_as_llvm_writes_them() -> None:
+    written = {("f16", 1.0): "0xH3C00", ("bf16", 1.0): "0xR3F80", ("f32", 0.1): "0x3FB99999A0000000"}
+    written |= {("f64", 0.1): "0x3FB999999999999A", ("bool", True): "true", ("i8", -1): "-1", ("e4m3", 1.0): "56"}
+    for (name, value), text in written.items():
+        assert constant(value, SCALARS[name]) == text

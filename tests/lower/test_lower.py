@@ -1,0 +1,149 @@
+"""LLVM IR text: the kernel's interface and attributes, loops, line information, and what cannot be lowered."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+import cutelite.ops  # noqa: F401  # registers the ops
+from cutelite import lower, passes, toolchain
+from cutelite.diag import InternalError, Span
+from cutelite.ir.function import Function
+from cutelite.ir.parser import parse_function
+from cutelite.target import Target
+
+HOPPER = Target.parse("sm_90a")
+
+
+def llvm(text: str, line_info: bool = False) -> str:
+    return lower.to_llvm(final(parse_function(text, "kernel.cir")), HOPPER, line_info)
+
+
+def final(function: Function) -> Function:
+    return passes.run(passes.PIPELINE, function, passes.Context(HOPPER))
+
+
+def test_the_interface_of_a_kernel() -> None:
+    text = llvm(
+        """func @k[dims M: i32, N: i64](%a: tensor<bf16,gmem,(M,N):(N,1),16>, %p: bool, %h: f16, %e: e4m3,
+                   %m: tensormap<bf16,(64,64):(64,1),(64,64),128B>, %q: ptr<gmem,4>) { ret }"""
+    )
+    (signature,) = re.findall(r"define ptx_kernel void @k\((.*)\) #0 \{", text)
+    assert [part.strip() for part in re.split(r", (?=ptr|i\d|half)", signature)] == [
+        "ptr addrspace(1) noundef align 16 %0",
+        "i8 noundef %1",
+        "half noundef %2",
+        "i8 noundef %3",
+        'ptr byval([128 x i8]) align 64 "nvvm.grid_constant" %4',
+        "ptr addrspace(1) noundef align 4 %5",
+        "i32 noundef range(i32 0, 2147418113) %6",
+        "i64 noundef %7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attrs", "expected"),
+    [
+        ("", []),
+        ("block=(384,1,1)", ['"nvvm.reqntid"="384,1,1"', '"nvvm.minctasm"="1"']),
+        ("block=(32,4,1), min_blocks=2", ['"nvvm.reqntid"="32,4,1"', '"nvvm.minctasm"="2"']),
+        ("cluster=(2,1,1)", ['"nvvm.cluster_dim"="2,1,1"']),
+        ("max_registers=64", ['"nvvm.maxnreg"="64"']),
+    ],
+)
+def test_launch_bounds(attrs: str, expected: list[str]) -> None:
+    text = llvm(f"func @k() attrs {{{attrs}}} {{ ret }}")
+    (found,) = re.findall(r"attributes #0 = \{ (.*) \}", text)
+    assert re.findall(r'"nvvm\.\w+"="[^"]*"', found) == expected
+
+
+def test_loops_are_not_unrolled_and_each_is_itself() -> None:
+    text = llvm(
+        """func @k(%n: i32, %p: bool) {
+          %c = const value=0, type=i32
+          br to=^a(%c)
+        ^a(%i: i32):
+          %j = add a=%i, b=%n
+          nanosleep ns=%n
+          cond_br cond=%p, then=^a(%j), other=^b
+        ^b:
+          nanosleep ns=%j
+          cond_br cond=%p, then=^b, other=^end
+        ^end:
+          ret
+        }"""
+    )
+    assert len(set(re.findall(r"!llvm\.loop (!\d+)", text))) == 2
+    assert '!0 = !{!"llvm.loop.unroll.disable"}' in text
+    assert re.search(r"!1 = distinct !\{!1, !0\}", text)
+
+
+def test_fusing_is_allowed_unless_fmad_is_off() -> None:
+    body = "(%a: f32, %o: ptr<gmem,4>) %s{ %b = mul a=%a, b=%a st p=%o, a=%b ret }"
+    assert "fmul contract " in llvm("func @k" + body.replace("%s", ""))
+    assert "contract" not in llvm("func @k" + body.replace("%s", "attrs {fmad=False} "))
+
+
+def test_shared_memory_is_one_external_array() -> None:
+    text = llvm(
+        """func @k() {
+          %a = smem.alloc type=tensor<f32,smem,64:1,16>
+          %b = smem.alloc type=tensor<bf16,smem,(8,64):(64,1),1024>
+          %z = const value=0, type=i32
+          %x = tensor.load t=%a, coord=(%z)
+          tensor.store t=%a, coord=(%z), a=%x
+          %y = tensor.load t=%b, coord=(%z)
+          tensor.store t=%b, coord=(%z), a=%y
+          ret
+        }"""
+    )
+    assert "@smem = external addrspace(3) global [0 x i8], align 1024" in text
+    assert re.findall(r"getelementptr i8, ptr addrspace\(3\) @smem, i32 (\d+)", text) == ["1024", "0"]
+
+
+def test_source_lines_and_the_calls_they_were_inlined_through() -> None:
+    function = parse_function("func @k(%a: f32, %o: ptr<gmem,4>) { %b = neg a=%a %c = abs a=%b st p=%o, a=%c ret }")
+    call = Span("kernel.py", 41, 4, function="k")
+    spans = [call, Span("/lib/helper.py", 7, 8, function="helper", caller=call), call, call]
+    for op, span in zip(function.entry.ops, spans, strict=True):
+        op.span = span
+    text = lower.to_llvm(final(function), HOPPER, line_info=True)
+    assert '!DIFile(filename: "helper.py", directory: "/lib")' in text
+    assert re.search(r'!DISubprogram\(name: "helper"', text)
+    assert re.search(r"!DILocation\(line: 7, column: 9, scope: !\d+, inlinedAt: !\d+\)", text)
+    ptx = toolchain.to_ptx(text, HOPPER)
+    assert re.search(r"\.loc\s+\d+ 41 5", ptx)
+    assert re.search(r"\.loc\s+\d+ 7 9", ptx)
+    assert "!dbg" not in lower.to_llvm(final(function), HOPPER)
+
+
+def test_an_op_without_a_spelling_is_a_bug_of_ours() -> None:
+    function = parse_function("func @k(%a: tensor<f32,gmem,4:1,16>) {\n  %v = tensor.load_all t=%a\n  ret\n}", "k.cir")
+    with pytest.raises(InternalError, match=r"tensor\.load_all has neither `llvm` nor `ptx`") as caught:
+        lower.to_llvm(function, HOPPER)
+    assert caught.value.stage == "lower"
+    assert caught.value.span is not None
+
+
+def test_the_text_is_the_same_every_time() -> None:
+    text = """func @k[dims M: i32](%a: tensor<f32,gmem,(M,4):(4,1),16>, %i: i32) {
+      %v = tensor.load t=%a, coord=(%i) tensor.store t=%a, coord=(%i), a=%v ret }"""
+    assert llvm(text) == llvm(text)
+
+
+def test_time_is_linear_in_ops() -> None:
+    def seconds(count: int) -> float:
+        lines = [f"%v{i + 1} = add a=%v{i}, b=%v0" for i in range(count)]
+        lines += [f"tensor.store t=%out, coord=(%v0), a=%v{i}" for i in range(0, count, 4)]
+        text = "func @k(%out: tensor<i32,gmem,64:1,16>, %v0: i32) { " + "\n".join(lines) + " ret }"
+        function = parse_function(text)
+        best = 1e9
+        for _ in range(3):
+            start = time.process_time()
+            lower.to_llvm(final(function), HOPPER)
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert seconds(3000) < 20 * seconds(300)  # 10 if nothing else ran; a square would be 100
