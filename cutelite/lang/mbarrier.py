@@ -59,6 +59,14 @@ class Barrier(Handle):
         number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
         return emit(ops.Arrive(self.value, number, reach(cluster), relaxed))
 
+    def arrive_drop(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
+        """Arrive, and take no part in later phases: they expect `count` (1) arrivals less. PTX: mbarrier.arrive_drop.
+
+        Arguments and result as for `arrive`.
+        """
+        number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
+        return emit(ops.ArriveDrop(self.value, number, reach(cluster), relaxed))
+
     def arrive_expect_tx(self, bytes: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Any:
         """Let the current phase wait for `bytes` more bytes of asynchronous copies, and arrive once.
 
@@ -164,6 +172,7 @@ def mbarrier_pending_count(state: Scalar) -> Scalar:
 mbarrier_init = Barrier.init
 mbarrier_inval = Barrier.inval
 mbarrier_arrive = Barrier.arrive
+mbarrier_arrive_drop = Barrier.arrive_drop
 mbarrier_arrive_expect_tx = Barrier.arrive_expect_tx
 mbarrier_expect_tx = Barrier.expect_tx
 mbarrier_complete_tx = Barrier.complete_tx

@@ -165,23 +165,30 @@ def advance(descriptor: Scalar, bytes: int | Scalar) -> Scalar:
 def coordinates(n: int) -> list[tuple[Any, Any]]:
     """The (row, column) in the (64, n) accumulator of each element that this thread holds, in their order.
 
-    Rows and columns are run-time numbers, a common one plus a constant for each element.
+    Rows and columns are run-time numbers: two rows in all, and a pair of columns every 8.
     """
-    layout = accumulator(n)
-    thread = linear_thread_idx() & (THREADS - 1)
-    row, column = _rows(layout[0])(thread), _columns(layout[0])(thread)
-    rows, columns = _rows(layout[1]), _columns(layout[1])
-    return [(row + rows(i), column + columns(i)) for i in range(M * n // THREADS)]
+    return _coordinates(accumulator(n), [0])
 
 
 def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
     """The (row, k) in a (64, k) operand A of each element that this thread holds in registers, in their order."""
-    layout, steps = operand_a(dtype), k // k_of(dtype)
+    return _coordinates(operand_a(dtype), list(range(0, k, k_of(dtype))))
+
+
+def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:
+    """What a (thread, value) layout to m + 64 n says of this thread, once for each of `starts` along n."""
     thread = linear_thread_idx() & (THREADS - 1)
-    row, column = _rows(layout[0])(thread), _columns(layout[0])(thread)
-    rows, columns = _rows(layout[1]), _columns(layout[1])
-    each = M * k_of(dtype) // THREADS
-    return [(row + rows(i), column + columns(i) + step * k_of(dtype)) for step in range(steps) for i in range(each)]
+    count = range(static_value(layout[1].size) or 0)
+    rows, columns = _along_m(layout[1]), _along_n(layout[1])
+    row = _moved(_along_m(layout[0])(thread), [rows(i) for _ in starts for i in count])
+    column = _moved(_along_n(layout[0])(thread), [columns(i) + start for start in starts for i in count])
+    return list(zip(row, column, strict=True))
+
+
+def _moved(base: Any, distances: list[int]) -> list[Any]:
+    """`base` plus each of the distances, each different sum computed once."""
+    sums = {distance: base + distance if distance else base for distance in dict.fromkeys(distances)}
+    return [sums[distance] for distance in distances]
 
 
 def partition(tile: Tensor) -> Tensor:
@@ -196,12 +203,12 @@ def partition(tile: Tensor) -> Tensor:
     return tile._moved(spread[1], [(linear_thread_idx() & (THREADS - 1), spread[0])])
 
 
-def _rows(mode: Layout) -> Layout:
+def _along_m(mode: Layout) -> Layout:
     """The part of a mode of `accumulator` that moves along m: strides below 64."""
     return Layout(mode.shape, transform_leaf(lambda d: d if d < M else 0, mode.stride))
 
 
-def _columns(mode: Layout) -> Layout:
+def _along_n(mode: Layout) -> Layout:
     """The part that moves along n."""
     return Layout(mode.shape, transform_leaf(lambda d: d // M, mode.stride))
 

@@ -85,18 +85,20 @@ class ArriveForm(Op):
     def result_types(self) -> tuple[Type, ...]:
         return () if self.remote else (u64,)
 
-    def spelling(self, kind: str, amount: str, relaxed: bool, reach: str) -> Ptx:
+    def spelling(self, amount: str, relaxed: bool, reach: str) -> Ptx:
         if self.remote:
             order = semantics("release", relaxed, "cluster")
-            return Ptx(f"mbarrier.arrive{kind}{order}.shared::cluster.b64 _, [$bar]{amount};")
-        return Ptx(f"mbarrier.arrive{kind}{semantics('release', relaxed, reach)}.shared::cta.b64 $out, [$bar]{amount};")
+            return Ptx(f"{self.name}{order}.shared::cluster.b64 _, [$bar]{amount};")
+        return Ptx(f"{self.name}{semantics('release', relaxed, reach)}.shared::cta.b64 $out, [$bar]{amount};")
 
-    def arrived(self, lanes: Lanes, count: Array | int, expect: Array | int) -> None:
-        state = lanes.machine.mbarriers.arrive(lanes, lanes.get(self.bar), count, expect=expect)
+    def arrived(self, lanes: Lanes, count: Array | int, expect: Array | int, drop: bool = False) -> None:
+        mbarriers = lanes.machine.mbarriers
+        arrive = mbarriers.arrive_drop if drop else mbarriers.arrive
+        state = arrive(lanes, lanes.get(self.bar), count, expect=expect)
         lanes.define(*(() if self.remote else (state,)))
 
 
-@op("mbarrier.arrive", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.arrive")
+@op("mbarrier.arrive", effects=UPDATES, source="PTX ISA: mbarrier.arrive")
 class Arrive(ArriveForm):
     """Arrive on `bar`, `count` times at once (once if absent)."""
 
@@ -104,16 +106,29 @@ class Arrive(ArriveForm):
     reach: str = "cta"
     relaxed: bool = False
 
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        plain = self.count is None and not self.relaxed and not self.remote and self.reach == "cta"
+        return "mbarrier" if plain else "mbarrier.try_wait"
+
     def verify(self) -> Iterator[Problem]:
         yield from barrier_problems(self, spaces=("smem", "cluster"))
         yield from scalar_problems(self, "count", i32, u32)
         yield from reach_problems(self.reach)
 
     def ptx(self) -> Ptx:
-        return self.spelling("", ", $count" if self.count else "", self.relaxed, self.reach)
+        return self.spelling(", $count" if self.count else "", self.relaxed, self.reach)
 
     def simulate(self, lanes: Lanes) -> None:
         self.arrived(lanes, lanes.get(self.count) if self.count else 1, 0)
+
+
+@op("mbarrier.arrive_drop", effects=UPDATES, source="PTX ISA: mbarrier.arrive_drop")
+class ArriveDrop(Arrive):
+    """Arrive on `bar`, `count` times at once, and let all later phases expect so many arrivals less."""
+
+    def simulate(self, lanes: Lanes) -> None:
+        self.arrived(lanes, lanes.get(self.count) if self.count else 1, 0, drop=True)
 
 
 @op("mbarrier.arrive.expect_tx", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.arrive")
@@ -130,7 +145,7 @@ class ArriveExpectTx(ArriveForm):
         yield from reach_problems(self.reach)
 
     def ptx(self) -> Ptx:
-        return self.spelling(".expect_tx", ", $bytes", self.relaxed, self.reach)
+        return self.spelling(", $bytes", self.relaxed, self.reach)
 
     def simulate(self, lanes: Lanes) -> None:
         self.arrived(lanes, 1, lanes.get(self.bytes))
@@ -233,9 +248,13 @@ class WaitForm(Op):
         return phase
 
 
-@op("mbarrier.test_wait", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.test_wait")
+@op("mbarrier.test_wait", effects=UPDATES, source="PTX ISA: mbarrier.test_wait")
 class TestWait(WaitForm):
     """Whether the phase is complete. Does not block."""
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        return "mbarrier" if self.reach == "cta" and not self.relaxed else "mbarrier.try_wait"
 
     def result_types(self) -> tuple[Type, ...]:
         return (boolean,)

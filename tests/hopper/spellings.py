@@ -141,7 +141,7 @@ def _barriers() -> Iterator[Spelling]:
         for relaxed in (False, True):
             how = {"reach": reach, "relaxed": relaxed}
             name = f"{reach} {'relaxed' if relaxed else ''}"
-            for cls in (bar.Arrive, bar.ArriveExpectTx):
+            for cls in (bar.Arrive, bar.ArriveDrop, bar.ArriveExpectTx):
                 yield Spelling(f"{cls.name} {name}", (BAR, u32), lambda b, n, c=cls, h=how: c(b, n, **h))
             for form in (bar.TestWait, bar.TryWait, bar.Wait):
                 for phase in (i32, u64):
