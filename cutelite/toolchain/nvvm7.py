@@ -37,6 +37,13 @@ QUOTED = re.compile(r'("[^"]*")')
 NOTES = re.compile(r"(?P<body>.*?)(?P<notes>(?:, !(?:dbg|llvm\.loop) !\d+)*)")
 CALL = re.compile(r"call (?:contract )?(?P<type>[^@\"]+) (?P<name>@llvm\.[\w.]+)\((?P<args>.*?)\)")
 NUMBER = re.compile(r"%[\w.]+|0xR[0-9A-F]{4}|-?\d+\.\d+(?:e[+-]?\d+)?")
+ASSEMBLY = {  # PTX type, what holds it, constraint
+    "float": ("f32", "float", "f"),
+    "half": ("f16", "half", "h"),
+    "bfloat": ("bf16", "i16", "h"),
+    "<2 x half>": ("f16x2", "i32", "r"),
+    "<2 x bfloat>": ("bf16x2", "i32", "r"),
+}
 ROUNDED = 'call i16 asm "cvt.rn.bf16.{ptx} $0, $1;", "=h,{letter}"({llvm} {value})'
 
 
@@ -202,6 +209,32 @@ class _Module:
         yield f"{first} = icmp {order} {m['type']} {m['a']}, {m['b']}"
         yield f"{m['out']} = select i1 {first}, {m['type']} {m['a']}, {m['type']} {m['b']}"
 
+    def least_or_nan(self, m: re.Match[str]) -> Iterator[str]:
+        """NaN if one is NaN: a PTX instruction, but for f64."""
+        a, b = m["a"], m["b"]
+        if m["type"] != "double":
+            yield from self.instruction(m["out"], m["word"] + ".NaN", m["type"], [a, b])
+            return
+        nan, total, number = self.name(), self.name(), self.name()
+        yield f"{nan} = fcmp uno double {a}, {b}"
+        yield f"{total} = fadd double {a}, {b}"
+        yield f"{number} = call double @llvm.{m['word']}num.f64(double {a}, double {b})"
+        yield f"{m['out']} = select i1 {nan}, double {total}, double {number}"
+
+    def instruction(self, out: str, code: str, t: str, values: list[str]) -> Iterator[str]:
+        """A PTX instruction on `values` of type `t`, a float or a pair of 16-bit ones, whose result is one more."""
+        suffix, held, letter = ASSEMBLY[t]
+        numbers, result = [_bits(value) for value in values], out
+        if t.startswith("<"):
+            numbers, result = [self.name() for _ in values], self.name()
+            yield from (f"{n} = bitcast {_bits(t)} {value} to i32" for n, value in zip(numbers, values, strict=True))
+        operands = ", ".join(f"${i}" for i in range(len(values) + 1))
+        constraints = ",".join([f"={letter}", *[letter] * len(values)])
+        args = ", ".join(f"{held} {number}" for number in numbers)
+        yield f'{result} = call {held} asm "{code}.{suffix} {operands};", "{constraints}"({args})'
+        if t.startswith("<"):
+            yield f"{out} = bitcast i32 {result} to {_bits(t)}"
+
     def saturate(self, m: re.Match[str]) -> Iterator[str]:
         t, a, b = m["type"], m["a"], m["b"]
         total, over = self.name(), self.name()
@@ -269,18 +302,7 @@ class _Module:
 
     def brain_fma(self, m: re.Match[str]) -> Iterator[str]:
         """In f32 it would be rounded twice."""
-        n, held, letter = m["n"], "i32" if m["n"] else "i16", "r" if m["n"] else "h"
-        operands = []
-        for value in NUMBER.findall(m["operands"]):
-            operands.append(self.name() if n else _bits(value))
-            if n:
-                yield f"{operands[-1]} = bitcast <2 x i16> {value} to i32"
-        result = self.name() if n else m["out"]
-        args = ", ".join(f"{held} {operand}" for operand in operands)
-        asm = f'asm "fma.rn.bf16{"x2" if n else ""} $0, $1, $2, $3;", "={letter},{letter},{letter},{letter}"'
-        yield f"{result} = call {held} {asm}({args})"
-        if n:
-            yield f"{m['out']} = bitcast i32 {result} to <2 x i16>"
+        yield from self.instruction(m["out"], "fma.rn", m["type"], NUMBER.findall(m["operands"]))
 
     def brain_extend(self, m: re.Match[str]) -> Iterator[str]:
         *lines, name = self.widen(m["a"], None)
@@ -322,8 +344,9 @@ def _bits(text: str) -> str:
 
 
 _OUT = r"  (?P<out>%[\w.]+) = "
-_AT = r"i8(?P<space>(?: addrspace\(\d+\))?)\* (?P<at>%[\w.]+|bitcast \(.*\))(?P<align>, align \d+)"
+_AT = r"i8(?P<space>(?: addrspace\(\d+\))?)\* (?P<at>%[\w.]+|bitcast \(.*\))(?P<align>(?:, align \d+)?)"
 _INT = r"(?P<type>i\d+) (?P<a>[^,]+)"
+_TYPE = r"(?P<type>\w+|<[^>]+>)"
 _BRAIN = r"(?:bfloat|<(?P<n>\d+) x bfloat>)"
 RULES: tuple[tuple[str, Callable[[_Module, re.Match[str]], Iterator[str]]], ...] = (
     (_OUT + rf"(?P<load>load(?: volatile)?) (?P<type>[^,]+), {_AT}", _Module.load),
@@ -337,7 +360,11 @@ RULES: tuple[tuple[str, Callable[[_Module, re.Match[str]], Iterator[str]]], ...]
         _OUT + rf"call i\d+ @llvm\.(?P<sign>[su])(?P<word>add|sub)\.sat\.i\d+\({_INT}, i\d+ (?P<b>.+)\)",
         _Module.saturate,
     ),
-    (_OUT + rf"call .*@llvm\.fma\.(?:v2)?bf16\({_BRAIN} (?P<operands>.*)\)", _Module.brain_fma),
+    (
+        _OUT + rf"call .*@llvm\.(?P<word>min|max)imum\.\w+\({_TYPE} (?P<a>[^,]+), .* (?P<b>\S+)\)",
+        _Module.least_or_nan,
+    ),
+    (_OUT + rf"call .*@llvm\.fma\.(?:v2)?bf16\({_TYPE} (?P<operands>.*)\)", _Module.brain_fma),
     (_OUT + rf"call .*(?P<what>@llvm\.\w+)\.(?:v\d+)?bf16\({_BRAIN} (?P<operands>.*)\)", _Module.brain),
     (
         _OUT + rf"(?P<what>fneg|fadd|fsub|fmul|fdiv|fcmp \w+) +(?:contract +)?{_BRAIN} (?P<operands>.*)",

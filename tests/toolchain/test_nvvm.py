@@ -82,6 +82,12 @@ BODIES: dict[str, tuple[str, ...]] = {
     ),
     "sqrt": stored("double", "%x = call double @llvm.sqrt.f64(double %6)"),
     "minnum": stored("float", "%x = call float @llvm.minnum.f32(float %1, float 0x3FF0000000000000)"),
+    "minimum": stored("float", "%x = call float @llvm.minimum.f32(float %1, float %1)"),
+    "minimum of halves": stored(
+        "<2 x half>", *HALVES, "%x = call <2 x half> @llvm.minimum.v2f16(<2 x half> %b, <2 x half> %b)"
+    ),
+    "maximum of bfloat": stored("bfloat", "%x = call bfloat @llvm.maximum.bf16(bfloat %3, bfloat 0xR3F80)"),
+    "maximum of f64": stored("double", "%x = call double @llvm.maximum.f64(double %6, double %6)"),
     "bits": stored("i32", "%x = call i32 @llvm.bitreverse.i32(i32 %4)"),
     "clz": stored("i64", "%x = call i64 @llvm.ctlz.i64(i64 %5, i1 false)"),
     "abs": stored("i32", "%x = call i32 @llvm.abs.i32(i32 %4, i1 false)"),
@@ -188,8 +194,8 @@ def test_only_what_may_fuse_is_fused(hopper: Target) -> None:
 
 @needs_nvvm
 def test_an_intrinsic_it_lacks_is_named(hopper: Target) -> None:
-    lines = stored("float", "%x = call float @llvm.minimum.f32(float %1, float %1)")
-    with pytest.raises(ToolchainError, match=r"libNVVM has no intrinsic llvm\.minimum\.f32 for sm_90a"):
+    lines = stored("float", "%x = call float @llvm.roundeven.f32(float %1)")
+    with pytest.raises(ToolchainError, match=r"libNVVM has no intrinsic llvm\.roundeven\.f32 for sm_90a"):
         nvvm.to_ptx(kernel(*lines), hopper)
 
 
