@@ -1,0 +1,22 @@
+"""Every op of the golden files through libNVVM, as the lowering spells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cutelite.ops  # noqa: F401  # registers the ops
+from cutelite import lower, passes
+from cutelite.ir.parser import parse_function
+from cutelite.target import Target
+from cutelite.toolchain import nvvm, to_cubin
+from tests.golden.cases import Case, paths
+
+
+@pytest.mark.skipif(not nvvm.available(), reason="needs libNVVM")
+@pytest.mark.parametrize("path", paths("ops"), ids=lambda path: path.stem)
+def test_op(path: Path, ptxas: str, hopper: Target) -> None:
+    function = parse_function(Case.read(path).source, path.name)
+    text = lower.to_llvm(passes.run(passes.PIPELINE, function, passes.Context(hopper)), hopper)
+    to_cubin(nvvm.to_ptx(text, hopper), hopper, opt_level=0)
