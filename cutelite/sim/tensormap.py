@@ -57,14 +57,14 @@ class SimTensorMap:
         return copy
 
     def read(self, agent: Agent, coord: Sequence[int]) -> Array:
-        inside, addresses = self._elements(coord)
+        inside, addresses = self._elements(agent, coord)
         tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
         if addresses.size:
             tile[inside] = agent.load("gmem", addresses, self.type.elem)[..., 0]
         return tile.reshape(-1).view(np.uint8)
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        inside, addresses = self._elements(coord)
+        inside, addresses = self._elements(agent, coord)
         if not addresses.size:
             return
         data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)[inside]
@@ -88,8 +88,11 @@ class SimTensorMap:
         bits = SWIZZLED_BITS[self.type.swizzle]
         return plain ^ (plain >> 3 & ((1 << bits) - 1) << 4)
 
-    def _elements(self, coord: Sequence[int]) -> tuple[tuple[slice, ...], Array]:
+    def _elements(self, agent: Agent, coord: Sequence[int]) -> tuple[tuple[slice, ...], Array]:
         """The part of the tile that lies inside the tensor, and the addresses of its elements."""
+        if coord[-1] * self.type.elem.bytes % CHUNK:  # an illegal instruction on an H200: docs/measurements.md
+            what = f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
+            agent.fail("misaligned", what, place=agent.machine.spaces["gmem"].place(self.address))
         inside: list[slice] = []
         addresses: Array = np.int64(self.address)
         for start, box, extent, stride in zip(coord, self.type.box, self.extents, self.strides, strict=True):
