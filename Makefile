@@ -2,6 +2,7 @@
 # make demo             a GEMM for Hopper, on a GPU if there is one and on the simulator if not
 # make gpu-test         the tests that need a GPU
 # make lint             ruff, mypy, pyright
+# make bench            compile times, as docs/measurements.md has them
 # make update-goldens   rewrite the second halves of golden files; read the diff like code
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
@@ -24,7 +25,7 @@ endif
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint types front-tests gpu-test demo update-goldens pythons
+.PHONY: test lint gpu-test bench demo update-goldens pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -45,6 +46,9 @@ front-tests-%: .venv/%/.test
 
 gpu-test: $(INSTALLED)
 	$(PY) -m pytest --quiet -m "gpu or sm"
+
+bench: $(INSTALLED)
+	$(PY) tests/bench/compile_time.py
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo
