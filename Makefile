@@ -21,6 +21,8 @@ PY := .venv/$(V)/bin/python
 INSTALLED := .venv/$(V)/.dev
 endif
 
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+
 # What depends on the version of Python: bytecode, and all that reads it.
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
