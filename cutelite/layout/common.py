@@ -9,7 +9,7 @@ from cutelite.layout import exact, laws
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.facts import known_divisor, prove_le
+from cutelite.layout.facts import known_divisor, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, Layout, raw
@@ -59,16 +59,28 @@ def _common_prefix(inverse: Layout, other: Layout) -> Layout:
     """The first modes of a right inverse of one layout that the other layout takes to 0, 1, 2, ... as well."""
     modes: list[tuple[Any, Any]] = []
     current: Int = 1
+    reach: Int = 0
     for s, d in zip(flatten_to_tuple(inverse.shape), flatten_to_tuple(inverse.stride), strict=True):
-        count = _continues(other, s, d, current)
+        count = _within(other.size, reach, _continues(other, s, d, current), d)
         longer = [*modes, (count, d)]
         if is_one(count) or not _is_identity(other, from_modes(longer)):
             break
         modes = longer
         current = current * count
+        reach = reach + (count - 1) * d
         if count != s:
             break
     return coalesce_modes(from_modes(modes))
+
+
+def _within(size: Int, reach: Int, count: Int, step: Int) -> Int:
+    """How many of `count` steps beyond `reach` provably stay below `size`."""
+    if prove_lt(reach + (count - 1) * step, size):
+        return count
+    if is_static((size, reach, count, step)):
+        return (size - 1 - reach) // step + 1
+    count = gcd(known_divisor(count), known_divisor(size))
+    return count if prove_lt(reach + (count - 1) * step, size) else 1
 
 
 def _continues(other: Layout, s: Int, d: Int, current: Int) -> Int:

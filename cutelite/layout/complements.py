@@ -93,12 +93,37 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
     if has_bases(layout):
         return _coordinate_complement(layout, target)
     target = product(target)
+    gaps, span, uncovered = _gaps(layout)
+    if uncovered is not None:
+        if prove_le(target, uncovered):
+            uncovered = None
+        elif (tiled := _tiled(_values(layout), target)) is not None:
+            return tiled, None
+    return coalesce_modes(from_modes([*gaps, (ceil_div_dims(target, span), span)])), uncovered
+
+
+def copies(layout: Layout) -> Layout:
+    """The complement as a function of all naturals: copies of `layout` at its values never meet.
+
+    Its last mode, where the copies lie side by side, is unbounded; its extent is 1.
+    """
+    refuse_composed("complement", layout)
+    gaps, span, _ = _gaps(layout)
+    return from_modes([*gaps, (1, span)])
+
+
+def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
+    """The modes that fill the gaps of a layout, where copies of it begin beyond them, and the first hole if any."""
     modes: list[tuple[Any, Any]] = []
     span: Int = 1
     uncovered: Int | None = None
     for s, d, _ in moving_modes("complement", layout):
         if not prove_le(span, d):
-            return _interleaved(layout, target, d, span)
+            values = _values(layout)
+            if values is None or len(set(values)) < len(values):
+                message = f"{layout} overlaps itself, or may: stride {d} lies within {span}, the span of smaller ones"
+                raise LayoutError("complement", message, stride=d, span=span)
+            return [], max(values) + 1, min(set(range(len(values) + 1)) - set(values))  # modes within each other
         gap = exact_div(d, span)
         if gap is None:
             if isinstance(d, DimExpr) or isinstance(span, DimExpr):
@@ -108,13 +133,7 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
             uncovered = gap * span if uncovered is None else uncovered
         modes.append((gap, span))
         span = s * d
-    modes.append((ceil_div_dims(target, span), span))
-    if uncovered is not None:
-        if prove_le(target, uncovered):
-            uncovered = None
-        elif (tiled := _tiled(_values(layout), target)) is not None:
-            return tiled, None
-    return coalesce_modes(from_modes(modes)), uncovered
+    return modes, span, uncovered
 
 
 def _values(layout: Layout) -> list[int] | None:
@@ -131,20 +150,6 @@ def _tiled(values: list[int] | None, target: Int) -> Layout | None:
         return None
     modes = exact.tiling(values, target)
     return None if modes is None else from_modes(modes)
-
-
-def _interleaved(layout: Layout, target: Int, stride: Int, span: Int) -> tuple[Layout, Int | None]:
-    """The complement of modes that lie within each other: copies side by side, if the layout is injective."""
-    values = _values(layout)
-    if values is None or len(set(values)) < len(values):
-        message = f"{layout} overlaps itself, or may: stride {stride} lies within {span}, the span of smaller ones"
-        raise LayoutError("complement", message, stride=stride, span=span)
-    tiled = _tiled(values, target)
-    if tiled is not None:
-        return tiled, None
-    reach = max(values) + 1
-    count = ceil_div_dims(target, reach)
-    return coalesce_modes(from_modes([(count, reach)])), min(set(range(len(values) + 1)) - set(values))
 
 
 def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | None]:

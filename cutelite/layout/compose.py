@@ -45,7 +45,8 @@ def composition(lhs: Any, rhs: Any) -> Any:
     if isinstance(rhs, (int, DimExpr)):
         rhs = Layout(rhs, 1)
     if isinstance(rhs, ComposedLayout):
-        return ComposedLayout(_after(lhs, rhs.inner), rhs.offset, rhs.outer)
+        identity = isinstance(lhs, Layout) and merged(lhs)[1] == [1]
+        return rhs if identity else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, Swizzle):
         return lhs if isinstance(rhs, Swizzle) else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, ComposedLayout):
@@ -53,15 +54,6 @@ def composition(lhs: Any, rhs: Any) -> Any:
     if isinstance(rhs, tuple):
         return _by_mode(lhs, rhs)
     return _compose(lhs, rhs)
-
-
-def _after(lhs: Any, inner: Any) -> Any:
-    """lhs after the innermost function of a composed layout."""
-    if isinstance(inner, Swizzle):
-        if isinstance(lhs, Layout) and merged(lhs)[1] == [1]:
-            return inner
-        raise LayoutError("composition", f"{lhs} after {inner} is no layout")
-    return composition(lhs, inner)
 
 
 def _by_mode(lhs: Layout, tiler: tuple[Any, ...]) -> Layout:

@@ -356,7 +356,11 @@ def floordiv(n: Int, d: Int) -> Int:
     if not isinstance(rest, DimExpr) and rest == 0:
         return whole
     rest, d, _ = _reduce(rest, d)
-    if not isinstance(rest, DimExpr) and not isinstance(d, DimExpr):
+    if isinstance(d, DimExpr):
+        over, under = _cancel(rest, d)
+        if under != d:
+            return add(whole, floordiv(over, under))
+    elif not isinstance(rest, DimExpr):
         return add(whole, rest // d)
     low, high = bounds(rest)
     least, most = bounds(d)
@@ -432,6 +436,26 @@ def _reduce(n: Int, d: Int, whole: bool = False) -> tuple[Int, Int, int]:
     reduced = {mono: c // g for mono, c in terms.items()}
     reduced[()] = constant // g
     return from_terms(reduced), from_terms({mono: c // g for mono, c in _pairs(d)}), g
+
+
+def _cancel(n: Int, d: Int) -> tuple[Int, Int]:
+    """n and d over the atoms they share.
+
+    ``(M*N + r) // (M*K)`` is N//K for 0 <= r < M, and (N-1)//K for -M <= r < 0.
+    """
+    if not isinstance(d, DimExpr) or not isinstance(n, DimExpr):
+        return n, d
+    terms = terms_of(n)
+    constant = terms.pop((), 0)
+    monomials = [dict(mono) for mono in (*terms, *(mono for mono, _ in d._terms))]
+    shared = {atom: min(mono.get(atom, 0) for mono in monomials) for atom in monomials[0]}
+    factor = tuple((atom, power) for atom, power in shared.items() if power)
+    least = _sum_bounds([(factor, 1)])[0] if factor else 0
+    if not -least <= constant < least:
+        return n, d
+    over = {_over(mono, factor) or (): c for mono, c in terms.items()}
+    over[()] = over.get((), 0) - (constant < 0)
+    return from_terms(over), from_terms({_over(mono, factor) or (): c for mono, c in d._terms})
 
 
 def _pairs(x: Int) -> tuple[tuple[Monomial, int], ...]:
@@ -557,6 +581,9 @@ def bounds(x: Int) -> Bounds:
         if len(x._terms) > 1 and has_node((mono for mono, _ in x._terms), "//"):
             opened = _sum_bounds(_pairs(_open_quotients(x)))
             low, high = max(low, opened[0]), min(high, opened[1])
+        if len(x._terms) > 1 and (low == -inf or high == inf):
+            shifted = _shifted_bounds(x)
+            low, high = max(low, shifted[0]), min(high, shifted[1])
         object.__setattr__(x, "_bounds", (low, high))
     assert x._bounds is not None
     return x._bounds
@@ -580,6 +607,33 @@ def _sum_bounds(terms: Iterable[tuple[Monomial, int]]) -> Bounds:
 def _product(a: Bounds, b: Bounds) -> Bounds:
     corners = [x * y if x and y else 0 for x in a for y in b]
     return min(corners), max(corners)
+
+
+def _shifted_bounds(x: DimExpr) -> Bounds:
+    """Bounds of a polynomial that go by its value where all atoms are least: M*K - K is K*(M-1), from 0 on.
+
+    Every atom is written as its least value plus a natural. If no coefficient is negative then, the constant is the
+    least value; if none is positive, the greatest.
+    """
+    total: Terms = {}
+    for mono, c in x._terms:
+        term: Terms = {(): c}
+        for atom, power in mono:
+            least = (atom.unit_bounds() if isinstance(atom, Dim) else atom.bounds())[0]
+            if least == -inf:
+                return -inf, inf
+            for _ in range(power):
+                grown = {_times(m, ((atom, 1),)): e for m, e in term.items()}
+                for m, e in term.items():
+                    grown[m] = grown.get(m, 0) + e * int(least)
+                term = grown
+        for m, e in term.items():
+            total[m] = total.get(m, 0) + e
+    constant = total.pop((), 0)
+    return (
+        constant if all(c >= 0 for c in total.values()) else -inf,
+        constant if all(c <= 0 for c in total.values()) else inf,
+    )
 
 
 def _open_quotients(x: DimExpr) -> Int:

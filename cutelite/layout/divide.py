@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.layout import laws
-from cutelite.layout.complements import complement, complement_cover
+from cutelite.layout.complements import complement_cover, copies
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
@@ -132,8 +132,7 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
         done = [_logical_product(mode, part) for mode, part in zip(modes, tiler, strict=False)]
         return concat(done + modes[len(tiler) :])
     tiler = _layout(tiler)
-    reach = block.size * tiler.cosize
-    return concat([block, composition(complement(block, reach), tiler)])
+    return concat([block, composition(copies(block), tiler)])
 
 
 def zipped_product(block: Any, tiler: Any) -> Any:

@@ -178,7 +178,7 @@ def _scaled(atom: Atom, share: int, unit: int) -> Tree:
 def _quotient(atom: Node, up: bool = False) -> Tree:
     """The quotient of whole dims; plus 1 if `up`, for one that `_rounds_up`."""
     n, d = atom.args
-    scale = _whole(n)
+    scale = lcm(_whole(n), _whole(d))
     if up:
         return ("ceil_div", tree(mul(add(n, 1), scale)), tree(mul(d, scale)))
     if not isinstance(d, DimExpr) and isinstance(n, DimExpr):

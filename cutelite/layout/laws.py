@@ -194,9 +194,10 @@ def nullspace_law(result: Any, layout: Any) -> None:
 
 
 def max_common_law(result: Any, a: Any, b: Any) -> None:
-    """a(result(i)) == i == b(result(i)), from the value at 0 on."""
+    """a(result(i)) == i == b(result(i)), within both."""
     for layout in (a, b):
         layout = layout.outer if isinstance(layout, ComposedLayout) else layout
+        need(cosize(result) <= size(layout), "the common layout lies within both", a, b, result)
         need(image_of(layout, result) == list(range(size(result))), "contiguous in both", a, b, result)
 
 
