@@ -47,6 +47,7 @@ class Op:
     elementwise: ClassVar[bool] = False  # on vectors it works on each element by itself
     terminator: ClassVar[bool] = False
     fields: ClassVar[tuple[Field, ...]] = ()
+    _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
 
     results: tuple[Value, ...] = ()  # given by the builder
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
@@ -96,16 +97,16 @@ class Op:
     def operands(self) -> tuple[Value, ...]:
         """Every operand, those of its jumps included, in field order."""
         found: list[Value] = []
-        for field in self.fields:
-            held = getattr(self, field.name)
-            if field.kind == "one":
+        for name, kind in self._holding:
+            held = getattr(self, name)
+            if kind == "one":
                 found.append(held)
-            elif field.kind == "many":
+            elif kind == "many":
                 found.extend(held)
-            elif field.kind == "optional" and held is not None:
-                found.append(held)
-            elif field.kind == "jump":
+            elif kind == "jump":
                 found.extend(held.args)
+            elif held is not None:
+                found.append(held)
         return tuple(found)
 
     @property
@@ -172,6 +173,7 @@ def op(
             cls.feature = feature
         cls.elementwise, cls.terminator = elementwise, terminator
         cls.fields = _fields(cls)
+        cls._holding = tuple((field.name, field.kind) for field in cls.fields if field.kind != "const")
         if name in REGISTRY:
             raise TypeError(f"two ops are called {name!r}")
         REGISTRY[name] = cls

@@ -76,8 +76,14 @@ class DimWidths:
             if isinstance(op, DimBind) and isinstance(op.dim, DimExpr):
                 (dim,) = dims_of(op.dim)
                 self.limits[dim.name] = i32.range[1] if op.a.type == i32 else None
+        self._known: dict[Int, Scalar] = {}
 
     def __call__(self, x: Int) -> Scalar:
+        if x not in self._known:
+            self._known[x] = self._width(x)
+        return self._known[x]
+
+    def _width(self, x: Int) -> Scalar:
         limited = {}
         for dim in dims_of(x):
             limit = self.limits.get(dim.name)
