@@ -1,4 +1,4 @@
-"""Every spelling of every Hopper op goes through LLVM and is taken by ptxas for sm_90a."""
+"""Every spelling of every Hopper op goes through LLVM and is taken by ptxas, for each target that has the op."""
 
 from __future__ import annotations
 
@@ -20,16 +20,30 @@ def group_of(spelling: Spelling) -> str:
     return next(group for group in GROUPS if spelling.name.startswith(group))
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_assembles(group: str, hopper: Target, ptxas: str, tmp_path: Path) -> None:
-    texts = [toolchain.to_ptx(lower.to_llvm(s.function(), hopper), hopper) for s in spellings() if group_of(s) == group]
-    assert texts
+def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path) -> None:
+    """All of them as kernels of one module."""
+    assert chosen
+    texts = [toolchain.to_ptx(lower.to_llvm(s.function(), target), target) for s in chosen]
     head = texts[0][: texts[0].index(".visible .entry")]
     entries = [text[text.index(".visible .entry") :] for text in texts]
-    module = head + "\n".join(re.sub(r"\bspelling\b", f"spelling{i}", e) for i, e in enumerate(entries))
-    module = re.sub(r"\bspelling_param", "spelling_param", module)
-    source = tmp_path / "all.ptx"
-    source.write_text(module)
-    command = [ptxas, f"-arch={hopper.arch}", str(source), "-o", str(tmp_path / "all.cubin")]
+    source = folder / "all.ptx"
+    source.write_text(head + "\n".join(re.sub(r"\bspelling\b", f"spelling{i}", e) for i, e in enumerate(entries)))
+    command = [ptxas, f"-arch={target.arch}", str(source), "-o", str(folder / "all.cubin")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_assembles(group: str, hopper: Target, ptxas: str, tmp_path: Path) -> None:
+    assemble([s for s in spellings() if group_of(s) == group], hopper, ptxas, tmp_path)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
+def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tmp_path: Path) -> None:
+    target = Target.parse(arch)
+    assemble([s for s in spellings() if _has(target, s)], target, ptxas, tmp_path)
+
+
+def _has(target: Target, spelling: Spelling) -> bool:
+    ops = spelling.function().blocks[0].ops
+    return all(op.feature is None or target.has(op.feature) for op in ops)
