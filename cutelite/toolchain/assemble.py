@@ -54,13 +54,21 @@ def to_cubin(
 
 def choose(assembler: str) -> str:
     """The assembler to use. Errors: `ToolchainError` if the one asked for is missing, or all are."""
+    chosen = first_there(assembler)
+    if chosen is None:
+        raise ToolchainError(
+            "find",
+            f"nothing to turn PTX into a cubin: looked for {', '.join(_wanted(assembler))}. `pip install cutelite[cuda]` "
+            "brings ptxas; CUTELITE_PTXAS names one by its path; compiling to PTX, and the simulator, need none",
+        )
+    return chosen
+
+
+def first_there(assembler: str) -> str | None:
+    """The one asked for, or of all the first, if it is there."""
     there = {"ptxas": lambda: find.ptxas() is not None, "nvjitlink": nvjitlink.available, "driver": driver.available}
-    wanted = ASSEMBLERS if assembler == "auto" else (assembler,)
-    for name in wanted:
-        if there[name]():
-            return name
-    raise ToolchainError(
-        "find",
-        f"nothing to turn PTX into a cubin: looked for {', '.join(wanted)}. `pip install cutelite[cuda]` brings ptxas; "
-        "CUTELITE_PTXAS names one by its path; compiling to PTX, and the simulator, need none",
-    )
+    return next((name for name in _wanted(assembler) if there[name]()), None)
+
+
+def _wanted(assembler: str) -> tuple[str, ...]:
+    return ASSEMBLERS if assembler == "auto" else (assembler,)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cutelite.toolchain import driver, find, llvm, nvjitlink, nvvm, ptxas
-from cutelite.toolchain.assemble import choose
+from cutelite.toolchain.assemble import first_there
 from cutelite.toolchain.errors import ToolchainError
 
 
@@ -48,8 +48,10 @@ def identity(assembler: str = "auto", backend: str = "llvm") -> str:
         import llvmlite  # its version alone: a millisecond, where the bindings take 40
 
         parts = [f"llvmlite {llvmlite.__version__}"]
-    chosen = choose(assembler)
-    if chosen == "ptxas":
+    chosen = first_there(assembler)
+    if chosen is None:
+        parts.append("no assembler")
+    elif chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
         parts.append(_stamp(program))

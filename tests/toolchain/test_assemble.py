@@ -150,6 +150,12 @@ def test_without_an_assembler_the_error_says_how_to_get_one(monkeypatch: pytest.
         to_cubin(SHARED, hopper)
 
 
+def test_tools_have_an_identity_without_an_assembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = identity()
+    nothing_found(monkeypatch)
+    assert identity() != complete
+
+
 def test_the_next_assembler_steps_in(monkeypatch: pytest.MonkeyPatch, hopper: Target) -> None:
     if not nvjitlink.available():
         pytest.skip("needs nvJitLink")
