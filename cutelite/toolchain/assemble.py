@@ -59,7 +59,8 @@ def choose(assembler: str) -> str:
         raise ToolchainError(
             "find",
             f"nothing to turn PTX into a cubin: looked for {', '.join(_wanted(assembler))}. "
-            "`pip install cutelite[cuda]` brings ptxas; CUTELITE_PTXAS names one by its path; compiling to PTX, and the simulator, need none",
+            "`pip install cutelite[cuda]` brings ptxas; CUTELITE_PTXAS names one by its path; "
+            "compiling to PTX, and the simulator, need none",
         )
     return chosen
 
