@@ -1,0 +1,189 @@
+"""Atomic updates of memory that several threads write, and loads and stores that others may race with.
+
+The place is a tensor and an index (one number, or one per mode): ``cl.atomic_add(histogram, bin, 1)``; the value has
+the tensor's element type. With `None` for the index it is the tensor's first element, or a pointer (``t.at(i)``,
+or one of `mapa`) stands in place of the tensor. Tensors may lie in global memory, in this block's shared memory, or in
+another block's of the cluster.
+
+semantic  'relaxed' orders no other access; 'acquire' keeps later ones behind, 'release' earlier ones before,
+          'acq_rel' both
+scope     who agrees on it: 'cta', 'cluster', 'gpu' or 'sys'
+Result    what was there before; if nothing uses it, ptxas makes the cheaper `red` of it
+Who       each thread for itself
+Source    PTX ISA: atom, red, ld, st, memory consistency model
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import Ptr, Vec
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Handle, Runtime, Vector, as_value, describe, emit, mistake, wrap
+from cutelite.ops import atomics as ops
+
+Semantic = Literal["relaxed", "acquire", "release", "acq_rel"]
+Scope = Literal["cta", "cluster", "gpu", "sys"]
+Place = Tensor | Handle
+
+
+def atomic_add(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Add `x`; the old value. Integers of 32 and 64 bits, f16, bf16 (sm_90), f32, f64.
+
+    Also vectors, whose elements are updated one by one: 2 f16 or bf16 anywhere; in global memory, on sm_90, 2 or 4
+    f32 and 2, 4 or 8 f16 or bf16. The place is then a tile: ``cl.atomic_add(t.tile(4, i), None, v)``.
+    """
+    return _atom("add", t, index, x, semantic, scope)
+
+
+def atomic_sub(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Subtract `x`, by adding ``-x``; the old value. Types as for `atomic_add`."""
+    place, value = _operands(t, index, x)
+    return emit(ops.Atom(place, "add", (-wrap(value)).value, semantic, scope))
+
+
+def atomic_min(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Put the smaller of `x` and what is there; the old value. Integers of 32 and 64 bits, f32, f64.
+
+    Floats are compared as integers: -0 is below +0, and a positive NaN above all numbers.
+    """
+    return _atom("min", t, index, x, semantic, scope)
+
+
+def atomic_max(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Put the larger of `x` and what is there; the old value. As `atomic_min`."""
+    return _atom("max", t, index, x, semantic, scope)
+
+
+def atomic_and(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """``&=``; the old value. Integers of 32 and 64 bits."""
+    return _atom("and", t, index, x, semantic, scope)
+
+
+def atomic_or(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """``|=``; the old value. Integers of 32 and 64 bits."""
+    return _atom("or", t, index, x, semantic, scope)
+
+
+def atomic_xor(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """``^=``; the old value. Integers of 32 and 64 bits."""
+    return _atom("xor", t, index, x, semantic, scope)
+
+
+def atomic_exch(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Put `x`; the old value. Numbers of 32 and 64 bits."""
+    return _atom("exch", t, index, x, semantic, scope)
+
+
+def atomic_inc(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Count up from 0 to `limit` and again from 0; the old value. u32."""
+    return _atom("inc", t, index, limit, semantic, scope)
+
+
+def atomic_dec(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
+    """Count down to 0 and again from `limit`; the old value. u32."""
+    return _atom("dec", t, index, limit, semantic, scope)
+
+
+def atomic_cas(
+    t: Place, index: Any, compare: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu"
+) -> Any:
+    """Put `x` if `compare` is there, bit by bit the same; the old value. Numbers of 16, 32 and 64 bits."""
+    place, value = _operands(t, index, x)
+    return emit(ops.AtomCas(place, as_value(compare, value.type), value, semantic, scope))
+
+
+def red(
+    t: Place,
+    index: Any,
+    operation: Literal["add", "min", "max", "and", "or", "xor", "inc", "dec"],
+    x: Any,
+    *,
+    semantic: Literal["relaxed", "release"] = "relaxed",
+    scope: Scope = "gpu",
+) -> None:
+    """An atomic without a result, as the `atomic_` function of that name otherwise. PTX: red."""
+    place, value = _operands(t, index, x)
+    emit(ops.Red(place, operation, value, semantic, scope))
+
+
+def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
+    """The number there; whatever its writer did before releasing it is then visible. PTX: ld.acquire.
+
+    dtype   of the number, for a pointer, which does not say it
+    """
+    return _load(t, index, dtype, "acquire", scope)
+
+
+def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
+    """The number there, read anew and whole, without ordering anything. PTX: ld.relaxed."""
+    return _load(t, index, dtype, "relaxed", scope)
+
+
+def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None) -> Any:
+    """The number there, read anew each time. PTX: ld.volatile."""
+    return _load(t, index, dtype, "volatile", "sys")
+
+
+def store_release(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
+    """Write `x`; whoever acquires it sees what this thread did before. PTX: st.release."""
+    _store(t, index, x, "release", scope)
+
+
+def store_relaxed(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
+    """Write `x` whole, without ordering anything. PTX: st.relaxed."""
+    _store(t, index, x, "relaxed", scope)
+
+
+def store_volatile(t: Place, index: Any, x: Any) -> None:
+    """Write `x`, each time. PTX: st.volatile."""
+    _store(t, index, x, "volatile", "sys")
+
+
+def prefetch(t: Place, index: Any = None, *, level: Literal["L1", "L2", "L2::evict_last"] = "L2") -> None:
+    """Bring the cache line of a place in global memory into a cache, without waiting. PTX: prefetch."""
+    emit(ops.Prefetch(_place(t, index), level))
+
+
+def _atom(operation: str, t: Place, index: Any, x: Any, semantic: str, scope: str) -> Any:
+    place, value = _operands(t, index, x)
+    return emit(ops.Atom(place, operation, value, semantic, scope))
+
+
+def _load(t: Place, index: Any, dtype: DType | None, semantic: str, scope: str) -> Any:
+    if isinstance(t, Tensor):
+        dtype = t.dtype
+    elif dtype is None:
+        raise mistake("atomic", "a pointer does not say what it points to", help="give `dtype=`, or pass a tensor")
+    return emit(ops.LoadStrong(_place(t, index), dtype, semantic, scope))
+
+
+def _store(t: Place, index: Any, x: Any, semantic: str, scope: str) -> None:
+    place, value = _operands(t, index, x)
+    emit(ops.StoreStrong(place, value, semantic, scope))
+
+
+def _operands(t: Place, index: Any, x: Any) -> tuple[Value, Value]:
+    """The address, and `x` in the type of what is there."""
+    if isinstance(t, Tensor):
+        if t.space == "rmem":
+            raise mistake("atomic", "registers belong to one thread: there is nothing atomic about them")
+        if isinstance(x, Vector):
+            return _place(t, index), as_value(x, Vec(t.dtype, x.n))
+        return _place(t, index), as_value(x, t.dtype)
+    if not isinstance(x, Runtime):
+        raise mistake("atomic", "a pointer does not say what it points to", help="give the number a type: cl.i32(1)")
+    return _place(t, index), x.value
+
+
+def _place(t: Place, index: Any) -> Value:
+    if isinstance(t, Tensor):
+        handle = t.ptr if index is None else t.at(*index) if isinstance(index, tuple) else t.at(index)
+        return handle.value
+    if isinstance(t, Handle) and isinstance(t.type, Ptr):
+        if index is not None:
+            raise mistake("atomic", "a pointer takes no index", help="pass the tensor, or None for the index")
+        return t.value
+    raise mistake("atomic", f"a tensor or a pointer is needed here, not {describe(t)}")

@@ -1,0 +1,54 @@
+"""To see what a kernel does, and to stop it; clocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import f32
+from cutelite.lang.values import Arithmetic, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.ops import debug as ops
+from cutelite.ops.index import Special
+
+
+def printf(fmt: str, *args: Any) -> None:
+    """Print a line per thread when the host next waits for the GPU: ``cl.printf("%d: %f\\n", i, x)``, or an f-string.
+
+    fmt       an f-string with run-time numbers in it; or a format of C, and `args` for its conversions: integers and
+              bools for %d %u %x (of 64 bits %lld %llu %llx), floats for %f %e %g, pointers for %p
+    Who       each thread for itself, in no order. The GPU's buffer is finite: later texts are lost
+    Source    CUDA C++ Programming Guide: formatted output
+    """
+    if not isinstance(fmt, str):
+        raise mistake("printf", f"printf takes a text known at compile time, not {describe(fmt)}")
+    emit(ops.Printf(fmt, tuple(map(_argument, args))))
+
+
+def _argument(x: Any) -> Any:
+    if isinstance(x, Arithmetic) and x.dtype.is_float and not x.dtype.arithmetic:
+        x = to_dtype(x, f32)
+    return as_value(x)
+
+
+def trap() -> None:
+    """Stop the whole kernel with an error; the host sees it at its next call. PTX: trap."""
+    emit(ops.Trap())
+
+
+def brkpt() -> None:
+    """Stop here under cuda-gdb. PTX: brkpt."""
+    emit(ops.Brkpt())
+
+
+def clock() -> Scalar:
+    """A counter of this SM's cycles, u32: it wraps around. PTX: %clock."""
+    return emit(Special("clock"))  # type: ignore[no-any-return]
+
+
+def clock64() -> Scalar:
+    """A counter of this SM's cycles, u64. PTX: %clock64."""
+    return emit(Special("clock64"))  # type: ignore[no-any-return]
+
+
+def globaltimer() -> Scalar:
+    """Nanoseconds of a clock that all SMs share, u64; how fine it is depends on the GPU. PTX: %globaltimer."""
+    return emit(Special("globaltimer"))  # type: ignore[no-any-return]

@@ -1,0 +1,593 @@
+"""Accurate mathematics, written in the language itself: exp, log, pow, sin, erf and so on of f32 and f64.
+
+In: a run-time `Scalar` or `Vector` of f32 or f64. Out: the same. `lang.math` documents the functions, converts other
+types, and offers the hardware's fast forms. Nothing here branches: special cases are selected at the end.
+
+Every step is an IEEE operation or an explicit `fma`, so the GPU and the simulator agree to the last bit, and the
+kernel option `fmad` changes nothing. Names: `hi` and `lo` are two floats whose sum is the number meant.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import elem_of, f32, f64, i32, i64, with_elem
+from cutelite.lang.libm_tables import TABLES
+from cutelite.lang.values import as_value, emit, where
+from cutelite.ops import arith, convert, math, trig
+
+Number = Any
+"""A run-time Scalar or Vector of f32 or f64."""
+
+INF, NAN = float("inf"), float("nan")
+H = float.fromhex
+
+
+@dataclass(frozen=True)
+class Form:
+    """The constants of one float type; `x_hi` and `x_lo` add up to x."""
+
+    dtype: DType
+    integer: DType
+    mantissa: int  # stored bits
+    bias: int
+    round_magic: float  # added, it leaves the nearest integer in the low bits
+    ln2: tuple[float, float]
+    ln2_short: tuple[float, float]  # the high part so short that its product with any exponent is exact
+    log2_e: tuple[float, float]
+    log10_e: tuple[float, float]
+    log10_2: tuple[float, float]
+    two_thirds: tuple[float, float]
+    half_pi: tuple[float, float]
+    exp_range: tuple[float, float]  # beyond it exp is 0 or infinite, and sinh and cosh are infinite
+    sqrt_half: int  # bits of the square root of 1/2
+    subnormal_shift: int  # 2 to its power makes every subnormal number normal
+    large: float  # so large that 1 + its square is its square
+    erf_limit: float  # erf is 1 from here on
+
+    @property
+    def tables(self) -> dict[str, tuple[float, ...]]:
+        return TABLES[self.dtype.name]
+
+    @property
+    def least(self) -> float:
+        """The least normal number."""
+        return 2.0 ** (1 - self.bias)
+
+
+FORMS = {
+    "f32": Form(
+        f32, i32, 23, 127, round_magic=1.5 * 2**23, sqrt_half=0x3F3504F3, subnormal_shift=24, large=2.0**13,
+        ln2=(H("0x1.62e430p-1"), H("-0x1.05c610p-29")),
+        ln2_short=(H("0x1.62e800p-1"), H("-0x1.e8082ep-16")),
+        log2_e=(H("0x1.715476p+0"), H("0x1.4ae0c0p-26")),
+        log10_e=(H("0x1.bcb7b2p-2"), H("-0x1.5b235ep-27")),
+        log10_2=(H("0x1.344136p-2"), H("-0x1.ec10c0p-27")),
+        two_thirds=(H("0x1.555556p-1"), H("-0x1.555556p-26")),
+        half_pi=(H("0x1.921fb6p+0"), H("-0x1.777a5cp-25")),
+        exp_range=(-104.0, 90.0), erf_limit=4.0,
+    ),
+    "f64": Form(
+        f64, i64, 52, 1023, round_magic=1.5 * 2**52, sqrt_half=0x3FE6A09E667F3BCD, subnormal_shift=54, large=2.0**28,
+        ln2=(H("0x1.62e42fefa39efp-1"), H("0x1.abc9e3b39803fp-56")),
+        ln2_short=(H("0x1.62e42fefa4000p-1"), H("-0x1.8432a1b0e2634p-43")),
+        log2_e=(H("0x1.71547652b82fep+0"), H("0x1.777d0ffda0d24p-56")),
+        log10_e=(H("0x1.bcb7b1526e50ep-2"), H("0x1.95355baaafad3p-57")),
+        log10_2=(H("0x1.34413509f79ffp-2"), H("-0x1.9dc1da994fd21p-59")),
+        two_thirds=(H("0x1.5555555555555p-1"), H("0x1.5555555555555p-55")),
+        half_pi=(H("0x1.921fb54442d18p+0"), H("0x1.1a62633145c07p-54")),
+        exp_range=(-746.0, 711.0), erf_limit=6.0,
+    ),
+}  # fmt: skip
+
+
+def form_of(x: Number) -> Form:
+    return FORMS[x.dtype.name]
+
+
+# Building blocks.
+
+
+def fma(a: Any, b: Any, c: Any) -> Number:
+    """``a * b + c`` rounded once; one of them at least is a run-time number."""
+    shape = next(v for v in (a, b, c) if hasattr(v, "value")).type
+    return emit(arith.Fma(as_value(a, shape), as_value(b, shape), as_value(c, shape)))
+
+
+def polynomial(x: Number, coefficients: tuple[float, ...]) -> Number:
+    """Coefficients lowest first; by Horner's rule."""
+    total: Any = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        total = fma(x, total, coefficient)
+    return total
+
+
+def bits(x: Number) -> Number:
+    """The bits of a float as an integer."""
+    return emit(convert.Bitcast(x.value, with_elem(x.type, form_of(x).integer)))
+
+
+def from_bits(n: Number, like: Number) -> Number:
+    """The float of the type of `like` that has the bits `n`."""
+    return emit(convert.Bitcast(n.value, like.type))
+
+
+def to_float(n: Number, like: Number) -> Number:
+    return emit(convert.Convert(n.value, elem_of(like.type)))
+
+
+def absolute(x: Number) -> Number:
+    return emit(arith.Abs(x.value))
+
+
+def copysign(magnitude: Any, sign: Number) -> Number:
+    return emit(math.CopySign(as_value(magnitude, sign.type), sign.value))
+
+
+def sqrt(x: Number) -> Number:
+    return emit(math.Sqrt(x.value))
+
+
+def rcp(x: Number) -> Number:
+    return emit(math.Rcp(x.value))
+
+
+def rsqrt(x: Number) -> Number:
+    return rcp(sqrt(x))
+
+
+def divide(a: Number, b: Number) -> Number:
+    return a / b
+
+
+def truncated(x: Number) -> Number:
+    return emit(math.Trunc(x.value))
+
+
+def round(x: Number) -> Number:
+    whole = truncated(x)
+    return copysign(where(absolute(x - whole) >= 0.5, absolute(whole) + 1.0, absolute(whole)), x)
+
+
+def fmod(a: Number, b: Number) -> Number:
+    return emit(math.Fmod(a.value, b.value))
+
+
+def remainder(a: Number, b: Number) -> Number:
+    return emit(math.Remainder(a.value, b.value))
+
+
+def opposite(condition: Number) -> Number:
+    return emit(arith.Not(condition.value))
+
+
+def is_nan(x: Number) -> Number:
+    return x != x
+
+
+def as_proxy(constant: Any, like: Number) -> Number:
+    """A compile-time number as a run-time one of the type of `like`."""
+    return type(like)(as_value(constant, like.type))
+
+
+def clamped(x: Number, low: float, high: float) -> Number:
+    """`x` kept in a range; NaN stays NaN, as it does not with min and max."""
+    return where(x > high, high, where(x < low, low, x))
+
+
+def nearest(x: Number, factor: float = 1.0) -> tuple[Number, Number]:
+    """``x * factor`` rounded to the nearest integer: as a float and as an integer. It must be small."""
+    form = form_of(x)
+    shifted = fma(x, factor, form.round_magic)
+    magic = as_bits(form.round_magic, form)
+    return shifted - form.round_magic, bits(shifted) - magic
+
+
+def as_bits(x: float, form: Form) -> int:
+    """The bits of a compile-time float in the type of `form`, as an integer."""
+    code = "f" if form.dtype == f32 else "d"
+    return int.from_bytes(struct.pack(f"<{code}", x), "little", signed=True)
+
+
+def power_of_two(n: Number, like: Number) -> Number:
+    """2 to the integer power `n`, which must be in the range of normal numbers."""
+    form = form_of(like)
+    return from_bits((n + form.bias) << form.mantissa, like)
+
+
+def scaled(x: Number, n: Number) -> Number:
+    """``x * 2**n`` for `x` near 1 and `n` up to twice the exponent range, rounded once: it may over- and underflow."""
+    half = n >> 1
+    return x * power_of_two(half, x) * power_of_two(n - half, x)
+
+
+def fast_two_sum(a: Number, b: Number) -> tuple[Number, Number]:
+    """hi, lo of ``a + b`` for ``|a| >= |b|`` (Dekker 1971)."""
+    hi = a + b
+    return hi, b - (hi - a)
+
+
+# Exponentials.
+
+
+def exp_core(x: Number, low: Any = None, shift: int = 0) -> Number:
+    """``e**(x + low) * 2**shift``, `low` tiny next to 1."""
+    form = form_of(x)
+    x = clamped(x, *form.exp_range)
+    n, whole = nearest(x, form.log2_e[0])
+    r = fma(n, -form.ln2[0], x)
+    r = fma(n, -form.ln2[1], r) if low is None else fma(n, -form.ln2[1], low) + r
+    q = polynomial(r, form.tables["expm1"])
+    return scaled(fma(r * r, q, r) + 1.0, whole + shift if shift else whole)
+
+
+def exp(x: Number) -> Number:
+    return exp_core(x)
+
+
+def exp2(x: Number) -> Number:
+    form = form_of(x)
+    limit = 2.0 * form.bias
+    x = clamped(x, -limit, limit)
+    n, whole = nearest(x)
+    r = x - n
+    return scaled(fma(r, polynomial(r, form.tables["exp2"]), 1.0), whole)
+
+
+def expm1(x: Number) -> Number:
+    form = form_of(x)
+    c = clamped(x, -2.0 * form.mantissa, (form.bias + 1) * form.ln2[0] + 0.25)  # infinite, but 2**n just not
+    n, whole = nearest(c, form.log2_e[0])
+    r = fma(n, -form.ln2[1], fma(n, -form.ln2[0], c))
+    part = fma(r * r, polynomial(r, form.tables["expm1"]), r)
+    half = power_of_two(whole - 1, x)  # half of 2**n, which can overflow where the result does not
+    result = fma(part, half, half - 0.5) * 2.0
+    return where(absolute(x) < 2.0 ** -(form.mantissa + 2), x, result)
+
+
+# Logarithms.
+
+
+def split(x: Number) -> tuple[Number, Number]:
+    """x = (1 + f) * 2**e with 1 + f between the square roots of 1/2 and 2: f, and e as a float. `x` is positive."""
+    form = form_of(x)
+    tiny = x < form.least
+    x = where(tiny, x * 2.0**form.subnormal_shift, x)
+    e = (bits(x) - form.sqrt_half) >> form.mantissa
+    m = from_bits(bits(x) - (e << form.mantissa), x)
+    return m - 1.0, to_float(e, x) - where(tiny, float(form.subnormal_shift), as_proxy(0.0, x))
+
+
+def log1p_parts(f: Number) -> tuple[Number, Number]:
+    """log(1 + f) as `f` and what is to be added, for `f` as `split` gives it."""
+    square = f * f
+    return f, square * fma(f, polynomial(f, form_of(f).tables["log1p"]), -0.5)
+
+
+def log_specials(x: Number, result: Number) -> Number:
+    """`result`, but -inf at 0, NaN below it, and infinities and NaN as they are."""
+    ordinary = (x > 0.0) & (x < INF)
+    special = where(x == 0.0, -INF, where(x < 0.0, NAN, x))
+    return where(ordinary, result, special)
+
+
+def log(x: Number) -> Number:
+    form = form_of(x)
+    f, e = split(x)
+    hi, lo = log1p_parts(f)
+    return log_specials(x, fma(e, form.ln2[0], fma(e, form.ln2[1], lo) + hi))
+
+
+def log_scaled(x: Number, factor: tuple[float, float], step: tuple[float, float]) -> Number:
+    """log(x) times `factor`, which is `step` for x = 2: each in two parts."""
+    f, e = split(x)
+    hi, lo = fast_two_sum(*log1p_parts(f))
+    product = hi * factor[0]
+    error = fma(hi, factor[0], -product) + fma(hi, factor[1], lo * factor[0])
+    return log_specials(x, fma(e, step[0], fma(e, step[1], error) + product))
+
+
+def log2(x: Number) -> Number:
+    return log_scaled(x, form_of(x).log2_e, (1.0, 0.0))
+
+
+def log10(x: Number) -> Number:
+    return log_scaled(x, form_of(x).log10_e, form_of(x).log10_2)
+
+
+def log1p(x: Number) -> Number:
+    form = form_of(x)
+    far = x > form.large * form.large  # there the 1 is lost, and 2**-e might be no normal number
+    x_or_less = where(far, x * 2.0**-form.mantissa, x)
+    one = where(far, 0.0, as_proxy(1.0, x))
+    e = (bits(x_or_less + one) - form.sqrt_half) >> form.mantissa
+    step = power_of_two(-e, x)
+    f = fma(x_or_less, step, fma(one, step, -1.0))
+    hi, lo = log1p_parts(f)
+    e = to_float(e, x) + where(far, float(form.mantissa), as_proxy(0.0, x))
+    result = fma(e, form.ln2[0], fma(e, form.ln2[1], lo) + hi)
+    special = where(x == -1.0, -INF, where(x < -1.0, NAN, x))
+    return where((x > -1.0) & (x < INF), where(x == 0.0, x, result), special)
+
+
+# Powers and roots.
+
+
+def log_two_parts(x: Number) -> tuple[Number, Number]:
+    """log(x) of a positive `x` as hi, lo, with some ten bits more than the type has."""
+    form = form_of(x)
+    f, e = split(x)
+    m = f + 1.0
+    d = m + 1.0
+    d_lo = m - (d - 1.0)
+    inverse = rcp(d)
+    s = f * inverse
+    s_lo = fma(-s, d_lo, fma(-s, d, f)) * inverse  # s + s_lo = f / (2 + f), and log(1 + f) = 2 atanh of it
+    z = s * s
+    z_lo = fma(s * 2.0, s_lo, fma(s, s, -z))
+    cube = z * s
+    cube_lo = fma(z_lo, s, fma(z, s_lo, fma(z, s, -cube)))
+    third, third_lo = form.two_thirds
+    t = cube * third
+    t_lo = fma(cube, third, -t) + fma(cube_lo, third, cube * third_lo)
+    rest = cube * z * polynomial(z, form.tables["atanh"])
+    hi, lo = fast_two_sum(s * 2.0, t)
+    lo = lo + (fma(s_lo, 2.0, t_lo) + rest)
+    whole = e * form.ln2_short[0]
+    hi, low = fast_two_sum(whole, hi)
+    return fast_two_sum(hi, fma(e, form.ln2_short[1], low + lo))
+
+
+def pow(x: Number, y: Number) -> Number:
+    size = absolute(x)
+    hi, lo = log_two_parts(size)
+    product = y * hi
+    error = fma(y, hi, -product) + y * lo
+    error = where(absolute(product) < 2.0 * form_of(x).bias, error, 0.0)
+    result = exp_core(product, error)
+    result = where((size == 0.0) | (size == INF), where((size == 0.0) == (y < 0.0), INF, as_proxy(0.0, x)), result)
+    result = where(size == 1.0, 1.0, result)
+    whole = truncated(y) == y
+    odd = whole & (truncated(y * 0.5) != y * 0.5)
+    result = where(odd, copysign(result, x), result)
+    result = where((x < 0.0) & (size < INF) & opposite(whole), NAN, result)
+    result = where(is_nan(x) | is_nan(y), NAN, result)
+    return where((x == 1.0) | (y == 0.0), 1.0, result)
+
+
+def cbrt(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    tiny, huge = size < form.least, size > 2.0 ** (form.bias - 1)
+    size = where(tiny, size * 2.0 ** (3 * form.mantissa), where(huge, size * 2.0**-6, size))
+    # The exponent is a third, near enough, if the bits are; the constant makes the worst error least.
+    third = to_float(bits(size), x) * (1.0 / 3.0)
+    guess = int(as_bits(1.0, form) * 2 / 3 - 0.0330624 * 2**form.mantissa)
+    t = from_bits(emit(convert.Convert(third.value, form.integer)) + guess, x)
+    for _ in range(2 if form.dtype == f32 else 3):  # Halley: each step triples the digits
+        cube = t * t * t
+        t = t * (fma(size, 2.0, cube) / fma(cube, 2.0, size))
+    square = t * t
+    square_lo = fma(t, t, -square)
+    residue = fma(-square, t, size) - square_lo * t
+    t = fma(residue, rcp(square * 3.0), t)
+    t = where(tiny, t * 2.0**-form.mantissa, where(huge, t * 4.0, t))
+    return where((size > 0.0) & (size < INF), copysign(t, x), x)
+
+
+def hypot(x: Number, y: Number) -> Number:
+    form = form_of(x)
+    a, b = absolute(x), absolute(y)
+    big, small = emit(arith.Max(a.value, b.value)), emit(arith.Min(a.value, b.value))
+    # A power of two near the larger one, in the middle range so that its inverse exists.
+    exponent = clamped_integer((bits(big) >> form.mantissa) - form.bias, 2 - form.bias, form.bias - 2)
+    down, up = power_of_two(-exponent, x), power_of_two(exponent, x)
+    p, q = big * down, small * down
+    square = p * p
+    result = sqrt(fma(q, q, square) + fma(p, p, -square)) * up
+    result = where(is_nan(x) | is_nan(y), NAN, result)
+    return where((a == INF) | (b == INF), INF, result)
+
+
+def clamped_integer(n: Number, low: int, high: int) -> Number:
+    return where(n > high, high, where(n < low, low, n))
+
+
+def ldexp(x: Number, n: Number) -> Number:
+    form = form_of(x)
+    n = emit(convert.Convert(n.value, form.integer)) if n.dtype != form.integer else n
+    top, bottom = form.bias, 1 - form.bias
+    down = form.bias - 1 - form.mantissa - 1  # so much at once that what is rounded on the way vanishes in the end
+    n = clamped_integer(n, bottom - 2 * down, 3 * top)
+    for _ in range(2):
+        below, above = n < bottom, n > top
+        x = x * where(below, 2.0**-down, where(above, 2.0**top, as_proxy(1.0, x)))
+        n = n + where(below, down, where(above, -top, as_proxy(0, n)))
+    return x * power_of_two(n, x)
+
+
+# Trigonometry.
+
+
+def reduced(x: Number) -> tuple[Number, Number]:
+    """x = q * pi/2 + r: r and q."""
+    return emit(trig.TrigReduce(x.value))  # type: ignore[no-any-return]
+
+
+def sin_core(r: Number) -> Number:
+    z = r * r
+    return fma(z * r, polynomial(z, form_of(r).tables["sin"]), r)
+
+
+def cos_core(r: Number) -> Number:
+    z = r * r
+    half = z * 0.5
+    head = 1.0 - half
+    return head + fma(z * z, polynomial(z, form_of(r).tables["cos"]), (1.0 - head) - half)
+
+
+def quadrant(q: Number, even: Number, odd: Number) -> Number:
+    """`even` or `odd` by the last bit of `q`, negative if the one before it is set."""
+    value = where((q & 1) == 0, even, odd)
+    return where((q & 2) == 0, value, -value)
+
+
+def sincos(x: Number) -> tuple[Number, Number]:
+    r, q = reduced(x)
+    s, c = sin_core(r), cos_core(r)
+    return quadrant(q, s, c), quadrant(q + 1, s, c)
+
+
+def sin(x: Number) -> Number:
+    return where(x == 0.0, x, sincos(x)[0])
+
+
+def cos(x: Number) -> Number:
+    return sincos(x)[1]
+
+
+def tan(x: Number) -> Number:
+    r, q = reduced(x)
+    z = r * r
+    t = fma(z * r, polynomial(z, form_of(x).tables["tan"]), r)
+    return where((q & 1) == 0, t, -1.0 / t)
+
+
+def atan_core(x: Number) -> Number:
+    """For 0..1."""
+    z = x * x
+    return fma(z * x, polynomial(z, form_of(x).tables["atan"]), x)
+
+
+def atan(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    steep = size > 1.0
+    t = atan_core(where(steep, rcp(size), size))
+    return copysign(where(steep, form.half_pi[0] - (t - form.half_pi[1]), t), x)
+
+
+def atan2(y: Number, x: Number) -> Number:
+    form = form_of(x)
+    a, b = absolute(x), absolute(y)
+    big, small = emit(arith.Max(a.value, b.value)), emit(arith.Min(a.value, b.value))
+    ratio = where(big == small, 1.0, small / big)  # both infinite as well
+    t = where(big == 0.0, 0.0, atan_core(ratio))
+    t = where(b > a, form.half_pi[0] - (t - form.half_pi[1]), t)
+    left = copysign(1.0, x) < 0.0
+    t = where(left, form.half_pi[0] * 2.0 - (t - form.half_pi[1] * 2.0), t)
+    return where(is_nan(x) | is_nan(y), NAN, copysign(t, y))
+
+
+def asin_rest(x: Number) -> Number:
+    """asin(x) - x for 0..1/2."""
+    z = x * x
+    return z * x * polynomial(z, form_of(x).tables["asin"])
+
+
+def asin(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    steep = size > 0.5
+    base = where(steep, sqrt(fma(size, -0.5, 0.5)), size)
+    more = asin_rest(base)
+    hi, lo = fast_two_sum(as_proxy(form.half_pi[0], x), base * -2.0)
+    complement = hi + (lo - fma(more, 2.0, -form.half_pi[1]))
+    return copysign(where(steep, complement, base + more), x)
+
+
+def acos(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    steep = size > 0.5
+    base = where(steep, sqrt(fma(size, -0.5, 0.5)), size)
+    t = base + asin_rest(base)
+    flat = form.half_pi[0] - (copysign(t, x) - form.half_pi[1])
+    obtuse = form.half_pi[0] * 2.0 - fma(t, 2.0, -2.0 * form.half_pi[1])
+    return where(steep, where(x > 0.0, t * 2.0, obtuse), flat)
+
+
+# Hyperbolic functions.
+
+
+def sinh(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    z = size * size
+    small = fma(z * size, polynomial(z, form.tables["sinh"]), size)
+    half = exp_core(size, shift=-1)
+    return copysign(where(size < 1.0, small, half - 0.25 / half), x)
+
+
+def cosh(x: Number) -> Number:
+    half = exp_core(absolute(x), shift=-1)
+    return half + 0.25 / half
+
+
+def tanh(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    z = size * size
+    small = fma(z * size, polynomial(z, form.tables["tanh"]), size)
+    return copysign(where(size < 0.6, small, 1.0 - 2.0 / (exp_core(size * 2.0) + 1.0)), x)
+
+
+def asinh(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    far = size > form.large
+    inner = size + size * size / (sqrt(fma(size, size, 1.0)) + 1.0)
+    result = log1p(where(far, size - 1.0, inner))
+    return copysign(where(far, result + form.ln2[0], result), x)
+
+
+def acosh(x: Number) -> Number:
+    form = form_of(x)
+    t = x - 1.0
+    far = x > form.large
+    result = log1p(where(far, t, t + sqrt(fma(t, t, t * 2.0))))
+    return where(x < 1.0, NAN, where(far, result + form.ln2[0], result))
+
+
+def atanh(x: Number) -> Number:
+    size = absolute(x)
+    return copysign(log1p(size * 2.0 / (1.0 - size)) * 0.5, x)
+
+
+# The error function.
+
+
+def erf(x: Number) -> Number:
+    form = form_of(x)
+    size = absolute(x)
+    small = erf_core(size)
+    if "erf_tail" in form.tables:
+        y = clamped(size, 0.0, form.erf_limit)
+        rest = exp2(-polynomial(y, form.tables["erf_tail"]))
+    else:
+        rest = erfc_core(clamped(size, 0.0, form.erf_limit))
+    return copysign(where(size < 1.0, small, 1.0 - rest), x)
+
+
+def erf_core(x: Number) -> Number:
+    """For -1..1."""
+    return fma(x, polynomial(x * x, form_of(x).tables["erf"]), x)
+
+
+def erfc_core(a: Number) -> Number:
+    """For 0 and above."""
+    t = (a - 4.0) / (a + 4.0)
+    tail = polynomial(t, form_of(a).tables["erfcx"]) / fma(a, 2.0, 1.0)
+    square = a * a
+    gauss = exp_core(-square, -fma(a, a, -square))
+    return gauss * tail
+
+
+def erfc(x: Number) -> Number:
+    size = absolute(x)
+    rest = erfc_core(clamped(size, 0.0, 40.0))  # 0 far before 40
+    rest = where(x < 0.0, 2.0 - rest, rest)
+    return where(size < 0.5, 1.0 - erf_core(x), rest)

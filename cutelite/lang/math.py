@@ -1,0 +1,492 @@
+"""Mathematics for kernels: of run-time scalars and, element by element, of vectors; of literals as Python's `math`.
+
+Types     f32 and f64 are computed as they are, f16 and bf16 in f32 and then rounded; integers become f32, or f64 if
+          they have 64 bits
+Accurate  by default, made of IEEE operations only (`lang.libm`): no libdevice; the same bits on every GPU and in the
+          simulator; subnormals, infinities, NaN and signed zeros as in C
+fast      lets f32 and less use the hardware's approximate instructions, which take subnormals as 0; f64 has none
+Error     in units in the last place (ulp) of the result, rounded up from the largest that the tests see; 0.5 ulp is
+          the best possible. With fast, bounds of the PTX ISA, and what follows from them
+"""
+
+from __future__ import annotations
+
+import builtins
+import math as python_math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cutelite.ir.types import Vec, boolean, f16, f32, f64
+from cutelite.lang import fastmath, libm
+from cutelite.lang.values import Arithmetic, Scalar, Vector, as_value, describe, emit, mistake, promote, to_dtype, wrap
+from cutelite.ops import math as ops
+from cutelite.ops.arith import Abs, Fma
+
+N = TypeVar("N", Scalar, Vector, float)
+"""What goes in comes out: a scalar, a vector, or a literal."""
+
+
+def _literal(*xs: Any) -> bool:
+    return all(isinstance(x, int | float) for x in xs)
+
+
+def _by_python(name: str, *xs: Any) -> Any:
+    """Of literals; where Python raises, the infinity or NaN that IEEE 754 has."""
+    function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
+    try:
+        return function(*xs)
+    except OverflowError:
+        return python_math.inf
+    except ValueError:
+        return python_math.nan
+
+
+def _floats(*xs: Any) -> tuple[Any, ...]:
+    """One or two run-time numbers, as floats of one type."""
+    values = promote(*xs) if len(xs) == 2 else (as_value(xs[0]),)
+    return tuple(_float(wrap(value)) for value in values)
+
+
+def _float(x: Any) -> Any:
+    if not isinstance(x, Arithmetic):
+        raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
+    if not (x.dtype.arithmetic or x.dtype == boolean):
+        raise mistake("no-arithmetic", f"{x.dtype} is a storage format", help="convert it first: `x.to(cl.f32)`")
+    return x if x.dtype.is_float else to_dtype(x, f64 if x.dtype.bits == 64 else f32)
+
+
+def _call(name: str, fast: bool, x: N, *more: N) -> N:
+    """The function of `libm`, or of `fastmath`, that is called `name`."""
+    if _literal(x, *more):
+        return _by_python(name, x, *more)  # type: ignore[no-any-return]
+    xs = _floats(x, *more)
+    dtype = xs[0].dtype
+    fast = fast and dtype != f64 and hasattr(fastmath, name)
+    if fast and dtype == f16 and name in fastmath.HALF:
+        return emit(fastmath.HALF[name](xs[0].value))  # type: ignore[no-any-return]
+    function = getattr(fastmath if fast else libm, name)
+    if dtype in (f32, f64):
+        return function(*xs)  # type: ignore[no-any-return]
+    result = function(*(to_dtype(y, f32) for y in xs))
+    if isinstance(result, tuple):
+        return tuple(to_dtype(y, dtype) for y in result)  # type: ignore[return-value]
+    return to_dtype(result, dtype)  # type: ignore[no-any-return]
+
+
+def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
+    """One op that every float type has."""
+    if _literal(x, *more):
+        return _by_python(name, x, *more)  # type: ignore[no-any-return]
+    return emit(op(*(y.value for y in _floats(x, *more))))  # type: ignore[no-any-return]
+
+
+# Roots, reciprocals, quotients.
+
+
+def sqrt(x: N, *, fast: bool = False) -> N:
+    """The square root.
+
+    Error   0.5 ulp (sqrt.rn)
+    Fast    1 ulp (sqrt.approx)
+    """
+    return _call("sqrt", fast, x)
+
+
+def rsqrt(x: N, *, fast: bool = False) -> N:
+    """One over the square root.
+
+    Error   1.5 ulp (sqrt.rn, rcp.rn)
+    Fast    2 ulp (rsqrt.approx)
+    """
+    return _call("rsqrt", fast, x)
+
+
+def rcp(x: N, *, fast: bool = False) -> N:
+    """``1 / x``.
+
+    Error   0.5 ulp (rcp.rn)
+    Fast    1 ulp (rcp.approx)
+    """
+    return _call("rcp", fast, x)
+
+
+def fdividef(a: N, b: N) -> N:
+    """``a / b`` fast, for ``|b|`` in 2**-126 .. 2**126; for larger finite `b` it is 0. Accurate for f64.
+
+    Error   2 ulp (div.approx)
+    """
+    return _call("divide", True, a, b)
+
+
+def cbrt(x: N) -> N:
+    """The cube root, of negative numbers too.
+
+    Error   1 ulp
+    """
+    return _call("cbrt", False, x)
+
+
+def hypot(x: N, y: N) -> N:
+    """The square root of ``x * x + y * y``, without overflow on the way.
+
+    Error   1.5 ulp
+    """
+    return _call("hypot", False, x, y)
+
+
+def fma(a: N, b: N, c: N) -> N:
+    """``a * b + c``, rounded once.
+
+    Error   0.5 ulp (fma.rn)
+    """
+    if _literal(a, b, c):
+        return a * b + c  # type: ignore[no-any-return]
+    x, y = _floats(a, b) if not _literal(a, b) else (a, b)
+    x, z = _floats(x, c)
+    y, z = _floats(y, z)
+    x, z = _floats(x, z)
+    return emit(Fma(x.value, y.value, z.value))  # type: ignore[no-any-return]
+
+
+# Exponentials and logarithms.
+
+
+def exp(x: N, *, fast: bool = False) -> N:
+    """e to the power `x`.
+
+    Error   1 ulp
+    Fast    2 + 1.2 abs(x) ulp (ex2.approx of a product)
+    """
+    return _call("exp", fast, x)
+
+
+def exp2(x: N, *, fast: bool = False) -> N:
+    """2 to the power `x`.
+
+    Error   1 ulp
+    Fast    2 ulp (ex2.approx); f16 2**-9.9 relative (ex2.approx.f16x2)
+    """
+    return _call("exp2", fast, x)
+
+
+def expm1(x: N) -> N:
+    """e to the power `x`, minus 1: accurate near 0.
+
+    Error   2 ulp
+    """
+    return _call("expm1", False, x)
+
+
+def log(x: N, *, fast: bool = False) -> N:
+    """The natural logarithm: -inf at 0, NaN below.
+
+    Error   1 ulp
+    Fast    3 ulp; 2**-21.4 absolute for x in 0.5..2 (lg2.approx, times log(2))
+    """
+    return _call("log", fast, x)
+
+
+def log2(x: N, *, fast: bool = False) -> N:
+    """The logarithm to base 2.
+
+    Error   1 ulp
+    Fast    2 ulp; 2**-22 absolute for x in 0.5..2 (lg2.approx)
+    """
+    return _call("log2", fast, x)
+
+
+def log10(x: N, *, fast: bool = False) -> N:
+    """The logarithm to base 10.
+
+    Error   1 ulp
+    Fast    3 ulp; 2**-23 absolute for x in 0.5..2 (lg2.approx, times log10(2))
+    """
+    return _call("log10", fast, x)
+
+
+def log1p(x: N) -> N:
+    """The natural logarithm of ``1 + x``: accurate near 0.
+
+    Error   2 ulp
+    """
+    return _call("log1p", False, x)
+
+
+def pow(x: N, y: N, *, fast: bool = False) -> N:
+    """`x` to the power `y`, with the special cases of C; NaN for a negative `x` and a `y` that is not whole.
+
+    Error   1 ulp
+    Fast    for x > 0: 2 + 2 abs(y log2(x)) ulp (lg2.approx, ex2.approx)
+    """
+    return _call("pow", fast, x, y)
+
+
+def ldexp(x: N, n: Any) -> N:
+    """``x * 2**n`` for an integer `n`.
+
+    Error   0.5 ulp
+    """
+    if _literal(x, n):
+        return _by_python("ldexp", x, n)  # type: ignore[no-any-return]
+    if _literal(x):
+        raise mistake("ldexp", "the first argument of ldexp is a literal: its type is not known", help="cl.f32(x)")
+    (y,) = _floats(x)
+    exponent = wrap(as_value(n))
+    if isinstance(exponent, Scalar) and isinstance(y, Vector):
+        exponent = wrap(as_value(exponent, Vec(exponent.dtype, y.n)))
+    if not exponent.dtype.is_int:
+        raise mistake("ldexp", f"the exponent of ldexp is an integer, not {describe(exponent)}")
+    wide = y if y.dtype in (f32, f64) else to_dtype(y, f32)
+    result = libm.ldexp(wide, exponent)
+    return result if wide is y else to_dtype(result, y.dtype)  # type: ignore[no-any-return]
+
+
+# Trigonometry, in radians.
+
+
+def sin(x: N, *, fast: bool = False) -> N:
+    """The sine, of any finite number.
+
+    Error   1.5 ulp (f64 2)
+    Fast    2**-20.5 absolute for x in -2 pi .. 2 pi, growing beyond (sin.approx)
+    """
+    return _call("sin", fast, x)
+
+
+def cos(x: N, *, fast: bool = False) -> N:
+    """The cosine, of any finite number.
+
+    Error   1.5 ulp (f64 2)
+    Fast    2**-20.5 absolute for x in -2 pi .. 2 pi, growing beyond (cos.approx)
+    """
+    return _call("cos", fast, x)
+
+
+def sincos(x: N, *, fast: bool = False) -> tuple[N, N]:
+    """The sine and the cosine, for little more than the price of one.
+
+    Error   1.5 ulp (f64 2)
+    Fast    as sin and cos
+    """
+    return _call("sincos", fast, x)  # type: ignore[return-value]
+
+
+def tan(x: N, *, fast: bool = False) -> N:
+    """The tangent, of any finite number.
+
+    Error   3 ulp
+    Fast    as sin over cos (sin.approx, cos.approx, div.approx)
+    """
+    return _call("tan", fast, x)
+
+
+def asin(x: N) -> N:
+    """The angle in -pi/2 .. pi/2 with this sine; NaN outside -1..1.
+
+    Error   1.5 ulp
+    """
+    return _call("asin", False, x)
+
+
+def acos(x: N) -> N:
+    """The angle in 0 .. pi with this cosine; NaN outside -1..1.
+
+    Error   1.5 ulp
+    """
+    return _call("acos", False, x)
+
+
+def atan(x: N) -> N:
+    """The angle in -pi/2 .. pi/2 with this tangent.
+
+    Error   1.5 ulp
+    """
+    return _call("atan", False, x)
+
+
+def atan2(y: N, x: N) -> N:
+    """The angle in -pi .. pi of the point (x, y), with the special cases of C.
+
+    Error   1.5 ulp
+    """
+    return _call("atan2", False, y, x)
+
+
+# Hyperbolic functions.
+
+
+def sinh(x: N) -> N:
+    """The hyperbolic sine.
+
+    Error   2 ulp
+    """
+    return _call("sinh", False, x)
+
+
+def cosh(x: N) -> N:
+    """The hyperbolic cosine.
+
+    Error   2 ulp
+    """
+    return _call("cosh", False, x)
+
+
+def tanh(x: N, *, fast: bool = False) -> N:
+    """The hyperbolic tangent.
+
+    Error   1.5 ulp
+    Fast    2**-11 relative (tanh.approx); f16 2**-10.98 absolute (tanh.approx.f16x2)
+    """
+    return _call("tanh", fast, x)
+
+
+def asinh(x: N) -> N:
+    """The inverse of `sinh`.
+
+    Error   2 ulp
+    """
+    return _call("asinh", False, x)
+
+
+def acosh(x: N) -> N:
+    """The inverse of `cosh`; NaN below 1.
+
+    Error   2 ulp
+    """
+    return _call("acosh", False, x)
+
+
+def atanh(x: N) -> N:
+    """The inverse of `tanh`; NaN outside -1..1.
+
+    Error   2.5 ulp
+    """
+    return _call("atanh", False, x)
+
+
+# The error function.
+
+
+def erf(x: N) -> N:
+    """The error function.
+
+    Error   1.5 ulp
+    """
+    return _call("erf", False, x)
+
+
+def erfc(x: N) -> N:
+    """``1 - erf(x)``, accurate where that is small.
+
+    Error   4 ulp
+    """
+    return _call("erfc", False, x)
+
+
+# Rounding and remainders. Exact.
+
+
+def floor(x: N) -> N:
+    """The largest whole number not above `x`, in the type of `x`. Exact (cvt.rmi)."""
+    return _emit(ops.Floor, "floor", x)
+
+
+def ceil(x: N) -> N:
+    """The smallest whole number not below `x`, in the type of `x`. Exact (cvt.rpi)."""
+    return _emit(ops.Ceil, "ceil", x)
+
+
+def trunc(x: N) -> N:
+    """`x` without its fraction. Exact (cvt.rzi)."""
+    return _emit(ops.Trunc, "trunc", x)
+
+
+def rint(x: N) -> N:
+    """The nearest whole number; of two, the even one, as Python's round() has it. Exact (cvt.rni)."""
+    return _emit(ops.Rint, "rint", x)
+
+
+def round(x: N) -> N:
+    """The nearest whole number; of two, the one farther from 0, as C's round() has it. Exact."""
+    return _call("round", False, x)
+
+
+def fmod(a: N, b: N) -> N:
+    """What is left of `a` after taking away `b` as often as it fits; signed like `a`. Exact; slow for large a/b."""
+    return _call("fmod", False, a, b)
+
+
+def remainder(a: N, b: N) -> N:
+    """`a` minus the nearest multiple of `b` (of two, the even one). Exact; slow for large a/b."""
+    return _call("remainder", False, a, b)
+
+
+# Signs, comparisons, kinds of numbers. Exact.
+
+
+def fabs(x: N) -> N:
+    """The magnitude of `x`, as a float. Exact."""
+    return _emit(Abs, "fabs", x)
+
+
+def copysign(x: N, y: N) -> N:
+    """The magnitude of `x` with the sign of `y`. Exact."""
+    return _emit(ops.CopySign, "copysign", x, y)
+
+
+def minimum(a: N, b: N) -> N:
+    """The smaller one; NaN if one of them is (`min` gives the other). -0 is below +0. Exact (min.NaN)."""
+    return _emit(ops.MinNan, "minimum", a, b)
+
+
+def maximum(a: N, b: N) -> N:
+    """The larger one; NaN if one of them is (`max` gives the other). -0 is below +0. Exact (max.NaN)."""
+    return _emit(ops.MaxNan, "maximum", a, b)
+
+
+def saturate(x: N) -> N:
+    """`x` clamped to 0..1; NaN becomes 0. Exact (cvt.sat)."""
+    return _emit(ops.Saturate, "saturate", x)
+
+
+def isnan(x: Any) -> Any:
+    """Whether `x` is NaN."""
+    return _emit(lambda value: ops.FpTest(value, kind="nan"), "isnan", x)
+
+
+def isinf(x: Any) -> Any:
+    """Whether `x` is infinite."""
+    return _emit(lambda value: ops.FpTest(value, kind="inf"), "isinf", x)
+
+
+def isfinite(x: Any) -> Any:
+    """Whether `x` is neither infinite nor NaN."""
+    return _emit(lambda value: ops.FpTest(value, kind="finite"), "isfinite", x)
+
+
+def signbit(x: Any) -> Any:
+    """Whether the sign of `x` is minus, also that of -0 and of NaN."""
+    return copysign(1.0, x) < 0.0 if _literal(x) else _emit(ops.CopySign, "copysign", 1.0, x) < 0.0
+
+
+def _python_round(x: float) -> float:
+    whole = python_math.trunc(abs(x))
+    return python_math.copysign(whole + (abs(x) - whole >= 0.5), x)
+
+
+def _nan_or(choose: Callable[[float, float], float]) -> Callable[[float, float], float]:
+    return lambda a, b: python_math.nan if a != a or b != b else choose(a, b)
+
+
+PYTHON: dict[str, Callable[..., Any]] = {
+    "rcp": lambda x: 1.0 / x if x else python_math.copysign(python_math.inf, x),
+    "rsqrt": lambda x: 1.0 / python_math.sqrt(x) if x else python_math.inf,
+    "divide": lambda a, b: a / b,
+    "sincos": lambda x: (python_math.sin(x), python_math.cos(x)),
+    "rint": lambda x: float(builtins.round(x)),
+    "round": _python_round,
+    "minimum": _nan_or(min),
+    "maximum": _nan_or(max),
+    "saturate": lambda x: min(max(0.0, x), 1.0) if x == x else 0.0,
+}
+"""Functions that Python's `math` does not have, or not like this."""

@@ -1,0 +1,71 @@
+"""Barriers of the block, fences, waiting for a while."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.types import u32
+from cutelite.lang.values import Scalar, as_value, emit, truth
+from cutelite.ops import sync as ops
+
+Scope = Literal["cta", "cluster", "gpu", "sys"]
+
+
+def syncthreads() -> None:
+    """Wait for all threads of the block; what they wrote to memory before is then visible to all of them.
+
+    Who      every thread of the block that has not left the kernel, each warp as a whole
+    Source   PTX ISA: barrier.cta.sync
+    """
+    emit(ops.BarSync())
+
+
+def syncthreads_count(condition: Any) -> Scalar:
+    """`syncthreads` that counts the threads for which `condition` holds: an i32. PTX: barrier.cta.red.popc."""
+    return emit(ops.BarRed(a=truth(condition).value, operation="popc"))  # type: ignore[no-any-return]
+
+
+def syncthreads_and(condition: Any) -> Scalar:
+    """`syncthreads` that tells whether `condition` holds for all threads. PTX: barrier.cta.red.and."""
+    return emit(ops.BarRed(a=truth(condition).value, operation="and"))  # type: ignore[no-any-return]
+
+
+def syncthreads_or(condition: Any) -> Scalar:
+    """`syncthreads` that tells whether `condition` holds for any thread. PTX: barrier.cta.red.or."""
+    return emit(ops.BarRed(a=truth(condition).value, operation="or"))  # type: ignore[no-any-return]
+
+
+def barrier_sync(id: int | Scalar, threads: int = 0) -> None:
+    """Wait at barrier `id` until `threads` threads have arrived at it, those of `barrier_arrive` included.
+
+    id        0 to 15; 0 is that of `syncthreads`. One known at run time only makes ptxas reserve all of them
+    threads   a multiple of 32; 0 for all of the block
+    Who       whole warps
+    Source    PTX ISA: barrier.cta.sync
+    """
+    emit(ops.BarSync(**_identity(id), count=threads))
+
+
+def barrier_arrive(id: int | Scalar, threads: int) -> None:
+    """Arrive at barrier `id` and go on at once. As `barrier_sync` otherwise. PTX: barrier.cta.arrive."""
+    emit(ops.BarArrive(**_identity(id), count=threads))
+
+
+def fence(scope: Scope = "gpu", semantic: Literal["acq_rel", "sc", "acquire", "release"] = "acq_rel") -> None:
+    """Order this thread's memory accesses before it before those after it, as threads of the scope see them.
+
+    scope      'cta', 'cluster', 'gpu' (CUDA's __threadfence) or 'sys'
+    semantic   'acq_rel' is what passing data with a flag needs; 'sc' also puts all such fences in one order
+    Who        each thread for itself
+    Source     PTX ISA: fence
+    """
+    emit(ops.Fence(semantic, scope))
+
+
+def nanosleep(ns: int | Scalar) -> None:
+    """Do nothing for about `ns` nanoseconds, at most twice as long or a millisecond. PTX: nanosleep."""
+    emit(ops.Nanosleep(as_value(ns, u32 if isinstance(ns, int) else None)))
+
+
+def _identity(id: int | Scalar) -> dict[str, Any]:
+    return {"id": id} if isinstance(id, int) else {"number": as_value(id)}
