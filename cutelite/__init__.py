@@ -22,6 +22,18 @@ _WHERE = {
     "cutelite.lang.values": "where Scalar Vector",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
+    "cutelite.lang.asm": "inline_ptx",
+    "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
+    " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
+    " store_volatile prefetch",
+    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24 mad24"
+    " sad dp4a dp2a add_sat sub_sat",
+    "cutelite.lang.convert": "convert bitcast",
+    "cutelite.lang.debug": "printf trap brkpt clock clock64 globaltimer",
+    "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive fence"
+    " nanosleep",
+    "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor vote_all vote_any vote_uniform ballot match_any"
+    " match_all redux warp_reduce active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
     " griddepcontrol_wait griddepcontrol_launch_dependents",
     "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
