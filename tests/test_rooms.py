@@ -19,9 +19,9 @@ ARROWS: dict[str, set[str]] = {
     "sim": MIDDLE | LEAVES,
     "toolchain": LEAVES,
     "pipeline": BELOW_PIPELINE | LEAVES | {"cutelite_rt"},
-    "dispatch": {"pipeline", "lang", "cutelite_rt", *LEAVES},
-    "cli": {"dispatch", *BELOW_PIPELINE, "pipeline", "cutelite_rt", *LEAVES},
-    "__init__": {"dispatch", "lang", *LEAVES},
+    "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
+    "cli": BELOW_PIPELINE | LEAVES | {"dispatch", "pipeline", "cutelite_rt"},
+    "__init__": LEAVES | {"dispatch", "lang"},
     "cutelite_rt": set(),
 }
 
