@@ -30,8 +30,8 @@ _WHERE = {
     " sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
     "cutelite.lang.debug": "printf trap brkpt clock clock64 globaltimer",
-    "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive fence"
-    " nanosleep",
+    "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"
+    " fence nanosleep",
     "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor vote_all vote_any vote_uniform ballot match_any"
     " match_all redux warp_reduce active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
