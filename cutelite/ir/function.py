@@ -40,7 +40,7 @@ class Block:
     @property
     def successors(self) -> tuple[Block, ...]:
         end = self.terminator
-        return tuple(jump.block for jump in end.jumps) if end else ()
+        return tuple([jump.block for jump in end.jumps]) if end else ()
 
 
 class Jump:

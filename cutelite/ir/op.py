@@ -48,6 +48,7 @@ class Op:
     terminator: ClassVar[bool] = False
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
+    _jumping: ClassVar[tuple[str, ...]] = ()  # and the names of those that are jumps
 
     results: tuple[Value, ...] = ()  # given by the builder
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
@@ -111,7 +112,7 @@ class Op:
 
     @property
     def jumps(self) -> tuple[Jump, ...]:
-        return tuple(getattr(self, field.name) for field in self.fields if field.kind == "jump")
+        return tuple([getattr(self, name) for name in self._jumping])
 
     @property
     def result(self) -> Value:
@@ -124,22 +125,27 @@ class Op:
 
     def with_fields(self, **changes: Any) -> Op:
         """A copy with other fields, and no results yet."""
-        copy = type(self)(**({field.name: getattr(self, field.name) for field in self.fields} | changes))
+        copy = object.__new__(type(self))
+        for field in self.fields:
+            name = field.name
+            setattr(copy, name, changes[name] if name in changes else getattr(self, name))
         copy.span = self.span
         return copy
 
     def map_operands(self, values: Callable[[Value], Value], jumps: Callable[[Jump], Jump] | None = None) -> Op:
         """A copy whose operands went through `values` (and whose jumps through `jumps`)."""
         changes: dict[str, Any] = {}
-        for field in self.fields:
-            held = getattr(self, field.name)
-            if field.kind == "one" or (field.kind == "optional" and held is not None):
-                changes[field.name] = values(held)
-            elif field.kind == "many":
-                changes[field.name] = tuple(map(values, held))
-            elif field.kind == "jump":
+        for name, kind in self._holding:
+            held = getattr(self, name)
+            if kind == "one":
+                changes[name] = values(held)
+            elif kind == "many":
+                changes[name] = tuple(map(values, held))
+            elif kind == "jump":
                 mapped = type(held)(held.block, tuple(map(values, held.args)))
-                changes[field.name] = jumps(mapped) if jumps else mapped
+                changes[name] = jumps(mapped) if jumps else mapped
+            elif held is not None:
+                changes[name] = values(held)
         return self.with_fields(**changes)
 
     def __repr__(self) -> str:
@@ -174,6 +180,7 @@ def op(
         cls.elementwise, cls.terminator = elementwise, terminator
         cls.fields = _fields(cls)
         cls._holding = tuple((field.name, field.kind) for field in cls.fields if field.kind != "const")
+        cls._jumping = tuple(name for name, kind in cls._holding if kind == "jump")
         if name in REGISTRY:
             raise TypeError(f"two ops are called {name!r}")
         REGISTRY[name] = cls

@@ -6,7 +6,7 @@ from cutelite.ir.contract import Llvm
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Type
-from cutelite.lower.templates import Hole, pieces
+from cutelite.lower.templates import Hole, Piece, pieces
 from cutelite.lower.types import count, leaf, suffix, vector
 from cutelite.lower.writer import Writer, zero
 
@@ -19,7 +19,44 @@ def write(w: Writer, op: Op, form: Llvm, contract: str) -> None:
     if len(found) == 3 and found[1] == " = " and isinstance(found[2], Hole):  # $out = $a
         w.names[op.result] = w.names[op[found[2].name]]
         return
-    _Copies(w, op, form, contract).write()
+    if form.group == 1 and all(map(_is_scalar, op.operands)) and all(map(_is_scalar, op.results)):
+        _once(w, op, found, contract)
+    else:
+        _Copies(w, op, form, contract).write()
+
+
+def _is_scalar(value: Value) -> bool:
+    return count(value.type) is None
+
+
+def _once(w: Writer, op: Op, found: tuple[Piece, ...], contract: str) -> None:
+    """The common case, no vectors: the same as `_Copies` does, in one go."""
+    results = {"out" if len(op.results) == 1 else f"out{i}": value for i, value in enumerate(op.results)}
+    local: dict[str, str] = {}
+    parts: list[str] = []
+    for piece in found:
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        kind, name = piece.kind, piece.name
+        if kind == "contract":
+            parts.append(contract)
+        elif kind == "constant":
+            parts.append(str(op[name]))
+        elif kind == "temporary" or (kind == "value" and name in results):
+            key = name if kind == "value" else f".{name}"
+            if key not in local:
+                local[key] = w.fresh()
+            parts.append(local[key])
+        elif kind == "value":
+            parts.append(w.one(op[name]))
+        else:
+            t = leaf((results.get(name) or op[name]).type)
+            parts.append(t if kind == "type" else suffix(t, 1))
+    for line in "".join(parts).split("\n"):
+        w.line(line)
+    for name, value in results.items():
+        w.names[value] = local[name]
 
 
 class _Operand:

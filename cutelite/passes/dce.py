@@ -21,12 +21,12 @@ UNSEEN = Effect.READS | Effect.UNMERGEABLE | Effect.CONVERGENT
 
 
 def dce(function: Function, context: Context) -> Function:
-    used = _used(function)
     order = reverse_postorder(function.entry)
+    used = _used(order)
     unused = {param for block in order[1:] for param in block.params if param not in used}
-    rewrite = Rewrite(function, dropped=unused)
+    rewrite = Rewrite(function, unused, order)
     for op in rewrite:
-        if op.terminator or _seen(op) or any(value in used for value in op.results):
+        if op.terminator or not used.isdisjoint(op.results) or _seen(op):
             rewrite.keep(op)
     return rewrite.function
 
@@ -35,10 +35,10 @@ def _seen(op: Op) -> bool:
     return not op.results or bool(op.effects & ~UNSEEN)
 
 
-def _used(function: Function) -> set[Value]:
-    order = reverse_postorder(function.entry)
+def _used(order: list[Block]) -> set[Value]:
     before = predecessors(order)
     place: dict[Value, tuple[Block, int]] = {}
+    defined: dict[Value, Op] = {}
     work: list[Value] = []
     for block in order:
         for index, param in enumerate(block.params):
@@ -48,15 +48,16 @@ def _used(function: Function) -> set[Value]:
                 work += _own_operands(op)
             elif _seen(op):
                 work += op.operands
+            for value in op.results:
+                defined[value] = op
     used: set[Value] = set()
-    defined_by = {value: op for block in order for op in block.ops for value in op.results}
     while work:
         value = work.pop()
         if value in used:
             continue
         used.add(value)
-        if value in defined_by:
-            work += defined_by[value].operands
+        if value in defined:
+            work += defined[value].operands
         elif value in place:
             block, index = place[value]
             work += [jump.args[index] for _, jump in before[block]]
@@ -65,4 +66,6 @@ def _used(function: Function) -> set[Value]:
 
 def _own_operands(op: Op) -> tuple[Value, ...]:
     """What a terminator itself needs: what its jumps pass on counts only where the parameter is used."""
+    if not any(jump.args for jump in op.jumps):
+        return op.operands
     return op.map_operands(lambda value: value, lambda jump: type(jump)(jump.block)).operands

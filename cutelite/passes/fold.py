@@ -15,7 +15,7 @@ from collections.abc import Callable
 from operator import add, and_, eq, floordiv, ge, gt, le, lt, mod, mul, ne, or_, sub, xor
 from typing import Any
 
-from cutelite.ir.function import Function, Value, predecessors, reverse_postorder
+from cutelite.ir.function import Block, Function, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, boolean
 from cutelite.ops.arith import Cmp, Const, Select
@@ -28,28 +28,30 @@ from cutelite.passes.rewrite import Rewrite
 
 
 def fold(function: Function, context: Context) -> Function:
-    again = True
-    while again:  # a branch that goes may leave a parameter with one value, and that may decide a branch
-        function, again = _round(function)
+    decided = True
+    while decided:  # a branch that goes may leave a parameter with one value, and that may decide a branch
+        function, decided = _round(function)
     return function
 
 
 def _round(function: Function) -> tuple[Function, bool]:
-    same = _single_valued(function)
-    rewrite = Rewrite(function, dropped=same)
-    branches_decided = False
+    """The function with all that is known folded, and whether a branch was decided."""
+    order = reverse_postorder(function.entry)
+    same = _single_valued(order)
+    rewrite = Rewrite(function, same, order)
+    decided = False
     for block in rewrite.blocks():
         for param in block.params:
             if param in same:
                 rewrite.replace(param, _here(rewrite, same[param]))
         for op in rewrite.ops(block):
             if isinstance(op, CondBr):
-                branches_decided |= _branch(rewrite, op)
-            elif op.terminator or len(op.results) != 1 or not op.is_pure:
-                rewrite.keep(op)
-            else:
+                decided |= _branch(rewrite, op)
+            elif op.name in FOLDED:
                 _value(rewrite, op)
-    return rewrite.function, bool(same) or branches_decided
+            else:
+                rewrite.keep(op)
+    return rewrite.function, decided
 
 
 def _here(rewrite: Rewrite, value: Value) -> Value:
@@ -59,9 +61,8 @@ def _here(rewrite: Rewrite, value: Value) -> Value:
     return rewrite.value(value)
 
 
-def _single_valued(function: Function) -> dict[Value, Value]:
+def _single_valued(order: list[Block]) -> dict[Value, Value]:
     """Block parameters that get the same from everywhere (or themselves, around a loop), with what they get."""
-    order = reverse_postorder(function.entry)
     before = predecessors(order)
     same: dict[Value, Value] = {}
 
@@ -74,6 +75,8 @@ def _single_valued(function: Function) -> dict[Value, Value]:
     while changed:
         changed = False
         for block in order[1:]:
+            if not block.params:
+                continue
             for index, param in enumerate(block.params):
                 if param in same:
                     continue
@@ -196,3 +199,6 @@ RULES: dict[str, Callable[..., int | None]] = {
     "shr": lambda bits, a, b: a >> (b if 0 <= b < bits else bits),
 }
 """What each op computes, given the width in bits and the operands; None where it has no value."""
+
+FOLDED = frozenset((*RULES, "cmp", "select", "cvt", "special"))
+"""Ops that may have something to fold; all are pure or, for special registers, decided only where they are."""

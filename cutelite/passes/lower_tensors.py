@@ -21,7 +21,6 @@ from math import gcd
 from typing import Any
 
 from cutelite.ir.function import Function, Jump, Value
-from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
 from cutelite.layout import Layout, cosize, size, transform_leaf
 from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
@@ -64,31 +63,24 @@ class _Lowering:
 
     def run(self) -> Function:
         rewrite = self.rewrite
+        expand = {
+            TensorLoad: self._load,
+            TensorStore: self._store,
+            TensorPtr: self._ptr,
+            TensorView: self._view,
+            TensorLoadAll: self._load_all,
+            TensorStoreAll: self._store_all,
+        }
         for block in rewrite.blocks():
             for param in block.params:
                 self._point(param)
             for op in rewrite.ops(block):
-                self._op(op)
-        return rewrite.function
-
-    def _op(self, op: Op) -> None:
-        match op:
-            case TensorLoad():
-                t, p = tensor_type(op.t), self._element(op)
-                self.rewrite.replace(op.result, self.emit(Load(p, t.elem, op.cache, op.evict)))
-            case TensorStore():
-                self.emit(Store(self._element(op), self.rewrite.value(op.a), op.cache, op.evict))
-            case TensorPtr():
-                self.rewrite.replace(op.result, self._element(op))
-            case TensorView():
-                self._view(op)
-            case TensorLoadAll():
-                self.rewrite.replace(op.result, self._load_all(op))
-            case TensorStoreAll():
-                self._store_all(op)
-            case _:
-                for value in self.rewrite.keep(op).results:
+                if (expanded := expand.get(type(op))) is not None:
+                    expanded(op)
+                    continue
+                for value in rewrite.keep(op).results:
                     self._point(value)
+        return rewrite.function
 
     def _point(self, value: Value) -> None:
         """Note where the tensor `value`, defined just now, begins."""
@@ -100,7 +92,7 @@ class _Lowering:
             self.shapes[value] = _Shape(tensor_type(value))
         return self.shapes[value]
 
-    def _view(self, op: TensorView) -> None:
+    def _view(self, op: Any) -> None:
         shape = self._shape(op.t)
         width = shape.width
         offset = self.arithmetic.number(0, width) if op.offset is None else self._index(op.offset, width)
@@ -110,6 +102,16 @@ class _Lowering:
         self.rewrite.replace(op.result, view)
 
     # One element.
+
+    def _load(self, op: Any) -> None:
+        t = tensor_type(op.t)
+        self.rewrite.replace(op.result, self.emit(Load(self._element(op), t.elem, op.cache, op.evict)))
+
+    def _store(self, op: Any) -> None:
+        self.emit(Store(self._element(op), self.rewrite.value(op.a), op.cache, op.evict))
+
+    def _ptr(self, op: Any) -> None:
+        self.rewrite.replace(op.result, self._element(op))
 
     def _element(self, op: Access) -> Value:
         """The address of the element that `op` accesses."""
@@ -177,7 +179,7 @@ class _Lowering:
 
     # All elements.
 
-    def _load_all(self, op: TensorLoadAll) -> Value:
+    def _load_all(self, op: Any) -> None:
         shape, base = self._shape(op.t), self.pointers[self.rewrite.value(op.t)]
         t = shape.type
         pieces = vectors(t)
@@ -189,11 +191,10 @@ class _Lowering:
         everything = self.emit(VecMake(tuple(parts)))
         place = {offset: i for i, offset in enumerate(o + j for o, width in pieces for j in range(width))}
         picks = tuple(place[t.layout(i)] for i in range(static_size(t.layout)))
-        if picks == tuple(range(len(place))):
-            return everything  # type: ignore[no-any-return]
-        return self.emit(VecGather(everything, picks))  # type: ignore[no-any-return]
+        in_order = picks == tuple(range(len(place)))
+        self.rewrite.replace(op.result, everything if in_order else self.emit(VecGather(everything, picks)))
 
-    def _store_all(self, op: TensorStoreAll) -> None:
+    def _store_all(self, op: Any) -> None:
         shape, base, data = self._shape(op.t), self.pointers[self.rewrite.value(op.t)], self.rewrite.value(op.a)
         t = shape.type
         element = {t.layout(i): i for i in range(static_size(t.layout))}  # the last of several at one offset

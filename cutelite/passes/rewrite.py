@@ -28,8 +28,10 @@ class Rewrite:
     builder  puts ops at the end of the new block; what it emits gets the span of the old op being looked at
     """
 
-    def __init__(self, function: Function, dropped: Collection[Value] = ()) -> None:
-        self.order = reverse_postorder(function.entry)
+    def __init__(
+        self, function: Function, dropped: Collection[Value] = (), order: list[Block] | None = None
+    ) -> None:
+        self.order = order or reverse_postorder(function.entry)
         self._dropped = dropped
         self._values: dict[Value, Value] = {}
         self._blocks = {block: Block(self._kept_params(block), block.label) for block in self.order}
@@ -93,7 +95,7 @@ class Rewrite:
         """`op` with new operands, its results the same; `op` itself if there is nothing to map."""
         if op.terminator:
             return op.map_operands(self.value, self.jump)
-        if not self._values or not any(operand in self._values for operand in op.operands):
+        if self._values.keys().isdisjoint(op.operands):
             return op
         return self.with_results(op.map_operands(self.value), op)
 
