@@ -5,7 +5,8 @@
     full[s].arrive_expect_tx(a.tile_bytes)
     cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
 
-Coordinates are in elements, outermost first, and may reach over the tensor's edges: outside it reads 0.
+Coordinates are in elements, outermost first, and may reach over the tensor's edges: outside it reads 0. The innermost
+one must be a multiple of 16 bytes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from cutelite.lang.values import Scalar, describe, emit, mistake
 from cutelite.layout import Layout, is_static, size, static_value
 from cutelite.ops import tensor as tensor_ops
 from cutelite.ops import tma as ops
+
+ROW_UNIT = 16  # bytes: where a box may start within a row
 
 Coord = int | Scalar | tuple[Any, ...]
 
@@ -59,13 +62,13 @@ def tma_load(
     src        a TMA tensor; elements of the tile that lie outside of it arrive as 0
     dst        shared memory of the tile's shape, dtype and swizzle (`tma_shared`), or of a whole number of tiles:
                then one copy is started for each
-    at         coordinates of the first element, one for each mode of `src`
+    at         coordinates of the first element, one for each mode of `src`; the last one a multiple of 16 bytes
     barrier    receives `dst.nbytes`, in bytes; `arrive_expect_tx` the same number first
     multicast  a mask of blocks of the cluster: each gets the tile at the same place of its shared memory, and the
                bytes on the barrier at the same place
     cache      an L2 policy: 'evict_first', 'evict_last', 'evict_normal', or from `createpolicy`
     Who        one thread; every thread of the block may wait on `barrier`
-    Errors     `tile-mismatch` when `dst` is no tile that `src` was made for
+    Errors     `tile-mismatch` when `dst` is no tile that `src` was made for; `coordinate`
     Source     PTX ISA: cp.async.bulk.tensor
     """
     bar, mask, policy = barrier_value(barrier), mask_value(multicast), policy_value(cache)
@@ -108,8 +111,9 @@ def tma_reduce(
 def tma_prefetch(src: TmaTensor, *, at: Coord, cache: Cache = None) -> None:
     """Bring a tile of `src` into L2. One thread. PTX: cp.async.bulk.prefetch.tensor."""
     descriptor(src)
-    coord = tuple(map(coordinate, at if isinstance(at, tuple) else (at,)))
-    emit(ops.TensorPrefetch(src.value, coord, policy_value(cache)))
+    start = at if isinstance(at, tuple) else (at,)
+    check_start(start, src)
+    emit(ops.TensorPrefetch(src.value, tuple(map(coordinate, start)), policy_value(cache)))
 
 
 def prefetch_tensormap(t: TmaTensor) -> None:
@@ -140,12 +144,21 @@ def descriptor(t: Any) -> TensorMap:
     )
 
 
+def check_start(start: tuple[Any, ...], tensor: TmaTensor) -> None:
+    """The coordinates of a box: one for each mode, the innermost a multiple of 16 bytes as far as it is known."""
+    modes, unit = len(descriptor(tensor).box), ROW_UNIT // tensor.dtype.bytes
+    if len(start) != modes:
+        raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {modes} modes")
+    if isinstance(start[-1], int) and start[-1] % unit:
+        text = f"the innermost coordinate is {start[-1]}: {tensor.dtype} tiles start at multiples of {unit}"
+        raise mistake("coordinate", text, f"TMA moves rows in units of {ROW_UNIT} bytes")
+
+
 def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:
     """The box-sized parts of a tile of shared memory, each with its coordinate as operands."""
     box = descriptor(tensor).box
     start = at if isinstance(at, tuple) else (at,)
-    if len(start) != len(box):
-        raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {len(box)} modes")
+    check_start(start, tensor)
     if not isinstance(tile, Tensor) or not is_static(tile.layout):
         raise mistake("tile-mismatch", f"a tile of shared memory is needed here, not {describe(tile)}")
     extents = tuple(static_value(size(mode)) or 0 for mode in tile.layout)

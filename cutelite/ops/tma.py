@@ -8,7 +8,8 @@ is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permut
     cp.reduce.async.bulk.tensor  the same, combining instead of overwriting
 
 Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be
-negative or too large: what lies outside of the tensor is read as 0 and not written. TMA works in the async proxy.
+negative or too large: what lies outside of the tensor is read as 0 and not written. The innermost one, in bytes, is
+a multiple of 16: any other is an illegal instruction on the hardware. TMA works in the async proxy.
 """
 
 from __future__ import annotations

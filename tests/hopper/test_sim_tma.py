@@ -48,7 +48,7 @@ BOXES = [
 
 
 @pytest.mark.parametrize(("tile", "box", "span"), BOXES, ids=[str(box) for _, box, _ in BOXES])
-@pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 64), (40, 48), (-3, 80), (64, 8), (500, 500)])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 64), (40, 48), (-3, 80), (64, 8), (500, 504)])
 def test_every_element_lands_where_it_should(tile: Any, box: Any, span: int, row: int, column: int) -> None:
     """Coordinates as values: a wrong place shows as a permutation. Outside of the tensor there are zeros."""
     shape = (48, 88)
@@ -75,7 +75,7 @@ def copier(tile: Any, coords: int) -> Any:
         if cl.thread_idx.x == 0:
             cl.prefetch_tensormap(src)
             full[0].arrive_expect_tx(box.nbytes)
-            at = (start,) * coords
+            at = (*(start,) * (coords - 1), start * 4)
             cl.tma_prefetch(src, at=at, cache="evict_last")
             cl.tma_load(src, box, at=at, barrier=full[0], cache="evict_first")
             full[0].wait(0)
@@ -102,7 +102,7 @@ def test_all_ranks_there_and_back(tile: Any, box: Any, shape: Any, seed: int) ->
     copier(tile, len(box))[1, 32](source, result, 1, 0)
     expected = np.zeros(shape, np.float32)
     moved = np.zeros(box, np.float32)
-    there = source[tuple(slice(1, 1 + b) for b in box)]
+    there = source[(*(slice(1, 1 + b) for b in box[:-1]), slice(4, 4 + box[-1]))]
     moved[tuple(slice(0, n) for n in there.shape)] = there
     seen = tuple(slice(0, min(b, n)) for b, n in zip(box, shape, strict=True))
     expected[seen] = moved[seen]
@@ -186,7 +186,14 @@ def no_barrier(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
     cl.tma_load(src, cl.tma_shared(src), at=(0, 0), barrier=full)
 
 
+@cl.kernel(block=32)
+def odd_column(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    full = cl.shared(cl.mbarrier, (1,))
+    cl.tma_load(src, cl.tma_shared(src), at=(3, 12), barrier=full[0])
+
+
 MISTAKES = [
+    (odd_column, "coordinate", "the innermost coordinate is 12: bf16 tiles start at multiples of 8"),
     (wrong_tile, "tile-mismatch", r"the tile is \(24, 64\), but the TMA tensor moves boxes of \(16, 64\)"),
     (wrong_swizzle, "cp-async-bulk-tensor-g2s", "swizzled by None, but the tensor map by 128B"),
     (too_few_coordinates, "coordinate", "1 coordinates into a TMA tensor of 2 modes"),
@@ -194,7 +201,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "code", "words"), MISTAKES, ids=[code for _, code, _ in MISTAKES])
+@pytest.mark.parametrize(("kernel", "code", "words"), MISTAKES, ids=[k.__name__ for k, _, _ in MISTAKES])
 def test_mistakes_are_told_at_the_line(kernel: Any, code: str, words: str) -> None:
     with pytest.raises(cl.CompileError, match=words) as caught:
         kernel.compile(arch="sm_90a")
