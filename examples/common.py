@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 def torch_on_gpu() -> Any:
     """The torch module if it is installed and sees a GPU, else None."""
     try:
-        import torch
+        torch = importlib.import_module("torch")
     except ImportError:
         return None
     return torch if torch.cuda.is_available() else None

@@ -19,11 +19,11 @@ def histogram(x: Tensor[u8, (N,)], counts: Tensor[i32, (BINS,)]) -> None:
         local[i] = 0
     cl.syncthreads()
     for i in range(cl.block_idx.x * THREADS + t, N, cl.grid_dim.x * THREADS):
-        cl.atomic_add(local.at(i32(x[i])), 1)
+        cl.atomic_add(local, i32(x[i]), 1)
     cl.syncthreads()
     for i in range(t, BINS, THREADS):
         if local[i] > 0:
-            cl.atomic_add(counts.at(i), local[i])
+            cl.atomic_add(counts, i, local[i])
 
 
 def main(n: int = 20_011, blocks: int = 4) -> None:

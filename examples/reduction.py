@@ -14,7 +14,7 @@ PER_THREAD = 8
 def warp_sum(x: f32) -> f32:
     """The sum over the warp, in every lane."""
     for distance in (16, 8, 4, 2, 1):
-        x += cl.shfl_bfly(x, distance)
+        x += cl.shuffle_xor(x, distance)
     return x
 
 
@@ -22,7 +22,7 @@ def warp_sum(x: f32) -> f32:
 def block_sum(x: Tensor[f32, (N,)], total: Tensor[f32, (1,)]) -> None:
     partial = cl.shared(f32, (THREADS // 32,))
     first = cl.block_idx.x * (THREADS * PER_THREAD) + cl.thread_idx.x
-    acc = 0.0
+    acc = f32(0)
     for step in cl.static_range(PER_THREAD):
         i = first + step * THREADS
         if i < N:
@@ -35,7 +35,7 @@ def block_sum(x: Tensor[f32, (N,)], total: Tensor[f32, (1,)]) -> None:
     if warp == 0:
         acc = warp_sum(partial[lane] if lane < THREADS // 32 else 0.0)
         if lane == 0:
-            cl.atomic_add(total.at(0), acc)
+            cl.atomic_add(total, 0, acc)
 
 
 def main(n: int = 100_003) -> None:

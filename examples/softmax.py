@@ -1,5 +1,8 @@
 """Softmax over rows, one block a row: the row is read once and kept in registers."""
 
+import math
+from collections.abc import Callable
+
 import cutelite as cl
 import numpy as np
 from common import check, poisoned, random, to_numpy
@@ -11,10 +14,10 @@ THREADS = 128
 LOG2_E = 1.4426950408889634
 
 
-def block_reduce(x: f32, combine: Constexpr[object], scratch: Tensor[f32, (4,)]) -> f32:
+def block_reduce(x: f32, combine: Callable[[f32, f32], f32], scratch: f32) -> f32:
     """`x` combined over the block, in every thread. `scratch` holds a number for each warp."""
     for distance in (16, 8, 4, 2, 1):
-        x = combine(x, cl.shfl_bfly(x, distance))
+        x = combine(x, cl.shuffle_xor(x, distance))
     cl.syncthreads()  # nobody still reads `scratch` from an earlier reduction
     if cl.lane_idx() == 0:
         scratch[cl.thread_idx.x // 32] = x
@@ -30,15 +33,15 @@ def softmax(x: Tensor[f32, (M, N)], out: Tensor[f32, (M, N)], per_thread: Conste
     row = cl.block_idx.x
     scratch = cl.shared(f32, (THREADS // 32,))
     values = cl.make_rmem_tensor(f32, (per_thread,))
-    largest = -float("inf")
+    largest = f32(-math.inf)
     for i in cl.static_range(per_thread):
         column = i * THREADS + cl.thread_idx.x
-        values[i] = x[row, column] if column < N else -float("inf")
+        values[i] = x[row, column] if column < N else -math.inf
         largest = max(largest, values[i])
     largest = block_reduce(largest, max, scratch)
-    total = 0.0
+    total = f32(0)
     for i in cl.static_range(per_thread):
-        values[i] = cl.exp2((values[i] - largest) * LOG2_E)
+        values[i] = cl.math.exp2((values[i] - largest) * LOG2_E)
         total += values[i]
     total = block_reduce(total, lambda a, b: a + b, scratch)
     for i in cl.static_range(per_thread):

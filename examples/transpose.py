@@ -4,10 +4,10 @@ from typing import TypeVar
 
 import cutelite as cl
 from common import check, poisoned, random, to_numpy
-from cutelite import Layout, Tensor
+from cutelite import Layout, Tensor, bf16, f16, f32
 
 M, N = cl.dims("M N")
-T = TypeVar("T")
+T = TypeVar("T", f16, bf16, f32)
 
 TILE = 32
 ROWS = 8

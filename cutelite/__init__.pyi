@@ -1,0 +1,449 @@
+"""What type checkers and editors see of cutelite.
+
+To a checker a dtype is a class: ``Tensor[f32, (M, N)]`` means `f32`, and so does the parameter ``x: f32``, since an
+element, a tensor and a vector of f32 are used alike (``x[i, j]``, ``x + y``, ``x.shape``). Run-time values convert to
+each other where kernels convert them, so the classes below also stand for what no checker can follow.
+`tests/test_typing.py` holds this file to what the package exports.
+"""
+
+from typing import Annotated as Tensor
+from typing import Annotated as TmaTensor
+from typing import Any, Self, TypeVar
+
+from cutelite.diag import CompileError as CompileError
+from cutelite.diag import InternalError as InternalError
+from cutelite.dispatch import ArgumentError as ArgumentError
+from cutelite.dispatch import Compiled as Compiled
+from cutelite.dispatch import Kernel as Kernel
+from cutelite.dispatch import Launch as Launch
+from cutelite.dispatch import LaunchError as LaunchError
+from cutelite.dispatch import kernel as kernel
+from cutelite.lang import math as math
+from cutelite.lang import wgmma as wgmma
+from cutelite.lang.annotations import align as align
+from cutelite.lang.asm import inline_ptx as inline_ptx
+from cutelite.lang.atomics import atomic_add as atomic_add
+from cutelite.lang.atomics import atomic_and as atomic_and
+from cutelite.lang.atomics import atomic_cas as atomic_cas
+from cutelite.lang.atomics import atomic_dec as atomic_dec
+from cutelite.lang.atomics import atomic_exch as atomic_exch
+from cutelite.lang.atomics import atomic_inc as atomic_inc
+from cutelite.lang.atomics import atomic_max as atomic_max
+from cutelite.lang.atomics import atomic_min as atomic_min
+from cutelite.lang.atomics import atomic_or as atomic_or
+from cutelite.lang.atomics import atomic_sub as atomic_sub
+from cutelite.lang.atomics import atomic_xor as atomic_xor
+from cutelite.lang.atomics import load_acquire as load_acquire
+from cutelite.lang.atomics import load_relaxed as load_relaxed
+from cutelite.lang.atomics import load_volatile as load_volatile
+from cutelite.lang.atomics import prefetch as prefetch
+from cutelite.lang.atomics import red as red
+from cutelite.lang.atomics import store_relaxed as store_relaxed
+from cutelite.lang.atomics import store_release as store_release
+from cutelite.lang.atomics import store_volatile as store_volatile
+from cutelite.lang.bits import add_sat as add_sat
+from cutelite.lang.bits import bfe as bfe
+from cutelite.lang.bits import bfi as bfi
+from cutelite.lang.bits import brev as brev
+from cutelite.lang.bits import clz as clz
+from cutelite.lang.bits import ctz as ctz
+from cutelite.lang.bits import dp2a as dp2a
+from cutelite.lang.bits import dp4a as dp4a
+from cutelite.lang.bits import ffs as ffs
+from cutelite.lang.bits import funnel_left as funnel_left
+from cutelite.lang.bits import funnel_right as funnel_right
+from cutelite.lang.bits import lop3 as lop3
+from cutelite.lang.bits import mad24 as mad24
+from cutelite.lang.bits import mul24 as mul24
+from cutelite.lang.bits import mul_hi as mul_hi
+from cutelite.lang.bits import mul_wide as mul_wide
+from cutelite.lang.bits import popc as popc
+from cutelite.lang.bits import prmt as prmt
+from cutelite.lang.bits import sad as sad
+from cutelite.lang.bits import sub_sat as sub_sat
+from cutelite.lang.cluster import cluster_arrive as cluster_arrive
+from cutelite.lang.cluster import cluster_sync as cluster_sync
+from cutelite.lang.cluster import cluster_wait as cluster_wait
+from cutelite.lang.cluster import getctarank as getctarank
+from cutelite.lang.cluster import griddepcontrol_launch_dependents as griddepcontrol_launch_dependents
+from cutelite.lang.cluster import griddepcontrol_wait as griddepcontrol_wait
+from cutelite.lang.cluster import mapa as mapa
+from cutelite.lang.cluster import red_async as red_async
+from cutelite.lang.cluster import st_async as st_async
+from cutelite.lang.cp_async import cp_async as cp_async
+from cutelite.lang.cp_async import cp_async_bulk as cp_async_bulk
+from cutelite.lang.cp_async import cp_async_bulk_commit_group as cp_async_bulk_commit_group
+from cutelite.lang.cp_async import cp_async_bulk_prefetch as cp_async_bulk_prefetch
+from cutelite.lang.cp_async import cp_async_bulk_wait_group as cp_async_bulk_wait_group
+from cutelite.lang.cp_async import cp_async_commit_group as cp_async_commit_group
+from cutelite.lang.cp_async import cp_async_wait_all as cp_async_wait_all
+from cutelite.lang.cp_async import cp_async_wait_group as cp_async_wait_group
+from cutelite.lang.cp_async import cp_reduce_async_bulk as cp_reduce_async_bulk
+from cutelite.lang.cp_async import createpolicy as createpolicy
+from cutelite.lang.debug import brkpt as brkpt
+from cutelite.lang.debug import clock as clock
+from cutelite.lang.debug import clock64 as clock64
+from cutelite.lang.debug import globaltimer as globaltimer
+from cutelite.lang.debug import printf as printf
+from cutelite.lang.debug import trap as trap
+from cutelite.lang.index import block_dim as block_dim
+from cutelite.lang.index import block_idx as block_idx
+from cutelite.lang.index import block_in_cluster as block_in_cluster
+from cutelite.lang.index import block_rank_in_cluster as block_rank_in_cluster
+from cutelite.lang.index import cluster_dim as cluster_dim
+from cutelite.lang.index import cluster_idx as cluster_idx
+from cutelite.lang.index import grid_dim as grid_dim
+from cutelite.lang.index import lane_idx as lane_idx
+from cutelite.lang.index import linear_thread_idx as linear_thread_idx
+from cutelite.lang.index import thread_idx as thread_idx
+from cutelite.lang.index import warp_idx as warp_idx
+from cutelite.lang.loops import static_range as static_range
+from cutelite.lang.mbarrier import Barrier as Barrier
+from cutelite.lang.mbarrier import fence_mbarrier_init as fence_mbarrier_init
+from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_count
+from cutelite.lang.pipeline import PipelineState as PipelineState
+from cutelite.lang.registers import elect_one as elect_one
+from cutelite.lang.registers import elect_sync as elect_sync
+from cutelite.lang.registers import setmaxnreg_dec as setmaxnreg_dec
+from cutelite.lang.registers import setmaxnreg_inc as setmaxnreg_inc
+from cutelite.lang.sync import barrier_arrive as barrier_arrive
+from cutelite.lang.sync import barrier_sync as barrier_sync
+from cutelite.lang.sync import fence as fence
+from cutelite.lang.sync import nanosleep as nanosleep
+from cutelite.lang.sync import syncthreads as syncthreads
+from cutelite.lang.sync import syncthreads_and as syncthreads_and
+from cutelite.lang.sync import syncthreads_count as syncthreads_count
+from cutelite.lang.sync import syncthreads_or as syncthreads_or
+from cutelite.lang.tensor import row_major as row_major
+from cutelite.lang.tma import fence_proxy_async as fence_proxy_async
+from cutelite.lang.tma import prefetch_tensormap as prefetch_tensormap
+from cutelite.lang.tma import tma_load as tma_load
+from cutelite.lang.tma import tma_prefetch as tma_prefetch
+from cutelite.lang.tma import tma_reduce as tma_reduce
+from cutelite.lang.tma import tma_store as tma_store
+from cutelite.lang.values import Scalar as Scalar
+from cutelite.lang.values import Vector as Vector
+from cutelite.lang.warp import active_mask as active_mask
+from cutelite.lang.warp import ballot as ballot
+from cutelite.lang.warp import match_all as match_all
+from cutelite.lang.warp import match_any as match_any
+from cutelite.lang.warp import redux as redux
+from cutelite.lang.warp import shuffle as shuffle
+from cutelite.lang.warp import shuffle_down as shuffle_down
+from cutelite.lang.warp import shuffle_up as shuffle_up
+from cutelite.lang.warp import shuffle_xor as shuffle_xor
+from cutelite.lang.warp import syncwarp as syncwarp
+from cutelite.lang.warp import vote_all as vote_all
+from cutelite.lang.warp import vote_any as vote_any
+from cutelite.lang.warp import vote_uniform as vote_uniform
+from cutelite.lang.warp import warp_reduce as warp_reduce
+from cutelite.layout import ComposedLayout as ComposedLayout
+from cutelite.layout import Dim as Dim
+from cutelite.layout import Layout as Layout
+from cutelite.layout import Swizzle as Swizzle
+from cutelite.layout import ceil_div as ceil_div
+from cutelite.layout import coalesce as coalesce
+from cutelite.layout import complement as complement
+from cutelite.layout import composition as composition
+from cutelite.layout import cosize as cosize
+from cutelite.layout import flat_divide as flat_divide
+from cutelite.layout import logical_divide as logical_divide
+from cutelite.layout import logical_product as logical_product
+from cutelite.layout import make_layout as make_layout
+from cutelite.layout import size as size
+from cutelite.layout import tiled_divide as tiled_divide
+from cutelite.layout import zipped_divide as zipped_divide
+
+__version__: str
+
+_T = TypeVar("_T")
+Constexpr = Tensor[_T, "known at compile time"]
+
+class _Value(Any):  # type: ignore[misc]
+    """A number, a vector or a tensor of one dtype."""
+
+    def __init__(self, x: Any, /) -> None: ...
+    def __getitem__(self, key: Any) -> Self: ...
+    def __setitem__(self, key: Any, x: Any) -> None: ...
+    def __len__(self) -> int: ...
+    def __add__(self, other: Any) -> Self: ...
+    def __sub__(self, other: Any) -> Self: ...
+    def __mul__(self, other: Any) -> Self: ...
+    def __truediv__(self, other: Any) -> Any: ...
+    def __floordiv__(self, other: Any) -> Self: ...
+    def __mod__(self, other: Any) -> Self: ...
+    def __pow__(self, other: Any) -> Self: ...
+    def __and__(self, other: Any) -> Self: ...
+    def __or__(self, other: Any) -> Self: ...
+    def __xor__(self, other: Any) -> Self: ...
+    def __lshift__(self, other: Any) -> Self: ...
+    def __rshift__(self, other: Any) -> Self: ...
+    def __radd__(self, other: Any) -> Any: ...
+    def __rsub__(self, other: Any) -> Any: ...
+    def __rmul__(self, other: Any) -> Any: ...
+    def __rtruediv__(self, other: Any) -> Any: ...
+    def __rfloordiv__(self, other: Any) -> Any: ...
+    def __rmod__(self, other: Any) -> Any: ...
+    def __rpow__(self, other: Any) -> Any: ...
+    def __rand__(self, other: Any) -> Any: ...
+    def __ror__(self, other: Any) -> Any: ...
+    def __rxor__(self, other: Any) -> Any: ...
+    def __rlshift__(self, other: Any) -> Any: ...
+    def __rrshift__(self, other: Any) -> Any: ...
+    def __neg__(self) -> Self: ...
+    def __pos__(self) -> Self: ...
+    def __invert__(self) -> Self: ...
+    def __abs__(self) -> Self: ...
+    def __lt__(self, other: Any) -> Any: ...
+    def __le__(self, other: Any) -> Any: ...
+    def __gt__(self, other: Any) -> Any: ...
+    def __ge__(self, other: Any) -> Any: ...
+    def __eq__(self, other: object) -> Any: ...
+    def __ne__(self, other: object) -> Any: ...
+    def __hash__(self) -> int: ...
+    def to(self, dtype: type[_V], /) -> _V: ...
+    @property
+    def dtype(self) -> type[Self]: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def stride(self) -> Any: ...
+    @property
+    def size(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def nbytes(self) -> Any: ...
+    @property
+    def ptr(self) -> Any: ...
+    def at(self, *key: Any) -> Any: ...
+    def load(self, key: Any = None, *, cache: str = "", evict: str = "") -> Self: ...
+    def store(self, x: Any, key: Any = None, *, cache: str = "", evict: str = "") -> None: ...
+    def fill(self, x: Any) -> None: ...
+    def view(self, layout: Layout, dtype: type[_V] = ...) -> Any: ...
+    def recast(self, dtype: type[_V]) -> _V: ...
+    def tile(self, tiler: Any, coord: Any) -> Self: ...
+    @property
+    def tile_shape(self) -> tuple[int, ...]: ...
+    @property
+    def tile_bytes(self) -> int: ...
+
+_V = TypeVar("_V", bound=_Value)
+
+class boolean(_Value): ...
+class i8(_Value): ...
+class i16(_Value): ...
+class i32(_Value): ...
+class i64(_Value): ...
+class u8(_Value): ...
+class u16(_Value): ...
+class u32(_Value): ...
+class u64(_Value): ...
+class f16(_Value): ...
+class bf16(_Value): ...
+class f32(_Value): ...
+class f64(_Value): ...
+class tf32(_Value): ...
+class e4m3(_Value): ...
+class e5m2(_Value): ...
+
+class mbarrier(Any):  # type: ignore[misc]
+    """One barrier, or a tensor of them: `Barrier` has the operations."""
+
+    def __getitem__(self, key: Any) -> Barrier: ...
+
+_D = TypeVar("_D")
+
+def dims(names: str, *, divisible_by: int = ..., min: int = ...) -> Any: ...
+def where(cond: Any, a: Any, b: Any) -> Any: ...
+def convert(x: Any, dtype: type[_V], *, rounding: str = ..., saturate: bool = ...) -> _V: ...
+def bitcast(x: Any, dtype: type[_V]) -> _V: ...
+def shared(dtype: type[_D], shape: Any, *, align: int | None = None, swizzle: Swizzle | None = None) -> _D: ...
+def dynamic_shared(dtype: type[_D], *, align: int = 16) -> _D: ...
+def tma_shared(like: _D, stages: int | None = None) -> _D: ...
+def make_rmem_tensor(dtype: type[_D], shape: Any) -> _D: ...
+def make_rmem_tensor_like(like: _D) -> _D: ...
+def make_tensor(pointer: Any, layout: Any, dtype: type[_D]) -> _D: ...
+def recast_tensor(tensor: Any, dtype: type[_D]) -> _D: ...
+def local_tile(tensor: _D, tiler: Any, coord: Any) -> _D: ...
+
+__all__ = [
+    "ArgumentError",
+    "Barrier",
+    "CompileError",
+    "Compiled",
+    "ComposedLayout",
+    "Constexpr",
+    "Dim",
+    "InternalError",
+    "Kernel",
+    "Launch",
+    "LaunchError",
+    "Layout",
+    "PipelineState",
+    "Scalar",
+    "Swizzle",
+    "Tensor",
+    "TmaTensor",
+    "Vector",
+    "__version__",
+    "active_mask",
+    "add_sat",
+    "align",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_dec",
+    "atomic_exch",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "ballot",
+    "barrier_arrive",
+    "barrier_sync",
+    "bf16",
+    "bfe",
+    "bfi",
+    "bitcast",
+    "block_dim",
+    "block_idx",
+    "block_in_cluster",
+    "block_rank_in_cluster",
+    "boolean",
+    "brev",
+    "brkpt",
+    "ceil_div",
+    "clock",
+    "clock64",
+    "cluster_arrive",
+    "cluster_dim",
+    "cluster_idx",
+    "cluster_sync",
+    "cluster_wait",
+    "clz",
+    "coalesce",
+    "complement",
+    "composition",
+    "convert",
+    "cosize",
+    "cp_async",
+    "cp_async_bulk",
+    "cp_async_bulk_commit_group",
+    "cp_async_bulk_prefetch",
+    "cp_async_bulk_wait_group",
+    "cp_async_commit_group",
+    "cp_async_wait_all",
+    "cp_async_wait_group",
+    "cp_reduce_async_bulk",
+    "createpolicy",
+    "ctz",
+    "dims",
+    "dp2a",
+    "dp4a",
+    "dynamic_shared",
+    "e4m3",
+    "e5m2",
+    "elect_one",
+    "elect_sync",
+    "f16",
+    "f32",
+    "f64",
+    "fence",
+    "fence_mbarrier_init",
+    "fence_proxy_async",
+    "ffs",
+    "flat_divide",
+    "funnel_left",
+    "funnel_right",
+    "getctarank",
+    "globaltimer",
+    "grid_dim",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
+    "i16",
+    "i32",
+    "i64",
+    "i8",
+    "inline_ptx",
+    "kernel",
+    "lane_idx",
+    "linear_thread_idx",
+    "load_acquire",
+    "load_relaxed",
+    "load_volatile",
+    "local_tile",
+    "logical_divide",
+    "logical_product",
+    "lop3",
+    "mad24",
+    "make_layout",
+    "make_rmem_tensor",
+    "make_rmem_tensor_like",
+    "make_tensor",
+    "mapa",
+    "match_all",
+    "match_any",
+    "math",
+    "mbarrier",
+    "mbarrier_pending_count",
+    "mul24",
+    "mul_hi",
+    "mul_wide",
+    "nanosleep",
+    "popc",
+    "prefetch",
+    "prefetch_tensormap",
+    "printf",
+    "prmt",
+    "recast_tensor",
+    "red",
+    "red_async",
+    "redux",
+    "row_major",
+    "sad",
+    "setmaxnreg_dec",
+    "setmaxnreg_inc",
+    "shared",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_up",
+    "shuffle_xor",
+    "size",
+    "st_async",
+    "static_range",
+    "store_relaxed",
+    "store_release",
+    "store_volatile",
+    "sub_sat",
+    "syncthreads",
+    "syncthreads_and",
+    "syncthreads_count",
+    "syncthreads_or",
+    "syncwarp",
+    "tf32",
+    "thread_idx",
+    "tiled_divide",
+    "tma_load",
+    "tma_prefetch",
+    "tma_reduce",
+    "tma_shared",
+    "tma_store",
+    "trap",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
+    "vote_all",
+    "vote_any",
+    "vote_uniform",
+    "warp_idx",
+    "warp_reduce",
+    "wgmma",
+    "where",
+    "zipped_divide",
+]
