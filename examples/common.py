@@ -51,7 +51,8 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     """An array as float64 (or its own integers) on the CPU, for checking."""
     if not isinstance(x, np.ndarray):
         x = x.double().cpu().numpy() if x.is_floating_point() else x.cpu().numpy()
-    return x.astype(np.float64) if x.dtype.kind not in "iub" else x
+    values: np.ndarray[Any, Any] = x.astype(np.float64) if x.dtype.kind not in "iub" else x
+    return values
 
 
 def check(name: str, result: Any, expected: np.ndarray[Any, Any], tolerance: float) -> None:

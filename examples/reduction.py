@@ -33,7 +33,7 @@ def block_sum(x: Tensor[f32, (N,)], total: Tensor[f32, (1,)]) -> None:
         partial[warp] = acc
     cl.syncthreads()
     if warp == 0:
-        acc = warp_sum(partial[lane] if lane < THREADS // 32 else 0.0)
+        acc = warp_sum(partial[lane] if lane < THREADS // 32 else f32(0))
         if lane == 0:
             cl.atomic_add(total, 0, acc)
 
