@@ -51,7 +51,7 @@ def printf(w: Writer, op: Any) -> None:
         w.entry.append(f"  {name} = alloca [{size} x i8], align 8, addrspace(5)")
         for (t, value), place in zip(promoted, places, strict=True):
             at = w.define(f"getelementptr i8, ptr addrspace(5) {name}, i32 {place}")
-            w.line(f"store {t} {value}, ptr addrspace(5) {at}")
+            w.line(f"store {t} {value}, ptr addrspace(5) {at}, align {4 if t == 'i32' else 8}")
         args = w.define(f"addrspacecast ptr addrspace(5) {name} to ptr")
     w.define(f"call i32 @vprintf(ptr {string(w, op.fmt)}, ptr {args})")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from cutelite.diag import InternalError, Span
 from cutelite.ir.function import Function
 from cutelite.ir.parser import parse_function
 from cutelite.target import Target
+from tests.golden.cases import Case, paths
 
 HOPPER = Target.parse("sm_90a")
 
@@ -147,3 +149,13 @@ def test_time_is_linear_in_ops() -> None:
         return best
 
     assert seconds(3000) < 20 * seconds(300)  # 10 if nothing else ran; a square would be 100
+
+
+@pytest.mark.parametrize("path", paths("ops"), ids=lambda path: path.stem)
+def test_values_are_numbered_in_the_order_of_their_definitions(path: Path) -> None:
+    """Without a gap, which older LLVMs (libNVVM's) insist on."""
+    text = llvm(Case.read(path).source)
+    body = text[text.index("define ptx_kernel") :]
+    params = re.findall(r"%(\d+)(?=[,)])", body[: body.index("{\n")])
+    numbers = [int(n) for n in params + re.findall(r"^  %(\d+) = ", body, re.MULTILINE)]
+    assert numbers == list(range(len(numbers)))
