@@ -614,6 +614,12 @@ def _fork(frame: Frame, state: State, cond: Scalar) -> tuple[State, State]:
 @handles("YIELD")
 def _yield(frame: Frame, state: State, instr: Instr) -> None:
     assert frame.yielded is not None
+    if state.path != frame.start:
+        raise mistake(
+            "generator",
+            "how many items this generator yields is known only at run time",
+            help="iterate over `cl.static_range`, or over compile-time items",
+        )
     frame.yielded.append(state.stack.pop())
     state.stack.append(None)
 
