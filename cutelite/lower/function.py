@@ -8,6 +8,7 @@ memory is one external array, whose size the launch gives.
 from __future__ import annotations
 
 from cutelite.diag import InternalError
+from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32
@@ -38,7 +39,8 @@ def to_llvm(function: Function, target: Target, line_info: bool = False) -> str:
     line_info  refer to the user's source lines
     Errors     `InternalError` for an op that no pass expanded and that has no spelling
     """
-    return _Module(function, target, line_info).text()
+    with reported("lower", function):
+        return _Module(function, target, line_info).text()
 
 
 class _Module:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from cutelite.ir.faults import reported
 from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.allocate_smem import allocate_smem
@@ -70,7 +71,8 @@ def run(
     """
     for step in pipeline:
         start = perf_counter()
-        function = step.function(function, context)
+        with reported(step.name, function):
+            function = step.function(function, context)
         if verified or step is pipeline[-1]:
             verify(function, step.name)
         if times is not None:

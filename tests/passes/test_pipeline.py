@@ -51,3 +51,16 @@ def test_a_pass_that_breaks_the_ir_is_named() -> None:
     with pytest.raises(InternalError, match="no terminator") as caught:
         passes.run(broken, parse_function(KERNEL), passes.Context(HOPPER))
     assert caught.value.stage == "drop_the_return"
+
+
+def test_an_exception_nobody_expected_names_the_pass_and_the_op() -> None:
+    def stumble(function: Function, context: passes.Context) -> Function:
+        for op in function.ops():
+            if op.name == "add":
+                raise KeyError("oops")
+        return function
+
+    with pytest.raises(InternalError, match="KeyError: 'oops'") as caught:
+        passes.run((passes.Pass(stumble, why="to see it told"),), parse_function(KERNEL), passes.Context(HOPPER))
+    assert (caught.value.stage, caught.value.op) == ("stumble", "%b = add a=%a, b=%a : i32")
+    assert ">   %b = add" in str(caught.value)
