@@ -1,8 +1,8 @@
 """Atomic read-modify-write: as if the elements were updated one after the other, in the order of the addresses.
 
-Elements at distinct addresses are updated at once. Where several share an address, either a running reduction
-computes all the intermediate values of an address, or the first element of each address is updated, then the second
-of each, and so on; whichever takes fewer steps. Both give the bits of the serial order, floats included.
+Memory is read once and written once. Where several elements share an address, a running reduction computes all the
+intermediate values of one address; or, where that takes fewer steps, the first element of each address is applied,
+then the second of each, and so on. Both give the bits of the serial order, floats included.
 """
 
 from __future__ import annotations
@@ -61,36 +61,69 @@ def atomic(
     order = np.argsort(address, kind="stable")
     runs = np.flatnonzero(np.diff(address[order], prepend=address[order[:1]] - 1))
     lengths = np.diff(runs, append=len(order))
-    longest = int(lengths.max(initial=0))
-    if longest <= 1:
-        return _step(space, address, action, elem, operand, compare, who).reshape(shape)
-    old = np.empty(len(address), dtype)
-    ufunc = ACTIONS.get(action)
-    if longest > len(runs) and isinstance(ufunc, np.ufunc) and dtype.isbuiltin == 1:
-        for start, length in zip(runs.tolist(), lengths.tolist(), strict=True):
-            at = order[start : start + length]
-            first = space.load(address[at[:1]], elem, 1, Selected(who, at, 1)).reshape(1)
-            running = ufunc.accumulate(np.concatenate([first, operand[at]]))
-            old[at] = running[:-1]
-            space.update(address[at[:1]], first, running[-1:], Selected(who, at, 1))
-        return old.reshape(shape)
-    for rank in range(longest):
-        at = order[runs[lengths > rank] + rank]
-        mine = None if compare is None else compare[at]
-        old[at] = _step(space, address[at], action, elem, operand[at], mine, Selected(who, at, 1))
+    mine = order[runs]  # the first element of each address
+    who = Selected(who, mine, 1)
+    before = space.load(address[mine], elem, 1, who).reshape(-1)
+    if len(runs) == len(order):  # all addresses are distinct
+        old = np.empty_like(before)
+        old[mine], after = before, _apply(action, before, operand[mine], None if compare is None else compare[mine])
+    elif compare is not None:
+        old, after = _one_by_one(before, operand, compare, order, runs, lengths)
+    elif len(runs) < lengths.max() and isinstance(ACTIONS[action], np.ufunc) and dtype.isbuiltin == 1:
+        old, after = _run_by_run(action, before, operand, order, runs, lengths)
+    else:
+        old, after = _rank_by_rank(action, before, operand, order, runs, lengths)
+    space.update(address[mine], before, np.ascontiguousarray(after), who)
     return old.reshape(shape)
 
 
-def _step(
-    space: Space, address: Array, action: str, elem: Scalar, operand: Array, compare: Array | None, who: Accuser
-) -> Array:
-    """Update elements at distinct addresses; their old values."""
-    old = space.load(address, elem, 1, who).reshape(-1)
-    if action == "cas":
-        assert compare is not None
-        bits = f"u{old.itemsize}"  # cas compares bits: -0.0 is not 0.0, and a NaN equals itself
-        new = np.where(old.view(bits) == compare.view(bits), operand, old)
-    else:
-        new = ACTIONS[action](old, operand).astype(old.dtype, copy=False)
-    space.update(address, old, np.ascontiguousarray(new), who)
-    return old
+def _run_by_run(
+    action: str, before: Array, operand: Array, order: Array, runs: Array, lengths: Array
+) -> tuple[Array, Array]:
+    """The old value of each element, and the last value at each address; all elements of an address at once."""
+    old, after = np.empty(len(order), before.dtype), np.empty_like(before)
+    ufunc: Any = ACTIONS[action]
+    for i, (start, length) in enumerate(zip(runs.tolist(), lengths.tolist(), strict=True)):
+        at = order[start : start + length]
+        running = ufunc.accumulate(np.concatenate([before[i : i + 1], operand[at]]))
+        old[at], after[i] = running[:-1], running[-1]
+    return old, after
+
+
+def _rank_by_rank(
+    action: str, before: Array, operand: Array, order: Array, runs: Array, lengths: Array
+) -> tuple[Array, Array]:
+    """The same: the first element of all addresses at once, then the second of those that have one, and so on."""
+    old, after = np.empty(len(order), before.dtype), before.copy()
+    for rank in range(int(lengths.max())):
+        going = np.flatnonzero(lengths > rank)
+        at = order[runs[going] + rank]
+        old[at] = after[going]
+        after[going] = _apply(action, after[going], operand[at], None)
+    return old, after
+
+
+def _one_by_one(
+    before: Array, operand: Array, compare: Array, order: Array, runs: Array, lengths: Array
+) -> tuple[Array, Array]:
+    """The same for compare-and-swap, most of which change nothing."""
+    bits = f"u{before.itemsize}"
+    old, after = np.empty(len(order), before.dtype), before.copy()
+    old_bits, after_bits = old.view(bits), after.view(bits)
+    wanted, given = compare.view(bits), operand.view(bits)
+    for i, (start, length) in enumerate(zip(runs.tolist(), lengths.tolist(), strict=True)):
+        at = order[start : start + length]
+        held, seen = int(after_bits[i]), []
+        for expected, new in zip(wanted[at].tolist(), given[at].tolist(), strict=True):
+            seen.append(held)
+            held = new if held == expected else held
+        old_bits[at], after_bits[i] = seen, held
+    return old, after
+
+
+def _apply(action: str, old: Array, operand: Array, compare: Array | None) -> Array:
+    """The new values."""
+    if compare is None:
+        return ACTIONS[action](old, operand).astype(old.dtype, copy=False)
+    bits = f"u{old.itemsize}"  # cas compares bits: -0.0 is not 0.0, and a NaN equals itself
+    return np.where(np.ascontiguousarray(old).view(bits) == np.ascontiguousarray(compare).view(bits), operand, old)

@@ -28,7 +28,8 @@ class Policy:
     gang     the warps of a CTA start as one strand, and become one again where they meet
     moment   when asynchronous work happens: 'early', 'late' or at 'any' time
     turns    lengths of turns to draw from, in ops
-    patience after so many ops without blocking a strand goes last, whatever `pick` says: it may be spinning
+    patience after so many ops without blocking a strand lets the others go first at each turn, whatever `pick` says:
+             it may be spinning
     pick     how the next strand is chosen: 'first', 'last', 'any', or by 'rank': a fixed random order of warps
     resident clusters that run at the same time
     """

@@ -21,13 +21,15 @@ from cutelite.sim.blocked import Blocked, Task
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Launch
 from cutelite.sim.machine import Cluster, Machine
-from cutelite.sim.program import WARP, Step
+from cutelite.sim.program import WARP, Code, Step
 from cutelite.sim.report import check_convergence, deadlock, endless
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
 from cutelite.sim.typecheck import check_results
 
-PATIENCE = 1 << 15  # ops that those at a meeting point wait for the others, before they go on alone
-ADMIT_AFTER = 1 << 19  # ops after which the next cluster starts beside the others, which may be waiting for it
+PATIENCE = (1 << 6, 1 << 13)
+"""Ops to wait for threads that may be spinning, at least and at most. Each time it was in vain the next wait is
+shorter, and each time it was not it is longer: of those at a meeting point, at this point; of the grid for blocks that
+do not block, until the next cluster starts beside them, because they may be waiting for it."""
 
 
 class Scheduler:
@@ -50,8 +52,9 @@ class Scheduler:
         self.parked: dict[Machine, dict[Step, list[Strand]]] = {}
         self.joins: list[Join] = []
         self._polled = -1
-        self._spent: dict[Strand, int] = {}
-        self._admitted_at = 0
+        self._patience: dict[Code, int] = {}
+        self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
+        self._quiet_for = PATIENCE[1]
 
     def run(self) -> None:
         """Execute every block of the grid."""
@@ -86,7 +89,7 @@ class Scheduler:
                 return
             cluster = Cluster(self.launch, first)
             self.clusters.append(cluster)
-            self._admitted_at = self.launch.ops
+            self._quiet_since = self.launch.ops
             for machine in cluster.machines:
                 self.parked[machine] = {}
                 self.runnable += self._beginners(machine)
@@ -108,10 +111,12 @@ class Scheduler:
     def _look_after(self, waiting: Iterator[tuple[int, int, int]]) -> None:
         """See to those who have waited for long, and to the limit of ops."""
         ops = self.launch.ops
-        for join in [j for j in self.joins if ops - j.since > PATIENCE]:
+        for join in [j for j in self.joins if ops - j.since > self._patience.get(j.code, PATIENCE[1])]:
+            self._patience[join.code] = max(PATIENCE[0], self._patience.get(join.code, PATIENCE[1]) // 4)
             self._release(join)
-        if ops - self._admitted_at > ADMIT_AFTER:
-            self._admitted_at = ops
+        if ops - self._quiet_since > self._quiet_for and len(self.clusters) < self.launch.sm_count:
+            self._quiet_for = max(PATIENCE[0], self._quiet_for // 2)
+            self._quiet_since = ops
             self._admit(waiting, more=1)
         if ops > self.max_ops:
             raise endless(self)
@@ -128,14 +133,12 @@ class Scheduler:
         before = self.launch.ops
         self._advance(strand, budget)
         if strand.state == RUNNABLE:
-            spent = self._spent.pop(strand, 0) + self.launch.ops - before
-            if spent >= self.policy.patience:
+            strand.spent += self.launch.ops - before
+            if strand.spent >= self.policy.patience:
                 self.resting.append(strand)
             else:
-                self._spent[strand] = spent
                 self.runnable.insert(0 if self.policy.pick == "first" else len(self.runnable), strand)
         else:
-            self._spent.pop(strand, None)
             self._file(strand)
 
     def _gather(self, strand: Strand) -> Strand:
@@ -227,7 +230,9 @@ class Scheduler:
     def _file(self, strand: Strand) -> None:
         if strand.state == RUNNABLE:
             self.runnable.append(strand)
-        elif strand.state == BLOCKED:
+            return
+        self._quiet_since = self.launch.ops
+        if strand.state == BLOCKED:
             self.blocked.append(strand)
         elif strand.state == AT_JOIN:
             self._meet(strand)
@@ -247,6 +252,7 @@ class Scheduler:
         if join not in self.joins:
             self.joins.append(join)
         if join.awaited == 0:
+            self._patience[join.code] = min(PATIENCE[1], self._patience.get(join.code, PATIENCE[1]) * 2)
             self._release(join)
 
     def _release(self, join: Join) -> None:
@@ -303,7 +309,7 @@ class Scheduler:
                     self._file(strand)
 
     def _resume(self, strand: Strand) -> None:
-        strand.state, strand.blocked = RUNNABLE, None
+        strand.state, strand.blocked, strand.spent = RUNNABLE, None, 0
         strand.machine.event("resume", strand)
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:

@@ -52,9 +52,10 @@ class Strand(ThreadLanes):
     code,pc  the next step
     join     where its threads will meet those they parted from, None at the top
     blocked  what it waits for, in the state BLOCKED
+    spent    ops executed since it last blocked or met others
     """
 
-    __slots__ = ("_whole", "blocked", "code", "join", "parting", "pc", "regs", "state")
+    __slots__ = ("_whole", "blocked", "code", "join", "parting", "pc", "regs", "spent", "state")
 
     def __init__(self, machine: Machine, tid: Array, regs: dict[Any, Any], code: Code, pc: int = 0) -> None:
         super().__init__(machine, code.steps[0].op, tid, np.ones(len(tid), bool), True)
@@ -63,6 +64,7 @@ class Strand(ThreadLanes):
         self.pc = pc
         self.join: Join | None = None
         self.state = RUNNABLE
+        self.spent = 0
         self.blocked: Blocked | None = None
         self.parting: tuple[Array, Jump, Jump] | None = None
         self._whole: dict[int, tuple[int, bool]] = {}
@@ -137,7 +139,7 @@ class Strand(ThreadLanes):
             regs.update((key, held) for key, held in self.regs.items() if isinstance(key, str))
         part = {key: held[which] if isinstance(held, np.ndarray) else held for key, held in regs.items()}
         strand = Strand(self.machine, self.tid[which], part, self.code, self.pc)
-        strand.op, strand.join, strand.state = self.op, self.join, self.state
+        strand.op, strand.join, strand.state, strand.spent = self.op, self.join, self.state, self.spent
         if self.blocked is not None:
             strand.blocked = self.blocked.take(which)
         return strand

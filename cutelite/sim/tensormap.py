@@ -91,7 +91,9 @@ class SimTensorMap:
     def _elements(self, agent: Agent, coord: Sequence[int]) -> tuple[tuple[slice, ...], Array]:
         """The part of the tile that lies inside the tensor, and the addresses of its elements."""
         if coord[-1] * self.type.elem.bytes % CHUNK:  # an illegal instruction on an H200: docs/measurements.md
-            what = f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
+            what = (
+                f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
+            )
             agent.fail("misaligned", what, place=agent.machine.spaces["gmem"].place(self.address))
         inside: list[slice] = []
         addresses: Array = np.int64(self.address)

@@ -1,0 +1,62 @@
+"""Kernels as IR text, and running them: what the tests of the simulator share.
+
+Most kernels here write one i32 for each thread: ``OUT`` is the parameter, ``PROLOGUE`` defines %tid (in the block),
+%i (in the grid) and a few constants.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+import cutelite.ops  # noqa: F401 (registers the ops that the texts name)
+from cutelite import sim
+from cutelite.ir.function import Function
+from cutelite.ir.parser import parse_function
+from cutelite.ir.verifier import verify
+
+SEEDS = range(8)
+
+OUT = "%out: tensor<i32,gmem,4096:1,16>"
+
+PROLOGUE = """
+  %tid = special register="tid.x"
+  %block = special register="ctaid.x"
+  %width = special register="ntid.x"
+  %first = mul a=%block, b=%width
+  %i = add a=%first, b=%tid
+  %lane = special register="laneid"
+  %c0 = const value=0, type=i32
+  %c1 = const value=1, type=i32
+  %c2 = const value=2, type=i32
+  %c3 = const value=3, type=i32
+  %all = const value=4294967295, type=u32
+"""
+
+
+def kernel(body: str, params: str = OUT, *, block: int = 64, name: str = "kernel", **attrs: Any) -> Function:
+    """A kernel of that body, with the prologue."""
+    facts = ", ".join(f"{key}={value}" for key, value in {"block": (block, 1, 1), **attrs}.items())
+    text = f"func @{name}({params}) attrs {{{facts}}} {{{PROLOGUE}{textwrap.dedent(body)}}}\n"
+    function = parse_function(text, "kernel.cir")
+    verify(function)
+    return function
+
+
+def outputs(function: Function, grid: int = 1, *, seed: int = 0, **options: Any) -> np.ndarray[Any, Any]:
+    """What a kernel with the one parameter `OUT` writes: -1 where it wrote nothing."""
+    out = np.full(4096, -1, np.int32)
+    sim.run(function, grid, [out], seed=seed, strict=True, **options)
+    threads = grid * int(np.prod(function.attrs["block"]))
+    assert (out[threads:] == -1).all()
+    return out[:threads]
+
+
+def each_seed(function: Function, grid: int = 1, seeds: range = SEEDS, **options: Any) -> np.ndarray[Any, Any]:
+    """The same under every schedule, which must all agree."""
+    results = [outputs(function, grid, seed=seed, **options) for seed in seeds]
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+    return results[0]
