@@ -2,14 +2,15 @@
 
 One warp of the first warpgroup only starts copies; each of the other two warpgroups owns 64 rows of the
 128 x 256 tile. A stage's `full` barrier counts the bytes TMA brings, its `empty` barrier the two consumers.
-Any M, N, K that TMA takes (rows a multiple of 16 bytes): tiles over the edge read zeros, and are not written.
+Results leave through shared memory and TMA. Any M, N, K that TMA takes (N and K multiples of 8): what a tile has
+over the edge reads as zero, and is not written.
 """
 
 from typing import Any
 
 import cutelite as cl
 from common import check, poisoned, random, to_numpy
-from cutelite import PipelineState, Tensor, TmaTensor, bf16
+from cutelite import Layout, PipelineState, TmaTensor, bf16
 
 M, N, K = cl.dims("M N K")
 
@@ -18,12 +19,14 @@ STAGES = 4
 CONSUMERS = BM // 64
 THREADS = 128 * (1 + CONSUMERS)
 
+C_LAYOUT = Layout((CONSUMERS, 64, (64, BN // 64)), (64 * BN, 64, (1, 64 * 64)))  # a consumer's rows, 64 columns a box
+
 
 @cl.kernel(block=THREADS)
 def gemm(
     a: TmaTensor[bf16, (M, K), (BM, BK)],
     b: TmaTensor[bf16, (N, K), (BN, BK)],
-    c: Tensor[bf16, (M, N)],
+    c: TmaTensor[bf16, (M, N), (64, 64)],
 ) -> None:
     a_ring, b_ring = cl.tma_shared(a, STAGES), cl.tma_shared(b, STAGES)
     full, empty = cl.shared(cl.mbarrier, (STAGES,)), cl.shared(cl.mbarrier, (STAGES,))
@@ -76,10 +79,15 @@ def consume(
         if cl.thread_idx.x % 128 == 0:
             empty[s].arrive()
         stage = stage.advance()
-    results = acc.to(bf16)
-    for i, (r, j) in enumerate(cl.wgmma.coordinates(BN)):
-        if row + r < M and column + j < N:
-            c[row + r, column + j] = results[i]
+    cl.barrier_sync(1, 128 * CONSUMERS)  # everyone has read the last stage: its memory may be used for results
+    c_tile = a_ring.view(C_LAYOUT)[half, None, None]
+    cl.wgmma.partition(c_tile).store(acc.to(bf16))
+    cl.fence_proxy_async("shared::cta")
+    cl.barrier_sync(2 + half, 128)
+    if cl.thread_idx.x % 128 == 0:
+        cl.tma_store(c_tile, c, at=(row, column))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
 
 
 def main(m: int = 200, n: int = 264, k: int = 136) -> None:
