@@ -142,7 +142,7 @@ class Op:
             elif kind == "many":
                 changes[name] = tuple(map(values, held))
             elif kind == "jump":
-                mapped = type(held)(held.block, tuple(map(values, held.args)))
+                mapped = type(held)(held.block, tuple(map(values, held.args))) if held.args else held
                 changes[name] = jumps(mapped) if jumps else mapped
             elif held is not None:
                 changes[name] = values(held)

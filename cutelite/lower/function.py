@@ -89,9 +89,9 @@ class _Module:
     def _signature(self) -> str:
         params = [self._param(value) for value in self.function.params]
         for value in self.function.dims.values():
-            limits = f"range(i32 0, {I32_DIM_LIMIT + 1}) " if value.type == i32 else ""
+            above = I32_DIM_LIMIT + 1 if value.type == i32 else -(1 << 63)  # 2**63, as LLVM writes it
             self.w.names[value] = name = self.w.fresh()
-            params.append(f"{leaf(value.type)} noundef {limits}{name}")
+            params.append(f"{leaf(value.type)} noundef range({leaf(value.type)} 0, {above}) {name}")
         return ", ".join(params)
 
     def _param(self, value: Value) -> str:

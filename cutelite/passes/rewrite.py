@@ -95,7 +95,7 @@ class Rewrite:
         """`op` with new operands, its results the same; `op` itself if there is nothing to map."""
         if op.terminator:
             return op.map_operands(self.value, self.jump)
-        if self._values.keys().isdisjoint(op.operands):
+        if not self._values or self._values.keys().isdisjoint(op.operands):
             return op
         return self.with_results(op.map_operands(self.value), op)
 

@@ -41,7 +41,7 @@ def test_the_interface_of_a_kernel() -> None:
         'ptr byval([128 x i8]) align 64 "nvvm.grid_constant" %4',
         "ptr addrspace(1) noundef align 4 %5",
         "i32 noundef range(i32 0, 2147418113) %6",
-        "i64 noundef %7",
+        "i64 noundef range(i64 0, -9223372036854775808) %7",
     ]
 
 
