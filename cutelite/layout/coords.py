@@ -13,7 +13,7 @@ from cutelite.layout.basis import Basis, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, mul
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import is_divisible, prove_le
-from cutelite.layout.inttuple import flatten_to_tuple, product, show, unflatten
+from cutelite.layout.inttuple import flatten_to_tuple, prefix_product, product, show, unflatten
 
 
 def merge_modes(shapes: list[Any], strides: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -52,7 +52,7 @@ def crd2idx(coord: Any, shape: Any, stride: Any = None) -> Any:
     if hasattr(shape, "on_modes"):
         return shape(coord)
     if stride is None:
-        stride = compact_strides(shape)
+        stride = prefix_product(shape)  # a mode of size 1 counts beyond its end as well
     leaves = flatten_to_tuple(stride)
     if any(isinstance(d, Basis) for d in leaves):
         return coordinate({path: crd2idx(coord, shape, along(stride, path)) for path in paths(leaves)})

@@ -164,7 +164,8 @@ class Dim(DimExpr):
         put(self, "max", max)
         put(self, "_hash", hash((name, divisible_by, min, max)))
         put(self, "_terms", ((((self, 1),), int(divisible_by)),))
-        put(self, "_bounds", (min, inf if max is None else max))
+        least, most = self.unit_bounds()  # multiples of the divisor lie between the bounds' own multiples
+        put(self, "_bounds", (least * divisible_by, most * divisible_by))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Dim) and self._facts() == other._facts())
@@ -283,8 +284,9 @@ def atom_expr(atom: Atom) -> Int:
     return from_terms({((atom, 1),): 1})
 
 
-def has_node(terms: Iterable[Monomial], op: str) -> bool:
-    return any(isinstance(atom, Node) and atom.op == op for mono in terms for atom, _ in mono)
+def has_node(terms: Iterable[Monomial]) -> bool:
+    """Whether some atom is an operation."""
+    return any(isinstance(atom, Node) for mono in terms for atom, _ in mono)
 
 
 # ------------------------------------------------------------------------------------------------ arithmetic
@@ -297,23 +299,46 @@ def add(a: Int, b: Int) -> Int:
     terms = terms_of(a)
     for mono, c in terms_of(b).items():
         terms[mono] = terms.get(mono, 0) + c
-    return _join_remainders(terms) if has_node(terms, "%") else from_terms(terms)
+    return _fewest_terms(terms) if has_node(terms) else from_terms(terms)
 
 
-def _join_remainders(terms: Terms) -> Int:
-    """Undo ``n % d`` where that leaves fewer terms: ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8)."""
-    best = {mono: c for mono, c in terms.items() if c}
-    for mono, c in list(best.items()):
-        if len(mono) == 1 and mono[0][1] == 1 and isinstance(node := mono[0][0], Node) and node.op == "%":
-            n, d = node.args
-            spread = terms_of(mul(add(n, mul(mul(d, floordiv(n, d)), -1)), c))
-            for other, coefficient in best.items():
-                if other != mono:
-                    spread[other] = spread.get(other, 0) + coefficient
-            spread = {other: coefficient for other, coefficient in spread.items() if coefficient}
-            if len(spread) < len(best):
-                return _join_remainders(spread)
-    return from_terms(best)
+def _fewest_terms(terms: Terms) -> Int:
+    """Trade ``n % d`` for ``n - d*(n//d)``, or back, where that leaves fewer terms.
+
+    So ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8), and ``n - 8*(n//8)`` is n%8.
+    """
+    kept = {mono: c for mono, c in terms.items() if c}
+    for mono, c in list(kept.items()):
+        for atom, power in mono:
+            if not isinstance(atom, Node) or atom.op not in ("//", "%") or power != 1:
+                continue
+            n, d = atom.args
+            if atom.op == "%":
+                factor = from_terms({tuple(item for item in mono if item[0] is not atom): c})
+                other = add_terms(mul(n, factor), mul(mul(mul(d, floordiv(n, d)), factor), -1))
+            else:
+                lead, scale = _pairs(d)[0]
+                over = _over(tuple(item for item in mono if item[0] is not atom), lead)
+                if over is None or c % scale:
+                    continue
+                factor = from_terms({over: c // scale})
+                remainder = from_terms({((Node("%", (n, d)), 1),): 1})
+                other = add_terms(mul(n, factor), mul(mul(remainder, factor), -1))
+            traded = mul(mul(atom_expr(atom), d), factor) if atom.op == "//" else from_terms({mono: c})
+            spread = add_terms(from_terms(kept), mul(traded, -1), from_terms(other))
+            spread = {m: e for m, e in spread.items() if e}
+            if len(spread) < len(kept):
+                return _fewest_terms(spread)
+    return from_terms(kept)
+
+
+def add_terms(*values: Int) -> Terms:
+    """The terms of a sum, as they are."""
+    total: Terms = {}
+    for value in values:
+        for mono, c in terms_of(value).items():
+            total[mono] = total.get(mono, 0) + c
+    return total
 
 
 def mul(a: Int, b: Int) -> Int:
@@ -368,6 +393,8 @@ def floordiv(n: Int, d: Int) -> Int:
         quotients = {_quotient(n, m) for n in (low, high) for m in (least, most)}
         if len(quotients) == 1:
             return add(whole, int(quotients.pop()))
+    if low >= 0 and bounds(add(d, mul(rest, -1)))[0] >= 1:
+        return whole
     return add(whole, _floor_node(rest, d))
 
 
@@ -400,8 +427,7 @@ def mod(n: Int, d: Int) -> Int:
     if not isinstance(rest, DimExpr) and (rest == 0 or not isinstance(d, DimExpr)):
         return 0 if rest == 0 else rest % d
     rest, d, factor = _reduce(rest, d, whole=True)
-    low, high = bounds(rest)
-    if low >= 0 and high < bounds(d)[0]:
+    if bounds(rest)[0] >= 0 and bounds(add(d, mul(rest, -1)))[0] >= 1:
         return mul(rest, factor)
     return mul(atom_expr(Node("%", (rest, d))), factor)
 
@@ -578,7 +604,7 @@ def bounds(x: Int) -> Bounds:
         return x, x
     if x._bounds is None:
         low, high = _sum_bounds(x._terms)
-        if len(x._terms) > 1 and has_node((mono for mono, _ in x._terms), "//"):
+        if len(x._terms) > 1 and has_node(mono for mono, _ in x._terms):
             opened = _sum_bounds(_pairs(_open_quotients(x)))
             low, high = max(low, opened[0]), min(high, opened[1])
         if len(x._terms) > 1 and (low == -inf or high == inf):

@@ -122,13 +122,15 @@ def _rounds_up(mono: Monomial) -> Node | None:
 
 def _product(mono: Monomial, c: int) -> Tree:
     """c * mono, each dim taking as much of c as makes it whole: 8 units of K{div=8} are K, 2 are K//4."""
-    factors: list[Tree] = []
-    for atom, power in mono:
-        for _ in range(power):
-            unit = _unit(atom)
-            share = gcd(c, unit)
-            c //= share
-            factors.append(_scaled(atom, share, unit))
+    atoms = [atom for atom, power in mono for _ in range(power)]
+    shares = [1] * len(atoms)
+    for whole in (True, False):  # as many dims whole as can be, small units first
+        for i in sorted(range(len(atoms)), key=lambda i: _unit(atoms[i])):
+            share = gcd(c, _unit(atoms[i]))
+            if shares[i] == 1 and (not whole or share == _unit(atoms[i])):
+                shares[i] = share
+                c //= share
+    factors = [_scaled(atom, share, _unit(atom)) for atom, share in zip(atoms, shares, strict=True)]
     if c != 1 or not factors:
         factors.insert(0, ("const", c))
     result = factors[0]

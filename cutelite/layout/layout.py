@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from cutelite.layout.basis import Basis
-from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd
+from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd, pad_coord
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import map_leaves
@@ -47,7 +47,7 @@ class Layout(Frozen):
     stride: Any
 
     def __init__(self, shape: Any, stride: Any = None) -> None:
-        shape = map_leaves(_tuples(shape), _shape_leaf)
+        shape = _shape(_tuples(shape))
         if stride is None:
             stride = compact_strides(shape)
         else:
@@ -142,7 +142,9 @@ def _tuples(x: Any) -> Any:
     return tuple(map(_tuples, x)) if isinstance(x, (tuple, list)) else x
 
 
-def _shape_leaf(leaf: Any) -> Int:
+def _shape(leaf: Any) -> IntTuple:
+    if isinstance(leaf, tuple):
+        return tuple(map(_shape, leaf))
     if isinstance(leaf, DimExpr):
         return leaf
     value = _integer(leaf, "shape")
@@ -191,14 +193,15 @@ class ComposedLayout(Frozen):
             raise LayoutError("ComposedLayout", f"{inner!r} is neither a swizzle nor a layout")
         if not isinstance(outer, (Layout, ComposedLayout)):
             raise LayoutError("ComposedLayout", f"outer is {outer!r}, must be a layout")
+        if isinstance(inner, ComposedLayout):  # functions compose in any grouping: all are kept to the right
+            first = inner
+            inner, offset, outer = first.inner, first.offset, ComposedLayout(first.outer, offset, outer)
         self.fill(inner, offset, outer)
 
     def __call__(self, *coord: Any) -> Any:
         """The image of a coordinate."""
-        index = self.outer(*coord)
-        if not (isinstance(self.offset, int) and self.offset == 0):
-            index = self.offset if isinstance(index, int) and index == 0 else index + self.offset
-        return self.inner(index)
+        index = _plus(self.outer(*coord), self.offset)
+        return self.inner(pad_coord(index, self.inner.shape) if isinstance(self.inner, Layout) else index)
 
     def __getitem__(self, mode: int | tuple[int, ...]) -> ComposedLayout:
         return ComposedLayout(self.inner, self.offset, self.outer[mode])
@@ -258,6 +261,17 @@ class ComposedLayout(Frozen):
 
     def __str__(self) -> str:
         return f"{self.inner} o {show(self.offset)} o {self.outer}"
+
+
+def _plus(index: Any, offset: Any) -> Any:
+    """Index and offset, or coordinates of any length, added; a sum with 0 costs nothing."""
+    if isinstance(index, tuple) and isinstance(offset, tuple):
+        width = max(len(index), len(offset))
+        index, offset = (x + (0,) * (width - len(x)) for x in (index, offset))
+        return tuple(map(_plus, index, offset))
+    if isinstance(offset, int) and offset == 0:
+        return index
+    return offset if isinstance(index, int) and index == 0 else index + offset
 
 
 AnyLayout: TypeAlias = "Layout | ComposedLayout"

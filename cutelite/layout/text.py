@@ -120,10 +120,7 @@ class _Reader:
         offset = self.tuple_()
         if not self.take("o"):
             self.fail("'o'")
-        outer = self.layout()
-        if not isinstance(outer, Layout):
-            self.fail("a layout without further parts")
-        return ComposedLayout(inner, offset, outer)
+        return ComposedLayout(inner, offset, self.layout())
 
     def tuple_(self) -> Any:
         """A tuple, or a sum; parentheses around one sum are a tuple unless arithmetic follows them."""
