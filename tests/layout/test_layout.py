@@ -110,7 +110,7 @@ class Running:
     def _never(self, *_: object) -> Any:
         raise AssertionError("the value of a run-time coordinate was asked for")
 
-    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = __int__ = _never  # type: ignore[assignment]
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = __int__ = _never
     __hash__ = None  # type: ignore[assignment]
 
 
