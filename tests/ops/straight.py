@@ -1,0 +1,59 @@
+"""Straight-line code of one thread, executed for any number of arguments at once: thread ops without a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cutelite.ir.builder import Builder
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.function import Block, Function, Value
+from cutelite.ir.op import Op
+from cutelite.ir.types import Type, elem_of
+from cutelite.lang.values import emit, wrap
+from cutelite.target import Target
+
+
+class Arrays:
+    """As much of `ir.simulation.Lanes` as thread ops without memory need."""
+
+    def __init__(self, values: dict[int, Any], count: int) -> None:
+        self.values = values
+        self.mask = np.ones(count, bool)
+        self.op: Op
+
+    def get(self, value: Value) -> Any:
+        return self.values[id(value)]
+
+    def define(self, *results: Any) -> None:
+        for value, result in zip(self.op.results, results, strict=True):
+            array = np.asarray(result)
+            assert array.dtype == numpy_dtype(elem_of(value.type)), (self.op.name, array.dtype, value.type)
+            self.values[id(value)] = array
+
+    def fault(self, where: Any, message: str, code: str = "", help: str = "") -> None:
+        if where.any():
+            raise AssertionError(message)
+
+
+def evaluate(body: Callable[..., Any], types: tuple[Type, ...], *arrays: Any, target: Target | None = None) -> Any:
+    """What `body`, called with run-time values of these types, gives for each row of the arrays."""
+    function = Function("straight", [Block(tuple(Value(t) for t in types))], {}, {})
+    builder = Builder(function, target=target)
+    with builder.active():
+        results = body(*map(wrap, function.params))
+    lanes = Arrays({id(v): a for v, a in zip(function.params, arrays, strict=True)}, len(arrays[0]))
+    with np.errstate(all="ignore"):
+        for op in function.ops():
+            lanes.op = op
+            op.simulate(lanes)  # type: ignore[arg-type]
+    if isinstance(results, tuple):
+        return tuple(lanes.get(r.value) for r in results)
+    return lanes.get(results.value)
+
+
+def emit_here(op: Op) -> Any:
+    """`op` in the code that is being built: its results as run-time values."""
+    return emit(op)

@@ -1,0 +1,281 @@
+"""The mathematics of `cl.math`: the errors that its docstrings state, and the special cases of C."""
+
+from __future__ import annotations
+
+import inspect
+import math as python_math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutelite.diag import CompileError
+from cutelite.ir.builder import Builder
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import Scalar, Vec, bf16, e4m3, f16, f32, f64, i32, i64, u8
+from cutelite.lang import math
+from tests.ops.straight import evaluate
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+RANDOM = np.random.default_rng(0)
+INF, NAN = np.inf, np.nan
+
+UNARY: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
+    "sqrt": (np.sqrt, (0, 99)),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), (0, 99)),
+    "rcp": (lambda x: 1 / x, (-9, 9)),
+    "cbrt": (np.cbrt, (-99, 99)),
+    "exp": (np.exp, (-100, 90)),
+    "exp2": (np.exp2, (-150, 130)),
+    "expm1": (np.expm1, (-20, 20)),
+    "log": (np.log, (0, 3)),
+    "log2": (np.log2, (0, 3)),
+    "log10": (np.log10, (0, 3)),
+    "log1p": (np.log1p, (-1, 3)),
+    "sin": (np.sin, (-30, 30)),
+    "cos": (np.cos, (-30, 30)),
+    "tan": (np.tan, (-30, 30)),
+    "asin": (np.arcsin, (-1, 1)),
+    "acos": (np.arccos, (-1, 1)),
+    "atan": (np.arctan, (-4, 4)),
+    "sinh": (np.sinh, (-5, 5)),
+    "cosh": (np.cosh, (-5, 5)),
+    "tanh": (np.tanh, (-3, 3)),
+    "asinh": (np.arcsinh, (-5, 5)),
+    "acosh": (np.arccosh, (1, 5)),
+    "atanh": (np.arctanh, (-1, 1)),
+    "erf": (np.vectorize(python_math.erf), (-5, 5)),
+    "erfc": (np.vectorize(python_math.erfc), (-5, 27)),
+    "floor": (np.floor, (-9, 9)),
+    "ceil": (np.ceil, (-9, 9)),
+    "trunc": (np.trunc, (-9, 9)),
+    "rint": (np.rint, (-9, 9)),
+    "round": (
+        lambda x: np.copysign(np.where(np.abs(x) - np.trunc(np.abs(x)) >= 0.5, 1, 0) + np.trunc(np.abs(x)), x),
+        (-9, 9),
+    ),
+    "fabs": (np.abs, (-9, 9)),
+}
+"""The truth, in more digits than the type has, and where most of the interesting arguments are."""
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "hypot": np.hypot,
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "fmod": np.fmod,
+    "copysign": np.copysign,
+}
+
+MORE = np.finfo(np.longdouble).nmant >= 63  # where long double is no more than double, f64 cannot be judged
+
+
+def bound(name: str, t: Scalar) -> float:
+    """The error in ulp that the docstring states; 0 where it says exact."""
+    text = inspect.getdoc(getattr(math, name)) or ""
+    found = re.search(r"^Error +([\d.]+) ulp(?: \(f64 ([\d.]+)\))?", text, re.M)
+    if found is None:
+        assert "Exact" in text, f"the docstring of {name} states no error"
+        return 0.0
+    return float(found[2] if t == f64 and found[2] else found[1])
+
+
+def any_bits(t: Scalar, count: int) -> Any:
+    dtype = numpy_dtype(t)
+    return RANDOM.integers(0, np.iinfo(f"u{t.bytes}").max, count, f"u{t.bytes}", endpoint=True).view(dtype)
+
+
+def arguments(t: Scalar, low: float, high: float, count: int) -> Any:
+    special = [
+        0.0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        2,
+        INF,
+        -INF,
+        NAN,
+        np.finfo(numpy_dtype(t)).max,
+        np.finfo(numpy_dtype(t)).tiny / 8,
+    ]
+    uniform = RANDOM.uniform(low, high, count)
+    near_zero = RANDOM.normal(0, 1, count) * 2.0 ** RANDOM.integers(-30, 2, count)
+    chosen = np.concatenate([special, uniform, near_zero]).astype(numpy_dtype(t))
+    return np.concatenate([chosen, any_bits(t, count)])
+
+
+def judge(name: str, t: Scalar, got: Any, truth: Any, *given: Any) -> None:
+    """Fail with the worst arguments unless the results are within the stated error of the truth."""
+    dtype = got.dtype
+    rounded = truth.astype(dtype)
+    fits = (got == rounded) & (np.signbit(got) == np.signbit(rounded)) | np.isnan(got) & np.isnan(rounded)
+    spacing = np.spacing(np.maximum(np.abs(rounded), np.finfo(dtype).tiny)).astype(truth.dtype)
+    error = np.where(fits, 0, np.abs(got.astype(truth.dtype) - truth) / spacing)
+    error = np.where(np.isfinite(error), error, np.where(fits, 0, INF)).astype(np.float64)
+    worst = int(np.argmax(error))
+    allowed = bound(name, t) + (0.6 if name in ("erf", "erfc") and t == f64 else 1e-3)  # the truth is a double there
+    arguments = [x[worst] for x in given]
+    assert error[worst] <= allowed, f"{name}{arguments} = {got[worst]!r}, not {truth[worst]!r}: {error[worst]:.2f} ulp"
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_errors_of_f32(name: str) -> None:
+    function, where = UNARY[name]
+    x = arguments(f32, *where, 60_000 if name not in ("erf", "erfc") else 15_000)
+    judge(
+        name, f32, evaluate(getattr(math, name), (f32,), x), np.asarray(function(x.astype(np.float64)), np.float64), x
+    )
+
+
+@pytest.mark.skipif(not MORE, reason="needs a long double with more digits than a double")
+@pytest.mark.parametrize("name", UNARY)
+def test_errors_of_f64(name: str) -> None:
+    function, where = UNARY[name]
+    x = arguments(f64, *where, 1500)
+    judge(
+        name,
+        f64,
+        evaluate(getattr(math, name), (f64,), x),
+        np.asarray(function(x.astype(np.longdouble)), np.longdouble),
+        x,
+    )
+
+
+def pairs(t: Scalar, count: int) -> tuple[Any, Any]:
+    """All pairs of special numbers, any bits, and numbers near 1 with large ones."""
+    special = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, INF, -INF, NAN, 1e-30, 1e30, 1e9, -1e9]).astype(
+        numpy_dtype(t)
+    )
+    x, y = np.repeat(special, len(special)), np.tile(special, len(special))
+    near = RANDOM.uniform(0.5, 2, count).astype(x.dtype), RANDOM.uniform(-90, 90, count).astype(x.dtype)
+    wide = np.exp(RANDOM.uniform(-40, 40, count)).astype(x.dtype), RANDOM.uniform(-2, 2, count).astype(x.dtype)
+    whole = RANDOM.normal(0, 9, count).astype(x.dtype), RANDOM.integers(-9, 9, count).astype(x.dtype)
+    bits = any_bits(t, count), any_bits(t, count)
+    columns = zip((x, y), near, wide, whole, bits, strict=True)
+    first, second = (np.concatenate(column) for column in columns)
+    return first, second
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_errors_of_two_arguments(name: str, t: Scalar) -> None:
+    if t == f64 and not MORE:
+        pytest.skip("needs a long double with more digits than a double")
+    x, y = pairs(t, 20_000 if t == f32 else 600)
+    wide = np.float64 if t == f32 else np.longdouble
+    truth = np.asarray(BINARY[name](x.astype(wide), y.astype(wide)), wide)
+    judge(name, t, evaluate(getattr(math, name), (t, t), x, y), truth, x, y)
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_ldexp_rounds_once(t: Scalar) -> None:
+    x = np.concatenate([any_bits(t, 4000), np.array([1, -0.0, INF, NAN]).astype(numpy_dtype(t))])
+    n = RANDOM.integers(-2200, 2200, len(x)).astype(np.int32) // (8 if t == f32 else 1)
+    got = evaluate(math.ldexp, (t, i32), x, n)
+    with np.errstate(all="ignore"):
+        truth = np.ldexp(x.astype(np.float64), n).astype(x.dtype)  # of an f32, exact before it is rounded
+    assert np.array_equal(got, truth, equal_nan=True)
+
+
+def test_fma_rounds_once_and_takes_literals_anywhere() -> None:
+    x = np.array([1 + 2.0**-12, 1e30], np.float32)
+    assert evaluate(lambda a: math.fma(a, a, -1.0), (f32,), x).tolist() == [np.float32(2.0**-11 + 2.0**-24), INF]
+    assert evaluate(lambda a: math.fma(2, 3.0, a), (f32,), x)[0] == np.float32(7 + 2.0**-12)
+    assert evaluate(lambda a, b: math.fma(a, b, 1), (f32, f64), x, x.astype(np.float64)).dtype == np.float64
+    assert math.fma(2.0, 3.0, 4.0) == 10.0
+
+
+def test_extremes_pass_nan_on() -> None:
+    x, y = np.array([1, NAN, -0.0], np.float32), np.array([2, 1, 0], np.float32)
+    low, high = evaluate(math.minimum, (f32, f32), x, y), evaluate(math.maximum, (f32, f32), x, y)
+    assert low[0] == 1 and np.isnan(low[1]) and np.signbit(low[2])
+    assert high[0] == 2 and np.isnan(high[1]) and not np.signbit(high[2])
+
+
+def test_remainder_and_signbit_and_saturate() -> None:
+    x = np.array([5.5, -5.5, -0.0, NAN], np.float32)
+    assert evaluate(lambda a: math.remainder(a, 2.0), (f32,), x)[:2].tolist() == [-0.5, 0.5]
+    assert evaluate(math.signbit, (f32,), x)[:3].tolist() == [False, True, True]
+    assert evaluate(math.saturate, (f32,), x).tolist() == [1, 0, 0, 0]
+    assert evaluate(math.isfinite, (f32,), x).tolist() == [True, True, True, False]
+
+
+def test_sincos_is_sin_and_cos() -> None:
+    x = arguments(f32, -9, 9, 1000)
+    sine, cosine = evaluate(math.sincos, (f32,), x)
+    assert np.array_equal(sine, evaluate(math.sin, (f32,), x), equal_nan=True)
+    assert np.array_equal(cosine, evaluate(math.cos, (f32,), x), equal_nan=True)
+
+
+FAST = ("sqrt", "rsqrt", "rcp", "exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh")
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_fast_forms_are_hardware_instructions_near_the_truth(name: str) -> None:
+    x = RANDOM.uniform(0.1, 3, 1000).astype(np.float32)
+    seen: list[str] = []
+    got = evaluate(lambda a: _watched(lambda: getattr(math, name)(a, fast=True), seen), (f32,), x)
+    truth = UNARY[name][0](x.astype(np.float64))
+    assert (np.abs(got - truth) <= 2e-6 * np.maximum(1, np.abs(truth))).all()
+    assert any(op.endswith(".approx") for op in seen) and len(seen) <= 4
+    assert "Fast" in (inspect.getdoc(getattr(math, name)) or "")
+
+
+def _watched(body: Callable[[], Any], seen: list[str]) -> Any:
+    result = body()
+    builder = Builder.current()
+    assert builder is not None
+    seen += [op.name for op in builder.block.ops if op.name != "const"]
+    return result
+
+
+def test_fast_of_f64_is_accurate_and_of_f16_native() -> None:
+    x = RANDOM.uniform(-2, 2, 100)
+    assert np.array_equal(evaluate(lambda a: math.exp(a, fast=True), (f64,), x), evaluate(math.exp, (f64,), x))
+    seen: list[str] = []
+    half = x.astype(np.float16)
+    got = evaluate(lambda a: _watched(lambda: math.exp2(a, fast=True), seen), (f16,), half)
+    assert seen == ["ex2.approx"] and got.dtype == np.float16
+    assert (np.abs(got - np.exp2(half.astype(np.float64))) < 2.0**-9 * got.astype(float)).all()
+
+
+def test_types_of_results() -> None:
+    ints = np.array([1, 4, 9], np.int32)
+    assert evaluate(math.sqrt, (i32,), ints).dtype == np.float32
+    assert evaluate(math.sqrt, (i64,), ints.astype(np.int64)).dtype == np.float64
+    assert evaluate(math.sqrt, (u8,), ints.astype(np.uint8)).tolist() == [1, 2, 3]
+    for t in (f16, bf16):
+        x = np.array([0.5, 2.0, -1.0]).astype(numpy_dtype(t))
+        got = evaluate(math.exp, (t,), x)
+        assert got.dtype == x.dtype
+        assert np.array_equal(got, np.exp(x.astype(np.float64)).astype(x.dtype))
+    vector = RANDOM.uniform(0, 1, (5, 4)).astype(np.float32)
+    assert np.array_equal(
+        evaluate(math.exp, (Vec(f32, 4),), vector), evaluate(math.exp, (f32,), vector.ravel()).reshape(5, 4)
+    )
+    power = evaluate(lambda x: math.pow(x, 2.0), (Vec(f32, 4),), vector)
+    assert np.allclose(power, vector**2)
+    with pytest.raises(CompileError, match="e4m3 is a storage format"):
+        evaluate(math.exp, (e4m3,), np.zeros(1))
+
+
+def test_literals_are_computed_by_python() -> None:
+    assert math.exp(1.0) == python_math.e and math.sincos(0.0) == (0.0, 1.0)
+    assert math.exp(1e9) == INF and python_math.isnan(math.log(-1.0)) and python_math.isnan(math.acos(2.0))
+    assert math.rcp(-0.0) == -INF and math.rsqrt(0.0) == INF and math.round(-2.5) == -3.0 and math.rint(2.5) == 2.0
+    assert (
+        math.round(0.49999999999999994) == 0.0 and math.saturate(7.0) == 1.0 and python_math.isnan(math.minimum(NAN, 1))
+    )
+    assert math.ldexp(1.0, 3) == 8.0 and math.hypot(3.0, 4.0) == 5.0 and math.isnan(NAN) is True
+
+
+@pytest.mark.parametrize("name", [n for n in dir(math) if inspect.isfunction(getattr(math, n)) and n[0] != "_"])
+def test_every_function_says_how_accurate_it_is(name: str) -> None:
+    function = getattr(math, name)
+    if function.__module__ != math.__name__:
+        return
+    text = inspect.getdoc(function) or ""
+    assert re.search(r"^Error +[\d.]+ ulp|Exact|Whether", text, re.M), f"{name} states no error"
+    assert ("fast" in inspect.signature(function).parameters) == ("\nFast " in text)

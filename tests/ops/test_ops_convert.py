@@ -1,0 +1,264 @@
+"""What conversions mean, against oracles that know nothing of how: all numbers of a format, Python's integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import (
+    SCALARS,
+    Scalar,
+    Type,
+    Vec,
+    bf16,
+    boolean,
+    e4m3,
+    e5m2,
+    elem_of,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    tf32,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from cutelite.lang.convert import bitcast, convert
+from cutelite.ops.arith import VecMake
+from cutelite.ops.convert import Convert, modes, steps
+from tests.ops.straight import emit_here, evaluate
+
+INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
+SMALL = (f16, bf16, e4m3, e5m2)
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NaN and infinities are what is tested
+RANDOM = np.random.default_rng(0)
+
+
+def converted(a: Any, source: Scalar, to: Scalar, rounding: str = "", saturate: bool = False) -> Any:
+    return evaluate(lambda x: emit_here(Convert(x.value, to, rounding, saturate)), (source,), a)
+
+
+def integers(t: Scalar) -> Any:
+    """The ends of the range, powers of two and their neighbours, and random numbers of all sizes."""
+    low, high = t.range
+    near = [s * 2**k + d for k in range(t.bits) for d in (-1, 0, 1) for s in (1, -1)]
+    values = [v for v in (low, low + 1, high, high - 1, *near) if low <= v <= high]
+    random = RANDOM.integers(low, high, 300, dtype=numpy_dtype(t), endpoint=True)
+    return np.concatenate(
+        [np.array(values, numpy_dtype(t)), random, random >> RANDOM.integers(0, t.bits, 300, random.dtype)]
+    )
+
+
+def floats(t: Scalar) -> Any:
+    """Special numbers, any bits, halfway cases of narrower formats, and integers with fractions."""
+    dtype = numpy_dtype(t)
+    special = [0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999, np.inf, -np.inf, np.nan, 448, 464, 465, 57344]
+    special += [61440, 65504, 65519.9, 65520, 1e-45, 2.0**-24, 3e-8, 3.4e38, 2.0**31, 2.0**63, -(2.0**31), 255.5, 127.5]
+    bits = f"u{dtype.itemsize}"
+    random = RANDOM.integers(0, np.iinfo(bits).max, 2000, bits, endpoint=True).view(dtype)
+    halves = (RANDOM.integers(0, 2**12, 500) * 2.0 ** RANDOM.integers(-30, 20, 500)).astype(dtype)
+    return np.concatenate([np.array(special).astype(dtype), random, halves, (random % dtype.type(300)).astype(dtype)])
+
+
+def values_of(t: Scalar) -> tuple[Any, Any]:
+    """All finite numbers of an 8- or 16-bit format in order, as f64, and their bits; zero once."""
+    bits = np.arange(1 << t.bits, dtype=f"u{t.bits // 8}")
+    values = bits.view(numpy_dtype(t)).astype(np.float64)
+    keep = np.isfinite(values) & ~((values == 0) & np.signbit(values))
+    order = np.argsort(values[keep])
+    return values[keep][order], bits[keep][order]
+
+
+def nearest(x: Any, t: Scalar, mode: str) -> Any:
+    """`x` (f64) rounded to the small format by looking at all its numbers. Beyond the last one it is infinite."""
+    values, bits = values_of(t)
+    below = np.clip(np.searchsorted(values, x, side="right") - 1, 0, len(values) - 1)
+    above = np.clip(np.searchsorted(values, x, side="left"), 0, len(values) - 1)
+    down, up = np.abs(x - values[below]), np.abs(values[above] - x)
+    even = bits[below] % 2 == 0
+    closest = np.where((down < up) | ((down == up) & even), below, above)
+    toward_zero = np.where(x > 0, below, above)
+    return values[{"rn": closest, "rz": toward_zero, "rm": below, "rp": above}[mode]]
+
+
+@pytest.mark.parametrize("to", INTS, ids=str)
+@pytest.mark.parametrize("source", INTS, ids=str)
+def test_integers_keep_their_low_bits_or_stop_at_the_ends(source: Scalar, to: Scalar) -> None:
+    if source == to:
+        return
+    a = integers(source)
+    low, high = to.range
+    wrapped = [(int(x) - low) % (high - low + 1) + low for x in a]
+    assert converted(a, source, to).tolist() == wrapped
+    assert converted(a, source, to, saturate=True).tolist() == [min(max(int(x), low), high) for x in a]
+
+
+@pytest.mark.parametrize("to", [f16, bf16, f32, f64], ids=str)
+@pytest.mark.parametrize("source", INTS, ids=str)
+def test_integers_become_the_float_that_the_rounding_names(source: Scalar, to: Scalar) -> None:
+    a = integers(source)
+    dtype = numpy_dtype(to)
+    for mode in modes(source, to) or ():
+        for x, y in zip(a.tolist(), converted(a, source, to, mode), strict=True):
+            if np.isinf(y):
+                assert abs(x) > float(np.finfo(np.float16).max) and to == f16
+                continue
+            neighbours = [
+                Fraction(float(np.nextafter(y, dtype.type(end))))
+                for end in (-np.inf, np.inf)
+                if abs(y) < 65504 or to != f16
+            ]
+            exact, got = Fraction(x), Fraction(float(y))
+            if mode == "rn":
+                assert all(abs(got - exact) <= abs(n - exact) for n in neighbours)
+            if mode in ("rm", "rz") and (mode == "rm" or x > 0):
+                assert got <= exact and all(not got < n <= exact for n in neighbours)
+            if mode in ("rp", "rz") and (mode == "rp" or x < 0):
+                assert got >= exact and all(not got > n >= exact for n in neighbours)
+
+
+@pytest.mark.parametrize("to", INTS, ids=str)
+@pytest.mark.parametrize("source", [f16, f32, f64], ids=str)
+def test_floats_become_integers_as_python_has_it(source: Scalar, to: Scalar) -> None:
+    a = floats(source)
+    low, high = to.range
+    rounding: dict[str, Callable[[float], Any]] = {
+        "rz": int,
+        "rn": lambda x: round(x),
+        "rm": lambda x: np.floor(x),
+        "rp": lambda x: np.ceil(x),
+    }
+    for mode, whole in rounding.items():
+        expected = [
+            0
+            if np.isnan(x)
+            else high
+            if x == np.inf
+            else low
+            if x == -np.inf
+            else min(max(int(whole(float(x))), low), high)
+            for x in a
+        ]
+        assert converted(a, source, to, mode).tolist() == expected
+
+
+@pytest.mark.parametrize("to", SMALL, ids=str)
+@pytest.mark.parametrize("source", [f16, f32, f64], ids=str)
+def test_floats_become_the_nearest_number_of_a_small_format(source: Scalar, to: Scalar) -> None:
+    allowed = modes(source, to)
+    if not allowed:
+        return
+    a = floats(source)
+    x = a.astype(np.float64)
+    top = values_of(to)[0][-1]
+    half_step = top - (values_of(to)[0][-2] + top) / 2
+    for mode in allowed:
+        got = converted(a, source, to, mode).astype(np.float64)
+        inside = np.abs(x) <= top
+        assert np.array_equal(got[inside], nearest(x[inside], to, mode))
+        assert np.array_equal(np.isnan(got), np.isnan(x))
+        assert np.array_equal(np.signbit(got[~np.isnan(x)]), np.signbit(x[~np.isnan(x)]))
+        beyond = np.abs(x) > top
+        if to.name in ("e4m3", "e5m2"):
+            assert (np.abs(got[beyond]) == top).all()
+        elif mode == "rn":
+            assert np.array_equal(np.isinf(got[beyond]), np.abs(x[beyond]) >= top + half_step)
+        elif mode == "rz":
+            assert np.array_equal(np.isinf(got[beyond]), np.isinf(x[beyond]))
+
+
+def test_saturating_floats_end_at_the_largest_number() -> None:
+    a = np.array([1e39, -1e39, 7e4, np.inf, -np.inf, np.nan, 1.0], np.float32)
+    half = converted(a, f32, f16, saturate=True)
+    assert half[:5].tolist() == [65504, -65504, 65504, 65504, -65504] and np.isnan(half[5])
+    brain = converted(a, f32, bf16, saturate=True).astype(np.float64)
+    assert brain[0] == -brain[1] == (2 - 2**-7) * 2.0**127
+
+
+def test_tf32_rounds_to_eleven_bits_with_ties_away() -> None:
+    a = floats(f32)
+    a = a[np.isfinite(a)]
+    got = converted(a, f32, tf32).view(np.uint32)
+    assert np.array_equal(got, (a.view(np.uint32) + 0x1000) & ~np.uint32(0x1FFF))
+    assert np.array_equal(converted(a, f32, tf32, "rz").view(np.uint32), a.view(np.uint32) & ~np.uint32(0x1FFF))
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+def test_f64_becomes_f32(mode: str) -> None:
+    a = floats(f64)
+    a = a[np.abs(a) < 3e38]
+    got = converted(a, f64, f32, mode)
+    close = a.astype(np.float32)
+    low = np.where(close > a, np.nextafter(close, np.float32(-np.inf)), close)
+    high = np.where(close < a, np.nextafter(close, np.float32(np.inf)), close)
+    expected = {"rn": close, "rm": low, "rp": high, "rz": np.where(a > 0, low, high)}[mode]
+    assert np.array_equal(got, expected)
+
+
+def test_bools_and_numbers() -> None:
+    truth = np.array([True, False])
+    for t in (*INTS, f16, bf16, f32, f64):
+        assert converted(truth, boolean, t).tolist() == [1, 0]
+        numbers = np.array([0, 1, 2, 64]).astype(numpy_dtype(t))
+        assert converted(numbers, t, boolean).tolist() == [False, True, True, True]
+    assert converted(np.array([np.nan, -0.0], np.float32), f32, boolean).tolist() == [True, False]
+
+
+def test_every_pair_of_types_has_a_way_whose_steps_are_instructions() -> None:
+    every = [s for s in SCALARS.values() if s.kind != "barrier"]
+    for source in every:
+        for to in every:
+            way = steps(source, to)
+            assert (way[-1] if way else source) == to and len(way) <= 3
+            for a, b in zip((source, *way), way, strict=False):
+                assert modes(a, b) is not None, (source, to, way)
+
+
+@pytest.mark.parametrize(
+    ("source", "to"), [(bf16, e4m3), (e5m2, bf16), (i32, tf32), (e4m3, e5m2), (u8, e4m3), (e4m3, i32)], ids=str
+)
+def test_ways_of_several_steps_lose_nothing_that_the_last_would_keep(source: Scalar, to: Scalar) -> None:
+    a = (
+        values_of(source)[0].astype(numpy_dtype(source))
+        if source in (*SMALL, u8)
+        else np.arange(-99, 99, dtype=np.int32)
+    )
+    got = evaluate(lambda x: x.to(to), (source,), a).astype(np.float64)
+    exact = a.astype(np.float64)
+    if to.is_int:
+        assert np.array_equal(got, np.trunc(exact))
+    else:
+        inside = np.abs(exact) <= (values_of(to)[0][-1] if to in SMALL else np.inf)
+        assert np.array_equal(got[inside], nearest(exact[inside], to, "rn") if to in SMALL else exact[inside])
+
+
+PAIRS = [(f32, u32), (Vec(bf16, 2), u32), (Vec(f16, 4), Vec(i32, 2)), (Vec(u8, 8), f64), (Vec(e4m3, 4), Vec(u16, 2))]
+
+
+@pytest.mark.parametrize(("source", "to"), [pair for a, b in PAIRS for pair in ((a, b), (b, a))], ids=str)
+def test_bitcast_keeps_the_bits(source: Type, to: Type) -> None:
+    elem, n = elem_of(source), source.n if isinstance(source, Vec) else 1
+    octets = RANDOM.integers(0, 255, (50, n * elem.bytes), np.uint8, endpoint=True)
+    values = octets.view(numpy_dtype(elem))
+    got = evaluate(lambda x: bitcast(x, elem_of(to)), (source,), values if n > 1 else values[:, 0])
+    assert np.array_equal(np.ascontiguousarray(got).reshape(50, -1).view(np.uint8), octets)
+
+
+def test_convert_says_how() -> None:
+    a = np.array([1.9, -1.9, 300.5], np.float32)
+    assert evaluate(lambda x: convert(x, i32, rounding="rp"), (f32,), a).tolist() == [2, -1, 301]
+    assert evaluate(lambda x: convert(x, u8), (f32,), a).tolist() == [1, 0, 255]
+    assert evaluate(lambda x: convert(x, i8, saturate=True), (i32,), np.array([200, -200])).tolist() == [127, -128]
+    assert evaluate(lambda x: convert(x, f32), (f32,), a).tolist() == a.tolist()
+    pair = evaluate(lambda x, y: emit_here(VecMake((x.value, y.value))).to(bf16), (f32, f32), a, a[::-1])
+    assert pair.astype(np.float32).tolist() == [[1.8984375, 300], [-1.8984375, -1.8984375], [300, 1.8984375]]
