@@ -1,8 +1,8 @@
 """Arrays as global memory: the bytes behind each argument, at addresses as far apart as allocations of their own.
 
-An array is taken with the bytes it spans, whatever its strides. Two arguments that are views of one NumPy buffer
-keep their distance in it, so a misaligned view is misaligned in the kernel too; where they overlap, they are one
-region.
+An array is taken with the bytes it spans, whatever its strides. The start of a NumPy buffer is aligned as memory from
+cudaMalloc is, so a view that begins somewhere inside is aligned as it would be on the GPU. Arguments that overlap are
+one region.
 """
 
 from __future__ import annotations
@@ -17,43 +17,40 @@ from cutelite.sim.memory import GLOBAL_BASE, GUARD, Region
 
 Array = Any
 
+ALIGN = 256  # bytes: what cudaMalloc promises
+
 
 class Buffers:
     """Collects arrays with `add`, then gives them addresses with `place`."""
 
     def __init__(self) -> None:
         self._arrays: list[tuple[str, Array]] = []
-        self._base: dict[int, int] = {}  # first byte of a buffer on the host -> its address
+        self._groups: list[tuple[int, int, int]] = []  # on the host from, to; and the address in the kernel
         self._regions: list[Region] = []
 
     def add(self, name: str, array: Array) -> None:
         self._arrays.append((name, array))
 
     def place(self) -> None:
-        """Lay the buffers out in the kernel's address space."""
-        spans: dict[int, tuple[int, list[tuple[int, int, str, Array]]]] = {}
-        for name, array in self._arrays:
-            if array.size == 0:
-                continue
-            start, end = byte_bounds(_owner(array))
-            low, high = byte_bounds(array)
-            spans.setdefault(start, (end, []))[1].append((low, high, name, array))
-        address = GLOBAL_BASE
-        for start, (end, views) in sorted(spans.items()):
-            self._base[start] = address
-            for low, high, named in _overlapping(views):
-                self._regions.append(self._region(low, high, address + low - start, named))
-            address += -(-(end - start + GUARD) // GUARD) * GUARD
+        """Lay the arrays out in the kernel's address space."""
+        views = [(*byte_bounds(array), name, array) for name, array in self._arrays if array.size]
+        base = GLOBAL_BASE
+        for low, high, named in _overlapping(views):
+            address = base + (low - byte_bounds(_owner(named[0][2]))[0]) % ALIGN
+            self._groups.append((low, high, address))
+            self._regions.append(self._region(low, high, address, named))
+            base += -(-(high - low + GUARD) // GUARD) * GUARD
 
     def regions(self) -> list[Region]:
         return self._regions
 
     def address(self, array: Array) -> int:
         """The address of the array's first element."""
-        if array.size == 0:
-            return GLOBAL_BASE - GUARD  # nobody's: any access is an error
-        start, _ = byte_bounds(_owner(array))
-        return int(self._base[start] + array.__array_interface__["data"][0] - start)
+        first = array.__array_interface__["data"][0]
+        for low, high, address in self._groups:
+            if low <= first < high and array.size:
+                return int(address + first - low)
+        return GLOBAL_BASE - GUARD  # of an empty array: any access is an error
 
     def _region(self, low: int, high: int, address: int, named: list[tuple[int, str, Array]]) -> Region:
         data = np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8)

@@ -161,13 +161,15 @@ class Mbarriers:
         counts = np.broadcast_to(count, lanes.tid.shape)
         amounts = np.broadcast_to(expect, lanes.tid.shape)
         states = np.zeros(len(lanes.tid), np.uint64)
+        none = lanes.mask & (counts < 1)
+        lanes.fault(none, f"{counts[int(np.argmax(none))]} arrivals at once; it must be 1 or more", "mbarrier")
         plain = not drop and not np.count_nonzero(amounts)
         for at, where in _by_address(lanes, address):
             mine = np.flatnonzero(where)
             region, offset, _ = self._live(lanes, int(mine[0]), at)
             before = Word.read(int(region.view(8)[1][offset // 8]))
             total = np.cumsum(counts[mine])
-            if plain and len(mine) > 1 and total[-1] <= before.pending and counts[mine].min() > 0:
+            if plain and len(mine) > 1 and total[-1] <= before.pending:
                 left = before.pending - (total - counts[mine])
                 states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
                     _PENDING

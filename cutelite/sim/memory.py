@@ -204,6 +204,8 @@ class Space:
         address = int(flat[at])
         region = self.region_at(address)
         place = region.place(self.name, address)
+        if address % unit and not region.dead:
+            self._misaligned(flat, unit, who, pieces)
         if region.dead:
             title = "an access to the shared memory of a block that has exited"
             help = "let the block wait, with a cluster barrier or on an mbarrier, for what others send it"

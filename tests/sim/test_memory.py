@@ -1,0 +1,376 @@
+"""Addresses: what is read and written where, and every access that must be refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from cutelite import sim
+from cutelite.ir.parser import parse_function
+from cutelite.sim import SimError
+from tests.sim.kernels import each_seed, kernel, machine_of, outputs
+
+TWO = "%a: tensor<f32,gmem,64:1,4>, %b: tensor<f32,gmem,64:1,4>"
+COPY = """
+  %p = tensor.ptr t=%a, coord=(%c0), align=4
+  %q = tensor.ptr t=%b, coord=(%c0), align=4
+  %four = const value=4, type=i32
+  %bytes = mul a=%tid, b=%four
+  %from = ptr.add p=%p, bytes=%bytes, align=4
+  %to = ptr.add p=%q, bytes=%bytes, align=4
+  %x = ld p=%from, type=f32
+  st p=%to, a=%x
+  ret
+"""
+
+
+def refused(function: Any, args: list[Any], grid: int = 1, **options: Any) -> SimError:
+    with pytest.raises(SimError) as caught:
+        sim.run(function, grid, args, **options)
+    return caught.value
+
+
+def test_copy() -> None:
+    a, b = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    sim.run(kernel(COPY, TWO), 1, [a, b], strict=True)
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "dtype,name",
+    [
+        (np.int8, "i8"), (np.uint16, "u16"), (np.int64, "i64"), (np.float16, "f16"), (np.float64, "f64"),
+        (np.bool_, "bool"), (ml_dtypes.bfloat16, "bf16"), (ml_dtypes.float8_e4m3fn, "e4m3"),
+        (ml_dtypes.float8_e5m2, "e5m2"), (np.float32, "tf32"),
+    ],
+)  # fmt: skip
+def test_every_element_type(dtype: Any, name: str) -> None:
+    function = kernel(
+        """
+      %x = tensor.load t=%a, coord=(%i)
+      tensor.store t=%b, coord=(%i), a=%x
+      ret
+        """,
+        f"%a: tensor<{name},gmem,64:1,1>, %b: tensor<{name},gmem,64:1,1>",
+    )
+    a = np.random.default_rng(0).integers(0, 2, 64).astype(dtype)
+    b = np.zeros(64, dtype)
+    sim.run(function, 1, [a, b], strict=True)
+    assert (a == b).all()
+
+
+def test_vector_access() -> None:
+    function = kernel(
+        """
+      %sixteen = const value=16, type=i32
+      %bytes = mul a=%tid, b=%sixteen
+      %p = tensor.ptr t=%a, coord=(%c0), align=16
+      %q = tensor.ptr t=%b, coord=(%c0), align=16
+      %from = ptr.add p=%p, bytes=%bytes, align=16
+      %to = ptr.add p=%q, bytes=%bytes, align=16
+      %x = ld p=%from, type=vec<bf16,8>
+      st p=%to, a=%x
+      ret
+        """,
+        "%a: tensor<bf16,gmem,256:1,16>, %b: tensor<bf16,gmem,256:1,16>",
+        block=32,
+    )
+    a = np.arange(256).astype(ml_dtypes.bfloat16)
+    b = np.zeros_like(a)
+    sim.run(function, 1, [a, b], strict=True)
+    assert (a == b).all()
+
+
+@pytest.mark.parametrize("view", ["transposed", "reversed", "sliced", "read-only source"])
+def test_arrays_of_any_strides(view: str) -> None:
+    """A kernel gets the address of the first element; the layout in its type says the strides."""
+    base = np.arange(512, dtype=np.float32).reshape(16, 32)
+    made = {
+        "transposed": (base.T, "(32,16):(1,32)"),
+        "reversed": (base[::-1, ::-1], "(16,32):(-32,-1)"),
+        "sliced": (base[3:9, 2:30:3], "(6,10):(32,3)"),
+        "read-only source": (np.broadcast_to(base[0, :4], (5, 4)), "(5,4):(0,1)"),
+    }
+    a, layout = made[view]
+    rows, columns = a.shape
+    function = kernel(
+        f"""
+      %rows = const value={rows}, type=i32
+      %r = mod a=%i, b=%rows
+      %c = floordiv a=%i, b=%rows
+      %x = tensor.load t=%a, coord=(%r, %c)
+      tensor.store t=%b, coord=(%r, %c), a=%x
+      ret
+        """,
+        f"%a: tensor<f32,gmem,{layout},4>, %b: tensor<f32,gmem,({rows},{columns}):({columns},1),4>",
+        block=rows * columns,
+    )
+    b = np.zeros(a.shape, np.float32)
+    sim.run(function, 1, [a, b])
+    np.testing.assert_array_equal(a, b)
+
+
+def test_views_of_one_buffer_keep_their_distance() -> None:
+    """x[1:] is 4 bytes behind x: no multiple of 16."""
+    function = kernel(
+        """
+      %p = tensor.ptr t=%a, coord=(%c0), align=16
+      %x = ld p=%p, type=vec<f32,4>
+      ret
+        """,
+        "%a: tensor<f32,gmem,16:1,16>",
+    )
+    x = np.zeros(64, np.float32)
+    sim.run(function, 1, [x])
+    error = refused(function, [x[1:]])
+    assert error.code == "misaligned"
+
+
+def test_overlapping_arguments_are_one_memory() -> None:
+    x = np.arange(128, dtype=np.float32)
+    sim.run(kernel(COPY, TWO), 1, [x[:64], x[32:96]])  # all reads come before all writes, in lockstep
+    np.testing.assert_array_equal(x[32:96], np.arange(64))
+
+
+def test_out_of_bounds_names_everything() -> None:
+    a, b = np.zeros(64, np.float32), np.zeros(60, np.float32)
+    error = refused(kernel(COPY, TWO, name="copy"), [a, b], seed=3)
+    assert error.code == "out-of-bounds"
+    assert (error.kernel, error.block, error.threads, error.seed) == ("copy", (0, 0, 0), ((60, 0, 0),), 3)
+    assert error.place is not None
+    assert (error.place.space, error.place.name, error.place.offset) == ("gmem", "b", 240)
+    assert error.span is not None
+    assert error.span.line == error.op.span.line  # type: ignore[union-attr]
+    assert "an access that ends 4 bytes behind `b`" in str(error)
+
+
+@pytest.mark.parametrize(
+    "distance,code", [(-4, "out-of-bounds"), (256, "out-of-bounds"), (2, "misaligned"), (1 << 40, "out-of-bounds")]
+)
+def test_bad_pointers(distance: int, code: str) -> None:
+    function = kernel(
+        f"""
+      %p = tensor.ptr t=%a, coord=(%c0), align=4
+      %d = const value={distance}, type=i64
+      %q = ptr.add p=%p, bytes=%d, align=4
+      %x = ld p=%q, type=f32
+      ret
+        """,
+        "%a: tensor<f32,gmem,64:1,4>",
+    )
+    assert refused(function, [np.zeros(64, np.float32)]).code == code
+
+
+def test_an_argument_does_not_reach_into_the_next() -> None:
+    """Neighbours on the host, and still no address of one is an address of the other."""
+    both = np.zeros(128, np.float32)
+    function = kernel(COPY.replace("value=4", "value=8"), TWO)
+    error = refused(function, [both[:64], both[64:]])
+    assert error.code == "out-of-bounds"
+    assert error.place is not None
+    assert error.place.name == "a"
+
+
+def test_read_only_arrays() -> None:
+    b = np.zeros(64, np.float32)
+    b.flags.writeable = False
+    assert refused(kernel(COPY, TWO), [np.zeros(64, np.float32), b]).code == "read-only"
+
+
+def test_index_outside_of_a_tensor() -> None:
+    function = kernel(
+        """
+      %x = tensor.load t=%a, coord=(%tid, %c3)
+      ret
+        """,
+        "%a: tensor<f32,gmem,(60,4):(4,1),4>",
+    )
+    error = refused(function, [np.zeros((64, 4), np.float32)])
+    assert error.threads == ((60, 0, 0), (61, 0, 0), (62, 0, 0), (63, 0, 0))
+
+
+SHARED = """
+  %tile = smem.alloc type=tensor<i32,smem,64:1,16>
+  %far = const value=63, type=i32
+  %mirror = sub a=%far, b=%tid
+  tensor.store t=%tile, coord=(%tid), a=%tid
+  bar.sync
+  %x = tensor.load t=%tile, coord=(%mirror)
+  tensor.store t=%out, coord=(%i), a=%x
+  ret
+"""
+
+
+def test_shared_memory_belongs_to_its_block() -> None:
+    np.testing.assert_array_equal(each_seed(kernel(SHARED), 3), np.tile(np.arange(64)[::-1], 3))
+
+
+def test_uninitialised_shared_memory() -> None:
+    """Without the barrier, what was not written yet is read by somebody under some schedule."""
+    function = kernel(SHARED.replace("  bar.sync\n", ""))
+    codes = set()
+    for seed in range(6):
+        out = np.zeros(4096, np.int32)
+        try:
+            sim.run(function, 1, [out], seed=seed)
+        except SimError as error:
+            codes.add(error.code)
+            assert error.place is not None
+            assert (error.place.space, error.place.name) == ("smem", "tile")
+    assert codes == {"uninitialised"}
+
+
+def test_shared_memory_is_forgotten_between_blocks() -> None:
+    """Only block 0 writes, all blocks read."""
+    function = kernel("""
+      %tile = smem.alloc type=tensor<i32,smem,64:1,16>
+      %is_first = cmp predicate="eq", a=%block, b=%c0
+      cond_br cond=%is_first, then=^write, other=^read
+    ^write:
+      tensor.store t=%tile, coord=(%tid), a=%tid
+      br to=^read
+    ^read:
+      %x = tensor.load t=%tile, coord=(%tid)
+      ret
+    """)
+    error = refused(function, [np.zeros(4096, np.int32)], grid=2)
+    assert (error.code, error.block) == ("uninitialised", (1, 0, 0))
+
+
+@pytest.mark.parametrize("bytes", [-4, 4 * 64, 1 << 20])
+def test_outside_of_shared_memory(bytes: int) -> None:
+    function = kernel(f"""
+      %tile = smem.alloc type=tensor<i32,smem,64:1,16>
+      %p = tensor.ptr t=%tile, coord=(%c0), align=4
+      %d = const value={bytes}, type=i32
+      %q = ptr.add p=%p, bytes=%d, align=4
+      st p=%q, a=%tid
+      ret
+    """)
+    assert refused(function, [np.zeros(4096, np.int32)]).code == "out-of-bounds"
+
+
+def test_dynamic_shared_memory() -> None:
+    function = kernel("""
+      %fixed = smem.alloc type=tensor<i32,smem,3:1,4>
+      %all_of_it = smem.alloc type=tensor<i32,smem,64:1,128>, dynamic=True
+      tensor.store t=%all_of_it, coord=(%tid), a=%tid
+      %x = tensor.load t=%all_of_it, coord=(%tid)
+      tensor.store t=%out, coord=(%i), a=%x
+      ret
+    """)
+    np.testing.assert_array_equal(outputs(function, smem_dynamic=256), np.arange(64))
+    assert refused(function, [np.zeros(4096, np.int32)], smem_dynamic=128).code == "out-of-bounds"
+
+
+REGISTERS = """
+  %r = rmem.alloc type=tensor<i32,rmem,4:1,16>
+  tensor.store t=%r, coord=(%c1), a=%tid
+  %at = mod a=%tid, b=%c2
+  %x = tensor.load t=%r, coord=(%at)
+  tensor.store t=%out, coord=(%i), a=%x
+  ret
+"""
+
+
+def test_register_tensors_belong_to_their_thread() -> None:
+    error = refused(kernel(REGISTERS), [np.zeros(4096, np.int32)])
+    assert error.code == "uninitialised"
+    assert error.place is not None
+    assert (error.place.space, error.place.name, error.threads[0]) == ("rmem", "r", (0, 0, 0))
+    whole = REGISTERS.replace("%at = mod a=%tid, b=%c2", "%at = add a=%c0, b=%c1")
+    np.testing.assert_array_equal(each_seed(kernel(whole)), np.arange(64))
+
+
+def test_register_tensors_are_undefined_again_in_each_iteration() -> None:
+    function = kernel("""
+      br to=^head(%c0)
+    ^head(%k: i32):
+      %r = rmem.alloc type=tensor<i32,rmem,1:1,4>
+      %is_first = cmp predicate="eq", a=%k, b=%c0
+      cond_br cond=%is_first, then=^write, other=^read
+    ^write:
+      tensor.store t=%r, coord=(%c0), a=%k
+      br to=^read
+    ^read:
+      %x = tensor.load t=%r, coord=(%c0)
+      %next = add a=%k, b=%c1
+      %more = cmp predicate="lt", a=%next, b=%c2
+      cond_br cond=%more, then=^head(%next), other=^done
+    ^done:
+      ret
+    """)
+    assert refused(function, [np.zeros(4096, np.int32)]).code == "uninitialised"
+
+
+def test_arguments_that_do_not_fit() -> None:
+    function = kernel("  ret\n", "%n: i32, %a: tensor<f32,gmem,4:1,4>")
+    ok = np.zeros(4, np.float32)
+    sim.run(function, 1, [7, ok])
+    for args, error in [
+        ([7], TypeError),
+        ([1 << 31, ok], ValueError),
+        ([7, np.zeros(4, np.float64)], TypeError),
+        ([7, [1, 2]], TypeError),
+    ]:
+        with pytest.raises(error):
+            sim.run(function, 1, args)
+    with pytest.raises(ValueError, match="clusters"):
+        sim.run(function, 3, [7, ok], cluster=2)
+    with pytest.raises(ValueError, match="2048"):
+        sim.run(function, 1, [7, ok], block=(64, 32))
+
+
+def test_dims() -> None:
+    text = """
+    func @k[dims N: i32](%a: tensor<i32,gmem,N:1,4>, %out: tensor<i32,gmem,2:1,4>) attrs {block=(1, 1, 1)} {
+      %c0 = const value=0, type=i32
+      %c1 = const value=1, type=i32
+      %half = dim expr=dim<ceil_div(N,2)>, type=i32
+      %last = dim expr=dim<N-1>, type=i32
+      %x = tensor.load t=%a, coord=(%last)
+      tensor.store t=%out, coord=(%c0), a=%half
+      tensor.store t=%out, coord=(%c1), a=%x
+      ret
+    }
+    """
+    function = parse_function(text)
+    out = np.zeros(2, np.int32)
+    sim.run(function, 1, [np.arange(7, dtype=np.int32), out], dims={"N": 7}, strict=True)
+    assert out.tolist() == [4, 6]
+    with pytest.raises(TypeError, match="dim N"):
+        sim.run(function, 1, [np.arange(7, dtype=np.int32), out])
+
+
+def test_dims_bound_in_the_kernel() -> None:
+    """`cl.dim(x)`: each thread has its own, and keeps it across branches."""
+    function = kernel("""
+      %n = add a=%tid, b=%c1
+      dim.bind a=%n, dim=dim<W>
+      %odd = and a=%tid, b=%c1
+      %is_odd = cmp predicate="ne", a=%odd, b=%c0
+      cond_br cond=%is_odd, then=^a, other=^meet(%c0)
+    ^a:
+      %x = dim expr=dim<W+W>, type=i32
+      br to=^meet(%x)
+    ^meet(%y: i32):
+      %z = dim expr=dim<W//2>, type=i32
+      %r = add a=%y, b=%z
+      tensor.store t=%out, coord=(%i), a=%r
+      ret
+    """)
+    t = np.arange(64)
+    np.testing.assert_array_equal(each_seed(function), np.where(t % 2, 2 * (t + 1), 0) + (t + 1) // 2)
+
+
+def test_generic_addresses() -> None:
+    """cvta is exercised through the machine: an address of each space, and back."""
+    machine = machine_of(kernel("  %s = smem.alloc type=tensor<i32,smem,4:1,4>\n  ret\n"))
+    for space, address in [("gmem", 1 << 40), ("smem", 1024), ("rmem", 64)]:
+        generic = machine.to_generic(space, np.array([address]))
+        assert machine.space_of(generic).tolist() == [space]
+        assert machine.from_generic(space, generic).tolist() == [address]
+    assert machine.space_of(np.array([0])).tolist() == [""]
