@@ -11,23 +11,37 @@ kernels, so kernels may be compiled in any number of threads.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, TracebackType
+from typing import Any, NamedTuple
 
-from cutelite import passes
+from cutelite import lower, passes, toolchain
 from cutelite.config import Config
+from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
+from cutelite.front import bytecode, cfg
+from cutelite.front.build import build as evaluate
+from cutelite.front.types import ArgType
+from cutelite.ir.builder import Builder
 from cutelite.ir.function import Function
-from cutelite.ir.types import Scalar, Tensor, TensorMap
+from cutelite.ir.op import Op
+from cutelite.ir.types import Scalar, TensorMap
 from cutelite.ir.verifier import verify
+from cutelite.options import Options
 from cutelite.target import Target
+from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
 
-if TYPE_CHECKING:
-    from cutelite.dispatch.arguments import Bound
-    from cutelite.dispatch.options import Options
+
+class Source(NamedTuple):
+    """What is compiled: a Python function, for arguments of these types (see `front.build.build`)."""
+
+    function: FunctionType
+    types: dict[str, ArgType]
+    dims: dict[str, Scalar]
+    attrs: dict[str, Any]
 
 
 @dataclass
@@ -35,94 +49,217 @@ class Build:
     """Every stage's artefact of one compile.
 
     front     the IR as the frontend made it; `final` as it was lowered
-    stages    pass name -> IR text after it, where it was asked for (`CUTELITE_DUMP=cir`)
+    passes    IR text after each pass, by number and name, where it was asked for
+    artifact  what is launched: the cubin, or PTX alone where there is no assembler
     times     seconds by stage
+    warnings  what passes and tools found worth telling, as text
     """
 
+    source: Source
+    target: Target
+    options: Options
     front: Function
     final: Function | None = None
-    stages: dict[str, str] = field(default_factory=dict)
+    passes: dict[str, str] = field(default_factory=dict)
     llvm: str = ""
     ptx: str = ""
     artifact: Artifact | None = None
     times: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        start = perf_counter()
-        yield
-        self.times[stage] = self.times.get(stage, 0.0) + perf_counter() - start
 
+def compile_kernel(source: Source, target: Target, options: Options, environment: Config) -> Build:
+    """From a Python function to an artefact that can be launched.
 
-def compile_kernel(front: Callable[[], Function], target: Target, options: Options, environment: Config) -> Build:
-    """From the frontend's IR (what `front` returns) to an artefact that can be launched.
-
-    Errors  `CompileError` for the user's mistakes, `InternalError` and `ToolchainError` for ours
+    Errors  `CompileError` for the user's mistakes, `InternalError` for ours, `ToolchainError` for a missing tool
     """
-    from cutelite import lower, toolchain
-
-    start = perf_counter()
-    build = Build(front())
-    build.times["front"] = perf_counter() - start
+    times: dict[str, float] = {}
+    level = 3 if options.opt is None else options.opt
     context = passes.Context(target)
-    with build.timed("passes"):
-        verify(build.front, "front")
-        keep = _keeper(build) if "cir" in environment.dump else None
-        build.final = passes.run(passes.PIPELINE, build.front, context, dump=keep, verified=False)
-    with build.timed("lower"):
+    with _stage("front", times):
+        front = evaluate(*source, target)
+    build = Build(source, target, options, front, times=times)
+    with _stage("passes", times):
+        verify(front, "front")
+        build.final = passes.run(passes.PIPELINE, front, context, dump=_keeper(build, environment), verified=False)
+    with _stage("lower", times):
         build.llvm = lower.to_llvm(build.final, target, line_info=bool(options.line_info))
-    with build.timed("llvm"):
-        build.ptx = to_ptx(build.llvm, target, options)
-    with build.timed("assemble"):
-        cubin = toolchain.to_cubin(
-            build.ptx,
-            target,
-            assembler=options.assembler or "auto",
-            opt_level=3 if options.opt is None else options.opt,
-            options=options.ptxas_options or (),
-        )
-    build.warnings = [str(w) for w in context.warnings] + [str(w) for w in cubin.warnings]
-    build.artifact = _artifact(build, target, cubin)
+    with _stage("llvm", times, build):
+        build.ptx = toolchain.to_ptx(build.llvm, target, opt_level=level, backend=options.backend or "llvm")
+    with _stage("assemble", times, build):
+        cubin = _assembled(build, level)
+    build.warnings = [*map(str, context.warnings), *map(_tool_warning, cubin.warnings if cubin else ())]
+    build.artifact = _artifact(build, cubin)
     _dump(build, environment)
     _report(build, environment)
     return build
 
 
-def to_ptx(llvm: str, target: Target, options: Options) -> str:
-    """PTX by the backend that the options name."""
-    from cutelite import toolchain
-
-    level = 3 if options.opt is None else options.opt
-    return toolchain.to_ptx(llvm, target, opt_level=level, backend=options.backend or "llvm")
-
-
-def _keeper(build: Build) -> Callable[[str, Function], None]:
-    build.stages["00-front"] = str(build.front)
-
-    def keep(name: str, function: Function) -> None:
-        build.stages[f"{len(build.stages):02}-{name}"] = str(function)
-
-    return keep
+def for_simulator(source: Source, target: Target) -> Function:
+    """The IR that `simulate` takes: the frontend's, checked by the passes as for a GPU. Errors: as `compile_kernel`."""
+    times: dict[str, float] = {}
+    with _stage("front", times):
+        front = evaluate(*source, target)
+    with _stage("passes", times):
+        verify(front, "front")
+        passes.run(passes.PIPELINE, front, passes.Context(target), verified=False)
+    return front
 
 
-def _artifact(build: Build, target: Target, cubin: Any) -> Artifact:
+def simulate(
+    function: Function,
+    grid: tuple[int, int, int],
+    args: Sequence[Any],
+    dims: dict[str, int],
+    smem: int,
+    seed: int,
+) -> None:
+    """Run what `for_simulator` gave on the CPU, writing to the NumPy arrays among `args`. Errors: `SimError`."""
+    from cutelite import sim  # which needs NumPy
+
+    sim.run(function, grid, args, dims=dims, smem_dynamic=smem, seed=seed)
+
+
+def stage(build: Build, name: str) -> dict[str, str | bytes]:
+    """The artefact of the stage `name` as files: what their names end in, and what is in them.
+
+    name  of `config.STAGES`; 'cir' has a file for each pass, the others one
+    """
+    function: FunctionType = build.source[0]
+    match name:
+        case "bytecode":
+            return {"bytecode": str(bytecode.read(function))}
+        case "cfg":
+            return {"cfg": str(cfg.build(bytecode.read(function)))}
+        case "cir":
+            if not build.passes:
+                keep = _kept(build.passes)
+                keep("front", build.front)
+                passes.run(passes.PIPELINE, build.front, passes.Context(build.target), dump=keep)
+            return {f"{number_and_name}.cir": text for number_and_name, text in build.passes.items()}
+        case "ll":
+            return {"ll": build.llvm}
+        case "ptx":
+            return {"ptx": build.ptx}
+    image = build.artifact.cubin if build.artifact else b""
+    if name == "cubin":
+        return {"cubin": image}
+    text = disassemble(image)
+    return {} if text is None else {"sass": text}
+
+
+def disassemble(cubin: bytes) -> str | None:
+    """Machine code as text; None where no disassembler is found."""
+    return toolchain.disassemble(cubin)
+
+
+def no_assembler(kernel: str) -> ToolchainError:
+    """What to say to those who ask for machine code where there was nothing to make it."""
+    return ToolchainError("find", f"{kernel} is compiled to PTX only: there was no assembler (see `cutelite doctor`)")
+
+
+# What goes wrong.
+
+
+@contextmanager
+def _stage(name: str, times: dict[str, float], build: Build | None = None) -> Iterator[None]:
+    """Time a stage; what it raises and nobody has foreseen is an `InternalError` that says where."""
+    start = perf_counter()
+    try:
+        yield
+    except (CompileError, InternalError):
+        raise
+    except ToolchainError as error:
+        raise _refused(error, build) from error
+    except Exception as error:
+        raise _unforeseen(error, name) from error
+    times[name] = perf_counter() - start
+
+
+def _refused(error: ToolchainError, build: Build | None) -> Exception:
+    """A tool takes not what we made, which is our fault unless the user had a hand in it."""
+    if error.stage == "find" or build is None or build.final is None:
+        return error
+    options = build.options.ptxas_options
+    if options and "unknown option" in error.message.lower():
+        return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
+    own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
+    if not own:
+        return InternalError(error.message.strip(), stage=error.stage, ir=error.excerpt)
+    mistake = Mistake(
+        "inline-ptx",
+        f"{error.stage} refuses the PTX of this kernel",
+        "PTX of your own stands here",
+        "where the lines above are not of your own PTX, this is a bug in cutelite: please report it",
+    )
+    others = [Note("and here", span) for span in dict.fromkeys(own[1:]) if span != own[0]]
+    return CompileError(mistake, own[0], [*others, Note(f"{error.message.strip()}\n{error.excerpt}".rstrip())])
+
+
+def _unforeseen(error: Exception, stage: str) -> InternalError:
+    """A bug of ours, with the pass, the op and the user's line at hand when it was noticed."""
+    op: Op | None = None
+    span: Span | None = None
+    for local in _locals(error.__traceback__):
+        if isinstance(local, Op):
+            op, span = local, local.span or span
+        elif isinstance(local, Builder) and local.span is not None:
+            span = local.span
+        elif isinstance(local, passes.Pass):
+            stage = local.name
+    text = f"{type(error).__name__}: {error}"
+    return InternalError(text, stage=stage, op="" if op is None else repr(op), span=span)
+
+
+def _locals(traceback: TracebackType | None) -> Iterator[Any]:
+    """The variables of the frames that an exception came through, outermost first."""
+    while traceback is not None:
+        yield from list(traceback.tb_frame.f_locals.values())
+        traceback = traceback.tb_next
+
+
+# The last stage.
+
+
+def _assembled(build: Build, level: int) -> toolchain.Cubin | None:
+    """The cubin; None where there is nothing to assemble with: PTX is of use by itself."""
+    options = build.options
+    try:
+        return toolchain.to_cubin(
+            build.ptx,
+            build.target,
+            assembler=options.assembler or "auto",
+            opt_level=level,
+            options=options.ptxas_options or (),
+        )
+    except ToolchainError as error:
+        if error.stage != "find" or options.assembler not in (None, "auto"):
+            raise
+        return None
+
+
+def _tool_warning(warning: toolchain.ToolWarning) -> str:
+    return f"warning[{warning.code or 'assembler'}]: {warning.message}"
+
+
+def _artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
     final = build.final
-    assert final is not None
-    threads = final.attrs["block"][0] * final.attrs["block"][1] * final.attrs["block"][2]
+    assert final is not None, "the passes have run"
+    x, y, z = final.attrs["block"]
+    usage = cubin.usage if cubin else None
     return Artifact(
         name=final.name,
-        arch=target.arch,
-        cubin=cubin.image,
+        arch=build.target.arch,
+        cubin=cubin.image if cubin else b"",
         ptx=build.ptx,
         params=parameter_kinds(final),
-        static_smem=cubin.usage.smem_static,
+        static_smem=usage.smem_static if usage else 0,
         dynamic_smem=final.attrs.get("smem_bytes", 0),
-        block=final.attrs["block"],
+        block=(x, y, z),
         cluster=final.attrs.get("cluster"),
-        registers=cubin.usage.registers,
-        spills=cubin.usage.spill_stores + cubin.usage.spill_loads,
-        max_threads=threads,
+        registers=usage.registers if usage else -1,
+        spills=usage.spill_stores + usage.spill_loads if usage else -1,
+        max_threads=x * y * z,
         signature={"warnings": build.warnings},
     )
 
@@ -141,49 +278,43 @@ def parameter_kinds(function: Function) -> tuple[str, ...]:
     return tuple(kinds)
 
 
+# What the environment asks to see.
+
+Keep = Callable[[str, Function], None]
+
+
+def _kept(texts: dict[str, str]) -> Keep:
+    def keep(name: str, function: Function) -> None:
+        texts[f"{len(texts):02}-{name}"] = str(function)
+
+    return keep
+
+
+def _keeper(build: Build, environment: Config) -> Keep | None:
+    """What keeps the IR after each pass as text, where it is to be dumped."""
+    if "cir" not in environment.dump:
+        return None
+    keep = _kept(build.passes)
+    keep("front", build.front)
+    return keep
+
+
 def _dump(build: Build, environment: Config) -> None:
-    """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR."""
+    """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR, as `kernel.architecture.stage`."""
     if not environment.dump:
         return
-    from cutelite import toolchain
-
-    name = build.front.name
     environment.dump_dir.mkdir(parents=True, exist_ok=True)
-    assert build.artifact is not None
-    texts = {f"{stage}.cir": text for stage, text in build.stages.items()}
-    texts |= {"ll": build.llvm, "ptx": build.ptx, "sass": ""}
-    for extension, text in texts.items():
-        wanted = extension.rpartition(".")[2]
-        if wanted not in environment.dump:
-            continue
-        if wanted == "sass":
-            text = toolchain.disassemble(build.artifact.cubin) or "no disassembler found: see `cutelite doctor`\n"
-        (environment.dump_dir / f"{name}.{extension}").write_text(text)
-    if "cubin" in environment.dump:
-        (environment.dump_dir / f"{name}.cubin").write_bytes(build.artifact.cubin)
+    for name in environment.dump:
+        for ending, content in stage(build, name).items():
+            path = environment.dump_dir / f"{build.front.name}.{build.target}.{ending}"
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def _report(build: Build, environment: Config) -> None:
-    for warning in build.warnings:
-        print(warning, file=sys.stderr)
+    """Say what is worth telling, once: when the kernel is compiled, and not when it comes from the cache."""
+    lines = list(build.warnings)
     if environment.times:
         parts = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in build.times.items())
-        print(f"cutelite: {build.front.name}: {parts}", file=sys.stderr)
-
-
-def simulate(function: Function, grid: tuple[int, int, int], bound: Bound, smem: int, seed: int) -> None:
-    """Run the frontend's IR on the CPU, on the arrays that `bound` holds; results are written in place."""
-    from cutelite import sim
-    from cutelite.dispatch.arguments import MapRequest
-
-    count = len(function.params)
-    dims = dict(zip(function.dims, bound.values[count:], strict=True))
-    args = []
-    for param, value in zip(function.params, bound.values[:count], strict=True):
-        if isinstance(value, MapRequest):
-            args.append(sim.SimTensorMap(value.view.owner, value.type, dims))
-        elif isinstance(param.type, Tensor):
-            args.append(value.owner)
-        else:
-            args.append(value)
-    sim.run(function, grid, args, dims=dims, smem_dynamic=smem, seed=seed)
+        lines.append(f"cutelite: {build.front.name} for {build.target}: {parts}")
+    if lines:
+        sys.stderr.write("\n".join(lines) + "\n")

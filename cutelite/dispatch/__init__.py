@@ -1,8 +1,17 @@
-"""`@kernel`: argument types -> specialisation -> compiled kernel -> launch, on a GPU or in the simulator."""
+"""`@kernel`: argument types -> specialisation -> compiled kernel -> launch, on a GPU or in the simulator.
+
+kernel.py       `@kernel`, launching and compiling: the room from above
+launch.py       what a launch says besides its arguments             device.py       where it goes
+signature.py    a call's arguments, one for each parameter           arguments.py    what they have told so far
+arrays.py       which arrays fit a parameter                         parameters.py   which other values do
+specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
+fingerprint.py  what a kernel's code depends on
+"""
 
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
-from cutelite.dispatch.kernel import Kernel, kernel
+from cutelite.dispatch.kernel import BoundKernel, Kernel, kernel
 from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.options import OptionError
 
-__all__ = ["ArgumentError", "Compiled", "Kernel", "Launch", "LaunchError", "kernel"]
+__all__ = ["ArgumentError", "BoundKernel", "Compiled", "Kernel", "Launch", "LaunchError", "OptionError", "kernel"]

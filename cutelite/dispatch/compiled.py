@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cutelite_rt import Artifact
 
@@ -17,16 +17,21 @@ class Compiled:
     """What `kernel.compile(...)` returns. Stages that the disk cache does not hold are made again when asked for.
 
     artifact  what is launched: cubin, parameters, shared memory, ...
-    times     seconds by stage; empty where it came from the cache
     cached    whether it came from the disk cache
     """
 
-    def __init__(self, artifact: Artifact, again: Callable[[], Build], build: Build | None = None) -> None:
+    def __init__(self, artifact: Artifact, again: Callable[[], Build]) -> None:
         self.artifact = artifact
-        self.cached = build is None
+        self.cached = True
         self._again = again
-        if build is not None:
-            self.__dict__["build"] = build
+
+    @classmethod
+    def of(cls, build: Build) -> Compiled:
+        """What has been compiled just now."""
+        assert build.artifact is not None, "the last stage makes it"
+        compiled = cls(build.artifact, lambda: build)
+        compiled.cached = False
+        return compiled
 
     @cached_property
     def build(self) -> Build:
@@ -35,6 +40,7 @@ class Compiled:
 
     @property
     def times(self) -> dict[str, float]:
+        """Seconds by stage; empty where it came from the cache."""
         return {} if self.cached else dict(self.build.times)
 
     @property
@@ -52,7 +58,7 @@ class Compiled:
 
     @property
     def ir(self) -> str:
-        """The IR as the frontend made it, as text; `build.stages` has it after every pass."""
+        """The IR as the frontend made it, as text; `stage("cir")` has it after each pass too."""
         return str(self.build.front)
 
     @property
@@ -65,23 +71,41 @@ class Compiled:
 
     @property
     def cubin(self) -> bytes:
+        """The machine code. Errors: `ToolchainError` where there was no assembler to make it."""
+        if not self.artifact.cubin:
+            from cutelite import pipeline
+
+            raise pipeline.no_assembler(self.name)
         return self.artifact.cubin
 
     @cached_property
     def sass(self) -> str | None:
         """The machine code as text; None where no disassembler is found (`cutelite doctor`)."""
-        from cutelite.toolchain import disassemble
+        from cutelite import pipeline
 
-        return disassemble(self.cubin)
+        return pipeline.disassemble(self.cubin)
+
+    def stage(self, name: str) -> dict[str, str | bytes]:
+        """A stage as files: `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.
+
+        Their names end as the stage is called; 'cir' has one for each pass. Empty for 'sass' without a disassembler.
+        """
+        from cutelite import pipeline
+
+        if name == "ptx":
+            return {"ptx": self.ptx}
+        if name == "cubin":
+            return {"cubin": self.cubin}
+        return pipeline.stage(self.build, name)
 
     @property
     def registers(self) -> int:
-        """Registers per thread."""
+        """Registers per thread; -1 where there was no assembler to count them."""
         return self.artifact.registers
 
     @property
     def spills(self) -> int:
-        """Bytes per thread that did not fit into registers."""
+        """Bytes per thread that are stored and loaded because registers ran out; -1 where it is not known."""
         return self.artifact.spills
 
     @property
@@ -90,10 +114,11 @@ class Compiled:
         return self.artifact.static_smem + self.artifact.dynamic_smem
 
     @property
-    def warnings(self) -> list[Any]:
+    def warnings(self) -> list[str]:
         """What the compiler and the assembler warn of: register tensors in local memory, spills, serialised wgmma."""
-        return list(self.artifact.signature.get("warnings", ())) if self.artifact.signature else []
+        signature = self.artifact.signature or {}
+        return [str(text) for text in signature.get("warnings", ())]
 
     def __repr__(self) -> str:
-        a = self.artifact
-        return f"<{a.name} for {a.arch}: {a.registers} registers, {self.shared_memory} bytes of shared memory>"
+        registers = f"{self.registers} registers" if self.registers >= 0 else "PTX alone"
+        return f"<{self.name} for {self.arch}: {registers}, {self.shared_memory} bytes of shared memory>"

@@ -1,261 +1,466 @@
-"""What a kernel's code depends on, as a digest: the key of the disk cache.
+"""What a kernel's code depends on, as a digest: half of the key of the disk cache, and how constants are compared.
 
-Everything reached from the function goes in: its bytecode and constants, closures, defaults, the globals it names
-and what those name in turn, classes it uses with their methods; the specialisation; options; the target; the
-tools; and the compiler itself, by the sizes and times of its files. Two runs with the same digest compile to the
-same code. What cannot be digested faithfully makes the kernel uncacheable on disk, never wrongly cached.
+In    a function, or a compile-time value of any kind
+Out   `Source`: a digest of everything that is reached from it, and the names it was reached through
+
+A function is read as the frontend evaluates it: its bytecode and constants, defaults, closures, and the globals that
+the bytecode names; what those hold in turn, classes with their methods, objects with their state. What belongs to
+Python or to a library that the frontend leaves alone is told by its name and the library's version. Equal digests
+mean equal code, in every process and whatever the seed of `hash`. What cannot be read faithfully has no digest at
+all: the kernel is then compiled in each process, and never served wrongly.
 """
 
 from __future__ import annotations
 
+import copyreg
 import enum
 import functools
-import hashlib
 import os
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from opcode import EXTENDED_ARG, opmap
+from typing import Any, NamedTuple, TypeVar
 
-from cutelite.ir.types import Type
-from cutelite.lang.annotations import ConstexprSpec, DTypeVar, StructSpec, TensorSpec, TmaSpec
-from cutelite.layout import ComposedLayout, DimExpr, Layout, Swizzle
+from cutelite.layout import DimExpr
 
-PACKAGES = ("cutelite", "cutelite_rt")
-TOLD_BY_TEXT = (Type, Layout, ComposedLayout, Swizzle, DimExpr, TensorSpec, TmaSpec, ConstexprSpec, DTypeVar)
-"""Values whose repr says everything about them."""
+OURS = frozenset(("cutelite", "cutelite_rt"))
+LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
+"""Told by name and version. The frontend has Python execute their functions (`front.evaluation.NATIVE_PACKAGES`)."""
 
-
-class Undigestible(TypeError):
-    """Something a kernel depends on has no faithful digest."""
+NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__"))
+"""Builtins that reach names which no bytecode shows."""
 
 
-def digest(function: types.FunctionType, *facts: Any, positions: bool = False) -> str:
-    """The key of `function` compiled under `facts`. With `positions` source lines are part of the code.
+class Source(NamedTuple):
+    """What a kernel is made from.
 
-    Errors: `Undigestible`
+    digest   None where something reached has none; `why` says what
+    names    (namespace, name, what it held): globals and attributes of the user's modules
+    cells    (cell, what it held): variables of enclosing functions
     """
-    walker = _Walker(positions)
-    walker.value(function)
-    for fact in facts:
-        walker.value(fact)
-    walker.text("build", build_id(), sys.version)
-    return walker.hash.hexdigest()
+
+    digest: bytes | None
+    why: str
+    names: tuple[tuple[dict[str, Any], str, Any], ...]
+    cells: tuple[tuple[types.CellType, Any], ...]
+
+    def is_current(self) -> bool:
+        """Whether every name still holds the object that was read. What an object holds is not looked at again."""
+        return all(namespace.get(name, _MISSING) is held for namespace, name, held in self.names) and all(
+            _content(cell) is held for cell, held in self.cells
+        )
+
+
+_MISSING = object()
+
+
+def source(x: Any, positions: bool = False) -> Source:
+    """Read `x`; with `positions`, source files and lines count too, as they do for code that tells them."""
+    reader = _Reader(positions)
+    digest = reader.whole(x)
+    why = reader.problems[0] if reader.problems else ""
+    return Source(None if why else digest, why, tuple(reader.names.values()), tuple(reader.cells.values()))
+
+
+def combined(*digests: bytes) -> str:
+    """One key of several digests, as hex."""
+    return _join("key", *digests).hex()
+
+
+def constant_key(x: Any) -> object:
+    """What makes a compile-time value the one it is: 1, True and 1.0 are three, and so are 0.0 and -0.0.
+
+    Objects are compared by class and state, functions by code and what they close over; what has no digest, by
+    identity. The key holds within this process, while `x` or another of the same key is alive.
+    """
+    reader = _Reader(False, here=True)
+    digest = reader.whole(x)
+    return _Same(x) if reader.problems else digest
+
+
+class _Same:
+    """Equal to what holds the same object; keeps it alive, so that its id stays its own."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
 
 
 @functools.cache
-def build_id() -> str:
-    """Identity of the compiler: names, sizes and modification times of its source files."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    found = sorted(line for package in PACKAGES for line in _files(os.path.join(root, package), package))
-    return hashlib.blake2b("\n".join(found).encode(), digest_size=16).hexdigest()
+def build_id() -> bytes:
+    """Identity of the compiler, names, sizes and times of its source files, and of the Python that runs it."""
+    roots = [package for name in sorted(OURS) for package in sys.modules[name].__path__]
+    files = sorted(line for root in roots for line in _files(root, os.path.basename(root)))
+    return _join("build", *(line.encode() for line in files), sys.version.encode())
 
 
 def _files(folder: str, name: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                stat = entry.stat()
-                yield f"{name}/{entry.name} {stat.st_size} {stat.st_mtime_ns}"
+                status = entry.stat()
+                yield f"{name}/{entry.name} {status.st_size} {status.st_mtime_ns}"
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _files(entry.path, f"{name}/{entry.name}")
 
 
-class _Walker:
-    """Feeds a hash with everything it is shown; what was shown before is named by its number."""
+def _join(tag: str, *parts: bytes) -> bytes:
+    state = blake2b(tag.encode(), digest_size=20)
+    for part in parts:
+        state.update(b"%d:" % len(part))
+        state.update(part)
+    return b"#" + state.digest()
 
-    def __init__(self, positions: bool) -> None:
-        self.hash = hashlib.blake2b(digest_size=20)
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+_ATOMS: dict[type, Callable[[Any], bytes]] = {
+    type(None): lambda x: b"None",
+    bool: lambda x: b"bool%d" % x,
+    int: lambda x: b"int%x" % x,
+    float: lambda x: b"float" + x.hex().encode(),
+    complex: lambda x: b"complex" + x.real.hex().encode() + b"," + x.imag.hex().encode(),
+    str: lambda x: b"str" + _text(x),
+    bytes: lambda x: b"bytes" + x,
+    type(Ellipsis): lambda x: b"Ellipsis",
+    type(NotImplemented): lambda x: b"NotImplemented",
+}
+_CONTENT: dict[type, Callable[[Any], Any]] = {  # of an instance of a subclass, past whatever that overrides
+    int: int.__index__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: lambda x: bytes.__getitem__(x, slice(None)),
+    tuple: lambda x: tuple.__getitem__(x, slice(None)),
+    list: lambda x: list.__getitem__(x, slice(None)),
+    dict: lambda x: dict(dict.items(x)),
+    set: lambda x: frozenset(set.__iter__(x)),
+    frozenset: lambda x: frozenset(frozenset.__iter__(x)),
+}
+_BY_NAME = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+
+
+class _Reader:
+    """Digests values from their parts; each object once.
+
+    An object that is reached again from within itself stands there as its depth, so that cycles end.
+
+    positions  files and lines are part of the digest
+    here       it is for this process alone: classes, modules, code and globals are told by their ids
+    """
+
+    def __init__(self, positions: bool, here: bool = False) -> None:
         self.positions = positions
-        self.seen: dict[int, int] = {}
-        self.kept: list[Any] = []  # so that no id is used twice
+        self.here = here
+        self.problems: list[str] = []
+        self.names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
+        self.cells: dict[int, tuple[types.CellType, Any]] = {}
+        self._known: dict[int, tuple[Any, bytes]] = {}  # id -> the object, which keeps its id its own; its digest
+        self._open: dict[int, int] = {}
+        self._modules: dict[str, types.ModuleType] = {}  # the user's own
+        self._named: set[str] = set()  # attributes and strings in code: what may be taken from those modules
 
-    def text(self, *parts: str) -> None:
-        for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
-            self.hash.update(b"%d:" % len(data))
-            self.hash.update(data)
+    def whole(self, x: Any) -> bytes:
+        """The digest of `x` and of what its code may take from the modules it reaches."""
+        try:
+            return _join("whole", self.of(x), *self._from_modules())
+        except RecursionError:
+            self.problems.append("it is nested too deeply to be read")
+            return b""
 
-    def value(self, x: Any) -> None:
-        if x is None or isinstance(x, bool | int | str | complex) and type(x).__module__ == "builtins":
-            self.text(type(x).__name__, repr(x))
-        elif type(x) is float:
-            self.text("float", x.hex())
-        elif type(x) is bytes:
-            self.text("bytes", x.hex())
-        elif isinstance(x, TOLD_BY_TEXT):
-            self.text(type(x).__name__, repr(x), str(x))
-        elif id(x) in self.seen:
-            self.text("seen", str(self.seen[id(x)]))
-        else:
-            self.seen[id(x)] = len(self.seen)
-            self.kept.append(x)
-            self._object(x)
+    def of(self, x: Any) -> bytes:
+        atom = _ATOMS.get(type(x))
+        if atom is not None:
+            return atom(x)
+        if id(x) in self._known:
+            return self._known[id(x)][1]
+        if id(x) in self._open:
+            return b"up%d" % self._open[id(x)]
+        self._open[id(x)] = len(self._open)
+        digest = self._object(x)
+        del self._open[id(x)]
+        self._known[id(x)] = (x, digest)
+        return digest
 
-    def _object(self, x: Any) -> None:
-        x = getattr(x, "__cutelite_function__", x)  # a kernel called by a kernel
+    def _all(self, tag: str, items: Iterable[Any]) -> bytes:
+        return _join(tag, *map(self.of, items))
+
+    def _fail(self, why: str) -> bytes:
+        self.problems.append(why)
+        return b""
+
+    def _object(self, x: Any) -> bytes:
+        if self.here and isinstance(x, type | types.ModuleType | types.CodeType):
+            return b"id%d" % id(x)
         match x:
             case types.FunctionType():
-                self._function(x)
+                return self._function(x)
             case types.CodeType():
-                self._code(x)
-            case tuple() | list():
-                self.text(_class_name(x), str(len(x)))
-                for item in x:
-                    self.value(item)
-            case dict():
-                self.text("dict", str(len(x)))
-                for key, item in x.items():
-                    self.value(key)
-                    self.value(item)
-            case set() | frozenset():
-                self._set(x)
+                return self._code(x)
             case types.ModuleType():
-                self.text("module", x.__name__, str(getattr(x, "__version__", "")))
+                return self._module(x)
             case types.MethodType():
-                self.text("method")
-                self.value(x.__func__)
-                self.value(x.__self__)
-            case functools.partial():
-                self.text("partial")
-                for part in (x.func, x.args, x.keywords):
-                    self.value(part)
+                return self._all("method", (x.__func__, x.__self__))
+            case types.BuiltinFunctionType() | types.MethodWrapperType():  # a method of what it is bound to
+                return self._all("builtin", (type(x).__name__, x.__qualname__, x.__self__))
+            case property():
+                return self._all("property", (x.fget,))
+            case staticmethod() | classmethod():
+                return self._all(type(x).__name__, (x.__func__,))
+            case functools.cached_property():
+                return self._all("cached_property", (x.func,))
+            case functools._lru_cache_wrapper():
+                return self.of(x.__wrapped__)
+            case types.MappingProxyType():
+                return self.of(dict(x))
+            case TypeVar():
+                return self._all("TypeVar", (x.__name__,))
+            case enum.EnumMeta():
+                return self._enum_class(x)
             case enum.Enum():
-                self.text("enum", _class_name(x), x.name)
-                self.value(x.value)
-            case StructSpec():
-                self.text("struct")
-                self.value(x.cls)
-                self.value(x.fields)
+                return self._all("enum", (type(x), x.name, x.value))
             case type():
-                self._class(x)
-            case types.BuiltinFunctionType() | types.MethodDescriptorType() | types.WrapperDescriptorType():
-                self.text("builtin", str(x.__module__ if hasattr(x, "__module__") else ""), x.__qualname__)
-            case property() | staticmethod() | classmethod() | functools.cached_property():
-                self.text(type(x).__name__)
-                for part in _functions_of(x):
-                    self.value(part)
-            case _:
-                self._instance(x)
+                return self._class(x)
+            case DimExpr():
+                return _join("DimExpr", _text(str(x)))
+        if type(x) in (tuple, list):
+            return self._all(type(x).__name__, x)
+        if type(x) is dict:
+            return self._all("dict", (part for item in x.items() for part in item))
+        if type(x) in (set, frozenset):
+            return _join(type(x).__name__, *sorted(map(self.of, x)))
+        if isinstance(x, _BY_NAME):
+            return self._all("descriptor", (x.__objclass__, x.__name__))
+        return self._instance(x)
 
-    def _instance(self, x: Any) -> None:
-        if x is Ellipsis or x is NotImplemented:
-            self.text("singleton", repr(x))
-        elif hasattr(type(x), "__cutelite_key__"):
-            self.text("keyed", _class_name(x))
-            self.value(x.__cutelite_key__())
-        elif type(x).__module__.partition(".")[0] in (*PACKAGES, "numpy", "ml_dtypes", "typing"):
-            self.text("object", _class_name(x), repr(x))
-        elif hasattr(type(x), "__dataclass_fields__"):
-            self.value(type(x))
-            for name in type(x).__dataclass_fields__:
-                self.value(getattr(x, name))
-        elif not hasattr(x, "__dict__") and not hasattr(type(x), "__slots__"):
-            raise Undigestible(f"a {_class_name(x)} cannot be part of a cache key")
-        else:
-            self.value(type(x))
-            self.value(_state(x))
+    # Code.
 
-    def _set(self, x: Any) -> None:
-        try:
-            items = sorted(x)
-        except TypeError:
-            items = sorted(x, key=repr)
-        self.text("set", str(len(items)))
-        for item in items:
-            self.value(item)
-
-    def _code(self, code: types.CodeType) -> None:
-        self.text("code", code.co_name, code.co_code.hex(), *code.co_names, *code.co_varnames, *code.co_freevars)
-        self.text(*code.co_cellvars, str(code.co_argcount), str(code.co_kwonlyargcount), str(code.co_flags))
-        self.text(str(code.co_posonlyargcount), code.co_exceptiontable.hex())
-        if self.positions:
-            self.text(code.co_filename, str(code.co_firstlineno), code.co_linetable.hex())
-        for constant in code.co_consts:
-            self.value(constant)
-
-    def _function(self, function: types.FunctionType) -> None:
-        module = function.__module__ or ""
-        if module.partition(".")[0] in PACKAGES or module.partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
-            self.text("known function", module, function.__qualname__)
-            return
-        self.text("function", function.__qualname__)
-        self.value(function.__code__)
-        self.value(function.__defaults__)
-        self.value(function.__kwdefaults__)
+    def _function(self, function: types.FunctionType) -> bytes:
+        known = _known_by_name(function)
+        if known is not None:
+            return _join("function", _text(known))
+        parts: list[Any] = [function.__name__, function.__code__, function.__defaults__, function.__kwdefaults__]
+        parts.append({k: v for k, v in vars(function).items() if k != "__wrapped__"})
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-            self.text("cell", name)
-            self.value(_content(cell))
-        for name, held in _reached(function):
-            self.text("global", name)
-            self.value(held)
+            held = _content(cell)
+            self.cells[id(cell)] = (cell, held)
+            parts += (name, *(() if held is _MISSING else (held,)))
+        if self.here:
+            parts.append(id(function.__globals__))
+        else:
+            for name in sorted(set(_globals_named(function.__code__))):
+                parts += self._global(function, name)
+        return self._all("own function", parts)
 
-    def _class(self, cls: type) -> None:
-        self.text("class", cls.__module__ or "", cls.__qualname__)
-        root = (cls.__module__ or "").partition(".")[0]
-        if root in sys.stdlib_module_names - {"__main__"} or root in (*PACKAGES, "numpy", "ml_dtypes"):
-            return
-        for base in cls.__bases__:
-            self.value(base)
-        for name, member in sorted(cls.__dict__.items()):
-            if isinstance(member, types.FunctionType | property | staticmethod | classmethod | functools.cached_property):
-                self.text("member", name)
-                self.value(member)
-            elif not name.startswith("_") and not isinstance(member, types.MemberDescriptorType):
-                self.text("attribute", name)
-                self.value(member)
+    def _global(self, function: types.FunctionType, name: str) -> tuple[Any, ...]:
+        namespace = function.__globals__
+        if name in namespace:
+            self._watch(namespace, name)
+            return name, namespace[name]
+        if name in NAME_READERS:
+            self._fail(f"`{function.__qualname__}` calls {name}(), which reaches names that its code does not show")
+        return ()
+
+    def _watch(self, namespace: dict[str, Any], name: str) -> None:
+        held = namespace[name]
+        if not isinstance(held, types.ModuleType) or _root(held.__name__) not in OURS:
+            self.names[id(namespace), name] = (namespace, name, held)
+
+    def _code(self, code: types.CodeType) -> bytes:
+        self._named.update(code.co_names)
+        if "getattr" in code.co_names:
+            self._named.update(c for c in code.co_consts if isinstance(c, str))
+        parts = (code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+                 code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
+                 code.co_exceptiontable, code.co_consts)  # fmt: skip
+        places = (code.co_filename, code.co_firstlineno, code.co_linetable) if self.positions else ()
+        return self._all("code", (*parts, *places))
+
+    def _module(self, module: types.ModuleType) -> bytes:
+        if _is_library(_root(module.__name__)):
+            return _join("module", _text(module.__name__), _text(_version(_root(module.__name__))))
+        self._modules.setdefault(module.__name__, module)
+        return _join("own module", _text(module.__name__))
+
+    def _from_modules(self) -> Iterator[bytes]:
+        """What code reached so far names in the user's modules reached so far, until that is all."""
+        done: set[tuple[str, str]] = set()
+        while True:
+            reached = ((m, name) for m, module in self._modules.items() for name in self._named & vars(module).keys())
+            new = sorted(pair for pair in reached if pair not in done)
+            if not new:
+                return
+            done.update(new)
+            for name, attribute in new:
+                namespace = vars(self._modules[name])
+                self._watch(namespace, attribute)
+                yield self._all("attribute", (name, attribute, namespace[attribute]))
+
+    # Classes and objects.
+
+    def _class(self, cls: type) -> bytes:
+        known = _known_by_name(cls)
+        if known is not None:
+            return _join("class", _text(known))
+        parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
+        if type(cls) is not type:
+            parts.append(type(cls))
+        for name, member in sorted(vars(cls).items()):
+            if name not in _OF_NO_CONSEQUENCE:
+                parts += (name, member)
+        return self._all("own class", parts)
+
+    def _enum_class(self, cls: enum.EnumMeta) -> bytes:
+        if (known := _known_by_name(cls)) is not None:
+            return _join("class", _text(known))
+        parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
+        parts += (part for name, member in cls.__members__.items() for part in (name, member.value))
+        members: dict[str, Any] = dict(vars(cls))
+        for name, member in sorted(members.items()):
+            if isinstance(member, types.FunctionType | property | staticmethod | classmethod):
+                parts += (name, member)
+        return self._all("own enum", parts)
+
+    def _instance(self, x: Any) -> bytes:
+        kind = type(x)
+        if _home(kind) in OURS and hasattr(x, "__cutelite_function__"):
+            return self.of(x.__cutelite_function__)  # a kernel that a kernel calls
+        if hasattr(kind, "__cutelite_key__"):
+            return self._all("keyed", (kind, x.__cutelite_key__()))
+        if hasattr(kind, "__dlpack__") and not any(_home(c) == "numpy" for c in kind.__mro__):
+            return self._fail(f"an array ({_class_name(kind)}) is among its constants")
+        if any(map(_keeps_state, kind.__mro__)):
+            return self._reduced(x)
+        content = [get(x) for base, get in _CONTENT.items() if isinstance(x, base)]
+        return self._all("instance", (kind, content, _state(x)))
+
+    def _reduced(self, x: Any) -> bytes:
+        """An object of a library by what `copy` and `pickle` would make another like it from."""
+        reduce = copyreg.dispatch_table.get(type(x))
+        try:
+            made: Any = reduce(x) if reduce else x.__reduce_ex__(4)
+        except Exception as error:  # libraries refuse in ways of their own
+            return self._fail(f"a {_class_name(type(x))} is among its constants ({error})")
+        if isinstance(made, str):
+            home = getattr(x, "__module__", None) or type(x).__module__
+            if getattr(sys.modules.get(home), made, _MISSING) is not x:
+                return self._fail(f"a {_class_name(type(x))} is among its constants, and is not {home}.{made}")
+            return self._all("named", (type(x), made))
+        function, args, state, items, pairs = (*made, None, None, None)[:5]
+        return self._all("reduced", (function, args, state, items and list(items), pairs and list(pairs)))
 
 
-def _reached(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """The globals that a function names, and what it may name inside modules among them."""
-    names = sorted(_names(function.__code__))
-    for name in names:
-        if name not in function.__globals__:
-            continue
-        held = function.__globals__[name]
-        yield name, held
-        yield from _inside(name, held, names, set())
+def _keeps_state(cls: type) -> bool:
+    """Whether a class is a library's, with instances that may hold more than attributes show."""
+    if cls in _CONTENT or cls is object or cls.__module__ in ("abc", "typing", "collections.abc"):
+        return False
+    return _is_library(_home(cls))
 
 
-def _inside(path: str, module: Any, names: list[str], seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Attributes of a user's module that the code names somewhere, those of submodules included."""
-    if not isinstance(module, types.ModuleType) or id(module) in seen:
-        return
-    root = module.__name__.partition(".")[0]
-    if root in PACKAGES or root in sys.stdlib_module_names - {"__main__"} or root == "numpy":
-        return
-    seen.add(id(module))
-    for name in names:
-        if name in module.__dict__:
-            yield f"{path}.{name}", module.__dict__[name]
-            yield from _inside(f"{path}.{name}", module.__dict__[name], names, seen)
+_OF_NO_CONSEQUENCE = frozenset(
+    (
+        *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__"),
+        *("__firstlineno__", "__slots__", "__static_attributes__", "__dataclass_fields__", "__dataclass_params__"),
+        *("__parameters__", "__orig_bases__", "__type_params__", "__abstractmethods__", "_abc_impl"),
+    )
+)
+"""Of the members of a class. What dataclass fields are for is in the methods made from them."""
 
 
-def _names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
+def _globals_named(code: types.CodeType) -> Iterator[str]:
+    """The globals that code loads, functions inside included: attributes of the same name are none."""
+    data, extended = code.co_code, 0
+    for at in range(0, len(data), 2):
+        op, arg = data[at], data[at + 1] | extended
+        extended = arg << 8 if op == EXTENDED_ARG else 0
+        if op == _LOAD_GLOBAL:
+            yield code.co_names[arg >> 1]  # the lowest bit says whether a NULL goes below it (CPython 3.11 to 3.13)
+        elif op in _LOAD_NAME:
+            yield code.co_names[arg]
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
-    return names
+            yield from _globals_named(constant)
 
 
-def _content(cell: Any) -> Any:
+_LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
+_LOAD_NAME = {opmap[name] for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
+
+
+def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:
-        return ("empty cell",)
-
-
-def _functions_of(member: Any) -> tuple[Any, ...]:
-    if isinstance(member, property):
-        return (member.fget,)
-    return (getattr(member, "__func__", None) or member.func,)
+    except ValueError:  # not bound yet
+        return _MISSING
 
 
 def _state(x: Any) -> dict[str, Any]:
-    slots = (name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(x, name))
-    return {**{name: getattr(x, name) for name in slots if name != "__dict__"}, **getattr(x, "__dict__", {})}
+    """Attributes by name, sorted."""
+    slots = (name for cls in type(x).__mro__ for name in _slots(cls) if hasattr(x, name))
+    state = {name: getattr(x, name) for name in slots} | getattr(x, "__dict__", {})
+    return dict(sorted(state.items()))
 
 
-def _class_name(x: Any) -> str:
-    return f"{type(x).__module__}.{type(x).__qualname__}"
+def _slots(cls: type) -> Iterator[str]:
+    given = vars(cls).get("__slots__", ())
+    for name in (given,) if isinstance(given, str) else given:
+        private = name.startswith("__") and not name.endswith("__")
+        if name not in ("__dict__", "__weakref__"):
+            yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
+
+
+def _known_by_name(x: Any) -> str | None:
+    """Name and version of a function or class of a library; None for the user's own, and what is made at run time."""
+    module, root = x.__module__, _home(x)
+    if not _is_library(root) or "<" in x.__qualname__:
+        return None
+    found: Any = sys.modules.get(module)
+    for part in x.__qualname__.split("."):
+        found = getattr(found, part, None)
+    # A function may hide behind a descriptor of its class; a class that is not found was made by some factory.
+    if found is not x and isinstance(x, type):
+        return None
+    return f"{module}.{x.__qualname__} {_version(root)}"
+
+
+def _home(x: Any) -> str:
+    """The package that a function or class is of; empty where it does not say, as classes made in C may not."""
+    return _root(x.__module__) if isinstance(x.__module__, str) else ""
+
+
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@functools.cache
+def _is_library(root: str) -> bool:
+    """Whether a package is Python's, ours or one of `LIBRARIES`, and no file of the user's that hides one."""
+    if root in OURS or root in LIBRARIES:
+        return True
+    if root not in sys.stdlib_module_names:
+        return False
+    file = getattr(sys.modules.get(root), "__file__", None)
+    return file is None or os.path.abspath(file).startswith(os.path.dirname(os.__file__))
+
+
+def _version(root: str) -> str:
+    return str(getattr(sys.modules.get(root), "__version__", ""))
+
+
+def _class_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,336 +1,318 @@
-"""`@kernel` and what it makes: binds arguments, finds or compiles the specialisation, launches it."""
+"""`@kernel` and what it makes: binds arguments, has the specialisation found or compiled, launches it."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import FunctionType
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, overload
 
+import cutelite_rt as rt
 from cutelite import config
-from cutelite.front.types import ArgType
-from cutelite.ir.types import Scalar
-from cutelite.lang.annotations import Spec, specs_of
+from cutelite.dispatch.arguments import ArgumentError, Bound
+from cutelite.dispatch.compiled import Compiled
+from cutelite.dispatch.device import arch_of, device_of, packable, simulable
+from cutelite.dispatch.launch import (
+    Dim3,
+    Extent,
+    Launch,
+    LaunchError,
+    check_grid,
+    check_settings,
+    check_shape,
+    extents,
+    from_subscript,
+)
+from cutelite.dispatch.signature import Signature
+from cutelite.dispatch.specialise import Specialisation, Specialisations
+from cutelite.options import Options
 from cutelite.target import Target
-from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir
+from cutelite_rt import stream as streams
 
-from . import fingerprint
-from .arguments import ArgumentError, Bound, bind, types_of
-from .compiled import Compiled
-from .launch import Dim3, Launch, LaunchError, check, extents, from_subscript
-from .options import Options
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
 
 
-class Specialisation(NamedTuple):
-    """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options."""
+class _Settings(NamedTuple):
+    """What the environment said at a kernel's first launch, and the options that follow from it."""
 
-    types: tuple[tuple[str, ArgType], ...]
-    dims: tuple[tuple[str, Scalar], ...]
-    block: Dim3
-    cluster: Dim3 | None
-    arch: str
+    environment: config.Config
     options: Options
 
 
 class Kernel:
-    """A GPU kernel written in Python: ``kernel[grid, block](*args)``. Made by `@kernel`."""
+    """A GPU kernel written in Python: ``kernel[grid, block](*args)``. Made by `@kernel`.
+
+    Threads may launch and compile it at the same time.
+    """
+
+    __name__: str
+    __qualname__: str
 
     def __init__(self, function: FunctionType, options: Options, block: Any = None, cluster: Any = None) -> None:
         functools.update_wrapper(self, function)
         self.__cutelite_function__ = function
         self.options = options
-        self.block, self.cluster = block, cluster
-        self._compiled: dict[Specialisation, Compiled] = {}
-        self._loaded: dict[tuple[Specialisation, int], Any] = {}
-        self._lock = threading.Lock()
+        self.block = None if block is None else extents(block, "block")
+        self.cluster = None if cluster is None else extents(cluster, "cluster")
+        self._owner: type | None = None
+        self._made = Specialisations(function)
+        self._known: dict[Hashable, Specialisation] = {}
+        self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
+        self._parameters = threading.local()
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__qualname__}({self.signature})>"
 
     @functools.cached_property
-    def specs(self) -> dict[str, Spec | None]:
-        """What each parameter's annotation means."""
-        return specs_of(self.__cutelite_function__)
+    def signature(self) -> Signature:
+        """The parameters. Errors: `CompileError` for annotations that are none."""
+        return Signature(self.__cutelite_function__, method=self._owner is not None)
 
     @functools.cached_property
-    def signature(self) -> inspect.Signature:
-        return inspect.signature(self.__cutelite_function__)
+    def _settings(self) -> _Settings:
+        environment = config.read()
+        return _Settings(environment, _completed(self.options, environment))
+
+    # Methods: the object is a compile-time constant.
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner = owner
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Kernel: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> BoundKernel: ...
+    def __get__(self, instance: object, owner: type) -> Kernel | BoundKernel:
+        if instance is None:
+            return self
+        self._owner = owner  # a NamedTuple's class tells no names
+        return BoundKernel(self, instance)
+
+    # Launching.
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        launch = from_subscript(key)
-        return functools.partial(self.launch, launch)
+        """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`."""
+        return functools.partial(self.launch, self._named(from_subscript, key))
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        raise LaunchError(
-            f"{self.__name__} is a kernel: launch it as {self.__name__}[grid, block](...),"
-            " or call it from another kernel"
-        )
+        name = self.__name__
+        raise LaunchError(f"{name} is a kernel: launch it as {name}[grid, block](...), or call it from another kernel")
 
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel: asynchronously on the GPU that holds the arrays, or at once in the simulator on NumPy.
 
+        A grid of no blocks launches nothing, and then the arguments are not looked at.
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
-                a specialisation; `CudaError` from the driver
+                a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
-        bound = bind(self.__name__, self.specs, self._arguments(args, kwargs))
-        environment = config.read()
-        ordinal = _device_of(self.__name__, bound, environment.simulate)
-        if ordinal is None:
-            self._simulate(launch, bound, environment)
-        else:
-            self._run(launch, bound, environment, ordinal)
+        self._named(self._launch, launch, args, kwargs)
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _named(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
-            given = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise ArgumentError(f"{self.__name__}(): {error}; it takes {self.signature}") from None
-        given.apply_defaults()
-        return given.arguments
+            return function(*args)
+        except LaunchError as error:
+            raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
+
+    def _launch(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        grid = extents(launch.grid, "grid", least=0)
+        if 0 in grid:
+            return
+        stream = None if launch.stream is None else _handle(launch.stream)
+        bound = self.signature.bind(args, kwargs, stream)
+        ordinal = device_of(self.__name__, bound, self._settings.environment)
+        if self._made.drop_if_changed():
+            self._known, self._loaded = {}, {}
+        arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
+        spec = self._specialisation(launch, bound, arch)
+        target = Target.parse(arch)
+        check_grid(grid, spec.cluster, target)
+        check_settings(launch, target)
+        if ordinal is None:
+            self._simulate(launch, grid, spec, bound)
+        else:
+            self._run(launch, grid, spec, bound, ordinal, stream)
+
+    def _specialisation(self, launch: Launch, bound: Bound, arch: str) -> Specialisation:
+        key = (bound.token, launch.block, launch.cluster, arch)
+        spec = self._known.get(key)
+        if spec is None:
+            options = self._settings.options
+            spec = self._known[key] = self._specialised(bound, launch.block, launch.cluster, arch, options)
+        return spec
+
+    def _specialised(self, bound: Bound, block: Any, cluster: Any, arch: str, options: Options) -> Specialisation:
+        block = self.block if block is None else extents(block, "block")
+        cluster = self.cluster if cluster is None else extents(cluster, "cluster")
+        if block is None:
+            raise LaunchError("no block is given, and the kernel is specialised for its shape")
+        check_shape(block, cluster, Target.parse(arch))
+        return Specialisation(tuple(bound.types.items()), tuple(bound.dims.items()), block, cluster, arch, options)
 
     # On a GPU.
 
-    def _run(self, launch: Launch, bound: Bound, environment: config.Config, ordinal: int) -> None:
-        import cutelite_rt as rt
-        from cutelite_rt import stream
+    def _run(
+        self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound, ordinal: int, stream: int | None
+    ) -> None:
+        environment = self._settings.environment
+        compiled = self._made.get(spec, environment)
+        artifact = compiled.artifact
+        target = Target.parse(spec.arch)
+        smem = launch.smem + artifact.dynamic_smem
+        if smem + artifact.static_smem > target.smem_per_block:
+            raise LaunchError(
+                f"a block needs {compiled.shared_memory} bytes of shared memory and {launch.smem} are asked for on "
+                f"top; {target.arch} has {target.smem_per_block}"
+            )
+        function = self._function(spec, compiled, ordinal)
+        if stream is None:
+            stream = streams.current(view for _, view in bound.arrays)
+        shape = rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
+        parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
+        rt.launch(function, shape, parameters, sync=environment.sync)
 
+    def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:
+        """The kernel in the context that is current on its device, else in the primary one."""
         device = rt.device(ordinal)
-        arch = environment.arch or Target.for_capability(device.compute_capability).arch
-        spec = self._specialisation(launch, bound, environment, arch)
-        compiled = self._get(spec, environment)
-        function = self._loaded.get((spec, ordinal))
-        if function is None:
-            function = self._loaded[spec, ordinal] = rt.load(compiled.artifact, device)
-        given = launch.stream
-        shape = rt.LaunchConfig(
-            extents(launch.grid, "grid"),
-            spec.block,
-            spec.cluster,
-            launch.smem + compiled.artifact.dynamic_smem,
-            stream.current(bound.views) if given is None else stream.handle(given),
-            launch.cooperative,
-            launch.pdl,
-        )
-        rt.launch(function, shape, _packed(compiled.artifact, bound), sync=environment.sync)
+        with device.active() as context:
+            key = spec, int(device.driver.call("cuCtxGetId", context))
+            function = self._loaded.get(key)
+            if function is None:
+                function = self._loaded[key] = rt.load(compiled.artifact, device)
+            return function
+
+    def _packed(self, function: rt.Function, values: list[Any]) -> rt.Parameters:
+        """The parameters in a buffer of this thread's, which the driver copies when it launches."""
+        kept: dict[rt.Function, rt.Parameters] = self._parameters.__dict__.setdefault("kept", {})
+        parameters = kept.get(function)
+        if parameters is None:
+            parameters = kept[function] = rt.Parameters(function.layout)
+        parameters.write(values)
+        return parameters
 
     # In the simulator.
 
-    def _simulate(self, launch: Launch, bound: Bound, environment: config.Config) -> None:
+    def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
         from cutelite import pipeline
 
-        spec = self._specialisation(launch, bound, environment, environment.arch or DEFAULT_ARCH)
-        with self._lock:
-            compiled = self._compiled.get(spec)
-        front = compiled.function if compiled else self._front(spec, assertions=True)
-        if compiled is None:
-            with self._lock:
-                self._compiled[spec] = Compiled(_unbuilt(self.__name__, spec), lambda: pipeline.Build(front))
-        pipeline.simulate(front, extents(launch.grid, "grid"), bound, launch.smem, environment.sim_seed)
+        function = self._made.simulation(spec)
+        values = [simulable(self.__name__, value) for value in bound.values]
+        count = len(values) - len(bound.dims)
+        dims = dict(zip(bound.dims, values[count:], strict=True))
+        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
+        pipeline.simulate(function, grid, values[:count], dims, launch.smem, seed)
 
     # Compiling.
 
-    def _specialisation(
-        self, launch: Launch, bound: Bound, environment: config.Config, arch: str
-    ) -> Specialisation:
-        block = extents(launch.block, "block")
-        cluster = extents(launch.cluster, "cluster") if launch.cluster is not None else self._own_cluster()
-        check(self.__name__, extents(launch.grid, "grid"), block, cluster, Target.parse(arch))
-        options = self.options.completed(environment)
-        return Specialisation(tuple(bound.types.items()), tuple(bound.dims.items()), block, cluster, arch, options)
-
-    def _own_cluster(self) -> Dim3 | None:
-        return None if self.cluster is None else extents(self.cluster, "cluster")
-
     def compile(
         self,
-        *,
-        block: Any = None,
-        cluster: Any = None,
+        /,
+        *examples: Any,
+        block: Extent | None = None,
+        cluster: Extent | None = None,
         arch: str | None = None,
         wide_dims: bool = False,
         **given: Any,
     ) -> Compiled:
         """Compile ahead of a launch; needs neither a GPU nor a driver.
 
+        examples        for parameters in order: an array or its shape, a number, the value of a Constexpr
         block, cluster  threads in a block, blocks in a cluster; default: what `@kernel(block=...)` says
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
         wide_dims       for extents of 2**31 and more
-        given           by parameter name: values of Constexpr parameters, example arrays; by the name of a dtype
-                        variable: its dtype
-        Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`
+        given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim
+        Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`; `UnknownTarget`
+
+        Tensors without an example are taken to be aligned to 16 bytes, as what allocators return is.
         """
         environment = config.read()
-        block, cluster = block or self.block, cluster or self.cluster
-        if block is None:
-            raise LaunchError(f"{self.__name__}.compile() needs block=: the kernel is specialised for its shape")
-        arch = arch or environment.arch or DEFAULT_ARCH
-        defaults = {n: p.default for n, p in self.signature.parameters.items() if p.default is not p.empty}
-        types, dims = types_of(self.__name__, self.specs, {**defaults, **given}, wide_dims)
-        bound = Bound(types, dims, [], [])
-        shape = Launch(extents(cluster, "cluster") if cluster else 1, block, cluster)
-        return self._get(self._specialisation(shape, bound, environment, arch), environment)
+        bound = self.signature.ahead(examples, given, wide_dims)
+        arch = Target.parse(arch or environment.arch or DEFAULT_ARCH).arch
+        options = _completed(self.options, environment)
+        if self._made.drop_if_changed():
+            self._known, self._loaded = {}, {}
+        spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
+        return self._made.get(spec, environment)
 
-    def _get(self, spec: Specialisation, environment: config.Config) -> Compiled:
-        """The compiled specialisation: from memory, from disk, or compiled now."""
-        found = self._compiled.get(spec)
-        if found is not None:
-            return found
-        with self._lock:
-            found = self._compiled.get(spec)
-            if found is None:
-                found = self._compiled[spec] = self._from_disk_or_now(spec, environment)
-        return found
-
-    def _from_disk_or_now(self, spec: Specialisation, environment: config.Config) -> Compiled:
-        from cutelite import pipeline
-
-        def again() -> pipeline.Build:
-            return self._build(spec, environment)
-
-        cache = open_cache(environment)
-        key = self._key(spec, environment) if cache else None
-        if cache is None or key is None or environment.dump:
-            build = again()
-            return Compiled(build.artifact, again, build)
-        made: list[pipeline.Build] = []
-
-        def make() -> bytes:
-            made.append(again())
-            return made[0].artifact.to_bytes()
-
-        payload = cache.get_or_make(key, make)
-        try:
-            artifact = made[0].artifact if made else Artifact.from_bytes(payload)
-        except ArtifactError:
-            build = again()
-            cache.put(key, build.artifact.to_bytes())
-            return Compiled(build.artifact, again, build)
-        return Compiled(artifact, again, made[0] if made else None)
-
-    def _key(self, spec: Specialisation, environment: config.Config) -> str | None:
-        from cutelite.toolchain.tools import identity
-
-        positions = bool(spec.options.line_info or spec.options.assertions)
-        try:
-            tools = identity(spec.options.assembler or "auto", spec.options.backend or "llvm")
-            return fingerprint.digest(self.__cutelite_function__, _facts(spec), tools, positions=positions)
-        except fingerprint.Undigestible as error:
-            if environment.verbose:
-                print(f"cutelite: {self.__name__} is not kept on disk: {error}", file=sys.stderr)
-            return None
-
-    def _front(self, spec: Specialisation, assertions: bool = False) -> Any:
-        from cutelite.front.build import build
-
-        attrs = spec.options.attrs(spec.block, spec.cluster)
-        if assertions:
-            attrs["assertions"] = True
-        return build(self.__cutelite_function__, dict(spec.types), dict(spec.dims), attrs, Target.parse(spec.arch))
-
-    def _build(self, spec: Specialisation, environment: config.Config) -> Any:
-        from cutelite import pipeline
-
-        return pipeline.compile_kernel(lambda: self._front(spec), Target.parse(spec.arch), spec.options, environment)
-
-    # What Numba's users know.
-
-    def inspect_llvm(self) -> dict[Specialisation, str]:
-        """LLVM IR of every specialisation compiled so far."""
-        return {spec: compiled.llvm for spec, compiled in self._compiled.items()}
-
-    def inspect_asm(self) -> dict[Specialisation, str]:
-        """PTX of every specialisation compiled so far."""
-        return {spec: compiled.ptx for spec, compiled in self._compiled.items()}
-
-    def inspect_sass(self) -> dict[Specialisation, str | None]:
-        """Machine code of every specialisation compiled so far, where a disassembler is found."""
-        return {spec: compiled.sass for spec, compiled in self._compiled.items()}
-
-    def inspect_types(self) -> dict[Specialisation, str]:
-        """Typed IR of every specialisation compiled so far."""
-        return {spec: compiled.ir for spec, compiled in self._compiled.items()}
+    # What Numba's users know. Each takes one of `specialisations`, or gives a dict with all of them.
 
     @property
     def specialisations(self) -> list[Specialisation]:
-        return list(self._compiled)
+        """What the kernel has been compiled for so far."""
+        return list(self._made.compiled)
+
+    def inspect_llvm(self, specialisation: Specialisation | None = None) -> Any:
+        """LLVM IR, as text."""
+        return self._inspect(specialisation, lambda compiled: compiled.llvm)
+
+    def inspect_asm(self, specialisation: Specialisation | None = None) -> Any:
+        """PTX, as text."""
+        return self._inspect(specialisation, lambda compiled: compiled.ptx)
+
+    def inspect_sass(self, specialisation: Specialisation | None = None) -> Any:
+        """Machine code, as text; None where no disassembler is found."""
+        return self._inspect(specialisation, lambda compiled: compiled.sass)
+
+    def inspect_types(self, file: TextIO | None = None) -> None:
+        """Print the typed IR of everything compiled or simulated so far to `file`, by default standard output."""
+        functions = {spec: compiled.function for spec, compiled in self._made.compiled.items()}
+        for spec, function in {**self._made.simulated, **functions}.items():
+            print(f"// {self.__name__} {spec}\n{function}", file=file or sys.stdout)
+
+    def _inspect(self, specialisation: Specialisation | None, what: Callable[[Compiled], Any]) -> Any:
+        if specialisation is not None:
+            return what(self._made.compiled[specialisation])
+        return {spec: what(compiled) for spec, compiled in self._made.compiled.items()}
+
+
+class BoundKernel:
+    """A kernel that is a method, with the object it was taken from; for the rest it is that kernel."""
+
+    def __init__(self, kernel: Kernel, instance: object) -> None:
+        self.kernel, self.instance = kernel, instance
+
+    @property
+    def __cutelite_function__(self) -> Any:
+        return self.kernel.__cutelite_function__.__get__(self.instance)
+
+    def __getitem__(self, key: Any) -> Callable[..., None]:
+        return functools.partial(self.kernel[key], self.instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.kernel(*args, **kwargs)
+
+    def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
+        """As `Kernel.launch`."""
+        self.kernel.launch(launch, self.instance, *args, **kwargs)
+
+    def compile(self, /, *examples: Any, **given: Any) -> Compiled:
+        """As `Kernel.compile`."""
+        return self.kernel.compile(self.instance, *examples, **given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.__name__}>"
+        return f"<bound {self.kernel!r} of {self.instance!r}>"
 
 
-@functools.cache
-def _opened(directory: str, megabytes: int) -> DiskCache:
-    return DiskCache(directory, megabytes << 20)
+def _completed(options: Options, environment: config.Config) -> Options:
+    """With the environment's choice for everything that is None."""
+    names = ("assertions", "line_info", "opt", "max_registers", "ptxas_options", "backend", "assembler")
+    return replace(options, **{name: getattr(environment, name) for name in names if getattr(options, name) is None})
 
 
-def cache_directory(environment: config.Config) -> str | None:
-    """Where compiled kernels are kept on disk; None where the environment switches that off."""
-    if not environment.cache:
-        return None
-    return str(environment.cache_dir) if environment.cache_dir else default_cache_dir()
-
-
-def open_cache(environment: config.Config) -> DiskCache | None:
-    directory = cache_directory(environment)
-    return None if directory is None else _opened(directory, environment.cache_max_mb)
-
-
-def _device_of(kernel: str, bound: Bound, simulate: bool) -> int | None:
-    """The GPU that a launch goes to; None for the simulator."""
-    homes = {view.device for view in bound.views}
-    cuda = sorted(ordinal for kind, ordinal in homes if kind == "cuda")
-    if not cuda:
-        return None if simulate or homes or not _has_gpu() else _current_device()
-    if simulate:
-        raise ArgumentError(f"{kernel}(): CUTELITE_SIM is set, but the arrays are on a GPU; pass NumPy arrays")
-    if len(homes) > 1:
-        where = ", ".join(sorted({f"{kind}:{n}" if kind == "cuda" else "the CPU" for kind, n in homes}))
-        raise ArgumentError(f"{kernel}(): the arrays are on different devices: {where}; move them to one")
-    return cuda[0]
-
-
-def _has_gpu() -> bool:
-    import cutelite_rt as rt
-
+def _handle(stream: Any) -> int:
     try:
-        return rt.count() > 0
-    except rt.CudaError:
-        return False
-
-
-def _current_device() -> int:
-    import cutelite_rt as rt
-
-    return rt.device().ordinal
-
-
-def _packed(artifact: Artifact, bound: Bound) -> Any:
-    from cutelite_rt import ParameterLayout, Tiling
-    from cutelite_rt.tensormap import encode
-
-    from .arguments import MapRequest
-
-    values = []
-    for value in bound.values:
-        if isinstance(value, MapRequest):
-            view, t = value
-            values.append(encode(view.pointer, view.dtype, view.shape, view.strides, Tiling(t.box, swizzle=t.swizzle)))
-        else:
-            values.append(getattr(value, "pointer", value))
-    return ParameterLayout(artifact.params).pack(values)
-
-
-def _facts(spec: Specialisation) -> tuple[Any, ...]:
-    """A specialisation as values whose digest is its own."""
-    return (*spec[:-1], repr(spec.options))
-
-
-def _unbuilt(name: str, spec: Specialisation) -> Artifact:
-    """What stands for the artefact of a kernel that has only been simulated."""
-    return Artifact(name, spec.arch, block=spec.block, cluster=spec.cluster)
+        return streams.handle(stream)
+    except (TypeError, ValueError) as error:
+        raise LaunchError(str(error)) from error
 
 
 @overload
@@ -338,26 +320,33 @@ def kernel(function: Callable[..., None], /) -> Kernel: ...
 @overload
 def kernel(
     *,
-    block: Any = None,
-    cluster: Any = None,
+    block: Extent | None = None,
+    cluster: Extent | None = None,
     fmad: bool = True,
     assertions: bool | None = None,
     line_info: bool | None = None,
     opt: int | None = None,
     max_registers: int | None = None,
     min_blocks: int | None = None,
-    ptxas_options: tuple[str, ...] | None = None,
+    ptxas_options: str | tuple[str, ...] | None = None,
     backend: str | None = None,
     assembler: str | None = None,
 ) -> Callable[[Callable[..., None]], Kernel]: ...
 def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, **options: Any) -> Any:
     """Make a GPU kernel of an annotated Python function; with or without options.
 
-    block, cluster  the shapes that `compile` and the command line take where none is given
-    options         see `Options`: fmad, assertions, line_info, opt, max_registers, min_blocks, ptxas_options, ...
+    block, cluster  the shapes where a launch, `compile` or the command line gives none
+    options         see `cutelite.options.Options`: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
+    Errors          TypeError for what is no function or no option; `OptionError`, `LaunchError` for their values
     """
+    unknown = [name for name in options if name not in Options.__dataclass_fields__]
+    if unknown:
+        raise TypeError(f"@kernel has no option {unknown[0]!r}; it has block, cluster, "
+                        f"{', '.join(Options.__dataclass_fields__)}")  # fmt: skip
 
     def decorate(function: Callable[..., None]) -> Kernel:
+        if isinstance(function, staticmethod | classmethod):
+            raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
         return Kernel(function, Options(**options), block, cluster)
@@ -365,3 +354,4 @@ def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, *
     return decorate if function is None else decorate(function)
 
 
+__all__ = ["ArgumentError", "BoundKernel", "Kernel", "kernel"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cutelite.target import Target
+
 Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
 
@@ -17,23 +19,26 @@ class LaunchError(ValueError):
 class Launch:
     """Everything about a launch but the arguments.
 
-    grid         blocks, as an int or up to three of them (x, y, z)
-    block        threads in a block, likewise; part of what the kernel is specialised for
+    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched
+    block        threads in a block, likewise; part of what the kernel is specialised for. Default: what
+                 `@kernel(block=...)` says
     cluster      blocks in a cluster, likewise; part of what the kernel is specialised for
     smem         bytes of dynamic shared memory on top of what the kernel declares (`cl.dynamic_shared`)
     stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
     cooperative  all blocks are resident at once, so that they may wait for each other
     pdl          the kernel may start before the one ahead of it in the stream has ended, and waits for it with
                  `cl.griddepcontrol_wait` (programmatic dependent launch)
+    seed         the simulator's schedule; default: CUTELITE_SIM_SEED
     """
 
     grid: Extent
-    block: Extent
+    block: Extent | None = None
     cluster: Extent | None = None
     smem: int = 0
     stream: Any = None
     cooperative: bool = False
     pdl: bool = False
+    seed: int | None = None
 
 
 def from_subscript(key: Any) -> Launch:
@@ -46,43 +51,56 @@ def from_subscript(key: Any) -> Launch:
     return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
 
 
-def extents(x: Any, what: str) -> Dim3:
-    """An int or a tuple of up to three as (x, y, z)."""
+def extents(x: Any, what: str, least: int = 1) -> Dim3:
+    """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
     given = x if isinstance(x, tuple | list) else (x,)
-    if not 1 <= len(given) <= 3 or not all(_is_count(n) for n in given):
-        raise LaunchError(f"the {what} is {x!r}, but must be one to three positive integers")
-    x, y, z = (*(int(n) for n in given), 1, 1)[:3]
-    return x, y, z
+    if not 1 <= len(given) <= 3:
+        raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
+    x_, y, z = (*(whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
+    return x_, y, z
 
 
-def _is_count(n: Any) -> bool:
-    try:
-        return not isinstance(n, bool) and n.__index__() >= 1
-    except AttributeError:
-        return False
+def whole(n: Any, what: str, least: int = 0) -> int:
+    """`n` as an int. Errors: `LaunchError`."""
+    if type(n) is not int:
+        if isinstance(n, bool) or not hasattr(type(n), "__index__"):
+            raise LaunchError(f"{what} takes whole numbers, not {n!r}")
+        n = n.__index__()
+    if n < least:
+        raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
+    return int(n)
 
 
-def check(kernel: str, grid: Dim3, block: Dim3, cluster: Dim3 | None, target: Any) -> None:
-    """Errors: `LaunchError` where the target's limits forbid this shape."""
+def check_grid(grid: Dim3, cluster: Dim3 | None, target: Target) -> None:
+    """Errors: `LaunchError` where there are more blocks than the target takes, or no whole number of clusters."""
+    _check_extents("grid", grid, target.max_grid, target)
+    for axis, n, of in zip("xyz", grid, cluster or (1, 1, 1), strict=True):
+        if n % of:
+            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
+
+
+def check_shape(block: Dim3, cluster: Dim3 | None, target: Target) -> None:
+    """Errors: `LaunchError` for blocks and clusters larger than the target takes."""
     threads = block[0] * block[1] * block[2]
     if threads > target.max_threads:
-        raise LaunchError(
-            f"{kernel}: block {block} has {threads} threads, but {target.arch} takes at most {target.max_threads}"
-        )
-    for name, shape, limits in (("block", block, target.max_block), ("grid", grid, target.max_grid)):
-        for axis, n, limit in zip("xyz", shape, limits, strict=True):
-            if n > limit:
-                raise LaunchError(f"{kernel}: the {name}'s {axis} extent is {n}, but {target.arch} takes at most {limit}")
-    if cluster is not None:
-        _check_cluster(kernel, grid, cluster, target)
-
-
-def _check_cluster(kernel: str, grid: Dim3, cluster: Dim3, target: Any) -> None:
-    blocks = cluster[0] * cluster[1] * cluster[2]
+        raise LaunchError(f"a block of {block} has {threads} threads, but {target.arch} takes {target.max_threads}")
+    _check_extents("block", block, target.max_block, target)
+    blocks = 1 if cluster is None else cluster[0] * cluster[1] * cluster[2]
     if blocks > target.max_cluster:
-        limit = target.max_cluster
-        what = f"at most {limit}" if limit > 1 else "no clusters"
-        raise LaunchError(f"{kernel}: cluster {cluster} has {blocks} blocks, but {target.arch} takes {what}")
-    for axis, n, of in zip("xyz", grid, cluster, strict=True):
-        if n % of:
-            raise LaunchError(f"{kernel}: the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
+        takes = str(target.max_cluster) if target.max_cluster > 1 else "no clusters"
+        raise LaunchError(f"a cluster of {cluster} has {blocks} blocks, but {target.arch} takes {takes}")
+
+
+def check_settings(launch: Launch, target: Target) -> None:
+    """Errors: `LaunchError` for what the target cannot do, and for a negative size."""
+    if whole(launch.smem, "the dynamic shared memory") > target.smem_per_block:
+        raise LaunchError(f"{launch.smem} bytes of shared memory are asked for, but {target.arch} has "
+                          f"{target.smem_per_block} for a block")  # fmt: skip
+    if launch.pdl and not target.has("pdl"):
+        raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {target.arch} has none")
+
+
+def _check_extents(what: str, shape: Dim3, limits: Dim3, target: Target) -> None:
+    for axis, n, limit in zip("xyz", shape, limits, strict=True):
+        if n > limit:
+            raise LaunchError(f"the {what}'s {axis} extent is {n}, but {target.arch} takes at most {limit}")

@@ -7,10 +7,27 @@ from typing import Any, NamedTuple
 from cutelite.ir.types import Type
 
 
-class Constant(NamedTuple):
-    """An argument that is known at compile time."""
+class Constant:
+    """An argument that is known at compile time.
 
-    value: Any
+    key  what it is compared by; by default type and value, since 1, True and 1.0 are three constants
+    """
+
+    __slots__ = ("key", "value")
+    __match_args__ = ("value",)
+
+    def __init__(self, value: Any, key: object = None) -> None:
+        self.value = value
+        self.key = (type(value), value) if key is None else key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Constant({self.value!r})"
 
 
 class Struct(NamedTuple):

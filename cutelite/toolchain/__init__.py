@@ -1,17 +1,43 @@
 """LLVM IR text to PTX to cubin, with whichever of NVIDIA's tools are there. Knows no ops.
 
-to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend        llvm.py
-to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver    assemble.py
-disassemble  cubin -> SASS, if a disassembler is found          sass.py
-tools        what is there, for `cutelite doctor`               tools.py
+to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM   backend.py
+to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
+disassemble  cubin -> SASS, if a disassembler is found                sass.py
+tools        what is there, for `cutelite doctor`                     tools.py
+identity     which of it makes a cubin, for the cache                 identity.py
+
+The names are imported when first used: a kernel from the cache needs the identity alone, and not what it costs to run
+programs.
 """
 
-from cutelite.toolchain.assemble import to_cubin
-from cutelite.toolchain.backend import to_ptx
-from cutelite.toolchain.cubin import Cubin
-from cutelite.toolchain.errors import ToolchainError
-from cutelite.toolchain.log import ToolWarning
-from cutelite.toolchain.sass import disassemble
-from cutelite.toolchain.tools import Tool, tools
+from __future__ import annotations
 
-__all__ = ["Cubin", "Tool", "ToolWarning", "ToolchainError", "disassemble", "to_cubin", "to_ptx", "tools"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cutelite.toolchain.assemble import to_cubin
+    from cutelite.toolchain.backend import to_ptx
+    from cutelite.toolchain.cubin import Cubin
+    from cutelite.toolchain.errors import ToolchainError
+    from cutelite.toolchain.log import ToolWarning
+    from cutelite.toolchain.sass import disassemble
+
+_HOME = {
+    "Cubin": "cubin",
+    "ToolWarning": "log",
+    "ToolchainError": "errors",
+    "disassemble": "sass",
+    "to_cubin": "assemble",
+    "to_ptx": "backend",
+}
+
+__all__ = ["Cubin", "ToolWarning", "ToolchainError", "disassemble", "to_cubin", "to_ptx"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

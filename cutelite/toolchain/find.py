@@ -8,9 +8,7 @@ comes last because importing it costs 40 ms, more than the assembling of most ke
 from __future__ import annotations
 
 import functools
-import glob
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,16 +36,21 @@ def program(name: str) -> str | None:
 def _program(name: str, toolkit: Path | None, import_path: tuple[str, ...]) -> str | None:
     if os.name == "nt":
         name += ".exe"
-    # Wheels of CUDA 13 and up share one folder, nvidia/cu13; those of 12 have one each, nvidia/cuda_nvcc.
-    for pattern in ("cu[0-9]*", "cuda_*"):
-        for entry in import_path:
-            for found in sorted(glob.glob(os.path.join(glob.escape(entry), "nvidia", pattern, "bin", name))):
-                return found
-    for folder in (toolkit and toolkit / "bin", None, Path("/usr/local/cuda/bin")):
-        found_here = shutil.which(name, path=folder and str(folder))
-        if found_here:
-            return found_here
+    folders = [*_wheels(import_path), *([str(toolkit / "bin")] if toolkit else []), *os.get_exec_path()]
+    for folder in (*folders, "/usr/local/cuda/bin"):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
     return _asked_of_pathfinder(name)
+
+
+def _wheels(import_path: tuple[str, ...]) -> list[str]:
+    """Where wheels keep programs. Those of CUDA 13 and up share one folder, nvidia/cu13; older ones have one each."""
+    homes = [os.path.join(entry, "nvidia") for entry in import_path]
+    packages = [(package, home) for home in homes if os.path.isdir(home) for package in sorted(os.listdir(home))]
+    shared = [(package, home) for package, home in packages if package[:2] == "cu" and package[2:3].isdecimal()]
+    own = [(package, home) for package, home in packages if package.startswith("cuda_")]
+    return [os.path.join(home, package, "bin") for package, home in (*shared, *own)]
 
 
 def _asked_of_pathfinder(name: str) -> str | None:

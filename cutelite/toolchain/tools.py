@@ -1,4 +1,4 @@
-"""What there is to compile with: one line per tool for `cutelite doctor`, and one identity for the cache key."""
+"""What there is to compile with: one line per tool for `cutelite doctor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cutelite.toolchain import driver, find, llvm, nvjitlink, nvvm, ptxas
-from cutelite.toolchain.assemble import first_there
 from cutelite.toolchain.errors import ToolchainError
 
 
@@ -33,38 +32,6 @@ def tools() -> list[Tool]:
         _tool("driver", "PTX to cubin", _driver),
         _tool("nvdisasm", "cubin to SASS", _nvdisasm),
     ]
-
-
-def identity(assembler: str = "auto", backend: str = "llvm") -> str:
-    """Text that is another one whenever the tools that make a cubin are: part of the key of anything cached.
-
-    Reads the assembler's size and time of change; runs it only where it is a script, which says nothing of what it
-    starts.
-    """
-    if backend == "nvvm":
-        nvvm.check()
-        parts = [_stamp(str(find.library("nvvm").abs_path))]  # type: ignore[union-attr]
-    else:
-        import llvmlite  # its version alone: a millisecond, where the bindings take 40
-
-        parts = [f"llvmlite {llvmlite.__version__}"]
-    chosen = first_there(assembler)
-    if chosen is None:
-        parts.append("no assembler")
-    elif chosen == "ptxas":
-        program = find.ptxas()
-        assert program is not None
-        parts.append(_stamp(program))
-        if os.stat(program).st_size < 1 << 20:
-            parts.append(ptxas.version(program))
-    else:
-        parts.append(f"{chosen} {nvjitlink.version() if chosen == 'nvjitlink' else driver.version()}")
-    return "; ".join(parts)
-
-
-def _stamp(path: str) -> str:
-    status = os.stat(path)
-    return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
 
 
 def _tool(name: str, purpose: str, probe: Callable[[], tuple[str, str]]) -> Tool:

@@ -8,8 +8,9 @@ import pytest
 
 from cutelite.target import Target
 from cutelite.toolchain import ToolchainError, assemble, disassemble, find, nvjitlink, to_cubin
+from cutelite.toolchain.identity import identity
 from cutelite.toolchain.ptxas import version
-from cutelite.toolchain.tools import identity, tools
+from cutelite.toolchain.tools import tools
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 

@@ -1,0 +1,115 @@
+"""Where a launch goes: the GPU that holds the arrays, or the simulator for those in host memory."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import cutelite_rt as rt
+from cutelite.config import Config
+from cutelite.dispatch.arguments import ArgumentError, Bound, MapRequest
+from cutelite.target import Target
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap, encode
+
+
+def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
+    """The GPU that a launch goes to; None for the simulator. Errors: `ArgumentError` for arrays in different places.
+
+    Arrays of NumPy always mean the simulator; host arrays of other libraries do where there is no GPU, or where
+    CUTELITE_SIM says so: with a GPU they were more likely meant for it. Without arrays the current GPU is taken.
+    """
+    homes = {view.device for _, view in bound.arrays}
+    if len(homes) > 1:
+        first = bound.arrays[0]
+        other = next(array for array in bound.arrays if array[1].device != first[1].device)
+        raise ArgumentError(
+            f"{kernel}(): argument `{first[0]}` is {_place(first[1])}, but `{other[0]}` is {_place(other[1])}; "
+            "move them to one place"
+        )
+    for kind, ordinal in homes:
+        if kind == "cuda" and environment.simulate:
+            raise ArgumentError(
+                f"{kernel}(): CUTELITE_SIM is set, but argument `{bound.arrays[0][0]}` is on a GPU; pass NumPy arrays"
+            )
+        if kind == "cuda":
+            return ordinal
+    if environment.simulate or any(view.library == "numpy" for _, view in bound.arrays) or not has_gpu():
+        return None
+    if bound.arrays:
+        name, view = bound.arrays[0]
+        raise ArgumentError(
+            f"{kernel}(): argument `{name}` is a {view.library} array in host memory; move it to the GPU, or have it "
+            "simulated: pass it as a NumPy array, or set CUTELITE_SIM=1"
+        )
+    return rt.device().ordinal
+
+
+def _place(view: rt.ArrayView) -> str:
+    kind, ordinal = view.device
+    return f"on GPU {ordinal}" if kind == "cuda" else "in host memory"
+
+
+def has_gpu() -> bool:
+    """Whether this process can use a GPU."""
+    return rt.count() > 0
+
+
+@functools.cache
+def arch_of(ordinal: int) -> str:
+    """The architecture that gets the most out of a GPU. Errors: `UnknownTarget` for one newer than this compiler."""
+    return Target.for_capability(rt.device(ordinal).compute_capability).arch
+
+
+def packable(kernel: str, value: Any) -> Any:
+    """A bound value as it goes into the kernel's parameters. Errors: `ArgumentError` for a tensor TMA cannot take."""
+    if isinstance(value, rt.ArrayView):
+        return value.pointer
+    if not isinstance(value, MapRequest):
+        return value
+    view, t = value.view, value.type
+    try:
+        return encode(view.pointer, t.elem.name, view.shape, view.strides, Tiling(t.box, swizzle=t.swizzle))
+    except TensorMapError as error:
+        raise _untakable(kernel, value, error) from None
+
+
+def simulable(kernel: str, value: Any) -> Any:
+    """A bound value as the simulator takes it: arrays as NumPy's, whoever made them. Errors: as `packable`."""
+    if isinstance(value, rt.ArrayView):
+        return _host_array(value)
+    if not isinstance(value, MapRequest):
+        return value
+    view, t = value.view, value.type
+    try:
+        check_tensormap(view.pointer, t.elem.name, view.shape, view.strides, Tiling(t.box, swizzle=t.swizzle))
+    except TensorMapError as error:
+        raise _untakable(kernel, value, error) from None
+    return _host_array(view)
+
+
+def _untakable(kernel: str, request: MapRequest, error: TensorMapError) -> ArgumentError:
+    return ArgumentError(f"{kernel}(): argument `{request.name}` cannot be read by TMA: {error}")
+
+
+def _host_array(view: rt.ArrayView) -> Any:
+    import numpy
+
+    if isinstance(view.owner, numpy.ndarray):
+        return view.owner
+    # Other libraries' arrays through their memory: an integer of the element's size stands for each element.
+    size = DTYPES[view.dtype].bytes
+    reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True) if extent)
+    if view.size == 0:
+        return numpy.empty(view.shape, f"u{size}")
+    memory = _Memory(view.pointer, (reach + 1) * size, view.readonly, view.owner)
+    flat = numpy.asarray(memory).view(f"u{size}")
+    return numpy.lib.stride_tricks.as_strided(flat, view.shape, tuple(stride * size for stride in view.strides))
+
+
+class _Memory:
+    """Bytes at an address, as NumPy reads them; keeps their owner alive."""
+
+    def __init__(self, address: int, nbytes: int, readonly: bool, owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"shape": (nbytes,), "typestr": "|u1", "data": (address, readonly), "version": 3}

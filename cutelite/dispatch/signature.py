@@ -1,0 +1,122 @@
+"""A kernel's parameters: the arguments of a call, by Python's rules, to one for each; and those to types and values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from cutelite.diag import CompileError, Mistake, Span
+from cutelite.dispatch.arguments import MISSING, WIDE_DIM, ArgumentError, Bound, Call, Parameter
+from cutelite.dispatch.parameters import ScalarParameter, parameter
+from cutelite.front.types import ArgType
+from cutelite.ir.types import Scalar, i32, i64
+from cutelite.lang.annotations import ConstexprSpec, DTypeVar, Spec, specs_of
+
+VARARGS, VARKEYWORDS = 0x04, 0x08  # flags of a code object
+
+
+class Signature:
+    """Names, kinds, defaults and annotations of the parameters of `function`.
+
+    method  whether the first parameter is the object that the kernel is a method of: a compile-time constant
+    """
+
+    def __init__(self, function: FunctionType, method: bool = False) -> None:
+        code = function.__code__
+        if code.co_flags & (VARARGS | VARKEYWORDS):
+            mistake = Mistake("signature", f"{function.__name__} takes *args or **kwargs",
+                              help="name each parameter; several at once can come as a frozen dataclass")  # fmt: skip
+            raise CompileError(mistake, Span(code.co_filename, code.co_firstlineno, function=function.__name__))
+        self.kernel = function.__name__
+        count, keywords = code.co_argcount, code.co_kwonlyargcount
+        self.names = code.co_varnames[: count + keywords]
+        self.positional = code.co_varnames[:count]
+        self.position_only = code.co_varnames[: code.co_posonlyargcount]
+        defaults = function.__defaults__ or ()
+        self.defaults = dict(zip(self.positional[count - len(defaults) :], defaults, strict=True))
+        self.defaults |= function.__kwdefaults__ or {}
+        self.specs = self._specs(function, method)
+        parameters = (parameter(name, spec) for name, spec in self.specs.items())
+        # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
+        self._order = sorted(parameters, key=_is_late)
+
+    def _specs(self, function: FunctionType, method: bool) -> dict[str, Spec | None]:
+        specs = specs_of(function)
+        if method and self.names and specs[self.names[0]] is None:
+            specs[self.names[0]] = ConstexprSpec(object)
+        return specs
+
+    # Calls.
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Bound:
+        """What a call comes to; `stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
+        given = self.match(args, kwargs)
+        call = Call(self.kernel, given.values(), stream)
+        bound: dict[str, tuple[ArgType, list[Any]]] = {}
+        for p in self._order:
+            call.values = []
+            bound[p.name] = (p.bind(call, given[p.name]), call.values)
+        call.values = [value for name in self.names for value in bound[name][1]]
+        return call.done({name: bound[name][0] for name in self.names})
+
+    def match(self, args: Sequence[Any], kwargs: dict[str, Any], partial: bool = False) -> dict[str, Any]:
+        """An argument for each parameter, defaults filled in; with `partial`, for some of them.
+
+        Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
+        """
+        if not kwargs and len(args) == len(self.names) == len(self.positional):
+            return dict(zip(self.names, args, strict=True))
+        if len(args) > len(self.positional):
+            raise self._wrong(f"takes {len(self.positional)} positional arguments, but {len(args)} were given")
+        given = dict(zip(self.positional, args, strict=False))
+        for name, argument in kwargs.items():
+            if name not in self.names or name in self.position_only:
+                raise self._wrong(f"has no parameter {name!r} to give by keyword")
+            if name in given:
+                raise self._wrong(f"got `{name}` twice, by position and by keyword")
+            given[name] = argument
+        given = {name: given.get(name, self.defaults.get(name, MISSING)) for name in self.names}
+        missing = [name for name, argument in given.items() if argument is MISSING]
+        if missing and not partial:
+            raise self._wrong(f"lacks the argument{'s'[: len(missing) > 1]} {', '.join(missing)}")
+        return given
+
+    def _wrong(self, text: str) -> ArgumentError:
+        return ArgumentError(f"{self.kernel}() {text}; its parameters are ({self})")
+
+    def __str__(self) -> str:
+        words = []
+        for name in self.names:
+            spec, default = self.specs[name], self.defaults.get(name, MISSING)
+            word = name if spec is None else f"{name}: {spec!r}"
+            words.append(word if default is MISSING else f"{word} = {default!r}")
+        if self.position_only:
+            words.insert(len(self.position_only), "/")
+        if len(self.positional) < len(self.names):
+            words.insert(len(self.positional) + bool(self.position_only), "*")
+        return ", ".join(words)
+
+    # Ahead of a call.
+
+    def ahead(self, examples: Sequence[Any], given: dict[str, Any], wide: bool) -> Bound:
+        """What to compile for without arguments.
+
+        examples  by position, and in `given` by name: an array, its shape, a number, the value of a constant. In
+                  `given` also dtypes of dtype variables and extents of dims by their names
+        wide      dims are 64 bits wide
+        """
+        call = Call(self.kernel)
+        matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
+        others = {name: value for name, value in given.items() if name not in self.names}
+        call.dtypes = {name: (value, name) for name, value in others.items() if isinstance(value, Scalar)}
+        call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
+        types = {p.name: p.ahead(call, matched[p.name]) for p in self._order}
+        for name in others.keys() - call.dtypes.keys() - call.needed.keys():
+            raise self._wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
+        widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > WIDE_DIM) else i32 for n in call.needed}
+        return Bound({name: types[name] for name in self.names}, widths, None, [], [])
+
+
+def _is_late(parameter: Parameter) -> bool:
+    return isinstance(parameter, ScalarParameter) and isinstance(parameter.wanted, DTypeVar)

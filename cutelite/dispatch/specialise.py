@@ -1,0 +1,212 @@
+"""What a kernel has been compiled for: found in memory, else on disk, else compiled; by one thread each.
+
+In    a `Specialisation` of a kernel
+Out   `Compiled` for a GPU, or the IR that the simulator runs
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from cutelite.config import Config
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.compiled import Compiled
+from cutelite.dispatch.launch import Dim3
+from cutelite.front.types import ArgType
+from cutelite.ir.types import Scalar
+from cutelite.options import Options
+from cutelite.target import Target
+from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir
+
+if TYPE_CHECKING:
+    from cutelite.ir.function import Function
+    from cutelite.pipeline import Build, Source
+
+T = TypeVar("T")
+
+
+class Specialisation(NamedTuple):
+    """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options."""
+
+    types: tuple[tuple[str, ArgType], ...]
+    dims: tuple[tuple[str, Scalar], ...]
+    block: Dim3
+    cluster: Dim3 | None
+    arch: str
+    options: Options
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{name}: {t}" for name, t in self.types)
+        cluster = f", cluster {self.cluster}" if self.cluster else ""
+        return f"({types}) in blocks of {self.block}{cluster} for {self.arch}"
+
+
+class Specialisations:
+    """Those of one kernel. Any number of threads may ask; each one is compiled once."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self.compiled: dict[Specialisation, Compiled] = {}
+        self.simulated: dict[Specialisation, Function] = {}
+        # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
+        self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
+        self._lock = threading.Lock()
+        self._making: dict[object, threading.Lock] = {}
+
+    def get(self, spec: Specialisation, environment: Config) -> Compiled:
+        """Errors: `CompileError` at the user's line, `InternalError`, `ToolchainError`."""
+        return self._once(self.compiled, spec, lambda: self._from_disk_or_now(spec, environment))
+
+    def simulation(self, spec: Specialisation) -> Function:
+        """What the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
+        from cutelite import pipeline
+
+        def make() -> Function:
+            self._reads(spec)
+            attrs = spec.options.attrs(spec.block, spec.cluster) | {"assertions": True}
+            return pipeline.for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
+
+        return self._once(self.simulated, spec, make)
+
+    def drop_if_changed(self) -> bool:
+        """Forget everything if a global or a closure's variable holds another object than when it was compiled."""
+        if all(source.is_current() for source in self._sources.values()):
+            return False
+        with self._lock:
+            before = dict(self._sources)
+            now = {key: self._read(key) for key in before}
+            changed = any(now[key].digest is None or now[key].digest != before[key].digest for key in now)
+            self._sources = {} if changed else now
+            if changed:
+                self.compiled, self.simulated = {}, {}
+        return changed
+
+    def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
+        """`made[spec]`, made by the first thread that asks; what fails is tried again by the next."""
+        found = made.get(spec)
+        if found is not None:
+            return found
+        with self._lock:
+            turn = self._making.setdefault((id(made), spec), threading.Lock())
+        with turn:
+            found = made.get(spec)
+            if found is None:
+                found = made[spec] = make()
+        with self._lock:
+            self._making.pop((id(made), spec), None)
+        return found
+
+    # Compiling.
+
+    def _evaluated(self, spec: Specialisation, attrs: dict[str, Any]) -> Source:
+        from cutelite import pipeline
+
+        return pipeline.Source(self.function, dict(spec.types), dict(spec.dims), attrs)
+
+    def _build(self, spec: Specialisation, environment: Config) -> Build:
+        from cutelite import pipeline
+
+        if environment.verbose:
+            _say(f"compiling {self.function.__name__} {spec}")
+        source = self._evaluated(spec, spec.options.attrs(spec.block, spec.cluster))
+        return pipeline.compile_kernel(source, Target.parse(spec.arch), spec.options, environment)
+
+    def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
+        def again() -> Build:
+            return self._build(spec, environment)
+
+        sources = self._reads(spec)  # in any case, to notice when they change
+        cache = open_cache(environment)
+        key = self._key(spec, sources, environment) if cache else None
+        if cache is None or key is None or environment.dump:  # what is dumped has to be made
+            return Compiled.of(again())
+        made: list[Compiled] = []
+
+        def make() -> bytes:
+            made.append(Compiled.of(again()))
+            return made[0].artifact.to_bytes()
+
+        payload = cache.get_or_make(key, make)
+        if made:
+            return made[0]
+        try:
+            found = Compiled(Artifact.from_bytes(payload), again)
+        except ArtifactError:  # of a runtime with another format: as good as not there
+            compiled = Compiled.of(again())
+            cache.put(key, compiled.artifact.to_bytes())
+            return compiled
+        if environment.verbose:
+            _say(f"{self.function.__name__} {spec} is in the cache as {key}")
+        return found
+
+    # What it depends on.
+
+    def _key(
+        self, spec: Specialisation, sources: tuple[fingerprint.Source, fingerprint.Source], environment: Config
+    ) -> str | None:
+        """The name in the disk cache; None for a kernel that cannot be kept there."""
+        from cutelite.toolchain.identity import identity
+
+        tools = identity(spec.options.assembler or "auto", spec.options.backend or "llvm")
+        digests = [tools.encode(), fingerprint.build_id()]
+        for source in sources:
+            if source.digest is None:
+                if environment.verbose:
+                    _say(f"{self.function.__name__} is not kept on disk: {source.why}")
+                return None
+            digests.append(source.digest)
+        return fingerprint.combined(*digests)
+
+    def _reads(self, spec: Specialisation) -> tuple[fingerprint.Source, fingerprint.Source]:
+        """What the function and the specialisation depend on, each read once."""
+        lines = _with_lines(spec)
+        with self._lock:
+            for key in (lines, spec):
+                if key not in self._sources:
+                    self._sources[key] = self._read(key)
+            return self._sources[lines], self._sources[spec]
+
+    def _read(self, key: bool | Specialisation) -> fingerprint.Source:
+        if isinstance(key, bool):
+            return fingerprint.source(self.function, key)
+        return fingerprint.source(tuple(key), _with_lines(key))
+
+
+def _with_lines(spec: Specialisation) -> bool:
+    """Whether source lines are told by the code."""
+    return bool(spec.options.line_info or spec.options.assertions)
+
+
+def _say(text: str) -> None:
+    print(f"cutelite: {text}", file=sys.stderr)
+
+
+@functools.cache
+def _opened(directory: str, megabytes: int) -> DiskCache:
+    return DiskCache(directory, megabytes << 20)
+
+
+@functools.cache
+def _opened_default(megabytes: int) -> DiskCache:
+    return DiskCache(None, megabytes << 20)  # which also sees to it that the directory is the user's own
+
+
+def cache_directory(environment: Config) -> str | None:
+    """Where compiled kernels are kept on disk; None where the environment switches that off."""
+    if not environment.cache:
+        return None
+    return str(environment.cache_dir) if environment.cache_dir else default_cache_dir()
+
+
+def open_cache(environment: Config) -> DiskCache | None:
+    """The disk cache, None where the environment switches it off; one for each directory in a process."""
+    if not environment.cache:
+        return None
+    if environment.cache_dir is None:
+        return _opened_default(environment.cache_max_mb)
+    return _opened(str(environment.cache_dir), environment.cache_max_mb)
