@@ -1,0 +1,66 @@
+"""Small matrices of a warp, instruction by instruction: mma.sync, ldmatrix, stmatrix, movmatrix.
+
+What tiled copies and tiled MMAs (`lang.copy`, `lang.mma`) are made of; which thread holds what is said by the layouts
+of `ops.mma` and `ops.ldmatrix`, and drawn in docs/atoms.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import f16
+from cutelite.lang.cp_async import address
+from cutelite.lang.values import Vector, describe, emit, mistake
+from cutelite.ops import ldmatrix as matrix_ops
+from cutelite.ops import mma as mma_ops
+
+
+def mma_sync(a: Vector, b: Vector, c: Vector, *, k: int | None = None, saturate: bool = False) -> Vector:
+    """``a @ b.T + c`` of the matrices that the 32 threads of a warp hold in registers: A (m, k), B (n, k), C (m, n).
+
+    a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
+    k         extent along K; default: what the length of `a` says
+    saturate  integers only: clamp sums instead of letting them wrap
+    Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2); m8n8k4 (f64)
+    Who       all threads of a warp
+    Source    PTX ISA: mma
+    """
+    for name, x in (("a", a), ("b", b), ("c", c)):
+        if not isinstance(x, Vector):
+            raise mistake("mma", f"mma_sync takes vectors in registers, and `{name}` is {describe(x)}")
+    form = mma_ops.FORMS.get(a.dtype.name)
+    if k is None:
+        k = a.n * mma_ops.THREADS // form.m if form else 0
+    return emit(mma_ops.Mma(a.value, b.value, c.value, k, saturate))  # type: ignore[no-any-return]
+
+
+def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, dtype: DType | None = None) -> Vector:
+    """Load `count` 8 x 8 matrices of 16-bit elements from shared memory into the registers of a warp.
+
+    row        the address of a row of 16 bytes, a multiple of 16: thread t gives row t % 8 of matrix t // 8
+    transpose  exchange rows and columns of each matrix (16-bit elements only)
+    dtype      of the elements; default: that of the tensor `row`. With 8 or 32 bits, a row has 16 or 4 of them
+    Result     32 bits of each matrix, in turn: row t // 4, elements 2 (t % 4) and the next
+    Who        all threads of a warp
+    Source     PTX ISA: ldmatrix
+    """
+    return emit(matrix_ops.LoadMatrix(address(row), dtype or getattr(row, "dtype", f16), count, transpose))  # type: ignore[no-any-return]
+
+
+def stmatrix(row: Any, a: Vector, *, transpose: bool = False) -> None:
+    """Store 8 x 8 matrices from the registers of a warp to shared memory: the converse of `ldmatrix`.
+
+    a        32 bits for each of 1, 2 or 4 matrices
+    Source   PTX ISA: stmatrix
+    """
+    if not isinstance(a, Vector):
+        raise mistake("stmatrix", f"stmatrix takes a vector in registers, not {describe(a)}")
+    emit(matrix_ops.StoreMatrix(address(row), a.value, max(1, a.n * a.dtype.bytes // 4), transpose))
+
+
+def movmatrix(a: Vector) -> Vector:
+    """Transpose an 8 x 8 matrix of 16-bit elements, two of a row in each thread. PTX: movmatrix."""
+    if not isinstance(a, Vector):
+        raise mistake("movmatrix", f"movmatrix takes a vector in registers, not {describe(a)}")
+    return emit(matrix_ops.MoveMatrix(a.value))  # type: ignore[no-any-return]

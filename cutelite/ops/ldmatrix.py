@@ -1,0 +1,173 @@
+"""ldmatrix, stmatrix, movmatrix: a warp moves 8 x 8 matrices of 16-bit elements between shared memory and registers.
+
+A matrix is 8 rows of 16 bytes, anywhere in shared memory: each row's address comes from a thread of its own. In
+registers, thread t has 4 bytes of row t // 4 (`fragment`), which is how mma.sync wants its operands. Elements of 8 or
+32 bits travel as pairs or halves of 16-bit ones, so for them a row is 16 or 4 elements, and nothing is transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
+from cutelite.layout import Layout
+from cutelite.ops.address import address_problems
+
+ROW_BYTES = 16
+ROWS = 8
+THREADS = 32
+COUNTS = (1, 2, 4)
+
+
+@lru_cache
+def rows(elem: Scalar, count: int) -> Layout:
+    """(thread, element of its row) to an index in `count` matrices, row by row.
+
+    Thread t gives the address of row t % 8 of matrix t // 8; threads beyond those needed repeat them.
+    """
+    each, owners = ROW_BYTES // elem.bytes, ROWS * count
+    return Layout(((owners, THREADS // owners), each), ((each, 0), 1))
+
+
+@lru_cache
+def fragment(elem: Scalar, count: int, transpose: bool) -> Layout:
+    """(thread, value) to an index in `count` matrices, row by row: a register of each matrix in turn."""
+    each = 4 // elem.bytes
+    if transpose:  # thread t has column t // 4, and of it rows 2 (t % 4) and the next
+        return Layout(((4, 8), (2, count)), ((16, 1), (8, 64)))
+    return Layout(((4, 8), (each, count)), ((each, 4 * each), (1, 32 * each)))
+
+
+@lru_cache
+def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
+    """Where each thread's bytes lie in the matrices, (32, values, bytes of an element)."""
+    layout = fragment(elem, count, transpose)
+    values = 4 // elem.bytes * count
+    index = np.array([[layout(t, v) for v in range(values)] for t in range(THREADS)])
+    return index[..., None] * elem.bytes + np.arange(elem.bytes)
+
+
+class MatrixAccess(Op):
+    """`count` matrices at the row addresses that the threads give in `p`."""
+
+    p: Value
+
+    def common_problems(self, elem: Scalar, count: int, transpose: bool) -> Iterator[Problem]:
+        yield from address_problems(self, "p", ("smem",), ROW_BYTES)
+        if count not in COUNTS:
+            yield Problem("count", f"{self.name} moves 1, 2 or 4 matrices, not {count}")
+        if elem.bits not in (8, 16, 32) or elem.kind in ("bool", "barrier"):
+            yield Problem("elem", f"{self.name} moves elements of 8, 16 or 32 bits, not {elem}")
+        elif transpose and elem.bits != 16:
+            yield Problem("transpose", f"{self.name} transposes elements of 16 bits, not {elem}")
+
+    def instruction(self, count: int, transpose: bool) -> str:
+        return f"{self.name}.sync.aligned.m8n8.x{count}{'.trans' if transpose else ''}.shared.b16"
+
+    def owners(self, lanes: Lanes, count: int) -> Array:
+        """The threads whose addresses count, bool (lanes,); faults where a warp is not complete."""
+        whole = lanes.warps(lanes.mask).all(axis=1)
+        lanes.fault(np.repeat(~whole, THREADS), f"{self.name} is executed by all 32 threads of a warp", "divergence")
+        return np.tile(np.arange(THREADS) < ROWS * count, len(whole))
+
+
+@op("ldmatrix", scope="warp", effects=Effect.READS | Effect.CONVERGENT, feature="ldmatrix", source="PTX ISA: ldmatrix")
+class LoadMatrix(MatrixAccess):
+    """Load `count` matrices: each thread gets what `fragment` gives it, as elements of type `elem`.
+
+    p          address of a row, from the threads that `rows` names; a multiple of 16 bytes
+    transpose  16-bit elements only: exchange rows and columns of each matrix
+    """
+
+    elem: Scalar
+    count: int
+    transpose: bool = False
+    wide = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (Vec(self.elem, 4 // self.elem.bytes * self.count),)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from self.common_problems(self.elem, self.count, self.transpose)
+
+    def ptx(self) -> Ptx:
+        out = "$out" if self.count > 1 else "{$out}"
+        return Ptx(f"{self.instruction(self.count, self.transpose)} {out}, [$p];", packed=("out",))
+
+    def simulate(self, lanes: Lanes) -> None:
+        owners = self.owners(lanes, self.count)
+        data = lanes.load("smem", lanes.get(self.p), self.elem, ROW_BYTES // self.elem.bytes, owners)
+        matrices = lanes.warps(np.ascontiguousarray(data).view(np.uint8))[:, : ROWS * self.count]
+        index = _bytes(self.elem, self.count, self.transpose)
+        spread = matrices.reshape(len(matrices), -1)[:, index.reshape(THREADS, -1)]
+        lanes.define(np.ascontiguousarray(spread).view(data.dtype).reshape(len(data), -1))
+
+
+@op("stmatrix", scope="warp", effects=Effect.WRITES | Effect.CONVERGENT, feature="stmatrix", source="PTX ISA: stmatrix")
+class StoreMatrix(MatrixAccess):
+    """Store `count` matrices, of which each thread has in `a` what `fragment` gives it. Fields as for ldmatrix."""
+
+    a: Value
+    count: int
+    transpose: bool = False
+    wide = True
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        if not isinstance(t, Vec):
+            yield Problem("a", f"stmatrix takes a vector, not {t}")
+            return
+        problems = list(self.common_problems(t.elem, self.count, self.transpose))
+        yield from problems
+        if not problems and t.n * t.elem.bytes != 4 * self.count:
+            text = f"`a` is {t}, but {self.count} matrices are {4 // t.elem.bytes * self.count} elements a thread"
+            yield Problem("a", text)
+
+    def ptx(self) -> Ptx:
+        a = "$a" if self.count > 1 else "{$a}"
+        return Ptx(f"{self.instruction(self.count, self.transpose)} [$p], {a};", packed=("a",))
+
+    def simulate(self, lanes: Lanes) -> None:
+        owners, elem = self.owners(lanes, self.count), elem_of(self.a.type)
+        held = np.ascontiguousarray(lanes.warps(lanes.get(self.a)))
+        matrices = np.zeros((len(held), THREADS, ROW_BYTES), np.uint8)
+        index = _bytes(elem, self.count, self.transpose).reshape(-1)
+        matrices.reshape(len(held), -1)[:, index] = held.view(np.uint8).reshape(len(held), -1)
+        data = matrices.reshape(-1, ROW_BYTES).view(held.dtype)
+        lanes.store("smem", lanes.get(self.p), elem, data, owners)
+
+
+@op("movmatrix", scope="warp", effects=Effect.CONVERGENT, feature="ldmatrix", source="PTX ISA: movmatrix")
+class MoveMatrix(Op):
+    """Transpose an 8 x 8 matrix of 16-bit elements across the registers of a warp, two elements a thread."""
+
+    a: Value
+    wide = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.a.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        if not isinstance(t, Vec) or t.n != 2 or t.elem.bits != 16:
+            yield Problem("a", f"movmatrix takes two elements of 16 bits a thread, not {t}")
+
+    def ptx(self) -> Ptx:
+        text = "movmatrix.sync.aligned.m8n8.trans.b16 $out, $a;"
+        return Ptx(text, pure=True, memory=False, packed=("a", "out"))
+
+    def simulate(self, lanes: Lanes) -> None:
+        held = lanes.warps(lanes.get(self.a))
+        matrices = np.empty((len(held), 64), held.dtype)
+        matrices[:, _elements(False)] = held
+        lanes.define(matrices[:, _elements(True)].reshape(-1, 2))
+
+
+@lru_cache
+def _elements(transpose: bool) -> Array:
+    layout = fragment(u16, 1, transpose)
+    return np.array([[layout(t, v) for v in range(2)] for t in range(THREADS)])

@@ -1,0 +1,204 @@
+"""mma.sync: one warp multiplies small matrices that its 32 threads hold in registers.
+
+`FORMS` is the table of shapes and types; `operand_a`, `operand_b` and `accumulator` say which thread holds which
+element of A, B and of C and D. Verifier, simulator, partitioning and documentation all read these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
+from cutelite.layout import Layout, static_value
+
+THREADS = 32
+REGISTER_BYTES = 4
+PTX_NAMES = {"i8": "s8", "i32": "s32"}
+
+
+class Form(NamedTuple):
+    """What one type of A can be multiplied with.
+
+    m, n     extents of the accumulator, of every instruction on this type
+    k        extents along K that there are instructions for
+    b, d     types of B, and of the accumulator
+    feature  what the target must have
+    """
+
+    m: int
+    n: int
+    k: tuple[int, ...]
+    b: tuple[str, ...]
+    d: tuple[str, ...]
+    feature: str = "mma"
+
+
+FORMS: dict[str, Form] = {
+    "f16": Form(16, 8, (8, 16), ("f16",), ("f32", "f16")),
+    "bf16": Form(16, 8, (8, 16), ("bf16",), ("f32",)),
+    "tf32": Form(16, 8, (4, 8), ("tf32",), ("f32",)),
+    "i8": Form(16, 8, (16, 32), ("i8", "u8"), ("i32",)),
+    "u8": Form(16, 8, (16, 32), ("i8", "u8"), ("i32",)),
+    "e4m3": Form(16, 8, (32,), ("e4m3", "e5m2"), ("f32",), "fp8"),
+    "e5m2": Form(16, 8, (32,), ("e4m3", "e5m2"), ("f32",), "fp8"),
+    "f64": Form(8, 8, (4,), ("f64",), ("f64",)),
+}
+"""What mma.sync multiplies, by the type of A (PTX ISA, mma: A is row-major, B column-major)."""
+
+
+# Which thread holds what (PTX ISA, matrix fragments for mma). Thread t is member t % 4 of group t // 4.
+
+
+def _each(elem: Scalar) -> int:
+    """How many elements, neighbours along K, share a register."""
+    return max(1, REGISTER_BYTES // elem.bytes)
+
+
+@lru_cache
+def operand_a(elem: Scalar, k: int) -> Layout:
+    """Of the (m, k) operand A: (thread, value) to its index, m first.
+
+    A group has row t // 4 and the row 8 below; its members share out K, a register each.
+    """
+    m, each = FORMS[elem.name].m, _each(elem)
+    return Layout(((4, 8), (each, m // 8, k // (4 * each))), ((m * each, 1), (m, 8, 4 * m * each)))
+
+
+@lru_cache
+def operand_b(elem: Scalar, k: int) -> Layout:
+    """Of the (n, k) operand B: (thread, value) to its index, n first. A group has column t // 4."""
+    n, each = FORMS[elem.name].n, _each(elem)
+    return Layout(((4, 8), (each, k // (4 * each))), ((n * each, 1), (n, 4 * n * each)))
+
+
+@lru_cache
+def accumulator(m: int) -> Layout:
+    """Of the (m, 8) accumulator: (thread, value) to its index, m first. A thread has pairs along N, rows 8 apart."""
+    return Layout(((4, 8), (2, m // 8)), ((2 * m, 1), (m, 8)))
+
+
+def registers(layout: Layout) -> int:
+    """How many elements each thread holds."""
+    count = static_value(layout[1].size)
+    assert count is not None
+    return count
+
+
+@lru_cache
+def places(layout: Layout) -> Array:
+    """The image of a (thread, value) layout as an array (threads, values)."""
+    threads = static_value(layout[0].size) or 0
+    return np.array([[layout(t, v) for v in range(registers(layout))] for t in range(threads)])
+
+
+@op("mma.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: mma")
+class Mma(Op):
+    """``d = a @ b.T + c``, A (m, k), B (n, k), C and D (m, n), spread over the 32 threads of a warp.
+
+    a, b, c   each thread's elements, in the order of `operand_a`, `operand_b` and `accumulator`
+    k         extent along K; m and n follow from the type of A
+    saturate  integers only: clamp instead of wrapping
+
+    Integer results are exact. Floating-point ones the simulator computes in f64 and rounds once, to nearest; the
+    hardware may truncate the last bits of the sums within an instruction.
+    """
+
+    a: Value
+    b: Value
+    c: Value
+    k: int
+    saturate: bool = False
+    wide = True
+
+    @property
+    def form(self) -> Form:
+        return FORMS[elem_of(self.a.type).name]
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
+        form = FORMS.get(elem_of(self.a.type).name) if isinstance(self.a.type, Vec) else None
+        return form.feature if form else "mma"
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.c.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        for field in ("a", "b", "c"):
+            if not isinstance(self[field].type, Vec):
+                yield Problem(field, f"mma.sync takes vectors in registers, and `{field}` is {self[field].type}")
+                return
+        a, b, c = (elem_of(self[field].type) for field in ("a", "b", "c"))
+        form = FORMS.get(a.name)
+        if form is None or b.name not in form.b or c.name not in form.d:
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in FORMS.items())
+            yield Problem("a", f"mma.sync does not multiply {a} by {b} into {c}", f"it takes {known}")
+        elif self.k not in form.k:
+            yield Problem("k", f"k is {self.k}; mma.sync on {a} takes {' or '.join(map(str, form.k))}")
+        else:
+            yield from self._length_problems(form)
+            if self.saturate and c != i32:
+                yield Problem("saturate", f"only integers saturate, not {c}")
+
+    def _length_problems(self, form: Form) -> Iterator[Problem]:
+        for field, layout in self.layouts().items():
+            t = self[field].type
+            if t.n != registers(layout):
+                extent = f"{form.m if field != 'b' else form.n} x {self.k if field != 'c' else form.n}"
+                text = f"`{field}` is {t}, but a thread's part of the {extent} operand is {registers(layout)} elements"
+                yield Problem(field, text)
+
+    def layouts(self) -> dict[str, Layout]:
+        """Of each operand, (thread, value) to its index."""
+        a, b = elem_of(self.a.type), elem_of(self.b.type)
+        return {"a": operand_a(a, self.k), "b": operand_b(b, self.k), "c": accumulator(self.form.m)}
+
+    def ptx(self) -> Ptx:
+        a, b, d = (PTX_NAMES.get(name, name) for name in (elem_of(self[field].type).name for field in "abc"))
+        shape = f"m{self.form.m}n{self.form.n}k{self.k}"
+        types = f"{d}.{a}.{b}.{d}"
+        call = f"mma.sync.aligned.{shape}.row.col{'.satfinite' if self.saturate else ''}.{types}"
+        operands = ", ".join(self._braced(field) for field in ("out", "a", "b", "c"))
+        return Ptx(f"{call} {operands};", pure=True, memory=False, packed=("a", "b", "c", "out"))
+
+    def _braced(self, field: str) -> str:
+        """The registers of an operand, in braces even if there is only one."""
+        t: Any = (self.c if field == "out" else self[field]).type
+        single = t.n * t.elem.bytes <= max(REGISTER_BYTES, t.elem.bytes)
+        return f"{{${field}}}" if single else f"${field}"
+
+    def simulate(self, lanes: Lanes) -> None:
+        idle = ~lanes.warps(lanes.mask).all(axis=1)
+        lanes.fault(np.repeat(idle, THREADS), "mma.sync is executed by all 32 threads of a warp", "divergence")
+        layouts, form = self.layouts(), self.form
+        a = self._matrix(lanes, "a", layouts["a"], form.m)
+        b = self._matrix(lanes, "b", layouts["b"], form.n)
+        c = self._matrix(lanes, "c", layouts["c"], form.m)
+        total = self._rounded(a.transpose(0, 2, 1) @ b + c.transpose(0, 2, 1))
+        spread = total.transpose(0, 2, 1).reshape(len(total), -1)[:, places(layouts["c"])]
+        lanes.define(spread.reshape(-1, spread.shape[-1]))
+
+    def _matrix(self, lanes: Lanes, field: str, layout: Layout, rows: int) -> Array:
+        """The operand of each warp, (warps, columns, rows), in a type in which products and sums are exact."""
+        held = lanes.warps(lanes.get(self[field]))
+        exact = np.int64 if elem_of(self.c.type) == i32 else np.float64
+        tile = np.empty((len(held), places(layout).size), exact)
+        tile[:, places(layout)] = widened(held, elem_of(self[field].type))
+        return tile.reshape(len(held), -1, rows)
+
+    def _rounded(self, exact: Array) -> Array:
+        elem = elem_of(self.c.type)
+        if elem == i32 and self.saturate:
+            exact = np.clip(exact, *i32.range)
+        return exact.astype(numpy_dtype(elem))
+
+
+def widened(a: Array, elem: Scalar) -> Array:
+    """As f64 or i64. tf32 is the upper 19 bits of an f32: the hardware does not look at the others."""
+    if elem == SCALARS["tf32"]:
+        a = (np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return a.astype(np.int64 if elem.is_int else np.float64)
