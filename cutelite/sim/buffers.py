@@ -35,7 +35,12 @@ class Buffers:
         """Lay the arrays out in the kernel's address space."""
         views = [(*byte_bounds(array), name, array) for name, array in self._arrays if array.size]
         base = GLOBAL_BASE
-        for low, high, named in _overlapping(views):
+        position = {id(array): i for i, (_, array) in enumerate(self._arrays)}
+        groups = _overlapping(views)
+        groups.sort(
+            key=lambda group: min(position[id(array)] for _, _, array in group[2])
+        )  # as the host did not choose
+        for low, high, named in groups:
             address = base + (low - byte_bounds(_owner(named[0][2]))[0]) % ALIGN
             self._groups.append((low, high, address))
             self._regions.append(self._region(low, high, address, named))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +22,15 @@ from tests.sim.kernels import kernel
 INTEGERS = ("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec", "cas")
 FLOATS = ("add", "min", "max", "exch", "cas")
 
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
 
 def serial(memory: list[Any], at: list[int], action: str, operand: list[Any], compare: list[Any]) -> list[Any]:
     """The old values, one element after the other, in Python."""
@@ -28,19 +39,19 @@ def serial(memory: list[Any], at: list[int], action: str, operand: list[Any], co
     for i, a, c in zip(at, operand, compare, strict=True):
         m = memory[i]
         old.append(m)
-        new = {
-            "add": lambda m=m, a=a: m + a,
-            "min": lambda m=m, a=a: min(m, a),
-            "max": lambda m=m, a=a: max(m, a),
-            "and": lambda m=m, a=a: m & a,
-            "or": lambda m=m, a=a: m | a,
-            "xor": lambda m=m, a=a: m ^ a,
-            "exch": lambda a=a: a,
-            "inc": lambda m=m, a=a: wrap(0) if m >= a else m + wrap(1),
-            "dec": lambda m=m, a=a: a if m == 0 or m > a else m - wrap(1),
-            "cas": lambda m=m, a=a, c=c: a if m == c else m,
-        }[action]
-        memory[i] = wrap(new())
+        new: Any
+        match action:
+            case "inc":
+                new = 0 if m >= a else m + wrap(1)
+            case "dec":
+                new = a if m == 0 or m > a else m - wrap(1)
+            case "cas":
+                new = a if m == c else m
+            case "exch":
+                new = a
+            case _:
+                new = BINARY[action](m, a)
+        memory[i] = wrap(new)
     return old
 
 
@@ -143,9 +154,9 @@ def test_errors_name_the_thread() -> None:
     with pytest.raises(SimError) as caught:
         sim.run(function, 1, [np.zeros(40, np.int32)])
     assert caught.value.threads == ((40, 0, 0),)
+    read_only = np.zeros(64, np.int32)
+    read_only.flags.writeable = False
     with pytest.raises(SimError) as caught:
-        read_only = np.zeros(64, np.int32)
-        read_only.flags.writeable = False
         sim.run(function, 1, [read_only])
     assert caught.value.code == "read-only"
 

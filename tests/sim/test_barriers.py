@@ -136,7 +136,7 @@ def test_barriers_with_numbers_known_at_run_time() -> None:
     np.testing.assert_array_equal(each_seed(function), np.arange(128) ^ 32)
 
 
-@pytest.mark.parametrize("operation,expected", [("popc", 21), ("and", 0), ("or", 1)])
+@pytest.mark.parametrize(("operation", "expected"), [("popc", 21), ("and", 0), ("or", 1)])
 def test_reduction_at_a_barrier(operation: str, expected: int) -> None:
     to_i32 = "" if operation == "popc" else "  %n = select cond=%r, a=%c1, b=%c0\n"
     function = kernel(
@@ -180,7 +180,7 @@ def test_deadlock_names_all_who_wait() -> None:
         assert f"schedule of seed {seed}" in text
 
 
-@pytest.mark.parametrize("body,says", [
+@pytest.mark.parametrize(("body", "says"), [
     ("  bar.sync id=3, count=32\n", "64 threads arrived, but 32 take part"),
     ("  bar.sync id=3, count=96\n", "for 96 threads in a block of 64"),
 ])  # fmt: skip
@@ -225,7 +225,7 @@ DIVERGENT = """
 """
 
 
-@pytest.mark.parametrize("a,b", [("bar.sync", ""), ("bar.sync", "bar.sync")])
+@pytest.mark.parametrize(("a", "b"), [("bar.sync", ""), ("bar.sync", "bar.sync")])
 def test_aligned_ops_are_executed_by_whole_warps(a: str, b: str) -> None:
     for seed in range(4):
         error = failure(kernel(DIVERGENT.format(a=a, b=b)), seed)

@@ -87,7 +87,7 @@ def test_loop_with_other_trip_counts() -> None:
       tensor.store t=%out, coord=(%i), a=%both
       ret
     """)
-    expected = [sum(k for k in range(min(t, 20)) if k % 2 == 0) + (64 if t > 20 else 0) + 32000 for t in T]
+    expected = [sum(k for k in range(min(t, 20)) if k % 2 == 0) + (64 if t > 20 else 0) + 32000 for t in T.tolist()]
     np.testing.assert_array_equal(each_seed(function), expected)
 
 

@@ -239,7 +239,7 @@ def test_deadlock_says_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    "body,says",
+    ("body", "says"),
     [
         ("mbarrier.init bar=%p, count=%c1", "initialised again while live"),
         ("%far = ptr.add p=%p, bytes=%eight, align=8\n%s = mbarrier.arrive bar=%far", "no live mbarrier"),

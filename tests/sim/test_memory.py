@@ -40,7 +40,7 @@ def test_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype,name",
+    ("dtype", "name"),
     [
         (np.int8, "i8"), (np.uint16, "u16"), (np.int64, "i64"), (np.float16, "f16"), (np.float64, "f64"),
         (np.bool_, "bool"), (ml_dtypes.bfloat16, "bf16"), (ml_dtypes.float8_e4m3fn, "e4m3"),
@@ -148,7 +148,7 @@ def test_out_of_bounds_names_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    "distance,code", [(-4, "out-of-bounds"), (256, "out-of-bounds"), (2, "misaligned"), (1 << 40, "out-of-bounds")]
+    ("distance", "code"), [(-4, "out-of-bounds"), (256, "out-of-bounds"), (2, "misaligned"), (1 << 40, "out-of-bounds")]
 )
 def test_bad_pointers(distance: int, code: str) -> None:
     function = kernel(
@@ -310,12 +310,13 @@ def test_arguments_that_do_not_fit() -> None:
     function = kernel("  ret\n", "%n: i32, %a: tensor<f32,gmem,4:1,4>")
     ok = np.zeros(4, np.float32)
     sim.run(function, 1, [7, ok])
-    for args, error in [
+    wrong: list[tuple[list[Any], type[Exception]]] = [
         ([7], TypeError),
         ([1 << 31, ok], ValueError),
         ([7, np.zeros(4, np.float64)], TypeError),
         ([7, [1, 2]], TypeError),
-    ]:
+    ]
+    for args, error in wrong:
         with pytest.raises(error):
             sim.run(function, 1, args)
     with pytest.raises(ValueError, match="clusters"):
