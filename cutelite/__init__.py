@@ -6,10 +6,7 @@ Names are imported when first used, so that `import cutelite` costs next to noth
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from cutelite._typing import *  # noqa: F403
+from typing import Any
 
 _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError Compiled",

@@ -330,11 +330,11 @@ class _Reader:
         if (known := _known_by_name(cls)) is not None:
             return _join("class", _text(known))
         parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
-        parts += (part for name, member in cls.__members__.items() for part in (name, member.value))
-        members: dict[str, Any] = dict(vars(cls))
-        for name, member in sorted(members.items()):
-            if isinstance(member, types.FunctionType | property | staticmethod | classmethod):
-                parts += (name, member)
+        for member in cls.__members__:
+            parts += (member, cls[member].value)
+        for name, held in sorted(vars(cls).items()):
+            if isinstance(held, types.FunctionType | property | staticmethod | classmethod):
+                parts += (name, held)
         return self._all("own enum", parts)
 
     def _instance(self, x: Any) -> bytes:
