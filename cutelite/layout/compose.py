@@ -108,7 +108,8 @@ class _Target:
                 s, d = rest, 1
             k += 1
         modes.append((s, d * self.strides[k]))
-        self.used[k] = self.used[k] + (s - 1) * d
+        if k < last:
+            self.used[k] = self.used[k] + (s - 1) * d
         return modes
 
     def _share(self, extent: Int, s: Int, d: Int) -> tuple[Int, Int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from math import gcd, inf
 from typing import Any, NoReturn, TypeAlias
 
@@ -294,51 +295,89 @@ def has_node(terms: Iterable[Monomial]) -> bool:
 
 def add(a: Int, b: Int) -> Int:
     """a + b in normal form."""
-    if not isinstance(a, DimExpr) and not isinstance(b, DimExpr):
-        return a + b
+    if not isinstance(a, DimExpr):
+        if not isinstance(b, DimExpr):
+            return a + b
+        a, b = b, a
+    if not isinstance(b, DimExpr) and b == 0:
+        return a
     terms = terms_of(a)
     for mono, c in terms_of(b).items():
         terms[mono] = terms.get(mono, 0) + c
-    return _fewest_terms(terms) if has_node(terms) else from_terms(terms)
+    return from_terms(_fewest_terms(terms))
 
 
-def _fewest_terms(terms: Terms) -> Int:
-    """Trade ``n % d`` for ``n - d*(n//d)``, or back, where that leaves fewer terms.
+def _fewest_terms(terms: Terms) -> Terms:
+    """A sum with ``n % d`` for ``n - d*(n//d)`` wherever that saves terms.
 
-    So ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8), and ``n - 8*(n//8)`` is n%8.
+    So ``8*(n//8) + n%8`` is n, ``n - n%8`` is 8*(n//8), and ``n - 8*(n//8)`` is n%8. All remainders are opened first:
+    the result depends on the value of the sum and not on how it was written.
     """
-    kept = {mono: c for mono, c in terms.items() if c}
-    for mono, c in list(kept.items()):
-        for atom, power in mono:
-            if not isinstance(atom, Node) or atom.op not in ("//", "%") or power != 1:
-                continue
-            n, d = atom.args
-            if atom.op == "%":
-                factor = from_terms({tuple(item for item in mono if item[0] is not atom): c})
-                other = add_terms(mul(n, factor), mul(mul(mul(d, floordiv(n, d)), factor), -1))
-            else:
-                lead, scale = _pairs(d)[0]
-                over = _over(tuple(item for item in mono if item[0] is not atom), lead)
-                if over is None or c % scale:
-                    continue
-                factor = from_terms({over: c // scale})
-                remainder = from_terms({((Node("%", (n, d)), 1),): 1})
-                other = add_terms(mul(n, factor), mul(mul(remainder, factor), -1))
-            traded = mul(mul(atom_expr(atom), d), factor) if atom.op == "//" else from_terms({mono: c})
-            spread = add_terms(from_terms(kept), mul(traded, -1), from_terms(other))
-            spread = {m: e for m, e in spread.items() if e}
-            if len(spread) < len(kept):
-                return _fewest_terms(spread)
-    return from_terms(kept)
+    if len(terms) < 2 or not has_node(terms):
+        return terms
+    opened = _opened(terms)
+    while True:
+        candidates = [
+            joined
+            for mono, c in sorted(opened.items(), key=_term_order)
+            for atom, power in mono
+            if isinstance(atom, Node) and atom.op == "//" and power == 1
+            if (joined := _with_remainder(opened, mono, c, atom)) is not None
+        ]
+        best = min(candidates, key=len, default=opened)
+        if len(best) >= len(opened):
+            return opened
+        opened = best
 
 
-def add_terms(*values: Int) -> Terms:
-    """The terms of a sum, as they are."""
+def _opened(terms: Terms) -> Terms:
+    """A sum without remainders."""
     total: Terms = {}
-    for value in values:
-        for mono, c in terms_of(value).items():
-            total[mono] = total.get(mono, 0) + c
+    for mono, c in terms.items():
+        _accumulate(total, _without_remainder(mono, c) if c else {})
     return total
+
+
+def _accumulate(total: Terms, more: Terms, factor: int = 1) -> None:
+    """Add terms to a sum in place; what cancels is gone."""
+    for mono, c in more.items():
+        c = total.get(mono, 0) + factor * c
+        if c:
+            total[mono] = c
+        else:
+            total.pop(mono, None)
+
+
+def _without_remainder(mono: Monomial, c: int) -> Terms:
+    """c * mono with ``n - d*(n//d)`` in place of a remainder."""
+    for atom, power in mono:
+        if isinstance(atom, Node) and atom.op == "%" and power == 1:
+            n, d = atom.args
+            others = from_terms({tuple(item for item in mono if item[0] is not atom): c})
+            total = _multiplied(n, others)
+            for other, e in _multiplied(_multiplied(d, floordiv(n, d)), others).items():
+                _accumulate(total, _without_remainder(other, e), -1)
+            return total
+    return {mono: c}
+
+
+def _with_remainder(terms: Terms, mono: Monomial, c: int, quotient: Node) -> Terms | None:
+    """The sum with a remainder traded for that quotient, which occurs in the term c * mono."""
+    n, d = quotient.args
+    lead, scale = _pairs(d)[0]
+    over = _over(tuple(item for item in mono if item[0] is not quotient), lead)
+    if over is None or c % scale:
+        return None
+    factor = from_terms({over: c // scale})
+    remainder = _multiplied(from_terms({((Node("%", (n, d)), 1),): 1}), factor)
+    traded = _multiplied(n, factor)
+    if not any(m in terms for m in traded):
+        return None
+    joined = dict(terms)
+    _accumulate(joined, _multiplied(_multiplied(d, atom_expr(quotient)), factor), -1)
+    _accumulate(joined, traded)
+    _accumulate(joined, remainder, -1)
+    return joined
 
 
 def mul(a: Int, b: Int) -> Int:
@@ -351,12 +390,18 @@ def mul(a: Int, b: Int) -> Int:
         if b == 1:
             return a
         return from_terms({mono: c * b for mono, c in a._terms})
+    terms = _multiplied(a, b)
+    return from_terms(_fewest_terms(terms))
+
+
+def _multiplied(a: Int | Terms, b: Int) -> Terms:
+    """The terms of a product, as they come."""
     terms: Terms = {}
-    for left, c in a._terms:
-        for right, e in b._terms:
+    for left, c in a.items() if isinstance(a, dict) else _pairs(a):
+        for right, e in _pairs(b):
             mono = _times(left, right)
             terms[mono] = terms.get(mono, 0) + c * e
-    return from_terms(terms)
+    return terms
 
 
 def _times(left: Monomial, right: Monomial) -> Monomial:
@@ -366,6 +411,7 @@ def _times(left: Monomial, right: Monomial) -> Monomial:
     return tuple(sorted(powers.items(), key=lambda item: item[0].key))
 
 
+@lru_cache(maxsize=4096)  # the same extents are divided by the same tiles over and over
 def floordiv(n: Int, d: Int) -> Int:
     """n // d, rounding towards minus infinity; exact factors leave the division."""
     if not isinstance(d, DimExpr):
@@ -380,7 +426,7 @@ def floordiv(n: Int, d: Int) -> Int:
     whole, rest = split_multiples(n, d)
     if not isinstance(rest, DimExpr) and rest == 0:
         return whole
-    rest, d, _ = _reduce(rest, d)
+    rest, d, _, _ = _reduce(rest, d)
     if isinstance(d, DimExpr):
         over, under = _cancel(rest, d)
         if under != d:
@@ -412,6 +458,7 @@ def _floor_node(n: Int, d: Int) -> Int:
     return atom_expr(Node("//", (n, d)))
 
 
+@lru_cache(maxsize=4096)
 def mod(n: Int, d: Int) -> Int:
     """n % d with the sign of d, as in Python."""
     if not isinstance(d, DimExpr):
@@ -426,10 +473,10 @@ def mod(n: Int, d: Int) -> Int:
         rest = _small_coefficients(rest, d)
     if not isinstance(rest, DimExpr) and (rest == 0 or not isinstance(d, DimExpr)):
         return 0 if rest == 0 else rest % d
-    rest, d, factor = _reduce(rest, d, whole=True)
-    if bounds(rest)[0] >= 0 and bounds(add(d, mul(rest, -1)))[0] >= 1:
-        return mul(rest, factor)
-    return mul(atom_expr(Node("%", (rest, d))), factor)
+    rest, d, factor, odd = _reduce(rest, d)
+    if not (bounds(rest)[0] >= 0 and bounds(add(d, mul(rest, -1)))[0] >= 1):
+        rest = mod(rest, d) if factor > 1 else atom_expr(Node("%", (rest, d)))
+    return add(mul(rest, factor), odd)  # (8*a + 3) % (8*b) is 8 * (a%b) + 3
 
 
 def _small_coefficients(n: Int, d: int) -> Int:
@@ -445,23 +492,19 @@ def _small_coefficients(n: Int, d: int) -> Int:
     return total
 
 
-def _reduce(n: Int, d: Int, whole: bool = False) -> tuple[Int, Int, int]:
-    """n and d over the integer factor they share, and that factor.
+def _reduce(n: Int, d: Int) -> tuple[Int, Int, int, int]:
+    """(n, d) over the integer factor that d and all of n but its constant share, that factor, and what n leaves.
 
-    For a quotient the constant of n may be rounded down; for a remainder (`whole`) it must share the factor.
+    The constant is rounded down: what it loses is less than one, and changes no quotient by a positive d.
     """
     terms = terms_of(n)
     constant = terms.pop((), 0)
     g = gcd(*terms.values(), *(c for _, c in _pairs(d)))
-    if whole:
-        g = gcd(g, constant)
-    elif constant % (g or 1) and bounds(d)[0] < 1:
-        return n, d, 1
-    if g <= 1:
-        return n, d, 1
+    if g <= 1 or (constant % g and bounds(d)[0] < 1):
+        return n, d, 1, 0
     reduced = {mono: c // g for mono, c in terms.items()}
     reduced[()] = constant // g
-    return from_terms(reduced), from_terms({mono: c // g for mono, c in _pairs(d)}), g
+    return from_terms(_fewest_terms(reduced)), from_terms({mono: c // g for mono, c in _pairs(d)}), g, constant % g
 
 
 def _cancel(n: Int, d: Int) -> tuple[Int, Int]:
@@ -505,19 +548,20 @@ def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
                 whole[mono] = c // d
         return from_terms(whole), from_terms(rest)
     lead, scale = d._terms[0]
-    quotient: Int = 0
-    rest_: Int = n
+    quotient: Terms = {}
+    left = _opened(terms_of(n))
     reduced = True
     while reduced:  # polynomial division: each round lowers the terms that the leading one of d divides
         reduced = False
-        for mono, c in terms_of(rest_).items():
+        for mono, c in list(left.items()):
             over = _over(mono, lead)
             if over is not None and c // scale:
-                step = from_terms({over: c // scale})
-                quotient, rest_ = add(quotient, step), add(rest_, mul(mul(step, d), -1))
+                step = {over: c // scale}
+                _accumulate(quotient, step)
+                _accumulate(left, _multiplied(step, d), -1)
                 reduced = True
                 break
-    return quotient, rest_
+    return from_terms(quotient), from_terms(_fewest_terms(left))
 
 
 def _over(mono: Monomial, lead: Monomial) -> Monomial | None:

@@ -127,7 +127,7 @@ def test_equal_means_equal_for_all_values(a: Any, b: Any, values: dict[str, int]
         (K // 4, "K{div=8}//4"),
         (K // 3, "K{div=8}//3"),
         (K * N // 4, "(K{div=8}//4)*N{div=2}"),
-        ((K + 4) % 64, "(K{div=8}+4)%64"),
+        ((K + 4) % 64, "K{div=8}%64+4"),
         (M - M % 8, "8*(M//8)"),
         (8 * (M // 8) + M % 8, "M"),
         (M % 24 % 8, "M%8"),
