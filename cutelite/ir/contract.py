@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 from enum import Flag, auto
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cutelite.ir.simulation import Array as Array
@@ -27,7 +28,9 @@ else:
         """NumPy, imported when a simulator step first needs it: compiling must not pay for it."""
 
         def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module("numpy"), name)
+            value = getattr(importlib.import_module("numpy"), name)
+            setattr(self, name, value)  # the next use finds it at once
+            return value
 
     np = _Lazy()
 
@@ -96,6 +99,7 @@ class Llvm:
     group: int = 1
 
 
+@cache
 def numpy_dtype(elem: Scalar) -> Any:
     """The NumPy dtype that holds `elem` (bf16 and fp8 through ml_dtypes; tf32 as float32)."""
     special = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}

@@ -7,6 +7,7 @@ a multiply and an add to fuse (the kernel option `fmad`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import ClassVar
 
 from cutelite.ir.contract import Array, Lanes, Llvm, Problem, np, numpy_dtype
@@ -26,7 +27,16 @@ class Const(Op):
         return (self.type,)
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.define(np.full(lanes.mask.shape, self.value, numpy_dtype(self.type)))
+        count = len(lanes.mask)
+        array = self._arrays.get(count)
+        if array is None:
+            array = self._arrays[count] = np.full(count, self.value, numpy_dtype(self.type))
+        lanes.define(array)
+
+    @cached_property
+    def _arrays(self) -> dict[int, Array]:
+        """What it defines, by the number of lanes: half the ops of an unrolled kernel are constants."""
+        return {}
 
 
 def pairs(t: Type) -> int:

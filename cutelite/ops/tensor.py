@@ -7,6 +7,7 @@ A coordinate is one integer for each top-level mode of the layout, or a single o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, np
@@ -144,11 +145,29 @@ class Access(Op):
         """The byte address of the element, per lane; faults where the coordinate is out of bounds."""
         t = tensor_type(self.t)
         coord = [lanes.get(index).astype(np.int64) for index in self.coord]
-        extents = [size(t.layout)] if len(coord) == 1 else [size(t.layout, mode) for mode in range(len(coord))]
-        for mode, (index, extent) in enumerate(zip(coord, extents, strict=True)):
-            bound = lanes.dim(extent)
-            lanes.fault((index < 0) | (index >= bound), f"index {mode} of {t.layout} is outside 0..{extent}")
-        return element_address(lanes, self.t, coord)
+        for mode, (index, extent) in enumerate(zip(coord, self._extents, strict=True)):
+            outside = index.view(np.uint64) >= lanes.dim(extent)  # unsigned: negative ones are huge
+            if np.count_nonzero(outside):
+                lanes.fault(outside, f"index {mode} of {t.layout} is outside 0..{extent}", "out-of-bounds")
+        if self._strides is None:
+            return element_address(lanes, self.t, coord)
+        address = lanes.get(self.t)
+        for index, stride in zip(coord, self._strides, strict=True):
+            address = address + index * (lanes.dim(stride) * t.elem.bytes)
+        return t.swizzle(address) if t.swizzle is not None else address
+
+    @cached_property
+    def _extents(self) -> tuple[Any, ...]:
+        layout = tensor_type(self.t).layout
+        return (size(layout),) if len(self.coord) == 1 else tuple(size(layout, mode) for mode in range(rank(layout)))
+
+    @cached_property
+    def _strides(self) -> tuple[Any, ...] | None:
+        """A stride for each index, where each index is of a mode that has just one; else None."""
+        strides = tensor_type(self.t).layout.stride
+        strides = strides if isinstance(strides, tuple) else (strides,)
+        simple = len(strides) == len(self.coord) and not any(isinstance(stride, tuple) for stride in strides)
+        return strides if simple else None
 
 
 @op("tensor.load", effects=Effect.READS, source="cutelite: tensors")
