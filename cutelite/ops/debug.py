@@ -68,7 +68,7 @@ def _python_conversion(found: re.Match[str]) -> str:
 def _as_c(letter: str, arg: Value, x: Any) -> Any:
     """What C would print of `x`: integers wrap to the sign of their conversion."""
     if letter in "aA":
-        return float(x).hex()
+        return re.sub(r"\.?0*p", "p", float(x).hex())
     if letter == "p":
         return hex(x)
     if letter not in INTEGER:

@@ -1,0 +1,57 @@
+"""Small kernels written with intrinsics and run on the simulator: one thread per element."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cutelite import sim
+from cutelite.ir.builder import Builder
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.function import Block, Function, Value
+from cutelite.ir.types import SCALARS, Scalar, Tensor
+from cutelite.lang.values import wrap
+from cutelite.layout import Layout
+from cutelite.ops.control import Ret
+from cutelite.target import Target
+
+HOPPER = Target.parse("sm_90a")
+
+
+def elem_of_array(array: Any) -> Scalar:
+    return next(
+        t for t in SCALARS.values() if t.kind != "barrier" and t.name != "tf32" and numpy_dtype(t) == array.dtype
+    )
+
+
+def build(
+    body: Callable[..., None], arrays: tuple[Any, ...], block: int, target: Target | None = HOPPER, cluster: int = 1
+) -> Function:
+    """A kernel whose parameters are tensors in global memory, shaped as the arrays (row-major)."""
+    params = []
+    for array in arrays:
+        steps = [int(np.prod(array.shape[i + 1 :])) for i in range(array.ndim)]
+        layout = Layout(array.shape, tuple(steps)) if array.ndim > 1 else Layout(len(array), 1)
+        params.append(Value(Tensor(elem_of_array(array), "gmem", layout, 128)))
+    attrs: dict[str, Any] = {"block": (block, 1, 1)}
+    if cluster > 1:
+        attrs["cluster"] = (cluster, 1, 1)
+    function = Function("kernel", [Block(tuple(params))], {}, attrs)
+    builder = Builder(function, target=target)
+    with builder.active():
+        body(*map(wrap, params))
+    builder.emit(Ret())
+    return function
+
+
+def run(
+    body: Callable[..., None], *arrays: Any, block: int = 32, grid: int = 1, cluster: int = 1, seed: int = 0
+) -> str:
+    """Execute `body` for every thread, on the arrays in place. What it printed."""
+    out = io.StringIO()
+    function = build(body, arrays, block, cluster=cluster)
+    sim.run(function, grid, arrays, seed=seed, strict=True, stdout=out)
+    return out.getvalue()
