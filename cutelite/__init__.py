@@ -13,8 +13,8 @@ _WHERE = {
     "cutelite.diag": "CompileError InternalError",
     "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle make_layout ceil_div size cosize composition complement"
     " coalesce logical_divide zipped_divide tiled_divide flat_divide logical_product",
-    "cutelite.lang.annotations": "Constexpr align",
-    "cutelite.lang.tensor": "Tensor TmaTensor shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
+    "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align",
+    "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
     " local_tile recast_tensor row_major",
     "cutelite.lang.values": "where Scalar Vector",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"

@@ -10,11 +10,12 @@ from cutelite.diag import CompileError, Mistake
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import MISSING, Call, Parameter
 from cutelite.dispatch.arrays import TensorParameter, TmaParameter, compact, known_dtype
-from cutelite.front.types import Constant, Struct
+from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import (
     ConstexprSpec,
     DTypeVar,
+    OptionalSpec,
     Spec,
     StructSpec,
     TensorSpec,
@@ -37,6 +38,8 @@ def parameter(name: str, spec: Spec | None) -> Parameter:
             return ConstantParameter(name, spec)
         case StructSpec():
             return StructParameter(name, spec)
+        case OptionalSpec():
+            return OptionalParameter(name, spec)
         case Scalar(kind="barrier"):
             help = "declare it in the kernel: `cl.shared(cl.mbarrier, (n,))`"
             raise CompileError(Mistake("annotation", f"the parameter `{name}` cannot be an {spec}", help=help))
@@ -173,6 +176,23 @@ class StructParameter:
             raise call.error(self.name, f"must be a {self.cls.__name__}, not {example!r}")
         fields = ((n, p, getattr(example, n, MISSING)) for n, p in self.fields.items())
         return Struct(self.cls, tuple((name, parameter.ahead(call, given)) for name, parameter, given in fields))
+
+
+class OptionalParameter:
+    """A parameter that may be None: a compile-time constant, without the dims that an array would tell."""
+
+    def __init__(self, name: str, spec: OptionalSpec) -> None:
+        self.name = name
+        self.given = parameter(name, spec.spec)
+
+    def bind(self, call: Call, argument: Any) -> ArgType:
+        if argument is not None:
+            return self.given.bind(call, argument)
+        call.token.append(None)
+        return Constant(None)
+
+    def ahead(self, call: Call, example: Any) -> ArgType:
+        return self.given.ahead(call, example) if example is not None else self.bind(call, None)
 
 
 class UnknownParameter:

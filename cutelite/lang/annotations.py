@@ -10,12 +10,14 @@
     Constexpr[int]                 a compile-time constant: part of what the kernel is specialised for
     i32, f32, ...                  a number
     a frozen dataclass or NamedTuple whose fields are any of these
+    Tensor[...] | None             may be left out: None is a compile-time constant
 
 Nothing here looks at arguments: that is `cutelite.dispatch`.
 """
 
 from __future__ import annotations
 
+import types
 import typing
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +25,7 @@ from typing import Any
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import SCALARS, boolean, f32, i32
 from cutelite.ir.types import Scalar as DType
-from cutelite.layout import Dim, Layout, rank
+from cutelite.layout import Dim, Layout, rank, row_major
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
@@ -73,12 +75,16 @@ class TensorSpec:
 
     def layout(self, name: str) -> Layout:
         """The layout, with a dim of its own for every None: the extents and strides of the parameter `name`."""
-        shape = _named(self.shape, f"{name}.shape")
+        name = name.replace(".", "_")
+        shape = _named(self.shape, f"{name}_shape")
         if self.stride is not None:
-            return Layout(shape, _named(self.stride, f"{name}.stride"))
-        from .tensor import row_major
-
+            return Layout(shape, _named(self.stride, f"{name}_stride"))
         return row_major(shape) if self.order == "row" else Layout(shape)
+
+    def __or__(self, other: None) -> OptionalSpec:
+        return _optional(self, other)
+
+    __ror__ = __or__
 
     def __repr__(self) -> str:
         parts = [repr(self.dtype), _show(self.shape)]
@@ -98,6 +104,11 @@ class TmaSpec:
 
     def __init__(self, tensor: TensorSpec, tile: tuple[int, ...], swizzle: str) -> None:
         self.tensor, self.tile, self.swizzle = tensor, tile, swizzle
+
+    def __or__(self, other: None) -> OptionalSpec:
+        return _optional(self, other)
+
+    __ror__ = __or__
 
     def __repr__(self) -> str:
         return f"Tma{self.tensor!r}"[:-1] + f", {self.tile}, {self.swizzle!r}]"
@@ -127,7 +138,23 @@ class StructSpec:
         return self.cls.__name__
 
 
-Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec
+class OptionalSpec:
+    """`Tensor[...] | None`: None is a compile-time constant, so ``if bias is not None:`` costs nothing."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
+
+    def __repr__(self) -> str:
+        return f"{self.spec!r} | None"
+
+
+def _optional(spec: TensorSpec | TmaSpec, other: object) -> OptionalSpec:
+    return OptionalSpec(spec) if other is None else NotImplemented
+
+
+Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec | OptionalSpec
 
 
 class _Constexpr:
@@ -139,6 +166,24 @@ class _Constexpr:
 
 
 Constexpr = _Constexpr()
+
+
+class Tensor:
+    """In annotations: `Tensor[dtype, shape]`. Tensors in a kernel are instances of it (`lang.tensor.Tensor`)."""
+
+    __slots__ = ()
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return tensor_annotation(item)
+
+
+class TmaTensor:
+    """In annotations: `TmaTensor[dtype, shape, tile]`. Those in a kernel are instances of it."""
+
+    __slots__ = ()
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return tma_annotation(item)
 
 
 def tensor_annotation(item: Any) -> TensorSpec:
@@ -234,10 +279,13 @@ def _evaluated(function: Any, name: str, text: str) -> Any:
 
 def spec(annotation: Any, where: str) -> Spec:
     """What an annotation means."""
-    if isinstance(annotation, DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec):
+    if isinstance(annotation, Spec):
         return annotation
     if annotation in (int, float, bool):
         return {int: i32, float: f32, bool: boolean}[annotation]
+    if isinstance(annotation, types.UnionType) and type(None) in annotation.__args__ and len(annotation.__args__) == 2:
+        (some,) = (arg for arg in annotation.__args__ if arg is not type(None))
+        return OptionalSpec(spec(some, where))
     if isinstance(annotation, typing.TypeVar):
         return DTypeVar(annotation.__name__, tuple(annotation.__constraints__))
     if isinstance(annotation, type):
@@ -268,10 +316,10 @@ def struct_fields(cls: type) -> dict[str, Any] | None:
 
 
 def _named(extents: Any, prefix: str) -> Any:
-    """Extents with a dim of its own, `prefix0`, `prefix1`, ..., for each None."""
+    """Extents with a dim of its own, `prefix0`, `prefix1`, ..., for each None: nothing is known of those."""
     if isinstance(extents, tuple):
         return tuple(_named(x, f"{prefix}{i}") for i, x in enumerate(extents))
-    return Dim(prefix) if extents is None or extents is Ellipsis else extents
+    return Dim(prefix, min=0) if extents is None or extents is Ellipsis else extents
 
 
 def _dtype(what: str, dtype: Any) -> DType | DTypeVar:
@@ -290,12 +338,3 @@ def _show(extents: Any) -> str:
     if isinstance(extents, tuple):
         return f"({', '.join(map(_show, extents))}{',' if len(extents) == 1 else ''})"
     return "None" if extents is None else str(extents)
-
-
-def suggestion(dtype: DType, shape: tuple[int, ...]) -> str:
-    """The annotation to write for an array that came for a parameter without one."""
-    names = "MNKPQRST"[: len(shape)]
-    extents = ", ".join(names) + ("," if len(shape) == 1 else "")
-    declared = " ".join(names)
-    return f"Tensor[{dtype}, ({extents})], with {', '.join(names)} = cl.dims({declared!r})" if shape else str(dtype)
-

@@ -18,6 +18,19 @@ from cutelite.ir.types import Ptr, Vec, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap as TensorMapType
+from cutelite.lang.annotations import Tensor as TensorAnnotation
+from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
+from cutelite.lang.values import (
+    Handle,
+    Runtime,
+    Scalar,
+    Vector,
+    as_value,
+    describe,
+    emit,
+    mistake,
+    to_dtype,
+)
 from cutelite.layout import (
     ComposedLayout,
     DimExpr,
@@ -34,31 +47,14 @@ from cutelite.layout import (
 )
 from cutelite.ops import tensor as ops
 
-from .values import (
-    Handle,
-    Runtime,
-    Scalar,
-    Vector,
-    as_value,
-    describe,
-    emit,
-    mistake,
-    to_dtype,
-)
-
 WHOLE = slice(None)
 
 
-class Tensor(Runtime):
+class Tensor(Runtime, TensorAnnotation):
     """A tensor of one memory space. `Tensor[dtype, shape]` is the annotation: see `lang.annotations`."""
 
     __slots__ = ()
     __hash__ = object.__hash__
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        from .annotations import tensor_annotation
-
-        return tensor_annotation(item)
 
     @property
     def _type(self) -> TensorType:
@@ -110,7 +106,7 @@ class Tensor(Runtime):
             return self._sliced(key)
         tensor, coord = self._located(key)
         if self.dtype.kind == "barrier":
-            from .mbarrier import Barrier
+            from cutelite.lang.mbarrier import Barrier
 
             pointer = emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))
             return Barrier(pointer.value)
@@ -225,16 +221,11 @@ class Tensor(Runtime):
         return TensorType(dtype or t.elem, t.space, layout, t.align if align is None else align, t.swizzle)
 
 
-class TmaTensor(Runtime):
+class TmaTensor(Runtime, TmaTensorAnnotation):
     """A tensor in global memory that TMA copies tiles of: a kernel parameter annotated `TmaTensor[...]`."""
 
     __slots__ = ()
     __hash__ = object.__hash__
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        from .annotations import tma_annotation
-
-        return tma_annotation(item)
 
     @property
     def _type(self) -> TensorMapType:
