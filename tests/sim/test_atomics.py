@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutelite import sim
@@ -56,6 +56,7 @@ def serial(memory: list[Any], at: list[int], action: str, operand: list[Any], co
 
 
 @pytest.mark.parametrize("name", ["i32", "u32", "u64", "f32", "f64", "f16", "bf16"])
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_as_a_loop(name: str, data: st.DataObject) -> None:
     elem = SCALARS[name]
