@@ -51,6 +51,7 @@ class Op:
     _jumping: ClassVar[tuple[str, ...]] = ()  # and the names of those that are jumps
 
     results: tuple[Value, ...] = ()  # given by the builder
+    _operands: tuple[Value, ...] | None = None  # once asked for
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -97,6 +98,8 @@ class Op:
     @property
     def operands(self) -> tuple[Value, ...]:
         """Every operand, those of its jumps included, in field order."""
+        if self._operands is not None:
+            return self._operands
         found: list[Value] = []
         for name, kind in self._holding:
             held = getattr(self, name)
@@ -108,7 +111,10 @@ class Op:
                 found.extend(held.args)
             elif held is not None:
                 found.append(held)
-        return tuple(found)
+        operands = tuple(found)
+        if not self._jumping:  # the frontend completes jumps when it knows what they pass
+            self._operands = operands
+        return operands
 
     @property
     def jumps(self) -> tuple[Jump, ...]:

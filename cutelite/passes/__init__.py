@@ -18,6 +18,7 @@ from cutelite.passes.context import Context, Warned
 from cutelite.passes.cse import cse
 from cutelite.passes.dce import dce
 from cutelite.passes.fold import fold
+from cutelite.passes.join_accesses import join_accesses
 from cutelite.passes.lower_tensors import lower_tensors
 from cutelite.passes.materialise_dims import materialise_dims
 from cutelite.passes.promote_rmem import promote_rmem
@@ -47,7 +48,8 @@ PIPELINE = (
     Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,)),
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
-    Pass(dce, why="what was only there for the passes above goes", after=(fold,)),
+    Pass(join_accesses, why="addresses that differ by a number can be told, and LLVM is not asked", after=(cse,)),
+    Pass(dce, why="what was only there for the passes above goes", after=(fold, join_accesses)),
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""
 

@@ -110,6 +110,7 @@ class _Accesses:
     def __init__(self, order: list[Block]) -> None:
         self.registers: list[Register] = []
         self.of: dict[Op, Access] = {}
+        self.within: dict[Block, list[Op]] = {}  # the ops of `of` and `allocs`, in order
         self.views: dict[Value, tuple[Register, int]] = {}  # a tensor value is this register from this element on
         self.in_memory: set[Register] = set()
         self.indexed: dict[Register, Op] = {}
@@ -117,18 +118,19 @@ class _Accesses:
         for block in order:
             for op in block.ops:
                 self._look(op)
+            self.within[block] = [op for op in block.ops if op in self.of or op in self.allocs]
 
     def __contains__(self, op: Op) -> bool:
         """Whether `op` disappears: it only makes, views, reads or writes registers that are promoted."""
-        register = self.register(op)
-        return register is not None and register not in self.in_memory
-
-    def register(self, op: Op) -> Register | None:
-        if op in self.allocs:
-            return self.allocs[op]
-        if isinstance(op, TensorView):
-            return self.views.get(op.result, (None, 0))[0]
-        return self.of[op].register if op in self.of else None
+        if (access := self.of.get(op)) is not None:
+            register = access.register
+        elif isinstance(op, TensorView) and op.result in self.views:
+            register = self.views[op.result][0]
+        elif op in self.allocs:
+            register = self.allocs[op]
+        else:
+            return False
+        return register not in self.in_memory
 
     def _look(self, op: Op) -> None:
         if isinstance(op, RmemAlloc):
@@ -136,8 +138,11 @@ class _Accesses:
             self.registers.append(register)
             self.views[op.result] = register, 0
             return
-        touched = [value for value in op.operands if value in self.views]
-        for value in touched:
+        if self.views.keys().isdisjoint(op.operands):
+            return
+        for value in op.operands:
+            if value not in self.views:
+                continue
             register, start = self.views[value]
             if not self._follow(op, value, register, start):
                 self.in_memory.add(register)
@@ -188,11 +193,11 @@ class _Placement:
         kills: dict[Block, set[Register]] = {}
         for block in order:
             needs[block], kills[block] = set(), set()
-            for op in block.ops:
-                register = found.register(op)
-                if register not in writes or isinstance(op, TensorView):
-                    continue
+            for op in found.within[block]:
                 access = found.of.get(op)
+                register = found.allocs[op] if access is None else access.register
+                if register not in writes:
+                    continue
                 if access is not None and _reads(op, access) and register not in kills[block]:
                     needs[block].add(register)
                 if access is None or access.write is not None:
@@ -252,7 +257,7 @@ def _maybe_written(order: list[Block], found: _Accesses) -> dict[Block, Written]
     while work:
         block = work.pop()
         after = dict(before[block])
-        for op in block.ops:
+        for op in found.within[block]:
             _write(op, found, after)
         for successor in block.successors:
             joined = before[successor]
@@ -306,6 +311,7 @@ class _Renaming:
             rewrite.emit(op.map_operands(rewrite.value, lambda jump: self._jump(jump, current)))
         elif op not in self.found:
             rewrite.keep(op)
+            return
         elif op in self.found.allocs:
             register = self.found.allocs[op]
             current[register] = self._undefined(register)
