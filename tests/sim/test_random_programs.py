@@ -137,7 +137,6 @@ class Emitter:
         entry = Block((self.out,))
         self.function = Function("random", [entry], {}, {"block": (THREADS, 1, 1)})
         self.builder = Builder(self.function)
-        self.tid = self.emit(Special("tid.x"))
         self.exit = self.merging_block()
         shared = Tensor(i32, "smem", Layout((THREADS,), (1,)), 16)
         self.shared = self.emit(SmemAlloc(shared))
@@ -147,6 +146,11 @@ class Emitter:
 
     def number(self, n: int) -> Value:
         result: Value = self.emit(Const(n, i32))
+        return result
+
+    def tid(self) -> Value:
+        """Asked again each time: whoever executes together must know who they are."""
+        result: Value = self.emit(Special("tid.x"))
         return result
 
     def merging_block(self, *more: Type) -> Block:
@@ -161,20 +165,23 @@ class Emitter:
         return result
 
     def program(self, program: list[Statement]) -> Function:
-        v = [self.tid, self.emit(Special("laneid")), self.number(5), self.number(-3)]
+        v = [self.tid(), self.emit(Special("laneid")), self.number(5), self.number(-3)]
         for s in program:
             v = self.rotate(s, v) if s[0] == "rotate" else self.statement(s, v, None)
         self.emit(Br(Jump(self.exit, tuple(v))))
-        for i, held in enumerate(self.go_on_in(self.exit)):
-            self.emit(TensorStore(self.out, (self.tid, self.number(i)), held))
+        last = self.go_on_in(self.exit)
+        tid = self.tid()
+        for i, held in enumerate(last):
+            self.emit(TensorStore(self.out, (tid, self.number(i)), held))
         self.emit(Ret())
         return self.function
 
     def rotate(self, s: Statement, v: list[Value]) -> list[Value]:
         _, d, by = s
-        self.emit(TensorStore(self.shared, (self.tid,), v[d]))
+        tid = self.tid()
+        self.emit(TensorStore(self.shared, (tid,), v[d]))
         self.emit(BarSync())
-        far = self.emit(Add(self.tid, self.number(by)))
+        far = self.emit(Add(tid, self.number(by)))
         over = self.emit(Cmp("ge", far, self.number(THREADS)))
         wrapped = self.merging_block()
         neighbour = self.builder.new_block((Value(i32),))
