@@ -14,210 +14,56 @@ the mode and the numbers. What every function promises is stated in `laws.py`, a
     swizzle   XOR permutations                     divide       tiles: divide, product, tile_to_shape
     exact     functions as layouts, by values      tiles        slices, local tiles, thread-value, recast
                                                    text         parsing
+
+The names are imported when first used: a program that launches kernels needs few of them.
 """
 
-from cutelite.layout.basis import Basis, E, basis_get, basis_value
-from cutelite.layout.common import max_common_layout, max_common_vector
-from cutelite.layout.complements import complement
-from cutelite.layout.compose import composition
-from cutelite.layout.coords import crd2crd, crd2idx, idx2crd, increment_coord
-from cutelite.layout.dims import Dim, DimExpr, Int, dims, maximum, minimum
-from cutelite.layout.divide import (
-    blocked_product,
-    flat_divide,
-    flat_product,
-    logical_divide,
-    logical_product,
-    raked_product,
-    tile_to_shape,
-    tiled_divide,
-    tiled_product,
-    zipped_divide,
-    zipped_product,
-)
-from cutelite.layout.errors import LayoutError
-from cutelite.layout.expr import Ops, dims_of, evaluate, fold, substitute
-from cutelite.layout.facts import (
-    exact_div,
-    is_divisible,
-    known_divisor,
-    lower_bound,
-    prove_le,
-    prove_lt,
-    static_value,
-    upper_bound,
-)
-from cutelite.layout.inttuple import (
-    IntTuple,
-    append,
-    ceil_div,
-    depth,
-    elem_less,
-    flatten,
-    flatten_to_tuple,
-    get,
-    group_modes,
-    inner_product,
-    is_compatible,
-    is_congruent,
-    is_static,
-    is_weakly_congruent,
-    prefix_product,
-    prepend,
-    product,
-    product_each,
-    product_like,
-    rank,
-    repeat,
-    repeat_like,
-    round_up,
-    select,
-    shape_div,
-    show,
-    size,
-    take,
-    transform_leaf,
-    unflatten,
-)
-from cutelite.layout.inverses import left_inverse, nullspace, right_inverse
-from cutelite.layout.laws import BrokenPromise, checked
-from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, cosize, leading_dim, shape, stride
-from cutelite.layout.make import (
-    make_composed_layout,
-    make_fragment_like,
-    make_identity_layout,
-    make_layout,
-    make_layout_like,
-    make_ordered_layout,
-    row_major,
-)
-from cutelite.layout.modes import coalesce, filter, filter_zeros
-from cutelite.layout.swizzle import Swizzle
-from cutelite.layout.text import parse_int_tuple, parse_layout
-from cutelite.layout.tiles import (
-    dice,
-    downcast,
-    has_underscore,
-    local_partition,
-    local_partition_and_offset,
-    local_tile,
-    local_tile_and_offset,
-    make_layout_tv,
-    recast_layout,
-    slice_,
-    slice_and_offset,
-    upcast,
-)
+from __future__ import annotations
 
-__all__ = [
-    "AnyLayout",
-    "Basis",
-    "BrokenPromise",
-    "ComposedLayout",
-    "Dim",
-    "DimExpr",
-    "E",
-    "Int",
-    "IntTuple",
-    "Layout",
-    "LayoutError",
-    "Ops",
-    "Swizzle",
-    "append",
-    "basis_get",
-    "basis_value",
-    "blocked_product",
-    "ceil_div",
-    "checked",
-    "coalesce",
-    "complement",
-    "composition",
-    "cosize",
-    "crd2crd",
-    "crd2idx",
-    "depth",
-    "dice",
-    "dims",
-    "dims_of",
-    "downcast",
-    "elem_less",
-    "evaluate",
-    "exact_div",
-    "filter",
-    "filter_zeros",
-    "flat_divide",
-    "flat_product",
-    "flatten",
-    "flatten_to_tuple",
-    "fold",
-    "get",
-    "group_modes",
-    "has_underscore",
-    "idx2crd",
-    "increment_coord",
-    "inner_product",
-    "is_compatible",
-    "is_congruent",
-    "is_divisible",
-    "is_static",
-    "is_weakly_congruent",
-    "known_divisor",
-    "leading_dim",
-    "left_inverse",
-    "local_partition",
-    "local_partition_and_offset",
-    "local_tile",
-    "local_tile_and_offset",
-    "logical_divide",
-    "logical_product",
-    "lower_bound",
-    "make_composed_layout",
-    "make_fragment_like",
-    "make_identity_layout",
-    "make_layout",
-    "make_layout_like",
-    "make_layout_tv",
-    "make_ordered_layout",
-    "max_common_layout",
-    "max_common_vector",
-    "maximum",
-    "minimum",
-    "nullspace",
-    "parse_int_tuple",
-    "parse_layout",
-    "prefix_product",
-    "prepend",
-    "product",
-    "product_each",
-    "product_like",
-    "prove_le",
-    "prove_lt",
-    "raked_product",
-    "rank",
-    "recast_layout",
-    "repeat",
-    "repeat_like",
-    "right_inverse",
-    "round_up",
-    "row_major",
-    "select",
-    "shape",
-    "shape_div",
-    "show",
-    "size",
-    "slice_",
-    "slice_and_offset",
-    "static_value",
-    "stride",
-    "substitute",
-    "take",
-    "tile_to_shape",
-    "tiled_divide",
-    "tiled_product",
-    "transform_leaf",
-    "unflatten",
-    "upcast",
-    "upper_bound",
-    "zipped_divide",
-    "zipped_product",
-]
+import importlib
+from typing import Any
+
+from cutelite.layout.dims import dims as dims  # now: imported later, the module would take the function's name
+
+_WHERE = {
+    "basis": "Basis E basis_get basis_value",
+    "common": "max_common_layout max_common_vector",
+    "complements": "complement",
+    "compose": "composition",
+    "coords": "crd2crd crd2idx idx2crd increment_coord",
+    "dims": "Dim DimExpr Int dims maximum minimum",
+    "divide": "blocked_product flat_divide flat_product logical_divide logical_product raked_product tile_to_shape"
+    " tiled_divide tiled_product zipped_divide zipped_product",
+    "errors": "LayoutError",
+    "expr": "Ops dims_of evaluate fold substitute",
+    "facts": "exact_div is_divisible known_divisor lower_bound prove_le prove_lt static_value upper_bound",
+    "inttuple": "IntTuple append ceil_div depth elem_less flatten flatten_to_tuple get group_modes inner_product"
+    " is_compatible is_congruent is_static is_weakly_congruent prefix_product prepend product"
+    " product_each product_like rank repeat repeat_like round_up select shape_div show size take"
+    " transform_leaf unflatten",
+    "inverses": "left_inverse nullspace right_inverse",
+    "laws": "BrokenPromise checked",
+    "layout": "AnyLayout ComposedLayout Layout cosize leading_dim shape stride",
+    "make": "make_composed_layout make_fragment_like make_identity_layout make_layout make_layout_like"
+    " make_ordered_layout row_major",
+    "modes": "coalesce filter filter_zeros",
+    "swizzle": "Swizzle",
+    "text": "parse_int_tuple parse_layout",
+    "tiles": "dice downcast has_underscore local_partition local_partition_and_offset local_tile"
+    " local_tile_and_offset make_layout_tv recast_layout slice_ slice_and_offset upcast",
+}
+_HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
