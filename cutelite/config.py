@@ -10,7 +10,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
@@ -90,7 +89,7 @@ def _stages(text: str) -> tuple[str, ...]:
 
 
 FLAG: _Parser[bool] = _Parser("1 or 0 (or true/false, yes/no, on/off)", _flag)
-PATH: _Parser[Path] = _Parser("a path", lambda text: Path(text).expanduser())
+PATH: _Parser[str] = _Parser("a path", os.path.expanduser)
 TEXT: _Parser[str] = _Parser("text", str)
 WORDS: _Parser[tuple[str, ...]] = _Parser("words separated by spaces", lambda text: tuple(text.split()))
 DUMP: _Parser[tuple[str, ...]] = _Parser(f"all, or any of {', '.join(STAGES)} separated by commas", _stages)
@@ -125,22 +124,22 @@ class Config:
         "CUTELITE_ASSEMBLER", _choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
         "what turns PTX into a cubin; `auto` takes the first of the three that is there",
     )  # fmt: skip
-    ptxas: Path | None = _variable(
+    ptxas: str | None = _variable(
         "CUTELITE_PTXAS", _optional(PATH), None,
         "the ptxas to run", "the first found: NVIDIA's wheels, `CUDA_HOME`, `PATH`",
     )  # fmt: skip
     ptxas_options: tuple[str, ...] = _variable(
         "CUTELITE_PTXAS_OPTIONS", WORDS, (), "more options for ptxas, such as `--warn-on-spills`", "no options"
     )
-    cuda_home: Path | None = _variable(
+    cuda_home: str | None = _variable(
         "CUDA_HOME", _optional(PATH), None, "a CUDA toolkit in which to look for tools", "what `CUDA_PATH` says"
     )
-    cuda_path: Path | None = _variable(
+    cuda_path: str | None = _variable(
         "CUDA_PATH", _optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set"
     )
 
     cache: bool = _variable("CUTELITE_CACHE", FLAG, True, "keep compiled kernels on disk")
-    cache_dir: Path | None = _variable(
+    cache_dir: str | None = _variable(
         "CUTELITE_CACHE_DIR", _optional(PATH), None, "where to keep them", "the user's cache directory"
     )
     cache_max_mb: int = _variable(
@@ -158,7 +157,7 @@ class Config:
     dump: tuple[str, ...] = _variable(
         "CUTELITE_DUMP", DUMP, (), "stages to write to files for each kernel compiled", "no stage"
     )
-    dump_dir: Path = _variable("CUTELITE_DUMP_DIR", PATH, Path("cutelite-dump"), "where to write them")
+    dump_dir: str = _variable("CUTELITE_DUMP_DIR", PATH, "cutelite-dump", "where to write them")
     times: bool = _variable("CUTELITE_TIMES", FLAG, False, "print the time of each stage after a compile, to stderr")
     verbose: bool = _variable(
         "CUTELITE_VERBOSE", FLAG, False, "say what is compiled, found and cached as it happens, to stderr"
@@ -175,7 +174,7 @@ class Config:
     )
 
     @property
-    def toolkit(self) -> Path | None:
+    def toolkit(self) -> str | None:
         """The CUDA toolkit the environment points at, if it points at one."""
         return self.cuda_home or self.cuda_path
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from types import FunctionType, TracebackType
 from typing import Any, NamedTuple
@@ -303,10 +304,11 @@ def _dump(build: Build, environment: Config) -> None:
     """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR, as `kernel.architecture.stage`."""
     if not environment.dump:
         return
-    environment.dump_dir.mkdir(parents=True, exist_ok=True)
+    folder = Path(environment.dump_dir)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in environment.dump:
         for ending, content in stage(build, name).items():
-            path = environment.dump_dir / f"{build.front.name}.{build.target}.{ending}"
+            path = folder / f"{build.front.name}.{build.target}.{ending}"
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 

@@ -200,7 +200,7 @@ def cache_directory(environment: Config) -> str | None:
     """Where compiled kernels are kept on disk; None where the environment switches that off."""
     if not environment.cache:
         return None
-    return str(environment.cache_dir) if environment.cache_dir else default_cache_dir()
+    return environment.cache_dir or default_cache_dir()
 
 
 def open_cache(environment: Config) -> DiskCache | None:
@@ -209,4 +209,4 @@ def open_cache(environment: Config) -> DiskCache | None:
         return None
     if environment.cache_dir is None:
         return _opened_default(environment.cache_max_mb)
-    return _opened(str(environment.cache_dir), environment.cache_max_mb)
+    return _opened(environment.cache_dir, environment.cache_max_mb)

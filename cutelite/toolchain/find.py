@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from cutelite import config
@@ -24,7 +23,7 @@ def ptxas() -> str | None:
         return program("ptxas")
     if not os.access(settings.ptxas, os.X_OK):
         raise ToolchainError("find", f"CUTELITE_PTXAS={settings.ptxas}: there is no such program")
-    return str(settings.ptxas)
+    return settings.ptxas
 
 
 def program(name: str) -> str | None:
@@ -33,10 +32,10 @@ def program(name: str) -> str | None:
 
 
 @functools.cache
-def _program(name: str, toolkit: Path | None, import_path: tuple[str, ...]) -> str | None:
+def _program(name: str, toolkit: str | None, import_path: tuple[str, ...]) -> str | None:
     if os.name == "nt":
         name += ".exe"
-    folders = [*_wheels(import_path), *([str(toolkit / "bin")] if toolkit else []), *os.get_exec_path()]
+    folders = [*_wheels(import_path), *([os.path.join(toolkit, "bin")] if toolkit else []), *os.get_exec_path()]
     for folder in (*folders, "/usr/local/cuda/bin"):
         path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
