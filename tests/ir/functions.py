@@ -127,8 +127,8 @@ def _op(draw: st.DrawFn, builder: Builder, values: list[Value]) -> None:
         values.append(vector)
         values.append(builder.emit(arith.VecGather(vector, (0,), scalar=draw(st.booleans()))))
     else:
-        t = Tensor(f32, "smem", Layout((4, 8), (8, 1)), 16, draw(st.sampled_from([None, Swizzle(1, 2, 3)])))
-        values.append(builder.emit(tensor.SmemAlloc(t, dynamic=draw(st.booleans()))))
+        tile = Tensor(f32, "smem", Layout((4, 8), (8, 1)), 16, draw(st.sampled_from([None, Swizzle(1, 2, 3)])))
+        values.append(builder.emit(tensor.SmemAlloc(tile, dynamic=draw(st.booleans()))))
     if values and values[-1].op is not None:
         values[-1].hint = draw(hints)
 
@@ -147,10 +147,12 @@ def _end(draw: st.DrawFn, builder: Builder, blocks: list[Block], values: list[Va
 
     jumps = [found for block in blocks if (found := jump(block)) is not None]
     conds = [v for v in values if v.type == boolean]
-    if jumps and conds and draw(st.booleans()):
+    decided: bool = draw(st.booleans())
+    if jumps and conds and decided:
         then, other = draw(st.sampled_from(jumps)), draw(st.sampled_from(jumps))
         builder.emit(control.CondBr(draw(st.sampled_from(conds)), then, other))
-    elif jumps and draw(st.booleans()):
+    elif jumps and not decided:
         builder.emit(control.Br(draw(st.sampled_from(jumps))))
     else:
-        builder.emit(draw(st.sampled_from([control.Ret, control.Unreachable, lambda: control.AssertFail("no\t!")]))())
+        ends = (control.Ret(), control.Unreachable(), control.AssertFail("no\t!"))
+        builder.emit(ends[draw(st.integers(0, 2))])
