@@ -42,7 +42,7 @@ def deadlock(scheduler: Scheduler) -> SimError:
     if lonely:
         first, code = lonely[0], "divergence"
         title = f"a deadlock: not all threads that {first.op.name} needs come to it"
-    return _error(scheduler, Mistake(code, title, f"{threads_text(first.tid)} {first.doing}"), first, groups)
+    return _error(scheduler, Mistake(code, title, str(first)), first, groups)
 
 
 def endless(scheduler: Scheduler) -> SimError:
@@ -131,9 +131,10 @@ def _unit_name(op: Op) -> str:
 
 
 def _error(scheduler: Scheduler, mistake: Mistake, at: Group, groups: list[Group]) -> SimError:
-    notes = [Note(str(group), group.op.span) for group in groups[:GROUPS_SHOWN]]
-    if len(groups) > GROUPS_SHOWN:
-        notes.append(Note(f"and {len(groups) - GROUPS_SHOWN} more groups of threads"))
+    others = [group for group in groups if group is not at]
+    notes = [Note(str(group), group.op.span) for group in others[:GROUPS_SHOWN]]
+    if len(others) > GROUPS_SHOWN:
+        notes.append(Note(f"and {len(others) - GROUPS_SHOWN} more groups of threads"))
     launch = scheduler.launch
     threads = [at.machine.thread(tid) for tid in at.tid]
     return SimError(mistake, kernel=launch.kernel, seed=launch.seed, op=at.op, block=at.machine.block, threads=threads,
