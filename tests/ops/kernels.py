@@ -1,4 +1,4 @@
-"""Small kernels written with intrinsics and run on the simulator: one thread per element."""
+"""Small kernels written with intrinsics, run on the simulator and, where there is one, on a GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cutelite import sim
+import cutelite_rt as rt
+from cutelite import lower, passes, sim, toolchain
 from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
@@ -16,6 +17,7 @@ from cutelite.ir.types import SCALARS, Scalar, Tensor
 from cutelite.lang.values import wrap
 from cutelite.layout import Layout
 from cutelite.ops.control import Ret
+from cutelite.pipeline import parameter_kinds
 from cutelite.target import Target
 
 HOPPER = Target.parse("sm_90a")
@@ -55,3 +57,32 @@ def run(
     function = build(body, arrays, block, cluster=cluster)
     sim.run(function, grid, arrays, seed=seed, strict=True, stdout=out)
     return out.getvalue()
+
+
+def assembled(function: Function, target: Target) -> rt.Artifact:
+    final = passes.run(passes.PIPELINE, function, passes.Context(target))
+    cubin = toolchain.to_cubin(toolchain.to_ptx(lower.to_llvm(final, target), target), target)
+    smem = final.attrs.get("smem_bytes", 0)
+    return rt.Artifact(final.name, target.arch, cubin.image, params=parameter_kinds(final), dynamic_smem=smem)
+
+
+def run_gpu(
+    body: Callable[..., None], *arrays: Any, block: int = 32, grid: int = 1, cluster: int = 1, seed: int = 0
+) -> str:
+    """The same on the current GPU; what the kernel prints goes to the process's own output."""
+    device = rt.device()
+    target = Target.for_capability(device.compute_capability)
+    artifact = assembled(build(body, arrays, block, target, cluster), target)
+    there = [rt.to_device(array) for array in arrays]
+    function = rt.load(artifact, device)
+    parameters = rt.Parameters(function.layout)
+    parameters.write([array.pointer for array in there])
+    shape = (cluster, 1, 1) if cluster > 1 else None
+    config = rt.LaunchConfig((grid, 1, 1), (block, 1, 1), shape, artifact.dynamic_smem)
+    rt.launch(function, config, parameters, sync=True)
+    for array, copy in zip(arrays, there, strict=True):
+        array[...] = copy.numpy()
+    return ""
+
+
+Runner = Callable[..., str]

@@ -1,4 +1,4 @@
-"""Shuffles, votes, reductions, barriers and atomics: threads of a simulated kernel, against NumPy."""
+"""Shuffles, votes, reductions, barriers and atomics of a few threads, against NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from cutelite.lang.values import as_value, builder_here, where, wrap
 from cutelite.ops.arith import VecMake
 from cutelite.ops.control import Br, CondBr
 from cutelite.sim.error import SimError
-from tests.ops.kernels import run
+from tests.ops.kernels import Runner
+from tests.ops.kernels import run as simulate
 from tests.ops.straight import emit_here
 
 RANDOM = np.random.default_rng(0)
@@ -35,7 +36,7 @@ def me() -> Any:
 
 
 @pytest.mark.parametrize("width", [1, 4, 32])
-def test_shuffles_move_values_within_segments(width: int) -> None:
+def test_shuffles_move_values_within_segments(width: int, run: Runner) -> None:
     a, by = RANDOM.integers(0, 99, 64, np.int32), RANDOM.integers(0, 40, 64, np.int32)
     outs = [np.zeros(64, np.int32) for _ in range(4)]
 
@@ -61,7 +62,7 @@ ANY = [i8, u16, f16, bf16, i32, u32, f32, i64, u64, f64]
 
 
 @pytest.mark.parametrize("t", ANY, ids=str)
-def test_shuffles_take_any_type(t: Scalar) -> None:
+def test_shuffles_take_any_type(t: Scalar, run: Runner) -> None:
     a = RANDOM.integers(0, 100, 32).astype(numpy_dtype(t))
     out = np.zeros_like(a)
 
@@ -73,7 +74,7 @@ def test_shuffles_take_any_type(t: Scalar) -> None:
 
 
 @pytest.mark.parametrize(("t", "n"), [(f16, 2), (bf16, 4), (i8, 3), (f16, 3), (i64, 2), (f32, 3)], ids=str)
-def test_shuffles_take_vectors(t: Scalar, n: int) -> None:
+def test_shuffles_take_vectors(t: Scalar, n: int, run: Runner) -> None:
     a = RANDOM.integers(0, 100, (32, n)).astype(numpy_dtype(t))
     out = np.zeros_like(a)
 
@@ -88,7 +89,7 @@ def test_shuffles_take_vectors(t: Scalar, n: int) -> None:
     assert np.array_equal(out, a[LANES ^ 5])
 
 
-def test_shuffles_of_bools_and_of_some_lanes() -> None:
+def test_shuffles_of_bools_and_of_some_lanes(run: Runner) -> None:
     a, out, half = RANDOM.integers(0, 2, 32, np.int32), np.zeros(32, np.int32), np.zeros(32, np.int32)
 
     def body(a: Any, out: Any, half: Any) -> None:
@@ -106,13 +107,13 @@ def test_reading_from_a_lane_that_takes_no_part_is_found() -> None:
         a[me()] = cl.shuffle_xor(a[me()], 16, members=0xFFFF)
 
     with pytest.raises(SimError, match="reads from a lane that takes no part"):
-        run(body, a, block=16)
+        simulate(body, a, block=16)
 
 
 # Votes, matches, reductions.
 
 
-def test_votes() -> None:
+def test_votes(run: Runner) -> None:
     a = np.concatenate([np.ones(32), np.zeros(32), RANDOM.integers(0, 2, 32)]).astype(np.int32)
     outs = [np.zeros(96, np.uint32) for _ in range(4)]
 
@@ -135,7 +136,7 @@ def test_votes() -> None:
         assert np.array_equal(out, np.repeat(value, 32))
 
 
-def test_matches() -> None:
+def test_matches(run: Runner) -> None:
     a = RANDOM.integers(0, 4, 64).astype(np.int64)
     a[32:] = 7 << 40
     outs = [np.zeros(64, np.uint32) for _ in range(3)]
@@ -156,7 +157,7 @@ def test_matches() -> None:
 
 @pytest.mark.parametrize("operation", ["add", "min", "max", "and", "or", "xor"])
 @pytest.mark.parametrize("t", [i32, u32], ids=str)
-def test_redux_wraps_as_integers_do(operation: str, t: Scalar) -> None:
+def test_redux_wraps_as_integers_do(operation: str, t: Scalar, run: Runner) -> None:
     a = RANDOM.integers(*t.range, 64, numpy_dtype(t), endpoint=True)
     out, reduced = np.zeros_like(a), np.zeros_like(a)
 
@@ -172,7 +173,7 @@ def test_redux_wraps_as_integers_do(operation: str, t: Scalar) -> None:
 
 
 @pytest.mark.parametrize("t", [f16, f32, f64, i64], ids=str)
-def test_warp_reduce_of_segments_gives_every_lane_the_same(t: Scalar) -> None:
+def test_warp_reduce_of_segments_gives_every_lane_the_same(t: Scalar, run: Runner) -> None:
     a = RANDOM.integers(0, 9, 32).astype(numpy_dtype(t))
     total, top = np.zeros_like(a), np.zeros_like(a)
 
@@ -192,19 +193,19 @@ def test_the_rest_of_warp() -> None:
         out[me()] = cl.active_mask()
         cl.syncwarp(0xFFFFFFFF)
 
-    run(body, out)
+    simulate(body, out)
     assert (out == 0xFFFFFFFF).all()
     for wrong in (0, 1 << 32):
         with pytest.raises(CompileError, match="`members` has a bit for each of 32 lanes"):
             warp.syncwarp(wrong)
     with pytest.raises(CompileError, match="warp_reduce does"):
-        run(lambda a: cl.warp_reduce(a[me()], "mean"), np.zeros(32, np.float32))  # type: ignore[arg-type]
+        simulate(lambda a: cl.warp_reduce(a[me()], "mean"), np.zeros(32, np.float32))  # type: ignore[arg-type]
 
 
 # Barriers and fences.
 
 
-def test_barriers_let_all_see_what_each_wrote() -> None:
+def test_barriers_let_all_see_what_each_wrote(run: Runner) -> None:
     a, out = RANDOM.integers(0, 99, 128, np.int32), np.zeros(128, np.int32)
 
     def body(a: Any, out: Any) -> None:
@@ -223,7 +224,7 @@ def test_barriers_let_all_see_what_each_wrote() -> None:
         assert np.array_equal(out, a[::-1][np.arange(128) ^ 64] + 1)
 
 
-def test_a_barrier_can_be_chosen_at_run_time() -> None:
+def test_a_barrier_can_be_chosen_at_run_time(run: Runner) -> None:
     out = np.zeros(128, np.int32)
 
     def body(out: Any) -> None:
@@ -237,7 +238,7 @@ def test_a_barrier_can_be_chosen_at_run_time() -> None:
     assert np.array_equal(out, np.arange(128) ^ 32)
 
 
-def test_barriers_that_count() -> None:
+def test_barriers_that_count(run: Runner) -> None:
     a = RANDOM.integers(0, 2, 96, np.int32)
     outs = [np.zeros(96, np.int32) for _ in range(3)]
 
@@ -250,7 +251,7 @@ def test_barriers_that_count() -> None:
     assert [set(out.tolist()) for out in outs] == [{int(a.sum())}, {1}, {0}]
 
 
-def test_arriving_without_waiting() -> None:
+def test_arriving_without_waiting(run: Runner) -> None:
     """The upper two warps hand over what they wrote and are gone; the lower ones wait for it."""
     out = np.zeros(128, np.int32)
 
@@ -292,7 +293,7 @@ ACTIONS |= {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 @pytest.mark.parametrize("name", UPDATES)
 @pytest.mark.parametrize("t", [i32, u32, i64, u64, f32, f64], ids=str)
-def test_atomics_lose_no_update(name: str, t: Scalar) -> None:
+def test_atomics_lose_no_update(name: str, t: Scalar, run: Runner) -> None:
     if t.is_float and name in ("and", "or", "xor"):
         return
     a = RANDOM.integers(-50 if t.signed else 0, 50, 256).astype(numpy_dtype(t))
@@ -310,7 +311,7 @@ def test_atomics_lose_no_update(name: str, t: Scalar) -> None:
 
 
 @pytest.mark.parametrize("t", [f32, f64], ids=str)
-def test_float_extremes_order_zeros_and_nan_as_their_bits(t: Scalar) -> None:
+def test_float_extremes_order_zeros_and_nan_as_their_bits(t: Scalar, run: Runner) -> None:
     dtype = numpy_dtype(t)
     start = np.array([0.0, -0.0, 1, -1, -5, 5], dtype)
     other = np.array([-0.0, 0.0, np.nan, -2, 3, -np.inf], dtype)
@@ -325,7 +326,7 @@ def test_float_extremes_order_zeros_and_nan_as_their_bits(t: Scalar) -> None:
     assert high[3:].tolist() == [-1, 3, 5] and np.isnan(high[2]) and not np.signbit(high[:2]).any()
 
 
-def test_atomics_give_the_old_value_and_can_order() -> None:
+def test_atomics_give_the_old_value_and_can_order(run: Runner) -> None:
     ticket, order = np.zeros(1, np.uint32), np.zeros(64, np.uint32)
 
     def body(ticket: Any, order: Any) -> None:
@@ -336,7 +337,7 @@ def test_atomics_give_the_old_value_and_can_order() -> None:
     assert ticket[0] == 64 and sorted(order) == list(range(64))
 
 
-def test_exchange_compare_count() -> None:
+def test_exchange_compare_count(run: Runner) -> None:
     exch, cas, up, down = (np.zeros(32, np.uint32) for _ in range(4))
     down[0] = 2
 
@@ -352,7 +353,7 @@ def test_exchange_compare_count() -> None:
     assert exch[1] == 7 and exch[0] == 0
 
 
-def test_shared_memory_and_pointers_and_red() -> None:
+def test_shared_memory_and_pointers_and_red(run: Runner) -> None:
     out = np.zeros(4, np.int32)
 
     def body(out: Any) -> None:
@@ -369,7 +370,7 @@ def test_shared_memory_and_pointers_and_red() -> None:
 
 
 @pytest.mark.parametrize(("t", "n"), [(f16, 2), (bf16, 2), (f32, 2), (f32, 4), (f16, 8), (bf16, 4)], ids=str)
-def test_vector_adds(t: Scalar, n: int) -> None:
+def test_vector_adds(t: Scalar, n: int, run: Runner) -> None:
     a = RANDOM.integers(0, 5, (8, n)).astype(numpy_dtype(t))
     out = np.ones(n, a.dtype)
 
@@ -380,7 +381,7 @@ def test_vector_adds(t: Scalar, n: int) -> None:
     assert np.array_equal(out.astype(float), 1 + a.astype(float).sum(0))
 
 
-def test_half_precision_adds_round_each_time() -> None:
+def test_half_precision_adds_round_each_time(run: Runner) -> None:
     out = np.full(2, 2048, np.float16)
 
     def body(out: Any) -> None:
@@ -393,7 +394,7 @@ def test_half_precision_adds_round_each_time() -> None:
     assert brain[0] == 32
 
 
-def test_ordered_loads_and_stores() -> None:
+def test_ordered_loads_and_stores(run: Runner) -> None:
     flag, data, out = np.zeros(1, np.uint32), np.zeros(32, np.float32), np.zeros(32, np.float32)
 
     def body(flag: Any, data: Any, out: Any) -> None:
@@ -426,4 +427,4 @@ WRONG: list[tuple[Callable[[Any], Any], str]] = [
 @pytest.mark.parametrize(("body", "message"), WRONG, ids=[m[:30] for _, m in WRONG])
 def test_mistakes_are_named(body: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(CompileError, match=message):
-        run(body, np.zeros(4, np.float32))
+        simulate(body, np.zeros(4, np.float32))

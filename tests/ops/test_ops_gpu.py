@@ -1,0 +1,239 @@
+"""A GPU against the simulator: the same bits where arithmetic is exact, the stated bounds where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import (
+    Scalar,
+    Type,
+    Vec,
+    bf16,
+    e4m3,
+    e5m2,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    tf32,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from cutelite.lang import bits, math
+from cutelite.lang.convert import convert
+from cutelite.ops import math as math_ops
+from cutelite.ops.bits import PRMT_MODES
+from cutelite.ops.convert import modes, steps
+from tests.ops.kernels import run_gpu
+from tests.ops.straight import emit_here, evaluate
+from tests.ops.test_lang_math import BINARY, UNARY
+
+pytestmark = [pytest.mark.sm(90), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+RANDOM = np.random.default_rng(0)
+BLOCK = 256
+INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
+
+
+def on_gpu(body: Callable[..., Any], result: Scalar, *columns: Any) -> Any:
+    """`body` of each row of the columns."""
+    out = np.zeros(len(columns[0]), numpy_dtype(result))
+
+    def kernel(*tensors: Any) -> None:
+        i = cl.block_idx.x * BLOCK + cl.thread_idx.x
+        tensors[-1][i] = body(*(t[i] for t in tensors[:-1]))
+
+    run_gpu(kernel, *columns, out, block=BLOCK, grid=len(out) // BLOCK)
+    return out
+
+
+def sample(t: Scalar, count: int = 1 << 18) -> Any:
+    """Any bits; for floats half of them of moderate size, and the special ones."""
+    dtype = numpy_dtype(t)
+    random = RANDOM.integers(0, np.iinfo(f"u{t.bytes}").max, count, f"u{t.bytes}", endpoint=True).view(dtype)
+    if t.is_float:
+        random[: count // 2] = RANDOM.normal(0, 4, count // 2).astype(dtype)
+        special = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, 2.5, 1e-40]).astype(dtype)
+        random[: len(special)] = special
+    return random
+
+
+def assert_same(got: Any, expected: Any, *given: Any) -> None:
+    """Bit by bit, but a NaN is a NaN."""
+    unsigned = f"u{got.itemsize}"
+    nan = (
+        np.isnan(got.astype(np.float64)) & np.isnan(expected.astype(np.float64))
+        if got.dtype.kind not in "iub"
+        else False
+    )
+    wrong = np.flatnonzero((got.view(unsigned) != expected.view(unsigned)) & ~np.asarray(nan))
+    assert not len(wrong), [(*(x[i] for x in given), got[i], expected[i]) for i in wrong[:5]]
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_accurate_functions_give_the_simulators_bits(name: str, t: Scalar) -> None:
+    function, x = getattr(math, name), sample(t)
+    assert_same(on_gpu(function, t, x), evaluate(function, (t,), x), x)
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+@pytest.mark.parametrize("name", [*BINARY, "remainder", "minimum", "maximum"])
+def test_accurate_functions_of_two_arguments_too(name: str, t: Scalar) -> None:
+    function, x, y = getattr(math, name), sample(t), RANDOM.permutation(sample(t))
+    if name in ("fmod", "remainder"):  # their loops are as long as the quotient has bits
+        x, y = x[:4096], y[:4096]
+    assert_same(on_gpu(function, t, x, y), evaluate(function, (t, t), x, y), x, y)
+
+
+BOUNDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "ex2.approx": (np.exp2, lambda y: 2.0**-22 * y + 2.0**-149),
+    "lg2.approx": (np.log2, lambda y: 2.0**-22 * np.maximum(1, np.abs(y))),
+    "sin.approx": (np.sin, lambda y: 2.0**-20.5 + 0 * y),
+    "cos.approx": (np.cos, lambda y: 2.0**-20.5 + 0 * y),
+    "tanh.approx": (np.tanh, lambda y: 2.0**-10.98 * np.abs(y) + 2.0**-126),
+    "rcp.approx": (lambda x: 1 / x, lambda y: 2.0**-23 * np.abs(y) + 2.0**-149),
+    "sqrt.approx": (np.sqrt, lambda y: 2.0**-23 * y),
+    "rsqrt.approx": (lambda x: 1 / np.sqrt(x), lambda y: 2.0**-22.9 * y),
+}
+"""The truth, and how far from a result it may be."""
+
+
+@pytest.mark.parametrize("op", math_ops.Approx.__subclasses__(), ids=lambda op: op.name)
+def test_approximate_instructions_keep_the_bounds_that_their_ops_state(op: type[Any]) -> None:
+    function, bound = BOUNDS[op.name]
+    x = RANDOM.uniform(-2 * np.pi, 2 * np.pi, 1 << 20).astype(np.float32)
+    if op.name in ("lg2.approx", "sqrt.approx", "rsqrt.approx"):
+        x = np.exp2(RANDOM.uniform(-120, 120, 1 << 20)).astype(np.float32)
+    truth = function(x.astype(np.float64))
+    got = on_gpu(lambda a: emit_here(op(a.value)), f32, x).astype(np.float64)
+    excess = np.abs(got - truth) - bound(truth)
+    worst = int(np.argmax(excess))
+    assert excess[worst] <= 0, (x[worst], got[worst], truth[worst])
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log10", "tan", "pow"])
+def test_fast_functions_keep_their_bounds(name: str) -> None:
+    x = RANDOM.uniform(0.05, 20, 1 << 18).astype(np.float32)
+    wide = x.astype(np.float64)
+    if name == "pow":
+        got, truth = on_gpu(lambda a: math.pow(a, 1.7, fast=True), f32, x), wide**1.7
+        allowed = 2 + 2 * np.abs(1.7 * np.log2(wide))
+    else:
+        got, truth = on_gpu(lambda a: getattr(math, name)(a, fast=True), f32, x), UNARY[name][0](wide)
+        allowed = {"exp": 2 + 1.2 * wide, "tan": 1e9 + 0 * wide}.get(name, 3 + 0 * wide)
+    slack = {"log": 2.0**-21.4, "log10": 2.0**-23, "tan": 2.0**-19 * (1 + truth**2)}.get(name, 0.0)
+    error = np.abs(got - truth) - slack
+    assert (error <= (0 if name == "tan" else allowed) * np.spacing(np.abs(truth).astype(np.float32))).all()
+
+
+@pytest.mark.parametrize("op", [math_ops.Ex2Approx, math_ops.TanhApprox], ids=lambda op: op.name)
+def test_half_precision_approximations(op: type[Any]) -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    got = on_gpu(lambda a: emit_here(op(a.value)), f16, x).astype(np.float64)
+    truth = BOUNDS[op.name][0](x.astype(np.float64))
+    allowed = 2.0**-9.9 * truth + 2.0**-24 if op is math_ops.Ex2Approx else 2.0**-10.987
+    inside = np.isfinite(x) & (np.abs(truth) < 65504)
+    assert (np.abs(got - truth) <= allowed)[inside].all()
+
+
+CONVERSIONS = [
+    (source, to, mode)
+    for source in (*INTS, f16, bf16, f32, f64, e4m3, e5m2)
+    for to in (*INTS, f16, bf16, f32, f64, tf32, e4m3, e5m2)
+    if source != to
+    for mode in (modes(source, to) or ("",))
+]
+
+
+@pytest.mark.parametrize(("source", "to", "mode"), CONVERSIONS, ids=str)
+def test_conversions_give_the_simulators_bits(source: Scalar, to: Scalar, mode: str) -> None:
+    x = sample(source, 1 << 14)
+    result = f32 if to == tf32 else to
+    say = lambda a: convert(a, to, rounding=mode if len(steps(source, to)) == 1 else "").to(result)  # type: ignore[arg-type]  # noqa: E731
+    assert_same(on_gpu(say, result, x), evaluate(say, (source,), x), x)
+
+
+@pytest.mark.parametrize("to", [f16, bf16, e4m3, e5m2], ids=str)
+def test_conversions_in_pairs_keep_the_order(to: Scalar) -> None:
+    x, out = sample(f32, 1 << 12), np.zeros(1 << 12, numpy_dtype(to))
+
+    def kernel(x: Any, out: Any) -> None:
+        tile = cl.block_idx.x * 32 + cl.thread_idx.x
+        out.tile(4, tile).store(x.tile(4, tile).load().to(to))
+
+    run_gpu(kernel, x, out, grid=len(x) // 128)
+    assert_same(out, evaluate(lambda a: a.to(to), (f32,), x), x)
+
+
+Case = tuple[str, Callable[..., Any], tuple[Scalar, ...], Scalar]
+
+
+def integer_cases() -> Iterator[Case]:
+    for t in INTS:
+        for count in (bits.popc, bits.clz, bits.ctz, bits.ffs):
+            yield f"{count.__name__} {t}", count, (t,), i32
+        yield f"brev {t}", bits.brev, (t,), t
+        for saturating in (bits.add_sat, bits.sub_sat):
+            yield f"{saturating.__name__} {t}", saturating, (t, t), t
+    for t in (i32, u32, i64, u64):
+        yield f"bfe {t}", bits.bfe, (t, i32, i32), t
+        yield f"bfi {t}", bits.bfi, (t, t, i32, i32), t
+        yield f"mul_hi {t}", bits.mul_hi, (t, t), t
+        yield f"sad {t}", bits.sad, (t, t, t), t
+    for t in (i32, u32):
+        yield f"mul24 {t}", bits.mul24, (t, t), t
+    for mode in PRMT_MODES:
+        yield f"prmt {mode}", partial(bits.prmt, mode=mode), (u32, u32, u32), u32  # type: ignore[arg-type]
+    yield "lop3", lambda a, b, c: bits.lop3(a, b, c, 0xCA), (u32, u32, u32), u32
+    for clamp in (False, True):
+        yield f"funnel_left {clamp}", partial(bits.funnel_left, clamp=clamp), (u32, u32, i32), u32
+        yield f"funnel_right {clamp}", partial(bits.funnel_right, clamp=clamp), (u32, u32, i32), u32
+    for a in (i32, u32):
+        for b in (i32, u32):
+            c = u32 if a == b == u32 else i32
+            yield f"dp4a {a} {b}", bits.dp4a, (a, b, c), c
+            yield f"dp2a {a} {b}", bits.dp2a, (a, b, c), c
+            yield f"dp2a high {a} {b}", partial(bits.dp2a, high=True), (a, b, c), c
+
+
+INTEGER = list(integer_cases())
+
+
+@pytest.mark.parametrize(("name", "function", "types", "result"), INTEGER, ids=[name for name, *_ in INTEGER])
+def test_integer_instructions_give_the_simulators_bits(
+    name: str, function: Callable[..., Any], types: tuple[Scalar, ...], result: Scalar
+) -> None:
+    columns = [sample(t, 1 << 13) for t in types]
+    for amounts in (c for c, t in zip(columns, types, strict=True) if t == i32 and name[:2] in ("bf", "fu")):
+        amounts %= 80
+    assert_same(on_gpu(function, result, *columns), evaluate(function, types, *columns), *columns)
+
+
+def test_small_floats_in_vectors() -> None:
+    x = RANDOM.uniform(0, 4, 1 << 10).astype(np.float16)
+    out = np.zeros_like(x)
+
+    def kernel(x: Any, out: Any) -> None:
+        tile = cl.block_idx.x * 32 + cl.thread_idx.x
+        v = x.tile(4, tile).load()
+        out.tile(4, tile).store(math.sqrt(v) * v + math.exp2(v))
+
+    def same(v: Any) -> Any:
+        return math.sqrt(v) * v + math.exp2(v)
+
+    types: tuple[Type, ...] = (Vec(f16, 4),)
+    run_gpu(kernel, x, out, grid=len(x) // 128)
+    expected = evaluate(same, types, x.reshape(-1, 4)).ravel()
+    assert (np.abs(out.astype(float) - expected.astype(float)) <= np.spacing(expected)).all()  # `*` and `+` may fuse
