@@ -17,7 +17,7 @@ from typing import ClassVar
 from cutelite.ir.contract import Array, Lanes, Llvm, Problem, Ptx, np
 from cutelite.ir.op import op
 from cutelite.ir.types import Scalar, Type, boolean, elem_of, with_elem
-from cutelite.ops.arith import Binary, Unary
+from cutelite.ops.arith import Binary, Unary, pairs
 
 
 class Whole(Unary):
@@ -106,7 +106,8 @@ class FloatBinary(Binary):
         return elem.arithmetic and elem.is_float
 
     def llvm(self) -> Llvm:
-        return Llvm(f"$out = call $a:type @llvm.{self.word}.$a:suffix($a:type $a, $a:type $b)")
+        body = f"$out = call $a:type @llvm.{self.word}.$a:suffix($a:type $a, $a:type $b)"
+        return Llvm(body, group=pairs(self.a.type))
 
 
 @op("copysign", elementwise=True, source="PTX ISA: copysign")

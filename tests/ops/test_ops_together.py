@@ -394,6 +394,21 @@ def test_half_precision_adds_round_each_time(run: Runner) -> None:
     assert brain[0] == 32
 
 
+def test_atomics_reach_other_blocks_of_the_cluster(run: Runner) -> None:
+    out = np.zeros(8, np.int32)
+
+    def body(out: Any) -> None:
+        count = shared(i32, (2,))
+        count[me() % 2] = 0
+        cl.cluster_sync()
+        cl.atomic_add(cl.mapa(count, 0), me() % 2, cl.block_rank_in_cluster() + 1, scope="cluster")
+        cl.cluster_sync()
+        out[cl.block_idx.x * 2 + me() % 2] = count[me() % 2]
+
+    run(body, out, block=64, grid=4, cluster=2)
+    assert out.tolist() == [32 * 3, 32 * 3, 0, 0] * 2
+
+
 def test_ordered_loads_and_stores(run: Runner) -> None:
     flag, data, out = np.zeros(1, np.uint32), np.zeros(32, np.float32), np.zeros(32, np.float32)
 
