@@ -63,8 +63,7 @@ class Unary(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         a = lanes.get(self.a)
-        with np.errstate(all="ignore"):
-            lanes.define(np.asarray(self.compute(a)).astype(a.dtype, copy=False))
+        lanes.define(np.asarray(self.compute(a)).astype(a.dtype, copy=False))
 
     def compute(self, a: Array) -> Array:
         raise NotImplementedError
@@ -97,8 +96,7 @@ class Binary(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         a, b = lanes.get(self.a), lanes.get(self.b)
-        with np.errstate(all="ignore"):
-            lanes.define(np.asarray(self.compute(a, b)).astype(a.dtype, copy=False))
+        lanes.define(np.asarray(self.compute(a, b)).astype(a.dtype, copy=False))
 
     def compute(self, a: Array, b: Array) -> Array:
         raise NotImplementedError
@@ -316,14 +314,11 @@ class Shr(Shift):
 
     def llvm(self) -> Llvm:
         bits = elem_of(self.a.type).bits
-        clamp = (
-            f"$.over = icmp uge $a:type $b, {bits}\n$.amount = select i1 $.over, $a:type {bits - 1}, $a:type $b\n"
-        )
+        clamp = f"$.over = icmp uge $a:type $b, {bits}\n$.amount = select i1 $.over, $a:type {bits - 1}, $a:type $b\n"
         if elem_of(self.a.type).kind == "int":
             return Llvm(clamp + "$out = ashr $a:type $a, $.amount")
         return Llvm(
-            clamp + "$.shifted = lshr $a:type $a, $.amount\n"
-            "$out = select i1 $.over, $a:type 0, $a:type $.shifted"
+            clamp + "$.shifted = lshr $a:type $a, $.amount\n$out = select i1 $.over, $a:type 0, $a:type $.shifted"
         )
 
     def shifted(self, a: Array, amount: Array, over: Array) -> Array:
@@ -391,8 +386,7 @@ class Fma(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         a, b, c = lanes.get(self.a), lanes.get(self.b), lanes.get(self.c)
-        with np.errstate(all="ignore"):
-            lanes.define(fused_multiply_add(a, b, c))
+        lanes.define(fused_multiply_add(a, b, c))
 
 
 def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
@@ -427,6 +421,7 @@ def _fma64(a: float, b: float, c: float) -> float:
 
 
 PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
+UFUNCS = dict(zip(PREDICATES, ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"), strict=True))
 
 
 @op("cmp", elementwise=True, source="LLVM LangRef: icmp, fcmp")
@@ -458,10 +453,7 @@ class Cmp(Op):
         return Llvm(f"$out = icmp {word} $a:type $a, $b")
 
     def simulate(self, lanes: Lanes) -> None:
-        compare = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal"}
-        compare |= {"gt": "greater", "ge": "greater_equal"}
-        with np.errstate(all="ignore"):
-            lanes.define(getattr(np, compare[self.predicate])(lanes.get(self.a), lanes.get(self.b)))
+        lanes.define(getattr(np, UFUNCS[self.predicate])(lanes.get(self.a), lanes.get(self.b)))
 
 
 @op("select", elementwise=True, source="LLVM LangRef: select")

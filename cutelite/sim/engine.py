@@ -112,9 +112,15 @@ class Engine:
 
     def result(self, ticket: int) -> Any:
         work = self.retired.get(ticket)
-        if work is None:
-            raise LookupError(f"no wait has retired the asynchronous work {ticket}")
-        return work.data
+        if work is not None:
+            return work.data
+        for work in self.pending:
+            if work.ticket == ticket:
+                help = "commit its group, and wait for that group before the result is used"
+                Agent(self.machine, work).fail(
+                    "in-flight", f"a result of {work.op.name} that no wait retired", help=help
+                )
+        raise LookupError(f"there is no asynchronous work {ticket}, or its result was asked for too late")
 
     def in_flight(self, lanes: ThreadLanes, queue: str) -> bool:
         threads = set(lanes.tid[lanes.mask].tolist())

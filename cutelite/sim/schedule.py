@@ -196,6 +196,7 @@ class Scheduler:
             raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=op.span) from error
 
     def _collective(self, strand: Strand, step: Step) -> None:
+        strand.op = step.op
         if step.collective:
             outcome = collective.arrive(strand, step, self.parked[strand.machine])
         else:
