@@ -94,6 +94,6 @@ _TUPLES = ("params", "block", "cluster", "built_with")  # which come back from J
 
 
 def _blake2b(data: bytes) -> bytes:
-    from hashlib import blake2b
+    from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
 
     return blake2b(data, digest_size=16).digest()

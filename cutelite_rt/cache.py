@@ -288,7 +288,7 @@ def _read(path: str) -> bytes:
 
 
 def _checksum(key: str, payload: bytes) -> bytes:
-    from hashlib import blake2b  # 3 ms that importing this package need not cost
+    from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
 
     state = blake2b(key.encode(), digest_size=16)
     state.update(payload)

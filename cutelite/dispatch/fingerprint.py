@@ -18,8 +18,8 @@ import functools
 import os
 import sys
 import types
+from _blake2 import blake2b  # hashlib has the same one, and loads OpenSSL for the others
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from opcode import EXTENDED_ARG, opmap
 from typing import Any, NamedTuple, TypeVar
 

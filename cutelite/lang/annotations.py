@@ -25,7 +25,7 @@ from typing import Any
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import SCALARS, boolean, f32, i32
 from cutelite.ir.types import Scalar as DType
-from cutelite.layout import Dim, Layout, rank, row_major
+from cutelite.layout import Dim, Layout, rank
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
@@ -79,7 +79,13 @@ class TensorSpec:
         shape = _named(self.shape, f"{name}_shape")
         if self.stride is not None:
             return Layout(shape, _named(self.stride, f"{name}_stride"))
-        return row_major(shape) if self.order == "row" else Layout(shape)
+        if self.order == "col":
+            return Layout(shape)
+        if any(isinstance(extent, tuple) for extent in shape):
+            from cutelite.layout import row_major  # of nested modes too; launching most kernels need not load it
+
+            return row_major(shape)
+        return Layout(shape, Layout(shape[::-1]).stride[::-1])
 
     def __or__(self, other: None) -> OptionalSpec:
         return _optional(self, other)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cutelite.lang.values import where
-
 
 @dataclass(frozen=True)
 class PipelineState:
@@ -40,6 +38,8 @@ class PipelineState:
 
     def advance(self) -> PipelineState:
         """The stage after this one."""
+        from cutelite.lang.values import where  # importing this class must not cost what compiling does
+
         following = self.index + 1
         around = following == self.stages
         return PipelineState(self.stages, where(around, 0, following), where(around, self.phase ^ 1, self.phase))

@@ -13,8 +13,8 @@ SCRIPT_BYTES = 1 << 20
 def identity(assembler: str = "auto", backend: str = "llvm") -> str:
     """Text that is another one whenever the tools that make a cubin are.
 
-    Reads the assembler's size and time of change; runs it only where it is a script, which says nothing of what it
-    starts.
+    Of the assembler it reads size and time of change. A script says nothing of the program it starts: that is looked
+    at too where the script names it, and is run where it does not.
     """
     return f"{_backend(backend)}; {_assembler(assembler)}"
 
@@ -38,11 +38,28 @@ def _assembler(assembler: str) -> str:
         chosen = assemble.first_there(assembler)
         versions = {"nvjitlink": nvjitlink.version, "driver": driver.version}
         return f"{chosen} {versions[chosen]()}" if chosen in versions else "no assembler"
-    if os.stat(program).st_size >= SCRIPT_BYTES:
-        return _stamp(program)
-    from cutelite.toolchain import ptxas
+    stamps = [_stamp(program)]
+    while os.stat(program).st_size < SCRIPT_BYTES:
+        started = _started_by(program) if len(stamps) < 5 else None  # scripts may start each other for ever
+        if started is None:
+            from cutelite.toolchain import ptxas
 
-    return f"{_stamp(program)} {ptxas.version(program)}"
+            return f"{' '.join(stamps)} {ptxas.version(program)}"
+        program = started
+        stamps.append(_stamp(program))
+    return " ".join(stamps)
+
+
+def _started_by(script: str) -> str | None:
+    """The one program that a script names by its path; None where it names several, or works the name out."""
+    with open(script, "rb") as file:
+        first, *lines = file.read().decode(errors="replace").splitlines() or [""]
+    text = "\n".join(lines).replace("$@", "")
+    if not first.startswith("#!") or "$" in text or "`" in text:
+        return None
+    words = {word.strip("\"'") for word in text.split()}
+    programs = [word for word in words if os.path.isabs(word) and os.path.isfile(word)]
+    return programs[0] if len(programs) == 1 and programs[0] != script else None
 
 
 def _stamp(path: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -188,7 +190,15 @@ def test_identity_follows_the_assembler(ptxas: str, monkeypatch: pytest.MonkeyPa
     wrapper = script(tmp_path / "ptxas", f'exec "{ptxas}" "$@"')
     monkeypatch.setenv("CUTELITE_PTXAS", str(wrapper))
     assert str(wrapper) in identity()
-    assert version(ptxas) in identity()  # the script alone would not tell that the ptxas behind it has changed
+    behind = tmp_path / "ptxas-behind"
+    shutil.copy(ptxas, behind)
+    script(wrapper, f'exec {behind} "$@"')
+    named = identity()
+    assert str(behind) in named
+    os.utime(behind, (1, 1))
+    assert identity() != named  # the script alone would not tell that the ptxas behind it has changed
+    script(wrapper, f'tool={ptxas}\nexec $tool "$@"')
+    assert version(ptxas) in identity()  # what the script starts is not plain to see
 
 
 def test_disassembly_shows_instructions(ptxas: str, hopper: Target) -> None:
