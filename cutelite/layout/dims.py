@@ -355,9 +355,8 @@ def _without_remainder(mono: Monomial, c: int) -> Terms:
             n, d = atom.args
             others = from_terms({tuple(item for item in mono if item[0] is not atom): c})
             total = _multiplied(n, others)
-            for other, e in _multiplied(_multiplied(d, floordiv(n, d)), others).items():
-                _accumulate(total, _without_remainder(other, e), -1)
-            return total
+            _accumulate(total, _multiplied(_multiplied(d, floordiv(n, d)), others), -1)
+            return _opened(total)
     return {mono: c}
 
 
@@ -473,6 +472,11 @@ def mod(n: Int, d: Int) -> Int:
         rest = _small_coefficients(rest, d)
     if not isinstance(rest, DimExpr) and (rest == 0 or not isinstance(d, DimExpr)):
         return 0 if rest == 0 else rest % d
+    if isinstance(rest, DimExpr) and isinstance(d, DimExpr):
+        shared = _shared_atoms([mono for mono, _ in (*rest._terms, *d._terms)])
+        if shared and _sum_bounds([(shared, 1)])[0] >= 1:
+            over = [from_terms({_over(mono, shared) or (): c for mono, c in x._terms}) for x in (rest, d)]
+            return mul(mod(*over), from_terms({shared: 1}))
     rest, d, factor, odd = _reduce(rest, d)
     if not (bounds(rest)[0] >= 0 and bounds(add(d, mul(rest, -1)))[0] >= 1):
         rest = mod(rest, d) if factor > 1 else atom_expr(Node("%", (rest, d)))
@@ -500,7 +504,9 @@ def _reduce(n: Int, d: Int) -> tuple[Int, Int, int, int]:
     terms = terms_of(n)
     constant = terms.pop((), 0)
     g = gcd(*terms.values(), *(c for _, c in _pairs(d)))
-    if g <= 1 or (constant % g and bounds(d)[0] < 1):
+    if bounds(d)[0] < 1:
+        g = gcd(g, constant)
+    if g <= 1:
         return n, d, 1, 0
     reduced = {mono: c // g for mono, c in terms.items()}
     reduced[()] = constant // g
@@ -516,15 +522,20 @@ def _cancel(n: Int, d: Int) -> tuple[Int, Int]:
         return n, d
     terms = terms_of(n)
     constant = terms.pop((), 0)
-    monomials = [dict(mono) for mono in (*terms, *(mono for mono, _ in d._terms))]
-    shared = {atom: min(mono.get(atom, 0) for mono in monomials) for atom in monomials[0]}
-    factor = tuple((atom, power) for atom, power in shared.items() if power)
-    least = _sum_bounds([(factor, 1)])[0] if factor else 0
+    shared = _shared_atoms([*terms, *(mono for mono, _ in d._terms)])
+    least = _sum_bounds([(shared, 1)])[0] if shared else 0
     if not -least <= constant < least:
         return n, d
-    over = {_over(mono, factor) or (): c for mono, c in terms.items()}
+    over = {_over(mono, shared) or (): c for mono, c in terms.items()}
     over[()] = over.get((), 0) - (constant < 0)
-    return from_terms(over), from_terms({_over(mono, factor) or (): c for mono, c in d._terms})
+    return from_terms(over), from_terms({_over(mono, shared) or (): c for mono, c in d._terms})
+
+
+def _shared_atoms(monomials: list[Monomial]) -> Monomial:
+    """The greatest monomial that divides all of those."""
+    powers = [dict(mono) for mono in monomials]
+    shared = ((atom, min(mono.get(atom, 0) for mono in powers)) for atom in powers[0])
+    return tuple((atom, power) for atom, power in shared if power)
 
 
 def _pairs(x: Int) -> tuple[tuple[Monomial, int], ...]:
@@ -546,11 +557,12 @@ def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
                 rest[mono] = c
             else:
                 whole[mono] = c // d
-        return from_terms(whole), from_terms(rest)
+        return from_terms(_fewest_terms(whole)), from_terms(_fewest_terms(rest))
     lead, scale = d._terms[0]
     quotient: Terms = {}
-    left = _opened(terms_of(n))
-    reduced = True
+    simple = not has_node(mono for mono, _ in d._terms)
+    left = _opened(terms_of(n)) if simple else terms_of(n)
+    reduced = simple or len(d._terms) == 1  # a sum with operations in it has no one form to divide by
     while reduced:  # polynomial division: each round lowers the terms that the leading one of d divides
         reduced = False
         for mono, c in list(left.items()):
