@@ -6,6 +6,7 @@ looked into; any other object is part of the structure and must be the same on e
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -60,7 +61,7 @@ def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return None, list(x)
     if is_frozen_dataclass(x):
-        names = tuple(x.__dataclass_fields__)
+        names = tuple(field.name for field in dataclasses.fields(x))  # without class variables
         return names, [getattr(x, name) for name in names]
     return None
 
