@@ -26,7 +26,7 @@ _WHERE = {
     "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24 mad24"
     " sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
-    "cutelite.lang.debug": "printf trap brkpt clock clock64 globaltimer",
+    "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",
     "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"
     " fence nanosleep",
     "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor vote_all vote_any vote_uniform ballot match_any"

@@ -80,6 +80,7 @@ from cutelite.lang.cp_async import cp_async_wait_all as cp_async_wait_all
 from cutelite.lang.cp_async import cp_async_wait_group as cp_async_wait_group
 from cutelite.lang.cp_async import cp_reduce_async_bulk as cp_reduce_async_bulk
 from cutelite.lang.cp_async import createpolicy as createpolicy
+from cutelite.lang.debug import assert_ as assert_
 from cutelite.lang.debug import brkpt as brkpt
 from cutelite.lang.debug import clock as clock
 from cutelite.lang.debug import clock64 as clock64
@@ -292,6 +293,7 @@ __all__ = [
     "active_mask",
     "add_sat",
     "align",
+    "assert_",
     "atomic_add",
     "atomic_and",
     "atomic_cas",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.ir.function import Jump
 from cutelite.ir.types import f32
-from cutelite.lang.values import Arithmetic, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.lang.values import Arithmetic, Scalar, as_value, builder_here, describe, emit, mistake, to_dtype, truth
 from cutelite.ops import debug as ops
+from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.index import Special
 
 
@@ -27,6 +29,27 @@ def _argument(x: Any) -> Any:
     if isinstance(x, Arithmetic) and x.dtype.is_float and not x.dtype.arithmetic:
         x = to_dtype(x, f32)
     return as_value(x)
+
+
+def assert_(condition: Any, message: str = "assertion failed") -> None:
+    """Stop the kernel with `message` unless `condition` holds: what ``assert`` does, as a call.
+
+    Like it, it is there only in kernels compiled with assertions, and in the simulator.
+
+    Who      each thread for itself
+    Source   PTX ISA: trap
+    """
+    if isinstance(condition, bool):
+        if not condition:
+            raise mistake("assertion", "an assertion fails at compile time", message)
+        return
+    builder = builder_here("assert_")
+    if builder.function.attrs.get("assertions"):
+        holds, fails = builder.new_block(), builder.new_block()
+        builder.emit(CondBr(truth(condition).value, Jump(holds), Jump(fails)))
+        builder.block = fails
+        builder.emit(AssertFail(message))
+        builder.block = holds
 
 
 def trap() -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import cutelite as cl
+from cutelite import Tensor
+from cutelite import assert_ as check_that
 from cutelite.diag import CompileError
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, Vec, bf16, boolean, f32, i32, i64, u8, u32, u64
@@ -79,6 +81,30 @@ def test_trap_stops_the_kernel_and_brkpt_does_not() -> None:
     run(lambda t: cl.brkpt(), np.zeros(1, np.int32))
     with pytest.raises(SimError, match="executed a trap"):
         run(lambda t: cl.trap(), np.zeros(1, np.int32))
+
+
+N = cl.dims("N")
+
+
+@cl.kernel
+def halves(x: Tensor[cl.i32, (N,)], limit: cl.i32) -> None:
+    i = cl.thread_idx.x
+    if i < x.size:
+        check_that(x[i] < limit, "too large")
+        check_that(True)
+        x[i] = x[i] // 2
+
+
+def test_assert_is_a_call_that_kernels_can_leave_out() -> None:
+    x = np.arange(40, dtype=np.int32)
+    halves[1, 64](x, 40)
+    assert np.array_equal(x, np.arange(40) // 2)
+    with pytest.raises(SimError, match="too large"):
+        halves[1, 64](x, 19)
+    with pytest.raises(CompileError, match="an assertion fails at compile time"):
+        check_that(False)
+    checked = [op.name for op in build(lambda t: check_that(t[0] > 0), (x,), 32).ops()]
+    assert "assert.fail" not in checked
 
 
 def test_clocks_go_forward() -> None:
