@@ -20,6 +20,7 @@ from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap as TensorMapType
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
+from cutelite.lang import whole
 from cutelite.lang.values import (
     Handle,
     Runtime,
@@ -121,9 +122,9 @@ class Tensor(Runtime, TensorAnnotation):
         emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype)))
 
     def load(self, key: Any = None, *, cache: str = "", evict: str = "") -> Any:
-        """All elements as a vector (static layout only); with `key`, the element there, with PTX cache hints."""
+        """All elements as a vector (static shape only); with `key`, the element there, with PTX cache hints."""
         if key is None:
-            return emit(ops.TensorLoadAll(self.value))
+            return whole.load(self)
         tensor, coord = self._located(key)
         return emit(ops.TensorLoad(tensor.value, coord, cache, evict))
 
@@ -133,7 +134,7 @@ class Tensor(Runtime, TensorAnnotation):
             count = static_value(self.size)
             if count is None:
                 raise mistake("static-layout", f"store() needs a layout known at compile time, not {self.layout}")
-            emit(ops.TensorStoreAll(self.value, as_value(x, Vec(self.dtype, count))))
+            whole.store(self, as_value(x, Vec(self.dtype, count)))
             return
         tensor, coord = self._located(key)
         emit(ops.TensorStore(tensor.value, coord, as_value(x, self.dtype), cache, evict))
