@@ -7,7 +7,7 @@ Source    PTX ISA: shfl.sync, vote.sync, match.sync, redux.sync, activemask, bar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Type, Vec, boolean, elem_of, f32, i32, u8, u16, u32, with_elem
@@ -128,9 +128,10 @@ def warp_reduce(
         raise mistake("warp-reduce", f"warp_reduce does {', '.join(COMBINE)}, not {operation!r}")
     if width not in ops.WIDTHS:
         raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
-    if width == 32 and operation != "mul" and _has_redux(x, operation):
-        return cast(N, redux(x, operation))
     step = width // 2
+    if width == 32 and operation != "mul" and _has_redux(x, operation):
+        x = emit(ops.Redux(as_value(x), _members(ALL), operation))
+        step = 0
     while step:
         x = COMBINE[operation](x, shuffle_xor(x, step))
         step //= 2
