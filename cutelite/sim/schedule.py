@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cutelite.diag import InternalError
+from cutelite.ir.op import Op
 from cutelite.sim import collective
 from cutelite.sim.blocked import Blocked, Task
 from cutelite.sim.error import SimError
@@ -27,9 +28,9 @@ from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNN
 from cutelite.sim.typecheck import check_results
 
 PATIENCE = (1 << 6, 1 << 13)
-"""Ops to wait for threads that may be spinning, at least and at most. Each time it was in vain the next wait is
-shorter, and each time it was not it is longer: of those at a meeting point, at this point; of the grid for blocks that
-do not block, until the next cluster starts beside them, because they may be waiting for it."""
+"""Ops to wait for threads that may be spinning, at least and at most: those at a meeting point for the others; and
+all of the grid for threads that do not block, until something is done that they may be waiting for. Each time the
+wait was in vain the next one is shorter, and at a meeting point, each time it was not, longer."""
 
 
 class Scheduler:
@@ -51,6 +52,7 @@ class Scheduler:
         self.tasks: list[Task] = []
         self.parked: dict[Machine, dict[Step, list[Strand]]] = {}
         self.joins: list[Join] = []
+        self._op: Op | None = None  # being executed, for reports of our own mistakes
         self._polled = -1
         self._patience: dict[Code, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
@@ -58,7 +60,16 @@ class Scheduler:
 
     def run(self) -> None:
         """Execute every block of the grid."""
-        waiting = iter(self._order())
+        try:
+            self._run(iter(self._order()))
+        except (SimError, InternalError):
+            raise
+        except Exception as error:  # of an op's `simulate`, or of the simulator itself
+            text, function, op = f"{type(error).__name__}: {error}", self.launch.program.function, self._op
+            span = op.span if op else None
+            raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=span) from error
+
+    def _run(self, waiting: Iterator[tuple[int, int, int]]) -> None:
         self._admit(waiting)
         while self.clusters:
             self._poll()
@@ -114,10 +125,11 @@ class Scheduler:
         for join in [j for j in self.joins if ops - j.since > self._patience.get(j.code, PATIENCE[1])]:
             self._patience[join.code] = max(PATIENCE[0], self._patience.get(join.code, PATIENCE[1]) // 4)
             self._release(join)
-        if ops - self._quiet_since > self._quiet_for and len(self.clusters) < self.launch.sm_count:
+        if ops - self._quiet_since > self._quiet_for:
             self._quiet_for = max(PATIENCE[0], self._quiet_for // 2)
             self._quiet_since = ops
-            self._admit(waiting, more=1)
+            if not self._let_some_go() and not self._strike() and len(self.clusters) < self.launch.sm_count:
+                self._admit(waiting, more=1)
         if ops > self.max_ops:
             raise endless(self)
 
@@ -158,45 +170,36 @@ class Scheduler:
         """Execute steps of `strand` until it cannot go on, or has executed `budget` of them."""
         launch = self.launch
         strict = launch.strict
-        try:
-            while budget > 0 and strand.state == RUNNABLE:
-                steps = strand.code.steps
-                pc = strand.pc
-                stop = min(len(steps), pc + budget)
-                begin = pc
-                while pc < stop:
-                    step = steps[pc]
-                    if step.collective or step.generator:
-                        break
-                    pc += 1
-                    strand.op = step.op
-                    wait = step.simulate(strand)
-                    if strict:
-                        check_results([strand], step.op)
-                    if wait is not None:
-                        strand.blocked = Blocked.whole(step.op, wait, len(strand.tid))
-                        strand.state = BLOCKED
-                        break
-                launch.ops += pc - begin
-                budget -= pc - begin
-                if pc < len(steps):
-                    strand.pc = pc
-                    if strand.state == RUNNABLE and pc < stop:
-                        launch.ops += 1
-                        budget -= 1
-                        self._collective(strand, steps[pc])
-                if strand.state == BLOCKED and strand.blocked is not None and strand.blocked.poll() is True:
-                    self._resume(strand)
-        except (SimError, InternalError, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            op = strand.op
-            text = f"{type(error).__name__}: {error}"
-            function = launch.program.function
-            raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=op.span) from error
+        while budget > 0 and strand.state == RUNNABLE:
+            steps = strand.code.steps
+            pc = begin = strand.pc
+            stop = min(len(steps), pc + budget)
+            while pc < stop:
+                step = steps[pc]
+                if step.collective or step.generator:
+                    break
+                pc += 1
+                strand.op = self._op = step.op
+                wait = step.simulate(strand)
+                if strict:
+                    check_results([strand], step.op)
+                if wait is not None:
+                    strand.blocked = Blocked.whole(step.op, wait, len(strand.tid))
+                    strand.state = BLOCKED
+                    break
+            launch.ops += pc - begin
+            budget -= pc - begin
+            if pc < len(steps):  # else a terminator was the last
+                strand.pc = pc
+                if strand.state == RUNNABLE and pc < stop:
+                    launch.ops += 1
+                    budget -= 1
+                    self._collective(strand, steps[pc])
+            if strand.state == BLOCKED and strand.blocked is not None and strand.blocked.poll() is True:
+                self._resume(strand)
 
     def _collective(self, strand: Strand, step: Step) -> None:
-        strand.op = step.op
+        strand.op = self._op = step.op
         if step.collective:
             outcome = collective.arrive(strand, step, self.parked[strand.machine])
         else:
@@ -215,6 +218,7 @@ class Scheduler:
 
     def _continue(self, task: Task) -> bool:
         """Let a step that had blocked go on; whether it is done."""
+        self._op = task.op
         done = task.advance()
         if task in self.tasks:
             self.tasks.remove(task)
@@ -330,16 +334,20 @@ class Scheduler:
     def _unstick(self) -> bool:
         """When no strand can run: threads that are ready though others of their strand are not; asynchronous work;
         then those that wait at a meeting point, the latest first."""
+        if self._let_some_go() or self._strike():
+            return True
+        if self.joins:
+            check_convergence(self, self.joins[-1])
+            self._release(self.joins[-1])
+            return True
+        return False
+
+    def _let_some_go(self) -> bool:
+        """Of a strand of which only some threads are ready, let those go on. Whether there was one."""
         for i, strand in enumerate(self.blocked):
             assert strand.blocked is not None
             answer = strand.blocked.poll()
             if not isinstance(answer, bool):
                 self.blocked[i] = self._resume_some(strand, answer)
                 return True
-        if self._strike():
-            return True
-        if self.joins:
-            check_convergence(self, self.joins[-1])
-            self._release(self.joins[-1])
-            return True
         return False

@@ -140,6 +140,19 @@ def test_bulk_copies_in_and_out(drain: str) -> None:
         np.testing.assert_array_equal(run(function, seed)[:256], np.arange(256) + 1)
 
 
+def test_spinning_on_a_load() -> None:
+    """A loop of the kernel's own around test_wait: the copy must come though somebody can always go on."""
+    loop = """br to=^spin
+^spin:
+  %done = mbarrier.test_wait bar=%p, phase=%c0
+  cond_br cond=%done, then=^on, other=^spin
+^on:"""
+    drain = "cp.async.bulk.wait_group n=0"
+    function = kernel(BULK.format(expect=1024, wait=loop, drain=drain), AB, block=256)
+    for seed in SEEDS:
+        np.testing.assert_array_equal(run(function, seed)[:256], np.arange(256) + 1)
+
+
 def test_a_load_that_is_not_waited_for() -> None:
     function = kernel(BULK.format(expect=1024, wait="", drain=""), AB, block=256)
     with pytest.raises(SimError) as caught:
