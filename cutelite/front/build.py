@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -86,11 +87,29 @@ def _parameter(entry: Block, name: str, t: ArgType) -> Any:
     raise TypeError(f"{name} cannot be {t}")
 
 
+class _Recursion:
+    """The interpreter's recursion limit, which all threads share: raised while any of them evaluates a kernel."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.before = 0
+
+
+_recursion = _Recursion()
+
+
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, RECURSION))
+    with _recursion.lock:
+        if _recursion.users == 0:
+            _recursion.before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_recursion.before, RECURSION))
+        _recursion.users += 1
     try:
         yield
     finally:
-        sys.setrecursionlimit(before)
+        with _recursion.lock:
+            _recursion.users -= 1
+            if _recursion.users == 0:
+                sys.setrecursionlimit(_recursion.before)

@@ -63,9 +63,9 @@ class Evaluation:
         while isinstance(function, functools.partial):
             args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
             function = function.func
+        function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
         if isinstance(function, types.MethodType) and self._is_inlined(function.__func__):
             args, function = [function.__self__, *args], function.__func__
-        function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
         key = (frame.key, instr.offset, frame.regions.iteration)
         if isinstance(function, Closure):
             bound = bind(function.name, function.code, function.defaults, function.kwdefaults, args, kwargs)
