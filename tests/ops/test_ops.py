@@ -15,6 +15,7 @@ from cutelite.diag import CompileError
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import REGISTRY, Op
+from cutelite.ir.parser import parse_function
 from cutelite.ir.types import (
     Ptr,
     Type,
@@ -39,7 +40,7 @@ from cutelite.ir.types import (
 from cutelite.ops import arith, atomics, bits, convert, math, sync, trig, warp
 from cutelite.target import Target
 from cutelite.target.arch import FEATURES
-from tests.ops.spellings import GMEM, REMOTE, SMEM, spellings
+from tests.ops.spellings import GMEM, REMOTE, SMEM, kernel, spellings
 from tools.ops_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,6 +178,11 @@ def test_what_a_cluster_needs() -> None:
         and convert.Convert(Value(f32), tf32).feature is None
     )
     assert atomics.Atom(Value(GMEM), "add", Value(u16)).feature is None
+
+
+def test_the_text_of_every_spelling_reads_back() -> None:
+    text = str(kernel(list(spellings())))
+    assert str(parse_function(text)) == text
 
 
 def test_the_page_of_ops_is_current(update: bool) -> None:
