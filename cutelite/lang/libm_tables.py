@@ -1,4 +1,4 @@
-"""Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `tools/fit_libm.py`."""
+"""Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `docs/tools/fit_libm.py`."""
 
 TABLES: dict[str, dict[str, tuple[float, ...]]] = {
     "f32": {

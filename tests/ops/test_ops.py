@@ -41,7 +41,7 @@ from cutelite.ops import arith, atomics, bits, convert, math, sync, trig, warp
 from cutelite.target import Target
 from cutelite.target.arch import FEATURES
 from tests.ops.spellings import GMEM, REMOTE, SMEM, kernel, spellings
-from tools.ops_page import markdown
+from docs.tools.ops_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_TEMPLATE = re.compile(r"(const|vec|br|cond_br|ret|unreachable|assert|printf|dim|rmem|tensor)\b.*")
@@ -189,7 +189,7 @@ def test_the_page_of_ops_is_current(update: bool) -> None:
     page = ROOT / "docs" / "ops.md"
     if update:
         page.write_text(markdown(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == markdown(), "make it anew: python tools/ops_page.py > docs/ops.md"
+    assert page.read_text(encoding="utf-8") == markdown(), "make it anew: python docs/tools/ops_page.py > docs/ops.md"
 
 
 def test_docstrings_of_ops_fit_their_fields() -> None:

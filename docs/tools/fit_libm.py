@@ -1,6 +1,6 @@
 """Make `cutelite/lang/libm_tables.py`: polynomials for the accurate functions of `cutelite.lang.libm`.
 
-    python tools/fit_libm.py > cutelite/lang/libm_tables.py          (needs mpmath)
+    python docs/tools/fit_libm.py > cutelite/lang/libm_tables.py          (needs mpmath)
 
 Each is a weighted least-squares fit on Chebyshev points, which is near-minimax; its coefficients are rounded to the
 type one after the other, lowest first, and the rest fitted anew each time. The weight makes the error one relative
@@ -170,7 +170,7 @@ def shortest(x: float, which: int) -> str:
 
 
 def main() -> None:
-    print('"""Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `tools/fit_libm.py`."""\n')
+    print('"""Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `docs/tools/fit_libm.py`."""\n')
     print("TABLES: dict[str, dict[str, tuple[float, ...]]] = {")
     for which, dtype in enumerate(("f32", "f64")):
         print(f'    "{dtype}": {{')
