@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = Any
 
 ISSUED, READ, DONE = range(3)
-RESULTS_KEPT = 256  # of retired work: a wait asks for a result at most a few instructions later
+RESULTS_KEPT = 256  # of retired work that writes registers: a wait asks for them a few instructions later
 
 
 class Work:
@@ -187,10 +187,10 @@ class Engine:
         self.pending.remove(work)
         if work.write is not None:
             work.write(Agent(self.machine, work), work.data)
-            work.data = None
-        self.retired[work.ticket] = work
-        while len(self.retired) > RESULTS_KEPT:
-            del self.retired[next(iter(self.retired))]
+        else:
+            self.retired[work.ticket] = work
+            if len(self.retired) > RESULTS_KEPT:
+                del self.retired[next(iter(self.retired))]
         self.machine.event("async.done", None, work=work)
         self.machine.launch.changed()
 

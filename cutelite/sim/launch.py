@@ -11,6 +11,7 @@ import numpy as np
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Function, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
+from cutelite.layout.expr import check_facts, dims_of
 from cutelite.sim.buffers import Buffers
 from cutelite.sim.memory import Observer as MemoryObserver
 from cutelite.sim.memory import Space
@@ -117,6 +118,9 @@ class Launch:
             if isinstance(array, np.ndarray):
                 buffers.add(param.hint or f"argument {function.params.index(param)}", array)
         buffers.place()
+        for param in function.params:
+            if isinstance(param.type, Tensor | TensorMap):
+                self._check_dims(function.name, param.type)
         values = {p: self._value(p, arg, buffers) for p, arg in zip(function.params, args, strict=True)}
         for name, value in function.dims.items():
             if name not in self.dims:
@@ -124,6 +128,13 @@ class Launch:
             assert isinstance(value.type, Scalar)
             values[value] = self._full(self.dims[name], value.type, f"the dim {name}")
         return values
+
+    def _check_dims(self, kernel: str, t: Tensor | TensorMap) -> None:
+        """Refuse dims that are missing, or that contradict what the type says of them."""
+        for dim in sorted(dims_of(t.layout), key=str):
+            if dim.name not in self.dims:
+                raise TypeError(f"{kernel} needs the extent of the dim {dim.name}")
+            check_facts(kernel, dim, self.dims[dim.name])
 
     def _value(self, param: Value, arg: object, buffers: Buffers) -> Any:
         name = param.hint or "an argument"

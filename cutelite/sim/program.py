@@ -44,6 +44,10 @@ class Code:
         self.live_in: frozenset[Value] = frozenset()  # without the parameters
         self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
 
+    def needs(self, key: object) -> bool:
+        """Whether a value may be used from the start of the block on. Dims, which have names as keys, always may."""
+        return key in self.live_in or key in self.params or isinstance(key, str)
+
 
 def _step(op: Op) -> Step:
     members = getattr(op, "members", None)

@@ -8,7 +8,7 @@ the cost of an op hardly depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,9 @@ Array = Any
 RUNNABLE, BLOCKED, PARKED, IN_TASK, AT_JOIN, PARTING, EXITED, REPLACED = range(8)
 """What a strand is doing: able to run; waiting; at a collective op whose other threads have not come; in a step that
 blocked half-way; at a join; about to part; all threads have left the kernel; goes on as other strands."""
+
+
+MANY_VALUES = 1024  # from so many on, those that nobody will use again are dropped at jumps
 
 
 class Join:
@@ -112,6 +115,8 @@ class Strand(ThreadLanes):
         if to.args:
             passed = [self.regs[value] for value in to.args]
             self.regs.update(zip(code.params, passed, strict=True))
+        if len(self.regs) > MANY_VALUES:
+            self.regs = {key: self.regs[key] for key in self.regs if code.needs(key)}
         self.code = code
         self.pc = 0
         if self.join is not None and self.join.code is code:
@@ -132,11 +137,11 @@ class Strand(ThreadLanes):
 
     # Splitting and joining
 
-    def take(self, which: Array, keep: Iterable[Any] | None = None) -> Strand:
+    def take(self, which: Array, keep: Container[Any] | None = None) -> Strand:
         """A strand of some of its threads (indices, ascending), at the same place. `keep`: only these values."""
-        regs = self.regs if keep is None else {key: self.regs[key] for key in keep if key in self.regs}
+        regs = self.regs
         if keep is not None:
-            regs.update((key, held) for key, held in self.regs.items() if isinstance(key, str))
+            regs = {key: held for key, held in regs.items() if key in keep or isinstance(key, str)}
         part = {key: held[which] if isinstance(held, np.ndarray) else held for key, held in regs.items()}
         strand = Strand(self.machine, self.tid[which], part, self.code, self.pc)
         strand.op, strand.join, strand.state, strand.spent = self.op, self.join, self.state, self.spent
@@ -168,10 +173,8 @@ def merge(strands: list[Strand]) -> Strand:
     order = np.argsort(tid, kind="stable")
     sorted_already = bool((order[1:] > order[:-1]).all())
     regs: dict[Any, Any] = {}
-    needed = first.code.live_in.union(first.code.params) if first.pc == 0 else None
     for key, held in first.regs.items():
-        wanted = needed is None or key in needed or isinstance(key, str)
-        if wanted and all(key in strand.regs for strand in strands[1:]):
+        if (first.pc or first.code.needs(key)) and all(key in strand.regs for strand in strands[1:]):
             if isinstance(held, np.ndarray):
                 held = np.concatenate([strand.regs[key] for strand in strands])
                 held = held if sorted_already else held[order]

@@ -344,6 +344,9 @@ def test_dims() -> None:
     assert out.tolist() == [4, 6]
     with pytest.raises(TypeError, match="dim N"):
         sim.run(function, 1, [np.arange(7, dtype=np.int32), out])
+    promised = parse_function(text.replace("gmem,N:1", "gmem,N{div=4}:1").replace("dim<N-1>", "dim<N{div=4}-1>"))
+    with pytest.raises(ValueError, match="N is 7, but must be a multiple of 4"):
+        sim.run(promised, 1, [np.arange(7, dtype=np.int32), out], dims={"N": 7})
 
 
 def test_dims_bound_in_the_kernel() -> None:
