@@ -20,7 +20,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """For each thread of a strand: which of `waits` it waits for, and at which position of what that answers."""
+    """For each thread of a strand: which of `waits` it waits for (-1: none), and its position in what that answers."""
 
     op: Op
     waits: tuple[Wait, ...]
@@ -37,13 +37,13 @@ class Blocked:
 
     def poll(self) -> bool | Array:
         """True if all may go on, False if none, else a bool for each."""
-        if len(self.waits) == 1:
+        if len(self.waits) == 1 and not np.count_nonzero(self.which):
             answer = self.waits[0].ready()
             if not isinstance(answer, np.ndarray):
                 return bool(answer)
             ready = answer[self.position]
         else:
-            ready = np.zeros(len(self.which), bool)
+            ready = self.which < 0
             for i, wait in enumerate(self.waits):
                 mine = self.which == i
                 answer = wait.ready()

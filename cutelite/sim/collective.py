@@ -21,8 +21,6 @@ from cutelite.sim.strand import BLOCKED, IN_TASK, PARKED, REPLACED, RUNNABLE, St
 
 Array = Any
 
-ALL_LANES = 0xFFFFFFFF
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -81,7 +79,7 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
         return _start_tasks(step, strands, units)
     waits: list[tuple[Any, ThreadLanes]] = []
     if step.wide or len(units) == 1:
-        lanes = _lanes(step, strands, units, {})
+        lanes = _lanes(step, strands, units)
         lanes.op = step.op
         waits.append((step.simulate(lanes), lanes))
     else:
@@ -99,14 +97,14 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
 
 def _has_choice(strand: Strand, step: Step) -> bool:
     """Whether its `members` leave out lanes that could take part."""
-    return step.members is not None and bool(np.count_nonzero(strand.get(step.members) != ALL_LANES))
+    return step.members is not None and bool(np.count_nonzero(~strand.get(step.members)))
 
 
-def _lanes(step: Step, strands: list[Strand], units: list[int], outputs: dict[tuple[Strand, Value], Array]) -> Any:
+def _lanes(step: Step, strands: list[Strand], units: list[int]) -> Any:
     """The strand itself where it is just the lanes that the op wants, else a crowd."""
     if len(strands) == 1 and (step.unit == 0 or len(strands[0].tid) == step.unit * len(units)):
         return strands[0]
-    return Crowd(step.op, strands, units, step.unit, outputs)
+    return Crowd(step.op, strands, units, step.unit, {})
 
 
 def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
@@ -120,7 +118,7 @@ def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> Outcome
                 own.append(strand)
             elif len(inside):
                 own.append(strand.take(inside))
-        lanes = own[0] if not step.collective else _lanes(step, own, [unit], {})
+        lanes = own[0] if not step.collective else _lanes(step, own, [unit])
         lanes.op = step.op
         for strand in own:
             strand.state = IN_TASK

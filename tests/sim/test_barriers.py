@@ -355,3 +355,27 @@ def test_setmaxnreg_waits_for_registers() -> None:
     error = failure(kernel(text.format(48), block=384))
     assert error.code == "deadlock"
     assert "registers" in str(error)
+
+
+def test_warpgroups_go_on_one_by_one() -> None:
+    """There are registers for one of two warpgroups that ask at once; it gives them back for the other."""
+    function = kernel(
+        """
+      %size = const value=128, type=i32
+      %group = floordiv a=%tid, b=%size
+      %is_first = cmp predicate="eq", a=%group, b=%c0
+      cond_br cond=%is_first, then=^less, other=^more
+    ^less:
+      setmaxnreg.dec count=104
+      br to=^done
+    ^more:
+      setmaxnreg.inc count=232
+      setmaxnreg.dec count=168
+      br to=^done
+    ^done:
+      tensor.store t=%out, coord=(%i), a=%group
+      ret
+        """,
+        block=384,
+    )
+    np.testing.assert_array_equal(each_seed(function), np.arange(384) // 128)
