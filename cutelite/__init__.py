@@ -11,11 +11,30 @@ from typing import Any
 _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError Compiled",
     "cutelite.diag": "CompileError InternalError",
-    "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle make_layout ceil_div size cosize composition complement"
-    " coalesce logical_divide zipped_divide tiled_divide flat_divide logical_product",
+    "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle E make_layout make_ordered_layout make_layout_like"
+    " make_layout_tv make_identity_layout make_composed_layout make_fragment_like ceil_div round_up complement"
+    " logical_product blocked_product raked_product tile_to_shape right_inverse left_inverse recast_layout crd2idx"
+    " idx2crd max_common_vector",
+    "cutelite.lang.algebra": "size cosize rank depth leading_dim composition coalesce flatten filter_zeros group_modes"
+    " select take append prepend logical_divide zipped_divide tiled_divide flat_divide with_layout domain_offset"
+    " local_tile local_partition recast_tensor",
     "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align",
-    "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
-    " local_tile recast_tensor row_major",
+    "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
+    "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
+    " NamedBarrier pipeline_init_sync multicast_mask",
+    "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
+    "cutelite.lang.storage": "SharedStorage Smem",
+    "cutelite.lang.whole": "fill clear axpby",
+    "cutelite.lang.coord": "CoordTensor make_identity_tensor coordinates elem_less",
+    "cutelite.lang.copy_ops": "CopyUniversalOp CopyG2SOp LdMatrix8x8x16bOp StMatrix8x8x16bOp CopyBulkTensorTileG2SOp"
+    " CopyBulkTensorTileG2SMulticastOp CopyBulkTensorTileS2GOp CopyReduceBulkTensorTileS2GOp CopyBulkG2SOp"
+    " CopyBulkS2GOp CopyDsmemStoreOp",
+    "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tiled_copy_A"
+    " make_tiled_copy_B make_tiled_copy_C explain_copy",
+    "cutelite.lang.mma": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp TiledMma Accumulator make_tiled_mma gemm",
+    "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
+    "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
+    "cutelite.lib.copy": "copy",
     "cutelite.lang.values": "where Scalar Vector",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
@@ -23,8 +42,8 @@ _WHERE = {
     "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
     " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
     " store_volatile prefetch",
-    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24 mad24"
-    " sad dp4a dp2a add_sat sub_sat",
+    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
+    " mad24 sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
     "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",
     "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"

@@ -20,6 +20,27 @@ from cutelite.dispatch import LaunchError as LaunchError
 from cutelite.dispatch import kernel as kernel
 from cutelite.lang import math as math
 from cutelite.lang import wgmma as wgmma
+from cutelite.lang.algebra import append as append
+from cutelite.lang.algebra import coalesce as coalesce
+from cutelite.lang.algebra import composition as composition
+from cutelite.lang.algebra import cosize as cosize
+from cutelite.lang.algebra import depth as depth
+from cutelite.lang.algebra import domain_offset as domain_offset
+from cutelite.lang.algebra import filter_zeros as filter_zeros
+from cutelite.lang.algebra import flat_divide as flat_divide
+from cutelite.lang.algebra import flatten as flatten
+from cutelite.lang.algebra import group_modes as group_modes
+from cutelite.lang.algebra import leading_dim as leading_dim
+from cutelite.lang.algebra import local_partition as local_partition
+from cutelite.lang.algebra import logical_divide as logical_divide
+from cutelite.lang.algebra import prepend as prepend
+from cutelite.lang.algebra import rank as rank
+from cutelite.lang.algebra import select as select
+from cutelite.lang.algebra import size as size
+from cutelite.lang.algebra import take as take
+from cutelite.lang.algebra import tiled_divide as tiled_divide
+from cutelite.lang.algebra import with_layout as with_layout
+from cutelite.lang.algebra import zipped_divide as zipped_divide
 from cutelite.lang.annotations import align as align
 from cutelite.lang.asm import inline_ptx as inline_ptx
 from cutelite.lang.atomics import atomic_add as atomic_add
@@ -70,6 +91,30 @@ from cutelite.lang.cluster import griddepcontrol_wait as griddepcontrol_wait
 from cutelite.lang.cluster import mapa as mapa
 from cutelite.lang.cluster import red_async as red_async
 from cutelite.lang.cluster import st_async as st_async
+from cutelite.lang.coord import CoordTensor as CoordTensor
+from cutelite.lang.coord import coordinates as coordinates
+from cutelite.lang.coord import elem_less as elem_less
+from cutelite.lang.coord import make_identity_tensor as make_identity_tensor
+from cutelite.lang.copy import CopyAtom as CopyAtom
+from cutelite.lang.copy import TiledCopy as TiledCopy
+from cutelite.lang.copy import explain_copy as explain_copy
+from cutelite.lang.copy import make_copy_atom as make_copy_atom
+from cutelite.lang.copy import make_tiled_copy as make_tiled_copy
+from cutelite.lang.copy import make_tiled_copy_A as make_tiled_copy_A
+from cutelite.lang.copy import make_tiled_copy_B as make_tiled_copy_B
+from cutelite.lang.copy import make_tiled_copy_C as make_tiled_copy_C
+from cutelite.lang.copy import make_tiled_copy_tv as make_tiled_copy_tv
+from cutelite.lang.copy_ops import CopyBulkG2SOp as CopyBulkG2SOp
+from cutelite.lang.copy_ops import CopyBulkS2GOp as CopyBulkS2GOp
+from cutelite.lang.copy_ops import CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp
+from cutelite.lang.copy_ops import CopyBulkTensorTileG2SOp as CopyBulkTensorTileG2SOp
+from cutelite.lang.copy_ops import CopyBulkTensorTileS2GOp as CopyBulkTensorTileS2GOp
+from cutelite.lang.copy_ops import CopyDsmemStoreOp as CopyDsmemStoreOp
+from cutelite.lang.copy_ops import CopyG2SOp as CopyG2SOp
+from cutelite.lang.copy_ops import CopyReduceBulkTensorTileS2GOp as CopyReduceBulkTensorTileS2GOp
+from cutelite.lang.copy_ops import CopyUniversalOp as CopyUniversalOp
+from cutelite.lang.copy_ops import LdMatrix8x8x16bOp as LdMatrix8x8x16bOp
+from cutelite.lang.copy_ops import StMatrix8x8x16bOp as StMatrix8x8x16bOp
 from cutelite.lang.cp_async import cp_async as cp_async
 from cutelite.lang.cp_async import cp_async_bulk as cp_async_bulk
 from cutelite.lang.cp_async import cp_async_bulk_commit_group as cp_async_bulk_commit_group
@@ -99,14 +144,29 @@ from cutelite.lang.index import linear_thread_idx as linear_thread_idx
 from cutelite.lang.index import thread_idx as thread_idx
 from cutelite.lang.index import warp_idx as warp_idx
 from cutelite.lang.loops import static_range as static_range
+from cutelite.lang.matrix import ldmatrix as ldmatrix
+from cutelite.lang.matrix import mma_sync as mma_sync
+from cutelite.lang.matrix import movmatrix as movmatrix
+from cutelite.lang.matrix import stmatrix as stmatrix
 from cutelite.lang.mbarrier import Barrier as Barrier
 from cutelite.lang.mbarrier import fence_mbarrier_init as fence_mbarrier_init
 from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_count
+from cutelite.lang.mma import Accumulator as Accumulator
+from cutelite.lang.mma import MmaUniversalOp as MmaUniversalOp
+from cutelite.lang.mma import TiledMma as TiledMma
+from cutelite.lang.mma import WarpgroupMmaOp as WarpgroupMmaOp
+from cutelite.lang.mma import WarpMmaOp as WarpMmaOp
+from cutelite.lang.mma import gemm as gemm
+from cutelite.lang.mma import make_tiled_mma as make_tiled_mma
 from cutelite.lang.pipeline import PipelineState as PipelineState
 from cutelite.lang.registers import elect_one as elect_one
 from cutelite.lang.registers import elect_sync as elect_sync
 from cutelite.lang.registers import setmaxnreg_dec as setmaxnreg_dec
 from cutelite.lang.registers import setmaxnreg_inc as setmaxnreg_inc
+from cutelite.lang.smem_layouts import make_smem_layout as make_smem_layout
+from cutelite.lang.smem_layouts import make_smem_layout_atom as make_smem_layout_atom
+from cutelite.lang.storage import SharedStorage as SharedStorage
+from cutelite.lang.storage import Smem as Smem
 from cutelite.lang.sync import barrier_arrive as barrier_arrive
 from cutelite.lang.sync import barrier_sync as barrier_sync
 from cutelite.lang.sync import fence as fence
@@ -138,22 +198,44 @@ from cutelite.lang.warp import vote_all as vote_all
 from cutelite.lang.warp import vote_any as vote_any
 from cutelite.lang.warp import vote_uniform as vote_uniform
 from cutelite.lang.warp import warp_reduce as warp_reduce
+from cutelite.lang.whole import axpby as axpby
+from cutelite.lang.whole import clear as clear
+from cutelite.lang.whole import fill as fill
 from cutelite.layout import ComposedLayout as ComposedLayout
 from cutelite.layout import Dim as Dim
+from cutelite.layout import E as E
 from cutelite.layout import Layout as Layout
 from cutelite.layout import Swizzle as Swizzle
+from cutelite.layout import blocked_product as blocked_product
 from cutelite.layout import ceil_div as ceil_div
-from cutelite.layout import coalesce as coalesce
 from cutelite.layout import complement as complement
-from cutelite.layout import composition as composition
-from cutelite.layout import cosize as cosize
-from cutelite.layout import flat_divide as flat_divide
-from cutelite.layout import logical_divide as logical_divide
+from cutelite.layout import crd2idx as crd2idx
+from cutelite.layout import idx2crd as idx2crd
+from cutelite.layout import left_inverse as left_inverse
 from cutelite.layout import logical_product as logical_product
+from cutelite.layout import make_composed_layout as make_composed_layout
+from cutelite.layout import make_fragment_like as make_fragment_like
+from cutelite.layout import make_identity_layout as make_identity_layout
 from cutelite.layout import make_layout as make_layout
-from cutelite.layout import size as size
-from cutelite.layout import tiled_divide as tiled_divide
-from cutelite.layout import zipped_divide as zipped_divide
+from cutelite.layout import make_layout_like as make_layout_like
+from cutelite.layout import make_layout_tv as make_layout_tv
+from cutelite.layout import make_ordered_layout as make_ordered_layout
+from cutelite.layout import max_common_vector as max_common_vector
+from cutelite.layout import raked_product as raked_product
+from cutelite.layout import recast_layout as recast_layout
+from cutelite.layout import right_inverse as right_inverse
+from cutelite.layout import round_up as round_up
+from cutelite.layout import tile_to_shape as tile_to_shape
+from cutelite.lib.copy import copy as copy
+from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
+from cutelite.lib.pipeline import PipelineAsync as PipelineAsync
+from cutelite.lib.pipeline import PipelineCpAsync as PipelineCpAsync
+from cutelite.lib.pipeline import PipelineOrder as PipelineOrder
+from cutelite.lib.pipeline import PipelineTmaAsync as PipelineTmaAsync
+from cutelite.lib.pipeline import PipelineTmaStore as PipelineTmaStore
+from cutelite.lib.pipeline import multicast_mask as multicast_mask
+from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
+from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 
 __version__: str
 
@@ -271,28 +353,58 @@ def recast_tensor(tensor: Any, dtype: type[_D]) -> _D: ...
 def local_tile(tensor: _D, tiler: Any, coord: Any) -> _D: ...
 
 __all__ = [
+    "Accumulator",
     "ArgumentError",
     "Barrier",
     "CompileError",
     "Compiled",
     "ComposedLayout",
     "Constexpr",
+    "CoordTensor",
+    "CopyAtom",
+    "CopyBulkG2SOp",
+    "CopyBulkS2GOp",
+    "CopyBulkTensorTileG2SMulticastOp",
+    "CopyBulkTensorTileG2SOp",
+    "CopyBulkTensorTileS2GOp",
+    "CopyDsmemStoreOp",
+    "CopyG2SOp",
+    "CopyReduceBulkTensorTileS2GOp",
+    "CopyUniversalOp",
     "Dim",
+    "E",
     "InternalError",
     "Kernel",
     "Launch",
     "LaunchError",
     "Layout",
+    "LdMatrix8x8x16bOp",
+    "MmaUniversalOp",
+    "NamedBarrier",
+    "PipelineAsync",
+    "PipelineCpAsync",
+    "PipelineOrder",
     "PipelineState",
+    "PipelineTmaAsync",
+    "PipelineTmaStore",
     "Scalar",
+    "SharedStorage",
+    "Smem",
+    "StMatrix8x8x16bOp",
+    "StaticPersistentTileScheduler",
     "Swizzle",
     "Tensor",
+    "TiledCopy",
+    "TiledMma",
     "TmaTensor",
     "Vector",
+    "WarpMmaOp",
+    "WarpgroupMmaOp",
     "__version__",
     "active_mask",
     "add_sat",
     "align",
+    "append",
     "assert_",
     "atomic_add",
     "atomic_and",
@@ -305,6 +417,7 @@ __all__ = [
     "atomic_or",
     "atomic_sub",
     "atomic_xor",
+    "axpby",
     "ballot",
     "barrier_arrive",
     "barrier_sync",
@@ -316,10 +429,12 @@ __all__ = [
     "block_idx",
     "block_in_cluster",
     "block_rank_in_cluster",
+    "blocked_product",
     "boolean",
     "brev",
     "brkpt",
     "ceil_div",
+    "clear",
     "clock",
     "clock64",
     "cluster_arrive",
@@ -332,6 +447,8 @@ __all__ = [
     "complement",
     "composition",
     "convert",
+    "coordinates",
+    "copy",
     "cosize",
     "cp_async",
     "cp_async_bulk",
@@ -342,9 +459,12 @@ __all__ = [
     "cp_async_wait_all",
     "cp_async_wait_group",
     "cp_reduce_async_bulk",
+    "crd2idx",
     "createpolicy",
     "ctz",
+    "depth",
     "dims",
+    "domain_offset",
     "dp2a",
     "dp4a",
     "dynamic_shared",
@@ -352,6 +472,8 @@ __all__ = [
     "e5m2",
     "elect_one",
     "elect_sync",
+    "elem_less",
+    "explain_copy",
     "f16",
     "f32",
     "f64",
@@ -359,55 +481,93 @@ __all__ = [
     "fence_mbarrier_init",
     "fence_proxy_async",
     "ffs",
+    "fill",
+    "filter_zeros",
     "flat_divide",
+    "flatten",
     "funnel_left",
     "funnel_right",
+    "gemm",
     "getctarank",
     "globaltimer",
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
+    "group_modes",
+    "i8",
     "i16",
     "i32",
     "i64",
-    "i8",
+    "idx2crd",
     "inline_ptx",
     "kernel",
     "lane_idx",
+    "ldmatrix",
+    "leading_dim",
+    "left_inverse",
     "linear_thread_idx",
     "load_acquire",
     "load_relaxed",
     "load_volatile",
+    "local_partition",
     "local_tile",
     "logical_divide",
     "logical_product",
     "lop3",
     "mad24",
+    "make_composed_layout",
+    "make_copy_atom",
+    "make_fragment_like",
+    "make_identity_layout",
+    "make_identity_tensor",
     "make_layout",
+    "make_layout_like",
+    "make_layout_tv",
+    "make_ordered_layout",
     "make_rmem_tensor",
     "make_rmem_tensor_like",
+    "make_smem_layout",
+    "make_smem_layout_atom",
     "make_tensor",
+    "make_tiled_copy",
+    "make_tiled_copy_A",
+    "make_tiled_copy_B",
+    "make_tiled_copy_C",
+    "make_tiled_copy_tv",
+    "make_tiled_mma",
     "mapa",
     "match_all",
     "match_any",
     "math",
+    "max_common_vector",
     "mbarrier",
     "mbarrier_pending_count",
+    "mma_sync",
+    "movmatrix",
     "mul24",
     "mul_hi",
     "mul_wide",
+    "multicast_mask",
     "nanosleep",
+    "pipeline_init_sync",
     "popc",
     "prefetch",
     "prefetch_tensormap",
+    "prepend",
     "printf",
     "prmt",
+    "raked_product",
+    "rank",
+    "recast_layout",
     "recast_tensor",
     "red",
     "red_async",
     "redux",
+    "right_inverse",
+    "round_up",
     "row_major",
     "sad",
+    "select",
     "setmaxnreg_dec",
     "setmaxnreg_inc",
     "shared",
@@ -418,6 +578,7 @@ __all__ = [
     "size",
     "st_async",
     "static_range",
+    "stmatrix",
     "store_relaxed",
     "store_release",
     "store_volatile",
@@ -427,8 +588,10 @@ __all__ = [
     "syncthreads_count",
     "syncthreads_or",
     "syncwarp",
+    "take",
     "tf32",
     "thread_idx",
+    "tile_to_shape",
     "tiled_divide",
     "tma_load",
     "tma_prefetch",
@@ -436,10 +599,10 @@ __all__ = [
     "tma_shared",
     "tma_store",
     "trap",
+    "u8",
     "u16",
     "u32",
     "u64",
-    "u8",
     "vote_all",
     "vote_any",
     "vote_uniform",
@@ -447,5 +610,6 @@ __all__ = [
     "warp_reduce",
     "wgmma",
     "where",
+    "with_layout",
     "zipped_divide",
 ]

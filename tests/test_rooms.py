@@ -13,6 +13,7 @@ ARROWS: dict[str, set[str]] = {
     "ir": LEAVES,
     "ops": {"ir", *LEAVES},
     "lang": MIDDLE | LEAVES,
+    "lib": {"lang", *MIDDLE, *LEAVES},
     "front": {"lang", *MIDDLE, *LEAVES},
     "passes": MIDDLE | LEAVES,
     "lower": MIDDLE | LEAVES,
@@ -21,7 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "pipeline": BELOW_PIPELINE | LEAVES | {"cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
     "cli": BELOW_PIPELINE | LEAVES | {"dispatch", "pipeline", "cutelite_rt"},
-    "__init__": LEAVES | {"dispatch", "lang"},
+    "__init__": LEAVES | {"dispatch", "lang", "lib"},
     "cutelite_rt": set(),
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, np
@@ -15,6 +16,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
+from cutelite.ops.memory import MAX_VECTOR_BYTES
 
 INDEX_TYPES = (i32, i64)
 
@@ -146,9 +148,14 @@ class Access(Op):
         t = tensor_type(self.t)
         coord = [lanes.get(index).astype(np.int64) for index in self.coord]
         for mode, (index, extent) in enumerate(zip(coord, self._extents, strict=True)):
-            outside = index.view(np.uint64) >= lanes.dim(extent)  # unsigned: negative ones are huge
+            bound = lanes.dim(extent)
+            outside = index.view(np.uint64) >= bound  # unsigned: negative ones are huge
             if np.count_nonzero(outside):
-                lanes.fault(outside, f"index {mode} of {t.layout} is outside 0..{extent}", "out-of-bounds")
+                first = int(np.argmax(outside & lanes.mask))
+                known = "" if isinstance(extent, int) else f" = {np.broadcast_to(bound, outside.shape)[first]}"
+                which = f"index {mode}" if len(self.coord) > 1 else "the index"
+                text = f"{which} is {index[first]}, but the extent is {extent}{known}"
+                lanes.fault(outside, text, "out-of-bounds")
         if self._strides is None:
             return element_address(lanes, self.t, coord)
         address = lanes.get(self.t)
@@ -307,6 +314,32 @@ def static_cosize(layout: Layout) -> int:
     extent = static_value(cosize(layout))
     assert extent is not None
     return extent
+
+
+def accesses(t: Tensor) -> list[tuple[int, int]]:
+    """The accesses (offset, width), both in elements, that cover a tensor of static layout: widest first come.
+
+    Each is a power of two of neighbouring elements, 16 bytes at most, at a multiple of its own size, and within
+    what a swizzle leaves together.
+    """
+    bytes = t.elem.bytes
+    most = MAX_VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else min(MAX_VECTOR_BYTES, 1 << t.swizzle.base)
+    offsets = sorted({t.layout(i) for i in range(static_size(t.layout))})
+    present = set(offsets)
+    pieces: list[tuple[int, int]] = []
+    covered = offsets[0] if offsets else 0
+    for offset in offsets:
+        if pieces and offset < covered:
+            continue
+        width = max(1, most // bytes)
+        while width > 1 and not (
+            gcd(t.align, offset * bytes or t.align) % (width * bytes) == 0
+            and all(offset + i in present for i in range(1, width))
+        ):
+            width //= 2
+        pieces.append((offset, width))
+        covered = offset + width
+    return pieces
 
 
 def element_address(lanes: Lanes, tensor: Value, coord: list[Any]) -> Array:

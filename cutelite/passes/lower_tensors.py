@@ -25,7 +25,7 @@ from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
 from cutelite.layout import Layout, cosize, size, transform_leaf
 from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
 from cutelite.ops.control import AssertFail, CondBr
-from cutelite.ops.memory import MAX_VECTOR_BYTES, Load, PtrAdd, PtrSwizzle, Store
+from cutelite.ops.memory import Load, PtrAdd, PtrSwizzle, Store
 from cutelite.ops.tensor import (
     Access,
     TensorAddress,
@@ -36,6 +36,7 @@ from cutelite.ops.tensor import (
     TensorStore,
     TensorStoreAll,
     TensorView,
+    accesses,
     static_size,
     tensor_type,
 )
@@ -182,7 +183,7 @@ class _Lowering:
     def _load_all(self, op: Any) -> None:
         shape, base = self._shape(op.t), self.pointers[self.rewrite.value(op.t)]
         t = shape.type
-        pieces = vectors(t)
+        pieces = accesses(t)
         parts = []
         for offset, width in pieces:
             elem = Vec(t.elem, width) if width > 1 else t.elem
@@ -198,7 +199,7 @@ class _Lowering:
         shape, base, data = self._shape(op.t), self.pointers[self.rewrite.value(op.t)], self.rewrite.value(op.a)
         t = shape.type
         element = {t.layout(i): i for i in range(static_size(t.layout))}  # the last of several at one offset
-        for offset, width in vectors(t):
+        for offset, width in accesses(t):
             picks = tuple(element[offset + i] for i in range(width))
             part = self.emit(VecGather(data, picks, scalar=width == 1))
             p = self._address(base, shape, offset * t.elem.bytes, t.elem.bytes * width)
@@ -223,29 +224,3 @@ class _Shape:
         else:
             self.scale = t.elem.bytes
         self.scaled: Any = layout
-
-
-def vectors(t: Tensor) -> list[tuple[int, int]]:
-    """The accesses (offset, width), both in elements, that cover a tensor of static layout: widest first come.
-
-    Each is a power of two of neighbouring elements, 16 bytes at most, at a multiple of its own size, and within
-    what a swizzle leaves together.
-    """
-    bytes = t.elem.bytes
-    most = MAX_VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else min(MAX_VECTOR_BYTES, 1 << t.swizzle.base)
-    offsets = sorted({t.layout(i) for i in range(static_size(t.layout))})
-    present = set(offsets)
-    pieces: list[tuple[int, int]] = []
-    covered = offsets[0] if offsets else 0
-    for offset in offsets:
-        if pieces and offset < covered:
-            continue
-        width = max(1, most // bytes)
-        while width > 1 and not (
-            gcd(t.align, offset * bytes or t.align) % (width * bytes) == 0
-            and all(offset + i in present for i in range(1, width))
-        ):
-            width //= 2
-        pieces.append((offset, width))
-        covered = offset + width
-    return pieces

@@ -174,7 +174,7 @@ def matrix_kernel(name: str, count: int, transpose: bool) -> Any:
     per_row, values = 16 // elem.bytes, 4 // elem.bytes * count
 
     @cl.kernel(block=64)
-    def through(src: Tensor[elem, (32, per_row)], out: Tensor[elem, (2, 32, values)]) -> None:  # type: ignore[valid-type]
+    def through(src: Tensor[elem, (32, per_row)], out: Tensor[elem, (2, 32, values)]) -> None:
         tile, other = cl.shared(elem, (2, 32, 2 * per_row)), cl.shared(elem, (2, 32, 3 * per_row))
         warp, lane = cl.thread_idx.x // 32, cl.lane_idx()
         for i in cl.static_range(per_row):

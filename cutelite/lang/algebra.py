@@ -1,0 +1,187 @@
+"""The layout algebra on tensors: `cutelite.layout`'s functions, that take tensors as well and give views.
+
+Each function here is the one of its name in `cutelite.layout`, applied to a layout as it stands there; of a tensor
+(or a coordinate tensor) it gives the view through the layout that comes out. Nothing is copied.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cutelite import layout as leaf
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang.coord import CoordTensor
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import describe, mistake
+from cutelite.layout import Layout, LayoutError, make_layout, static_value
+
+
+def is_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor | CoordTensor)
+
+
+def with_layout(tensor: Any, layout: Any) -> Any:
+    """The same memory, from the same first element on, through another layout."""
+    if not is_tensor(tensor):
+        raise mistake("tensor", f"a tensor is needed here, not {describe(tensor)}")
+    return tensor._retyped(layout)
+
+
+def _on_tensors(name: str) -> Callable[..., Any]:
+    """The function of the leaf, extended to tensors."""
+    function: Callable[..., Any] = getattr(leaf, name)
+
+    @functools.wraps(function)
+    def extended(target: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_tensor(target):
+            return function(target, *args, **kwargs)
+        return with_layout(target, function(target.layout, *args, **kwargs))
+
+    return extended
+
+
+composition = _on_tensors("composition")
+coalesce = _on_tensors("coalesce")
+filter_zeros = _on_tensors("filter_zeros")
+group_modes = _on_tensors("group_modes")
+select = _on_tensors("select")
+take = _on_tensors("take")
+append = _on_tensors("append")
+prepend = _on_tensors("prepend")
+logical_divide = _on_tensors("logical_divide")
+zipped_divide = _on_tensors("zipped_divide")
+tiled_divide = _on_tensors("tiled_divide")
+flat_divide = _on_tensors("flat_divide")
+
+
+def flatten(x: Any) -> Any:
+    """A tensor or layout with every nested mode opened up; a tuple flattened."""
+    if is_tensor(x):
+        return with_layout(x, leaf.flatten(x.layout))
+    return leaf.flatten(x)
+
+
+def _question(name: str) -> Callable[..., Any]:
+    """A question to a layout, that can be asked of a tensor."""
+    function: Callable[..., Any] = getattr(leaf, name)
+
+    @functools.wraps(function)
+    def extended(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(x.layout if is_tensor(x) else x, *args, **kwargs)
+
+    return extended
+
+
+cosize = _question("cosize")
+rank = _question("rank")
+depth = _question("depth")
+leading_dim = _question("leading_dim")
+
+
+def size(x: Any, mode: Any = None) -> Any:
+    """How many elements a tensor, layout or shape has, or one mode of it."""
+    x = x.layout if is_tensor(x) else x
+    return leaf.size(x) if mode is None else leaf.size(x, mode)
+
+
+def domain_offset(coord: Any, tensor: Any) -> Any:
+    """The tensor from the coordinate `coord` on: element c of it is element ``coord + c`` of `tensor`.
+
+    coord   one number for each mode, compile-time or run-time; a single one counts colexicographically
+    The extents stay as they are: what then lies beyond the end is the caller's to predicate.
+    """
+    if not is_tensor(tensor):
+        raise mistake("tensor", f"domain_offset takes a coordinate and a tensor, not {describe(tensor)}")
+    at = coord if isinstance(coord, tuple) else (coord,)
+    if len(at) == 1:
+        return tensor._moved(tensor.layout, [(at[0], tensor.layout)])
+    if len(at) != tensor.ndim:
+        raise mistake(
+            "rank", f"{len(at)} indices into a tensor of {tensor.ndim} modes", f"its layout is {tensor.layout}"
+        )
+    return tensor._moved(tensor.layout, list(zip(at, tensor.layout, strict=True)))
+
+
+def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+    """The tile of shape `tiler` at tile coordinate `coord`.
+
+    tensor   a tensor, coordinate tensor or layout
+    tiler    extents of the tile, one per mode of `tensor` (after `proj`)
+    coord    where, in tiles; None keeps that mode, behind those of the tile
+    proj     per mode of tiler and coord, None to leave it out: one (M, N, K) tiler serves A, B and C
+    """
+    if not is_tensor(tensor):
+        return leaf.local_tile(tensor, tiler, coord, proj)
+    tiler, coord = _projected(tiler, coord, proj)
+    divided = leaf.zipped_divide(tensor.layout, tiler)
+    key = coord if isinstance(coord, tuple) else (coord,)
+    grid = list(divided[1]) if isinstance(divided[1].shape, tuple) else [divided[1]]
+    if len(key) > len(grid):
+        raise mistake("rank", f"{len(key)} tile coordinates into a grid of {len(grid)} modes", f"of {divided}")
+    key = key + (None,) * (len(grid) - len(key))
+    kept = [mode for index, mode in zip(key, grid, strict=True) if index is None]
+    fixed = [(index, mode) for index, mode in zip(key, grid, strict=True) if index is not None]
+    tile = list(divided[0]) if isinstance(divided[0].shape, tuple) else [divided[0]]
+    return tensor._moved(make_layout(*tile, *kept), fixed)
+
+
+def _projected(tiler: Any, coord: Any, proj: Any) -> tuple[Any, Any]:
+    if proj is None:
+        return tiler, coord
+    if not isinstance(proj, tuple) or not len(tiler) == len(proj) == len(coord):
+        raise LayoutError("local_tile", f"proj {proj} does not fit tiler {tiler}")
+    kept = [i for i, p in enumerate(proj) if p is not None]
+    return tuple(tiler[i] for i in kept), tuple(coord[i] for i in kept)
+
+
+def local_partition(tensor: Any, threads: Any, index: Any) -> Any:
+    """What thread `index` of the thread layout `threads` owns: elements are dealt out in tiles of its shape.
+
+    threads   a Layout of threads, or extents (column-major)
+    index     this thread, compile-time or run-time
+    """
+    if not is_tensor(tensor):
+        return leaf.local_partition(tensor, threads, index)
+    layout = threads if isinstance(threads, Layout) else Layout(threads)
+    extents = leaf.product_each(layout.shape) if isinstance(layout.shape, tuple) else (layout.shape,)
+    divided = leaf.zipped_divide(tensor.layout, extents)
+    coord = thread_coordinate(layout, index)
+    return tensor._moved(divided[1], list(zip(coord, divided[0], strict=True)))
+
+
+def thread_coordinate(layout: Layout, index: Any) -> list[Any]:
+    """The coordinate, an index for each mode, at which a layout of threads has `index`.
+
+    The layout is compact: the index, divided by each stride, counts along that mode.
+    """
+    modes = list(layout) if isinstance(layout.shape, tuple) else [layout]
+    return [_along(mode, index) for mode in modes]
+
+
+def _along(mode: Layout, index: Any) -> Any:
+    """The integral coordinate of one mode."""
+    shapes, strides = leaf.flatten_to_tuple(mode.shape), leaf.flatten_to_tuple(mode.stride)
+    total: Any = 0
+    step = 1
+    for extent, stride in zip(shapes, strides, strict=True):
+        if extent != 1 and stride != 0:
+            part = index if stride == 1 else index // stride
+            part = part % extent
+            total = total + part * step if step != 1 else part if type(total) is int and total == 0 else total + part
+        step *= extent
+    return total
+
+
+def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
+    """The same bytes as elements of another width."""
+    return tensor.recast(dtype)
+
+
+def static_size(tensor: Any, what: str) -> int:
+    """How many elements, known at compile time; else an error that says who needs it."""
+    found = static_value(size(tensor))
+    if found is None:
+        raise mistake("static-layout", f"{what} needs a layout known at compile time, not {tensor.layout}")
+    return found

@@ -1,0 +1,142 @@
+"""Coordinate tensors: no memory behind them, an element is its own coordinate. What predication and TMA need.
+
+    coords = cl.make_identity_tensor(c.shape)          # coords[i, j] == (i, j)
+    tile = cl.local_tile(coords, (128, 64), (bx, by))  # tiled and partitioned as `c` is
+    if tile[i, j][0] < M: ...
+
+`coordinates(a)` of a `TmaTensor` is the same for a tensor that TMA copies tiles of: a tile of it says which box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
+from cutelite.layout.inttuple import flatten_to_tuple
+from cutelite.lang.tensor import TmaTensor, _slices, _split
+from cutelite.lang.values import as_value, describe, is_number, logical_and, mistake, wrap
+
+
+@dataclass(frozen=True)
+class CoordTensor:
+    """A tensor of coordinates: its layout has basis strides.
+
+    layout  coordinates of the view to coordinates, relative to `origin`
+    origin  the coordinate of its first element, a tuple nested as coordinates are; run-time numbers or integers
+    tma     the TMA tensor whose coordinates these are, or None
+    """
+
+    layout: Layout
+    origin: Any
+    tma: Any = None
+
+    @property
+    def shape(self) -> Any:
+        return self.layout.shape
+
+    @property
+    def stride(self) -> Any:
+        return self.layout.stride
+
+    @property
+    def size(self) -> Any:
+        """How many coordinates."""
+        return size(self.layout)
+
+    @property
+    def ndim(self) -> int:
+        return self.layout.rank
+
+    @property
+    def extent(self) -> Any:
+        """What len() is: the extent of the first mode."""
+        return size(self.layout, 0)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A coordinate, or with Nones a view."""
+        if _slices(key):
+            coord = key if isinstance(key, tuple) else (key,)
+            if Ellipsis in coord:
+                at = coord.index(Ellipsis)
+                coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
+            kept, fixed = _split(coord, self.layout)
+            return self._moved(Layout(tuple(m.shape for m in kept), tuple(m.stride for m in kept)), fixed)
+        image = self.layout(*key) if isinstance(key, tuple) else self.layout(key)
+        return added(self.origin, image)
+
+    def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> CoordTensor:
+        """A view that starts where the fixed coordinates lead."""
+        origin = self.origin
+        for coord, mode in fixed:
+            origin = added(origin, mode(coord))
+        return CoordTensor(layout, origin, self.tma)
+
+    def _retyped(self, layout: Layout) -> CoordTensor:
+        return CoordTensor(layout, self.origin, self.tma)
+
+
+def make_identity_tensor(shape: Any) -> CoordTensor:
+    """The tensor of that shape whose elements are their own coordinates.
+
+    shape   extents, also dims, nested as wanted; or a tensor's `.shape`
+    """
+    extents = shape if isinstance(shape, tuple) else (shape,)
+    return CoordTensor(make_identity_layout(extents), zeros(extents))
+
+
+def coordinates(tensor: Any) -> CoordTensor:
+    """The coordinates of a tensor, or those of a `TmaTensor`, whose tiles `copy` then knows how to bring."""
+    if isinstance(tensor, TmaTensor):
+        extents = tuple(size(mode) for mode in tensor.layout)
+        return CoordTensor(make_identity_layout(extents), zeros(extents), tensor)
+    if not hasattr(tensor, "shape"):
+        raise mistake("coordinates", f"a tensor is needed here, not {describe(tensor)}")
+    return make_identity_tensor(tensor.shape)
+
+
+def zeros(shape: Any) -> Any:
+    return tuple(map(zeros, shape)) if isinstance(shape, tuple) else 0
+
+
+def added(a: Any, b: Any) -> Any:
+    """The sum of two coordinates; components that are missing at the end are 0."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        width = max(len(a), len(b))
+        a, b = (x + (0,) * (width - len(x)) for x in (a, b))
+        return tuple(map(added, a, b))
+    if isinstance(b, tuple) or isinstance(a, tuple):
+        inner, other = (a, b) if isinstance(a, tuple) else (b, a)
+        if isinstance(other, int) and other == 0:
+            return inner
+        raise LayoutError("coordinates", f"{a} and {b} do not nest alike")
+    if isinstance(a, int) and a == 0:
+        return b
+    return a if isinstance(b, int) and b == 0 else a + b
+
+
+def elem_less(coord: Any, bound: Any) -> Any:
+    """Whether every component of a coordinate is below that of `bound`: a bool, at run time if it must be.
+
+    coord, bound   numbers, or tuples of them that nest alike: ``cl.elem_less(coords[i], c.shape)``
+    """
+    left, right = flatten_to_tuple(coord), flatten_to_tuple(bound)
+    if len(left) != len(right):
+        raise mistake("coordinate", f"a coordinate of {len(left)} components and a bound of {len(right)}")
+    below: Any = True
+    for c, b in zip(left, right, strict=True):
+        if not is_number(c) or not is_number(b):
+            raise mistake("coordinate", f"elem_less compares numbers, not {describe(c)} and {describe(b)}")
+        below = logical_and(below, less(c, b))
+    return below
+
+
+def less(a: Any, b: Any) -> Any:
+    """``a < b`` of ints, dims and run-time numbers."""
+    if isinstance(a, int | DimExpr) and isinstance(b, int | DimExpr):
+        if prove_lt(a, b):
+            return True
+        if prove_le(b, a):
+            return False
+        return wrap(as_value(a)) < b
+    return wrap(as_value(a)) < b if isinstance(a, DimExpr) else a < b

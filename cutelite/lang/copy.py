@@ -1,0 +1,388 @@
+"""Copy atoms and tiled copies: who moves what. `copy` itself is in `cutelite.lib.copy`.
+
+    atom = cl.make_copy_atom(cl.CopyUniversalOp(bits=128), cl.f16)
+    tiled = cl.make_tiled_copy_tv(atom, cl.Layout((32, 8), (8, 1)), cl.Layout((1, 8)))
+    mine = tiled.get_slice(cl.thread_idx.x)
+    cl.copy(tiled, mine.partition_S(gmem_tile), mine.partition_D(smem_tile))
+
+All of this happens at compile time; a thread's slice costs the arithmetic of its offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.algebra import is_tensor
+from cutelite.lang.copy_ops import CopyOp, TileOp
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import as_value, describe, emit, mistake
+from cutelite.layout import (
+    Layout,
+    coalesce,
+    composition,
+    is_static,
+    known_divisor,
+    logical_divide,
+    make_layout,
+    make_layout_tv,
+    right_inverse,
+    static_value,
+    zipped_divide,
+)
+from cutelite.ops.tensor import TensorView, accesses
+
+
+@dataclass(frozen=True)
+class CopyAtom:
+    """A copy operation on elements of `dtype`."""
+
+    op: CopyOp
+    dtype: DType
+
+    @property
+    def threads(self) -> int:
+        """How many threads execute it together."""
+        return self.op.threads
+
+    @property
+    def layout_src_tv(self) -> Layout:
+        """(thread, value) to an index into the elements it moves: who gives what."""
+        return self.op.source(self.dtype)
+
+    @property
+    def layout_dst_tv(self) -> Layout:
+        """Who gets what."""
+        return self.op.target(self.dtype)
+
+    @property
+    def layout_ref_tv(self) -> Layout:
+        """By which of the two the values of a tiled copy are counted."""
+        return self.op.reference(self.dtype)
+
+    @property
+    def values(self) -> int:
+        """How many values of a tiled copy's thread one instruction moves."""
+        return extent(self.layout_ref_tv, 1)
+
+    def __str__(self) -> str:
+        return f"{self.op} of {self.dtype}"
+
+
+def make_copy_atom(op: CopyOp, dtype: DType) -> CopyAtom:
+    """The operation `op` on elements of `dtype`."""
+    if not isinstance(op, CopyOp):
+        raise mistake(
+            "copy-atom", f"make_copy_atom takes a copy operation, not {describe(op)}", help="`cl.CopyUniversalOp()`"
+        )
+    if not isinstance(dtype, DType):
+        raise mistake("copy-atom", f"make_copy_atom takes a dtype, not {describe(dtype)}")
+    atom = CopyAtom(op, dtype)
+    if not isinstance(op, TileOp):
+        _ = atom.layout_src_tv, atom.layout_dst_tv  # refuses what the operation does not move
+    return atom
+
+
+@dataclass(frozen=True)
+class TiledCopy:
+    """An atom, repeated over a tile by many threads.
+
+    layout_tv  (thread, value) to an index in the tile, first mode fastest
+    tiler      extents of the tile, or a layout for each mode
+    fragment   where it was made from a tiled MMA: how many values an atom of that has, and how often these repeat
+               along each mode of the tile; else None
+    """
+
+    atom: CopyAtom
+    layout_tv: Layout
+    tiler: Any
+    fragment: tuple[int, int, int] | None = None
+
+    @property
+    def size(self) -> int:
+        """How many threads take part."""
+        return extent(self.layout_tv, 0)
+
+    def get_slice(self, thread: Any) -> ThrCopy:
+        """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
+        return ThrCopy(self, thread)
+
+    def retile(self, fragment: Any) -> Any:
+        """A fragment of the tiled MMA this was made from, seen as partitions of this copy: (values, rest, rest)."""
+        values, *repeats = self.fragment or (extent(self.layout_tv, 1), 1, 1)
+        layout = fragment.layout
+        if layout.rank < 3 or extent(layout, 0) != values:
+            raise mistake(
+                "retile",
+                f"retile takes a fragment whose first mode has {values} values, not {layout}",
+                help="make it with the tiled MMA that this copy was made from",
+            )
+        inner, outer = [layout[0]], []
+        for mode, count in zip(list(layout)[1:3], repeats, strict=True):
+            if known_divisor(mode.size) % count:
+                raise mistake("retile", f"{layout} repeats {mode.size} times, which is no multiple of {count}")
+            divided = logical_divide(mode, Layout(count))
+            inner.append(divided[0])
+            outer.append(divided[1])
+        grouped = logical_divide(coalesce(make_layout(*inner)), Layout(self.atom.values))
+        return fragment._retyped(make_layout(grouped, *outer, *list(layout)[3:]))
+
+    def thread_layout(self, layout: Layout, side: Layout) -> tuple[Layout, Layout, list[Layout]]:
+        """(threads, values, rests) of a tensor of that layout, for the atom's side `side`."""
+        try:
+            divided = zipped_divide(layout, self.tiler)
+        except Exception as why:
+            raise mistake("partition", f"{layout} cannot be cut into tiles of {self.tiler}: {why}") from None
+        atom_tv = zipped_divide(self.layout_tv, (self.atom.threads, self.atom.values))
+        part = composition(atom_tv[0], composition(right_inverse(self.atom.layout_ref_tv), side))
+        threads = composition(divided[0], make_layout(part[0], atom_tv[1][0]))
+        values = composition(divided[0], make_layout(part[1], atom_tv[1][1]))
+        rests = list(divided[1]) if isinstance(divided[1].shape, tuple) else [divided[1]]
+        return threads, values, rests
+
+
+@dataclass(frozen=True)
+class ThrCopy:
+    """One thread's part of a tiled copy."""
+
+    tiled: TiledCopy
+    thread: Any
+
+    def partition_S(self, tensor: Any) -> Any:
+        """What this thread gives of a source tensor: ((values of an atom, atoms), rest modes...)."""
+        return self._partition(tensor, self.tiled.atom.layout_src_tv)
+
+    def partition_D(self, tensor: Any) -> Any:
+        """What this thread gets of a target tensor."""
+        return self._partition(tensor, self.tiled.atom.layout_dst_tv)
+
+    def retile(self, fragment: Any) -> Any:
+        """As `TiledCopy.retile`."""
+        return self.tiled.retile(fragment)
+
+    retile_S = retile_D = retile
+
+    def _partition(self, tensor: Any, side: Layout) -> Any:
+        if not is_tensor(tensor):
+            raise mistake("partition", f"a tensor is needed here, not {describe(tensor)}")
+        threads, values, rests = self.tiled.thread_layout(tensor.layout, side)
+        return tensor._moved(make_layout(values, *rests), [(self.thread, threads)])
+
+
+def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
+    """A tiled copy by a (thread, value) layout of a tile.
+
+    layout_tv   to an index in the tile, first mode fastest: as many values as whole atoms need, a multiple of its threads
+    tiler       extents of the tile
+    """
+    check_atom(atom)
+    tiler = tiler if isinstance(tiler, tuple) else (tiler,)
+    if layout_tv.rank != 2:
+        raise mistake("tiled-copy", f"a (thread, value) layout has 2 modes, not {layout_tv.rank}: {layout_tv}")
+    for mode, need, what in ((0, atom.threads, "threads"), (1, atom.values, "values")):
+        if extent(layout_tv, mode) % need:
+            raise mistake(
+                "tiled-copy",
+                f"the tile has {extent(layout_tv, mode)} {what}, but {atom.op} needs a multiple of {need}",
+                f"the (thread, value) layout is {layout_tv}",
+            )
+    return TiledCopy(atom, layout_tv, tiler)
+
+
+def make_tiled_copy_tv(atom: CopyAtom, thr_layout: Layout, val_layout: Layout) -> TiledCopy:
+    """A tiled copy of a tile in which every thread has a block of values, threads side by side.
+
+    thr_layout   coordinates in the tile to a thread
+    val_layout   coordinates in a thread's block to a value
+    """
+    tiler, layout_tv = make_layout_tv(thr_layout, val_layout)
+    return make_tiled_copy(atom, layout_tv, tiler)
+
+
+def make_tiled_copy_A(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
+    """A copy that brings operand A into the registers in which `tiled_mma` wants it."""
+    return _like_mma(atom, tiled_mma, "A")
+
+
+def make_tiled_copy_B(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
+    """The same for operand B."""
+    return _like_mma(atom, tiled_mma, "B")
+
+
+def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
+    """A copy of the accumulator, from the registers in which `tiled_mma` has it or into them."""
+    return _like_mma(atom, tiled_mma, "C")
+
+
+def _like_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
+    layout_tv, tiler, fragment = tiled_mma.tile_tv(operand)
+    have = extent(layout_tv, 1)
+    if have % atom.values:
+        raise mistake(
+            "tiled-copy",
+            f"a thread has {have} values of {operand} in the MMA's tile {tiler}, but {atom.op} moves {atom.values}",
+            help="make the tile of the tiled MMA larger by its `permutation`, or take fewer matrices",
+        )
+    made = make_tiled_copy(atom, layout_tv, tiler)
+    return TiledCopy(atom, made.layout_tv, made.tiler, fragment)
+
+
+# What `copy` does.
+
+
+def check_atom(atom: Any) -> None:
+    if not isinstance(atom, CopyAtom):
+        raise mistake(
+            "copy-atom", f"a copy atom is needed here, not {describe(atom)}", help="`cl.make_copy_atom(op, dtype)`"
+        )
+    if isinstance(atom.op, TileOp):
+        raise mistake("copy-atom", f"{atom.op} moves whole tiles, started by one thread: it is not tiled over threads")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A copy, cut into instructions: pairs of (source, target) of one thread each."""
+
+    atom: CopyAtom
+    pairs: tuple[tuple[Tensor, Tensor], ...]
+
+    def call(self, i: int, pred: Any = None) -> None:
+        """Emit instruction `i`."""
+        src, dst = self.pairs[i]
+        self.atom.op.start(src, dst, pred)
+
+
+def plan(how: Any, src: Any, dst: Any) -> Plan:
+    """The instructions that copy `src` to `dst`, partitions of one thread (values first), by an atom or tiled copy."""
+    atom: CopyAtom = how.atom if isinstance(how, TiledCopy) else how
+    check_atom(atom)
+    for name, t in (("source", src), ("target", dst)):
+        if not isinstance(t, Tensor):
+            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
+        if t.dtype.bits != atom.dtype.bits:
+            raise mistake("copy-dtype", f"the {name} holds {t.dtype}, but the atom moves {atom.dtype}", f"it is {atom}")
+        if not is_static(t.layout.shape):
+            raise mistake("static-layout", f"the {name} of a copy has a shape known at compile time, not {t.shape}")
+    if src.dtype != dst.dtype:
+        raise mistake(
+            "copy-dtype", f"the source holds {src.dtype}, the target {dst.dtype}", help="convert, or recast one"
+        )
+    given, taken = extent(atom.layout_src_tv, 1), extent(atom.layout_dst_tv, 1)
+    sources, targets = list(pieces(src, given, atom)), list(pieces(dst, taken, atom))
+    if len(sources) != len(targets):
+        raise mistake(
+            "copy-sizes",
+            f"the source {src.shape} is {len(sources)} times what {atom.op} reads of a thread, the target {dst.shape}"
+            f" {len(targets)} times what it writes",
+            help="partition both by the same tiled copy",
+        )
+    atom.op.check(sources[0]._type, targets[0]._type)
+    return Plan(atom, tuple(zip(sources, targets, strict=True)))
+
+
+def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
+    """The parts of `t`, `count` values of the first mode each, in the order of the modes."""
+    first = t.layout[0] if t.ndim > 1 or isinstance(t.layout.shape, tuple) else t.layout
+    if extent(first) % count:
+        raise mistake(
+            "copy-sizes",
+            f"the first mode of {t.layout} has {extent(first)} values, which is no multiple of the {count} of {atom.op}",
+            help="the first mode holds a thread's values: `tiled.get_slice(t).partition_S(tensor)` makes it so",
+        )
+    own = logical_divide(first, Layout(count))
+    part, rest = coalesce(own[0]), make_layout(own[1], *list(t.layout)[1:])
+    total = extent(rest)
+    offsets = [rest(i) for i in range(total)]
+    align = gcd(t._type.align, *(known_divisor(offset) * t.dtype.bytes for offset in offsets))
+    if t._type.align % align:
+        align = 1
+    kind = t._retyped_type(part, align=align)
+    for offset in offsets:
+        moved = None if type(offset) is int and offset == 0 else as_value(offset)
+        yield emit(TensorView(t.value, kind, moved))
+
+
+def predicates(pred: Any, count: int) -> list[Any]:
+    """A predicate for each of `count` instructions: from one bool, or a tensor of as many, or of a divisor of it."""
+    if isinstance(pred, Tensor):
+        have = extent(pred.layout)
+        if count % have or pred.dtype.kind != "bool":
+            raise mistake(
+                "copy-pred",
+                f"the predicate is {have} elements of {pred.dtype}, but the copy is {count} instructions",
+                help="make a bool for each: `cl.make_rmem_tensor(cl.boolean, ...)`, of the shape of the rest modes",
+            )
+        values = pred.load()
+        return [values[i % have] for i in range(count)]
+    return [pred] * count
+
+
+def extent(layout: Layout, mode: int | None = None) -> int:
+    """A size that is known at compile time."""
+    found = static_value((layout if mode is None else layout[mode]).size)
+    if found is None:
+        raise mistake("static-layout", f"a size must be known at compile time here, not that of {layout}")
+    return found
+
+
+# Without an atom.
+
+
+def check_same_size(src: Any, dst: Any) -> None:
+    for name, t in (("source", src), ("target", dst)):
+        if not isinstance(t, Tensor):
+            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
+    sizes = static_value(src.size), static_value(dst.size)
+    if sizes[0] is None or sizes[0] != sizes[1]:
+        raise mistake(
+            "copy-sizes",
+            f"the source has shape {src.shape}, the target {dst.shape}: not the same number of elements"
+            if None not in sizes
+            else f"a copy needs shapes known at compile time, not {src.shape} and {dst.shape}",
+        )
+    if src.dtype != dst.dtype:
+        raise mistake(
+            "copy-dtype", f"the source holds {src.dtype}, the target {dst.dtype}", help="convert, or recast one"
+        )
+
+
+def explain_copy(src: Tensor, dst: Tensor) -> str:
+    """What `copy(src, dst)` does without an atom, and why: the accesses of either side, and what limits them."""
+    check_same_size(src, dst)
+    lines = [f"{static_value(src.size)} elements of {src.dtype}, from {src.space} to {dst.space}, by this thread alone"]
+    for verb, t in (("reads", src), ("writes", dst)):
+        if t.space == "rmem":
+            lines.append(f"{verb} registers")
+            continue
+        lines.append(f"{verb} {_widths(t._type)}; {_limit(t._type)}")
+    if (src.space, dst.space) == ("gmem", "smem"):
+        lines.append("through registers: cp.async and TMA end later than the copy, so they are taken only if asked for")
+    return "\n".join(lines)
+
+
+def _widths(t: TensorType) -> str:
+    counts: dict[int, int] = {}
+    for _, width in accesses(t):
+        counts[width * t.elem.bytes] = counts.get(width * t.elem.bytes, 0) + 1
+    return " and ".join(f"{n} x {bytes} bytes" for bytes, n in sorted(counts.items(), reverse=True))
+
+
+def _limit(t: TensorType) -> str:
+    widest = max(width for _, width in accesses(t)) * t.elem.bytes
+    if widest == 16:
+        return "the widest there is"
+    flat = coalesce(t.layout)
+    run = next((s for s, d in zip(_leaves(flat.shape), _leaves(flat.stride), strict=True) if d == 1), 1)
+    if t.swizzle is not None and t.swizzle.bits and 1 << t.swizzle.base <= widest:
+        return f"the swizzle {t.swizzle} leaves {1 << t.swizzle.base} bytes together"
+    if run * t.elem.bytes <= widest:
+        return f"{run} elements are contiguous in {t.layout}"
+    return f"the address is known to be a multiple of {t.align} bytes only, its parts of {widest}"
+
+
+def _leaves(x: Any) -> tuple[Any, ...]:
+    return tuple(leaf for part in x for leaf in _leaves(part)) if isinstance(x, tuple) else (x,)

@@ -1,0 +1,325 @@
+"""Copy operations: what one instruction moves, which thread holds what of it, and how it is started.
+
+An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes it one of elements of `dtype`. Each
+says by (thread, value) layouts who gives what (`source`), who gets what (`target`), and by which of the two a tiled
+copy counts its values (`reference`): all map to an index into the elements that one instruction moves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.ir.types import Vec
+from cutelite.lang.cp_async import policy_value
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import as_value, describe, emit, mistake, where
+from cutelite.layout import Layout, coalesce, static_value
+from cutelite.ops import cp_async as cp_async_ops
+from cutelite.ops import ldmatrix as matrix_ops
+from cutelite.ops import memory
+from cutelite.ops.tensor import TensorPtr
+
+VECTOR_BYTES = 16
+
+
+@dataclass(frozen=True)
+class CopyOp:
+    """Base of copy operations. `masks`: a predicate needs no branch around it; `ways`: (from, to) spaces."""
+
+    masks: ClassVar[bool] = False
+    ways: ClassVar[tuple[tuple[str, str], ...]] = ()
+    threads: ClassVar[int] = 1
+
+    def source(self, dtype: DType) -> Layout:
+        raise NotImplementedError
+
+    def target(self, dtype: DType) -> Layout:
+        return self.source(dtype)
+
+    def reference(self, dtype: DType) -> Layout:
+        return self.target(dtype)
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+        """Emit the instruction for one thread's part; `pred` is None unless `masks`."""
+        raise NotImplementedError
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        """An error at the user's line if these parts cannot be moved so."""
+        if self.ways and (src.space, dst.space) not in self.ways:
+            known = ", ".join(f"{a} to {b}" for a, b in self.ways)
+            raise mistake(
+                "copy-space", f"{self} does not copy from {src.space} to {dst.space}", help=f"it copies {known}"
+            )
+
+
+@dataclass(frozen=True)
+class CopyUniversalOp(CopyOp):
+    """Ordinary loads and stores, between any two spaces.
+
+    bits   moved at once: 8 to 128, a power of two; 0 for as many as the dtype has
+    cache  'ca', 'cg', 'cs', 'cv', 'nc' (loads), 'wb', 'cg', 'cs', 'wt' (stores): PTX cache operator of a global access
+    evict  'evict_first', 'evict_last', 'no_allocate', ...: its L1 eviction priority
+    """
+
+    bits: int = 0
+    cache: str = ""
+    evict: str = ""
+
+    def source(self, dtype: DType) -> Layout:
+        return Layout((1, units(self, self.bits or dtype.bytes * 8, dtype)), (0, 1))
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+        count = static_value(src.size) or 1
+        bytes = count * src.dtype.bytes
+        if src.space == "rmem" or src.space == dst.space:
+            data = src.load()
+        else:
+            data = load(src, count, self, bytes)
+        if dst.space == "rmem" or (self.bits == 0 and not (self.cache or self.evict)):
+            dst.store(data)
+        else:
+            store(dst, data, self, bytes)
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        for t, name in ((src, "source"), (dst, "target")):
+            if t.space != "rmem" and self.bits > 8:
+                check_vector(t, self.bits // 8, f"the {name} of {self}")
+
+
+def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
+    """`count` neighbouring elements by one load."""
+    pointer = aligned_pointer(t, bytes)
+    hinted = op.cache if op.cache in memory.LOAD_CACHES and t.space == "gmem" else ""
+    evict = op.evict if t.space == "gmem" else ""
+    got = emit(memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
+    return got
+
+
+def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:
+    """All of `data` by one store."""
+    pointer = aligned_pointer(t, bytes)
+    value = data.value
+    if isinstance(value.type, Vec) and value.type.n == 1:
+        value = data[0].value
+    hinted = op.cache if op.cache in memory.STORE_CACHES and t.space == "gmem" else ""
+    emit(memory.Store(pointer, value, hinted, op.evict if t.space == "gmem" else ""))
+
+
+@dataclass(frozen=True)
+class CopyG2SOp(CopyOp):
+    """cp.async: from global to shared memory, past the registers; complete after `cp_async_wait_group`.
+
+    bits       32, 64 or 128
+    cache      'ca' through L1 and L2, 'cg' L2 only (128 bits only); '' for 'cg' where possible
+    zero_fill  where a predicate is False, write zeros (and read nothing); False: leave the target as it is
+    policy     an L2 policy: 'evict_first', 'evict_last', 'evict_normal'
+    Source     PTX ISA: cp.async
+    """
+
+    bits: int = 128
+    cache: str = ""
+    zero_fill: bool = True
+    policy: str | None = None
+    ways = (("gmem", "smem"),)
+
+    @property
+    def masks(self) -> bool:  # type: ignore[override]
+        return self.zero_fill
+
+    def source(self, dtype: DType) -> Layout:
+        if self.bits not in (32, 64, 128):
+            raise mistake("copy-bits", f"cp.async copies 32, 64 or 128 bits, not {self.bits}")
+        return Layout((1, units(self, self.bits, dtype)), (0, 1))
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+        bytes = self.bits // 8
+        size = None if pred is None else as_value(where(pred, bytes, 0))
+        cache = self.cache or ("cg" if bytes == VECTOR_BYTES else "ca")
+        to, of = aligned_pointer(dst, bytes), aligned_pointer(src, bytes)
+        emit(cp_async_ops.CpAsync(to, of, bytes, cache, 0, size, policy_value(self.policy)))
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        super().check(src, dst)
+        check_vector(src, self.bits // 8, f"the source of {self}")
+        check_vector(dst, self.bits // 8, f"the target of {self}")
+
+
+@dataclass(frozen=True)
+class MatrixOp(CopyOp):
+    """Base of ldmatrix and stmatrix.
+
+    transpose      exchange rows and columns of each 8 x 8 matrix (16-bit elements only)
+    num_matrices   1, 2 or 4
+    """
+
+    transpose: bool = False
+    num_matrices: int = 4
+    threads: ClassVar[int] = 32
+
+    def _checked(self, dtype: DType) -> DType:
+        if self.num_matrices not in matrix_ops.COUNTS:
+            raise mistake("copy-atom", f"{self}: 1, 2 or 4 matrices are moved, not {self.num_matrices}")
+        if dtype.bits not in (8, 16, 32) or (self.transpose and dtype.bits != 16):
+            what = "transposes elements of 16 bits" if self.transpose else "moves elements of 8, 16 or 32 bits"
+            raise mistake("copy-atom", f"{self} {what}, not {dtype}")
+        return dtype
+
+    def rows(self, dtype: DType) -> Layout:
+        return matrix_ops.rows(self._checked(dtype), self.num_matrices)
+
+    def fragment(self, dtype: DType) -> Layout:
+        return matrix_ops.fragment(self._checked(dtype), self.num_matrices, self.transpose)
+
+
+@dataclass(frozen=True)
+class LdMatrix8x8x16bOp(MatrixOp):
+    """ldmatrix: each thread names a row of 16 bytes in shared memory, and gets 4 bytes of each matrix."""
+
+    ways = (("smem", "rmem"),)
+
+    def source(self, dtype: DType) -> Layout:
+        return self.rows(dtype)
+
+    def target(self, dtype: DType) -> Layout:
+        return self.fragment(dtype)
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+        row = aligned_pointer(src, VECTOR_BYTES)
+        dst.store(emit(matrix_ops.LoadMatrix(row, src.dtype, self.num_matrices, self.transpose)))
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        super().check(src, dst)
+        check_vector(src, VECTOR_BYTES, f"each row that {self} reads")
+
+
+@dataclass(frozen=True)
+class StMatrix8x8x16bOp(MatrixOp):
+    """stmatrix: the converse of ldmatrix."""
+
+    ways = (("rmem", "smem"),)
+
+    def source(self, dtype: DType) -> Layout:
+        return self.fragment(dtype)
+
+    def target(self, dtype: DType) -> Layout:
+        return self.rows(dtype)
+
+    def reference(self, dtype: DType) -> Layout:
+        return self.source(dtype)
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+        row = aligned_pointer(dst, VECTOR_BYTES)
+        emit(matrix_ops.StoreMatrix(row, src.load().value, self.num_matrices, self.transpose))
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        super().check(src, dst)
+        check_vector(dst, VECTOR_BYTES, f"each row that {self} writes")
+
+
+@dataclass(frozen=True)
+class TileOp(CopyOp):
+    """Base of copies of whole tiles, which one thread starts: they have no (thread, value) layouts to partition by."""
+
+    @property
+    def count(self) -> str:
+        return "a whole tile"
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileG2SOp(TileOp):
+    """TMA load: ``copy(atom, coords, smem, barrier=bar)``, `coords` a tile of `coordinates(tma_tensor)`.
+
+    cache    an L2 policy
+    Source   PTX ISA: cp.async.bulk.tensor
+    """
+
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
+    """TMA load into several blocks of the cluster: ``copy(..., barrier=bar, multicast=mask)``."""
+
+
+@dataclass(frozen=True)
+class CopyBulkTensorTileS2GOp(TileOp):
+    """TMA store: ``copy(atom, smem, coords)``, in this thread's open bulk group."""
+
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
+class CopyReduceBulkTensorTileS2GOp(TileOp):
+    """TMA store that combines by `kind` ('add', 'min', 'max', 'and', 'or', 'xor') with what is there."""
+
+    kind: str = "add"
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
+class CopyBulkG2SOp(TileOp):
+    """Bulk copy of contiguous bytes, no descriptor: ``copy(atom, gmem, smem, barrier=bar)``, also with `multicast`."""
+
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
+class CopyBulkS2GOp(TileOp):
+    """Bulk copy of contiguous bytes to global memory, in this thread's open bulk group."""
+
+    cache: str | None = None
+
+
+@dataclass(frozen=True)
+class CopyDsmemStoreOp(TileOp):
+    """Bulk copy of contiguous bytes to another block's shared memory: `copy(atom, smem, remote, barrier=bar)`.
+
+    dst, barrier   of the other block: ``cl.mapa(tensor, rank)``, ``bar.remote(rank)``
+    """
+
+
+def units(op: CopyOp, bits: int, dtype: DType) -> int:
+    """How many elements `bits` bits are."""
+    element = dtype.bytes * 8
+    if bits < element or bits % element or bits & (bits - 1) or bits > 8 * VECTOR_BYTES:
+        raise mistake(
+            "copy-bits",
+            f"{op} moves {bits} bits, which is no number of elements of {dtype} that one instruction can move",
+            help=f"take a power of two from {element} to 128",
+        )
+    return bits // element
+
+
+def check_vector(t: TensorType, bytes: int, what: str) -> None:
+    """One instruction accesses all of `t`: neighbours in memory, at a multiple of `bytes` bytes."""
+    flat = coalesce(t.layout)
+    count = static_value(t.layout.size) or 0
+    contiguous = count <= 1 or (flat.rank == 1 and flat.stride in (1, (1,)))
+    if not contiguous or count * t.elem.bytes != bytes:
+        raise mistake(
+            "copy-vector",
+            f"{what} is {count} elements of {t.elem} with layout {t.layout}, but must be {bytes} bytes in a row",
+            help="partition so that each thread's values are contiguous, or take an atom of fewer bits",
+        )
+    fixed = VECTOR_BYTES if t.swizzle is None or not t.swizzle.bits else 1 << t.swizzle.base
+    if t.align % bytes or bytes > fixed:
+        known = t.align if t.align % bytes else fixed
+        raise mistake(
+            "copy-alignment",
+            f"{what} must lie at a multiple of {bytes} bytes, but is known to at one of {known} only",
+            f"its layout is {t.layout}, in {t.space}",
+            help=(
+                f"take an atom of {known * 8} bits",
+                "or say what is known: a dim as `cl.dims('K:8')`, a tensor's address by `cl.align(16)`",
+            ),
+        )
+
+
+def aligned_pointer(t: Tensor, bytes: int) -> Any:
+    """The address of the first element of `t`, known to be a multiple of `bytes`, as an operand."""
+    if not isinstance(t, Tensor):
+        raise mistake("copy", f"a tensor is needed here, not {describe(t)}")
+    return emit(TensorPtr(t.value, (as_value(0),), align=bytes)).value

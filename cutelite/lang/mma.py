@@ -1,0 +1,568 @@
+"""MMA atoms and tiled MMAs: an instruction that multiplies small matrices, repeated over a tile by many threads.
+
+    mma = cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32, k=16), (2, 2, 1), permutation=(None, 32, None))
+    mine = mma.get_slice(cl.thread_idx.x)
+    acc = mma.make_fragment_C(mine.partition_C(c_tile))
+    a, b = mma.make_fragment_A(mine.partition_A(a_tile)), mma.make_fragment_B(mine.partition_B(b_tile))
+    ...
+    acc = cl.gemm(mma, acc, a, b, acc)
+
+A is (M, K), B (N, K), C (M, N), each with what further modes it has. A partition is (values, repeats, repeats, ...).
+An accumulator of wgmma is a value (`Accumulator`), in flight until `acc.wait()`; any other is a register tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from cutelite.ir.types import InFlight, f32, i32
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang import wgmma
+from cutelite.lang.algebra import is_tensor, thread_coordinate
+from cutelite.lang.copy import extent
+from cutelite.lang.math import fma
+from cutelite.lang.tensor import Tensor, make_rmem_tensor
+from cutelite.lang.values import Vector, as_value, describe, emit, mistake
+from cutelite.layout import (
+    Layout,
+    coalesce,
+    composition,
+    known_divisor,
+    logical_divide,
+    make_fragment_like,
+    make_layout,
+    static_value,
+    zipped_divide,
+)
+from cutelite.ops import mma as mma_ops
+from cutelite.ops import wgmma_layouts
+from cutelite.ops.arith import VecMake
+from cutelite.ops.tensor import TensorView
+
+MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+"""Which of M, N and K the two modes of each operand are."""
+NAMES = "MNK"
+
+
+@dataclass(frozen=True)
+class MmaOp:
+    """Base of MMA operations.
+
+    threads        how many threads execute one together
+    a_in_memory    operand A is read from shared memory by the instruction itself, likewise B
+    """
+
+    threads: ClassVar[int] = 1
+    a_in_memory: ClassVar[bool] = False
+    b_in_memory: ClassVar[bool] = False
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """Extents of one instruction."""
+        raise NotImplementedError
+
+    def dtype_of(self, operand: str) -> DType:
+        raise NotImplementedError
+
+    def layout_tv(self, operand: str) -> Layout:
+        """Of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MmaUniversalOp(MmaOp):
+    """A fused multiply-add of each thread for itself, on f16, bf16, f32 or f64."""
+
+    dtype: DType = f32
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return 1, 1, 1
+
+    def dtype_of(self, operand: str) -> DType:
+        return self.dtype
+
+    def layout_tv(self, operand: str) -> Layout:
+        return Layout((1, 1), (0, 0))
+
+
+@dataclass(frozen=True)
+class WarpMmaOp(MmaOp):
+    """mma.sync of a warp, from registers.
+
+    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, i8, u8, e4m3, e5m2 or f64
+    acc_dtype  type of the accumulator
+    k          extent along K; None for the largest that there is
+    saturate   integers only
+    Source     PTX ISA: mma
+    """
+
+    a_dtype: DType
+    acc_dtype: DType
+    k: int | None = None
+    b_dtype: DType | None = None
+    saturate: bool = False
+    threads = mma_ops.THREADS
+
+    def __post_init__(self) -> None:
+        form = mma_ops.FORMS.get(self.a_dtype.name)
+        b = self.dtype_of("B")
+        if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in mma_ops.FORMS.items())
+            raise mistake(
+                "mma-atom",
+                f"mma.sync does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
+                help=f"it takes {known}",
+            )
+        if self.shape_mnk[2] not in form.k:
+            raise mistake("mma-atom", f"mma.sync on {self.a_dtype} has K {' or '.join(map(str, form.k))}, not {self.k}")
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        form = mma_ops.FORMS[self.a_dtype.name]
+        return form.m, form.n, self.k or form.k[-1]
+
+    def dtype_of(self, operand: str) -> DType:
+        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+
+    def layout_tv(self, operand: str) -> Layout:
+        m, _, k = self.shape_mnk
+        if operand == "C":
+            return mma_ops.accumulator(m)
+        make = mma_ops.operand_a if operand == "A" else mma_ops.operand_b
+        return make(self.dtype_of(operand), k)
+
+
+@dataclass(frozen=True)
+class WarpgroupMmaOp(MmaOp):
+    """wgmma of a warpgroup: B, and A unless `a_source` is 'rmem', are read from shared memory.
+
+    a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
+    acc_dtype  f32, f16 or i32
+    n          8 to 256: the extent of one instruction along N
+    Source     PTX ISA: wgmma.mma_async
+    """
+
+    a_dtype: DType
+    acc_dtype: DType
+    n: int
+    b_dtype: DType | None = None
+    a_source: Literal["smem", "rmem"] = "smem"
+    threads = wgmma_layouts.THREADS
+    b_in_memory = True
+
+    def __post_init__(self) -> None:
+        form = wgmma_layouts.FORMS.get(self.a_dtype.name)
+        b = self.dtype_of("B")
+        if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in wgmma_layouts.FORMS.items())
+            raise mistake(
+                "mma-atom",
+                f"wgmma does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
+                help=f"it takes {known}",
+            )
+        if not wgmma_layouts.legal_n(form, self.n):
+            step = "8 up to 32 and of 16 above" if form.wide_steps else "8"
+            raise mistake(
+                "mma-atom", f"wgmma on {self.a_dtype} takes N a multiple of {step}, from 8 to 256, not {self.n}"
+            )
+        if self.a_source not in ("smem", "rmem"):
+            raise mistake("mma-atom", f"A comes from 'smem' or 'rmem', not {self.a_source!r}")
+
+    @property
+    def a_in_memory(self) -> bool:  # type: ignore[override]
+        return self.a_source == "smem"
+
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        return wgmma_layouts.M, self.n, wgmma_layouts.k_of(self.a_dtype)
+
+    def dtype_of(self, operand: str) -> DType:
+        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
+
+    def layout_tv(self, operand: str) -> Layout:
+        m, n, k = self.shape_mnk
+        if operand == "C":
+            return wgmma_layouts.accumulator(n)
+        if operand == "A" and not self.a_in_memory:
+            return wgmma_layouts.operand_a(self.a_dtype)
+        rows = m if operand == "A" else n
+        return Layout((self.threads, (rows, k)), (0, (1, rows)))  # every thread names the whole operand
+
+
+@dataclass(frozen=True)
+class TiledMma:
+    """An MMA operation repeated over a tile.
+
+    op           the operation
+    atoms        a layout of how often it is repeated along M, N and K by different threads: to the number of the warp
+                 (or thread, or warpgroup)
+    permutation  for each of M, N and K: the extent of the tile, a multiple of what the atoms cover (then repeated by
+                 the same threads), or a layout that permutes it; None for what the atoms cover
+    """
+
+    op: MmaOp
+    atoms: Layout
+    permutation: tuple[Any, Any, Any] = (None, None, None)
+
+    @property
+    def size(self) -> int:
+        """How many threads take part."""
+        return extent(self.atoms) * self.op.threads
+
+    @property
+    def thr_layout_vmnk(self) -> Layout:
+        """(thread of an atom, atom along M, along N, along K) to a thread."""
+        each = self.op.threads
+        atoms = Layout(self.atoms.shape, tuple(d * each for d in self.atoms.stride))
+        return make_layout(Layout(each), *atoms)
+
+    def tile_size(self, mode: int) -> int:
+        """The extent of the tile along M (0), N (1) or K (2)."""
+        permutation = self.permutation[mode]
+        if permutation is None:
+            return self.op.shape_mnk[mode] * extent(self.atoms, mode)
+        found = permutation if isinstance(permutation, int) else static_value(permutation.size)
+        assert found is not None
+        return found
+
+    @property
+    def tile_shape(self) -> tuple[int, int, int]:
+        """(M, N, K) of the tile that all threads cover once."""
+        return self.tile_size(0), self.tile_size(1), self.tile_size(2)
+
+    def get_slice(self, thread: Any) -> ThrMma:
+        """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
+        return ThrMma(self, thread)
+
+    def parts(self, layout: Layout, operand: str) -> tuple[list[Layout], list[Layout]]:
+        """Of an operand of that layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
+        modes = MODES[operand]
+        if layout.rank < 2:
+            raise mistake(
+                "partition",
+                f"operand {operand} has modes {NAMES[modes[0]]} and {NAMES[modes[1]]}: {layout} has {layout.rank}",
+            )
+        for position, mode in enumerate(modes):
+            have, need = layout[position].size, self.tile_size(mode)
+            if known_divisor(have) % need:
+                raise mistake(
+                    "partition",
+                    f"operand {operand} is {have} along {NAMES[mode]}, no multiple of the tiled MMA's {need}",
+                    f"its layout is {layout}, the MMA's tile {self.tile_shape}",
+                    "take a tile with `cl.local_tile` first; tiles over the edge are predicated",
+                )
+        permuted = [self.permutation[mode] for mode in modes]
+        whole = layout if permuted == [None, None] else logical_divide(layout, tuple(permuted))
+        atom = tuple(Layout(self.op.shape_mnk[mode]) for mode in modes)
+        divided = zipped_divide(whole, atom)
+        tv = composition(divided[0], self.op.layout_tv(operand))
+        threads, values = [tv[0]], [tv[1]]
+        for mode, rest in zip(modes, list(divided[1])[:2], strict=True):
+            shared = logical_divide(rest, Layout(extent(self.atoms, mode)))
+            threads.append(shared[0])
+            values.append(coalesce(shared[1]) if static_value(shared[1].size) is not None else shared[1])
+        return threads, values + list(divided[1])[2:]
+
+    def tile_tv(self, operand: str) -> tuple[Layout, tuple[int, int], tuple[int, int, int]]:
+        """Of an operand of one tile: (thread, value) to index, its extents, (values of an atom, repeats, repeats)."""
+        extents = self.tile_size(MODES[operand][0]), self.tile_size(MODES[operand][1])
+        threads, values = self.parts(Layout(extents), operand)
+        along = dict(zip((0, 1 + MODES[operand][0], 1 + MODES[operand][1]), threads, strict=True))
+        found = [
+            (stride_of(mode), along.get(i, Layout(extent(mode), 0))) for i, mode in enumerate(self.thr_layout_vmnk)
+        ]
+        order = [mode for _, mode in sorted(found, key=lambda pair: pair[0]) if extent(mode) > 1]
+        thread = make_layout(*order) if order else Layout(1, 0)
+        counts = extent(values[0]), extent(values[1]), extent(values[2])
+        return make_layout(thread, make_layout(*values)), extents, counts
+
+    def partition_shape_A(self, shape_mk: tuple[int, int]) -> tuple[Any, ...]:
+        """The shape of a thread's part of an (M, K) operand A."""
+        return self._partition_shape(shape_mk, "A")
+
+    def partition_shape_B(self, shape_nk: tuple[int, int]) -> tuple[Any, ...]:
+        """The shape of a thread's part of an (N, K) operand B."""
+        return self._partition_shape(shape_nk, "B")
+
+    def partition_shape_C(self, shape_mn: tuple[int, int]) -> tuple[Any, ...]:
+        """The shape of a thread's part of an (M, N) accumulator."""
+        return self._partition_shape(shape_mn, "C")
+
+    def _partition_shape(self, shape: tuple[int, int], operand: str) -> tuple[Any, ...]:
+        _, values = self.parts(Layout(shape), operand)
+        return tuple(mode.shape for mode in values)
+
+    def make_fragment_A(self, partition: Any) -> Any:
+        """Registers for a partition of A; where the instruction reads A from shared memory, the partition itself."""
+        return self._fragment(partition, "A", self.op.a_in_memory)
+
+    def make_fragment_B(self, partition: Any) -> Any:
+        """Registers for a partition of B; where the instruction reads B from shared memory, the partition itself."""
+        return self._fragment(partition, "B", self.op.b_in_memory)
+
+    def make_fragment_C(self, partition: Any) -> Any:
+        """An accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
+        layout = _layout_of(partition)
+        self._check_fragment(layout, "C")
+        if isinstance(self.op, WarpgroupMmaOp):
+            rows, columns = extent(layout, 1), extent(layout, 2)
+            zeros = wgmma.zeros_accumulator(self.op.n, self.op.acc_dtype)
+            return Accumulator((zeros,) * (rows * columns), rows, columns)
+        made = make_rmem_tensor(self.op.dtype_of("C"), make_fragment_like(layout))
+        made.fill(0 if self.op.dtype_of("C") == i32 else 0.0)
+        return made
+
+    def _fragment(self, partition: Any, operand: str, in_memory: bool) -> Any:
+        layout = _layout_of(partition)
+        self._check_fragment(layout, operand)
+        if in_memory:
+            if not isinstance(partition, Tensor) or partition.space != "smem":
+                raise mistake(
+                    "mma-operand", f"{self.op} reads {operand} from shared memory: {describe(partition)} is not there"
+                )
+            return partition
+        return make_rmem_tensor(self.op.dtype_of(operand), make_fragment_like(layout))
+
+    def _check_fragment(self, layout: Layout, operand: str) -> None:
+        need = extent(self.op.layout_tv(operand), 1)
+        if layout.rank < 2 or static_value(layout[0].size) != need:
+            raise mistake(
+                "mma-operand",
+                f"a fragment of {operand} has {need} values in its first mode, and this layout is {layout}",
+                f"for {self.op}",
+                f"make it from `partition_{operand}` of a slice of this tiled MMA",
+            )
+
+
+@dataclass(frozen=True)
+class ThrMma:
+    """One thread's part of a tiled MMA."""
+
+    tiled: TiledMma
+    thread: Any
+
+    def partition_A(self, tensor: Any) -> Any:
+        """This thread's part of an (M, K, ...) operand A: (values, repeats along M, along K, ...)."""
+        return self._partition(tensor, "A")
+
+    def partition_B(self, tensor: Any) -> Any:
+        """This thread's part of an (N, K, ...) operand B: (values, repeats along N, along K, ...)."""
+        return self._partition(tensor, "B")
+
+    def partition_C(self, tensor: Any) -> Any:
+        """This thread's part of an (M, N, ...) accumulator: (values, repeats along M, along N, ...)."""
+        return self._partition(tensor, "C")
+
+    def _partition(self, tensor: Any, operand: str) -> Any:
+        if not is_tensor(tensor):
+            raise mistake("partition", f"a tensor is needed here, not {describe(tensor)}")
+        threads, values = self.tiled.parts(tensor.layout, operand)
+        coord = thread_coordinate(self.tiled.thr_layout_vmnk, self.thread)
+        own = [coord[0], *(coord[1 + mode] for mode in MODES[operand])]
+        fixed = [(c, mode) for c, mode in zip(own, threads, strict=True) if mode.stride != 0 and extent(mode) > 1]
+        return tensor._moved(make_layout(*values), fixed)
+
+
+def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma:
+    """A tiled MMA.
+
+    op           `MmaUniversalOp`, `WarpMmaOp` or `WarpgroupMmaOp`
+    atoms        how often it is repeated along M, N and K by different threads: extents, or a compact layout
+    permutation  for each of M, N and K the extent of the tile or a layout that permutes it: see `TiledMma`
+    """
+    if not isinstance(op, MmaOp):
+        raise mistake("mma-atom", f"make_tiled_mma takes an MMA operation, not {describe(op)}")
+    layout = atoms if isinstance(atoms, Layout) else Layout(atoms)
+    if layout.rank != 3:
+        raise mistake("tiled-mma", f"atoms are repeated along M, N and K: {layout} has {layout.rank} modes, not 3")
+    made = TiledMma(op, layout, tuple(permutation))  # type: ignore[arg-type]
+    if len(made.permutation) != 3:
+        raise mistake("tiled-mma", f"a permutation has one entry for each of M, N and K, not {len(made.permutation)}")
+    for mode, name in enumerate(NAMES):
+        covered = op.shape_mnk[mode] * extent(layout, mode)
+        if made.tile_size(mode) % covered:
+            raise mistake(
+                "tiled-mma",
+                f"the tile is {made.tile_size(mode)} along {name}, no multiple of the {covered} of its atoms",
+            )
+    return made
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """What wgmma adds up: a (64, n) accumulator for each repeat along M and N, M first.
+
+    In flight after `gemm`, until `wait`. `load()` gives all elements in the order of a partition of C.
+    """
+
+    parts: tuple[Any, ...]
+    rows: int
+    columns: int
+
+    @property
+    def in_flight(self) -> bool:
+        return any(isinstance(part.value.type, InFlight) for part in self.parts)
+
+    def wait(self, pending: int = 0) -> Accumulator:
+        """The same, readable, once at most `pending` later groups of wgmma are under way."""
+        done = wgmma.wait_group(pending, *self.parts)
+        return Accumulator(done if isinstance(done, tuple) else (done,), self.rows, self.columns)
+
+    def keep(self, pending: int) -> Accumulator:
+        """The same, still in flight, after a wait for all but `pending` groups; nothing of it moves above the wait."""
+        kept = wgmma.wait_group(pending, keep=self.parts)
+        return Accumulator(kept if isinstance(kept, tuple) else (kept,), self.rows, self.columns)
+
+    def load(self) -> Vector:
+        """Every element this thread holds, readable, as one vector."""
+        for part in self.parts:
+            if not isinstance(part, Vector):
+                raise mistake(
+                    "in-flight",
+                    "this accumulator is in flight: wgmma may still be writing it",
+                    help="`acc = acc.wait()`",
+                )
+        if len(self.parts) == 1:
+            return self.parts[0]  # type: ignore[no-any-return]
+        return emit(VecMake(tuple(part.value for part in self.parts)))  # type: ignore[no-any-return]
+
+
+def gemm(
+    tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any = None, *, accumulate: Any = True, commit: bool = True
+) -> Any:
+    """``d = a @ b.T + c`` on fragments of one thread; returns what `d` has become: write ``acc = cl.gemm(mma, acc, a, b)``.
+
+    a           (values, M, K), registers, or shared memory where the instruction reads it
+    b           (values, N, K)
+    c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
+                flight, its group committed unless `commit` is False
+    accumulate  wgmma only: False for ``a @ b.T`` alone; may be a run-time bool, the same in all threads
+    Who         all threads of the tiled MMA
+    Errors      `gemm-shape` when M, N or K disagree; `mma-operand` for a fragment of another atom or type
+    """
+    if not isinstance(tiled_mma, TiledMma):
+        raise mistake(
+            "gemm", f"gemm takes a tiled MMA first, not {describe(tiled_mma)}", help="`cl.make_tiled_mma(op)`"
+        )
+    c = d if c is None else c
+    for name, t in (("A", a), ("B", b)):
+        _check_operand(tiled_mma, name, t)
+    if isinstance(tiled_mma.op, WarpgroupMmaOp):
+        return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit)
+    if accumulate is not True:
+        raise mistake("gemm", "`accumulate` is for wgmma", help="fill the accumulator with zeros")
+    for t in (c, d):
+        _check_operand(tiled_mma, "C", t)
+    rows, columns, depth = _agreed(a.layout, b.layout, d.layout)
+    multiply = _fma if isinstance(tiled_mma.op, MmaUniversalOp) else _warp_mma
+    totals = {(m, n): at(c, m, n).load() for n in range(columns) for m in range(rows)}
+    for k in range(depth):
+        left, right = [at(a, m, k).load() for m in range(rows)], [at(b, n, k).load() for n in range(columns)]
+        for n in range(columns):
+            for m in range(rows) if n % 2 == 0 else reversed(range(rows)):  # A of the last one is still at hand
+                totals[m, n] = multiply(tiled_mma.op, left[m], right[n], totals[m, n])
+    for (m, n), total in totals.items():
+        at(d, m, n).store(total)
+    return d
+
+
+def _warp_mma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
+    return emit(mma_ops.Mma(a.value, b.value, c.value, op.shape_mnk[2], op.saturate))
+
+
+def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
+    return fma(a, b, c)
+
+
+def _warpgroup_gemm(tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, commit: bool) -> Accumulator:
+    if not isinstance(c, Accumulator):
+        raise mistake(
+            "mma-operand", f"the accumulator of wgmma comes from `make_fragment_C`, and this is {describe(c)}"
+        )
+    rows, columns, depth = _agreed(a.layout, b.layout, Layout((1, c.rows, c.columns)))
+    right = [_whole(b, n) for n in range(columns)]
+    left = [_whole(a, m) if a.space == "smem" else _register_a(a, m, depth) for m in range(rows)]
+    parts = list(c.parts)
+    for n in range(columns):
+        for m in range(rows):
+            i = m + rows * n
+            parts[i] = wgmma.mma_async(left[m], right[n], parts[i], accumulate=accumulate)
+    if commit:
+        wgmma.commit_group()
+    return Accumulator(tuple(parts), c.rows, c.columns)
+
+
+def _whole(t: Tensor, i: int) -> Tensor:
+    """Repeat `i` of an operand in shared memory as (rows, all of K)."""
+    values = t.layout[0]
+    layout = make_layout(values[0], make_layout(values[1], t.layout[2]))
+    return _view(t, layout, t.layout[1](i))
+
+
+def _register_a(t: Tensor, m: int, depth: int) -> Any:
+    layout = make_layout(t.layout[0], t.layout[2])
+    return _view(t, layout, t.layout[1](m)).load()
+
+
+def at(t: Tensor, i: int, j: int) -> Tensor:
+    """The values of one repeat of a fragment."""
+    offset = t.layout[1](i) + (t.layout[2](j) if t.ndim > 2 else 0)
+    return _view(t, coalesce(t.layout[0]), offset)
+
+
+def _view(t: Tensor, layout: Layout, offset: Any) -> Tensor:
+    from math import gcd
+
+    align = gcd(t._type.align, known_divisor(offset) * t.dtype.bytes)
+    moved = None if type(offset) is int and offset == 0 else as_value(offset)
+    return emit(TensorView(t.value, t._retyped_type(layout, align=align), moved))  # type: ignore[no-any-return]
+
+
+def _agreed(a: Layout, b: Layout, c: Layout) -> tuple[int, int, int]:
+    """Repeats along M, N and K; an error that names the one at fault."""
+    sizes = {
+        "M": (("A", a, 1), ("C", c, 1)),
+        "N": (("B", b, 1), ("C", c, 2)),
+        "K": (("A", a, 2), ("B", b, 2)),
+    }
+    found = []
+    for name, ((first, x, i), (second, y, j)) in sizes.items():
+        here, there = (extent(t, k) if t.rank > k else 1 for t, k in ((x, i), (y, j)))
+        if here != there:
+            raise mistake(
+                "gemm-shape",
+                f"operands disagree in {name}: {first} repeats {here} times along it, {second} {there} times",
+                f"{first} is {x}, {second} is {y}",
+            )
+        found.append(here)
+    return found[0], found[1], found[2]
+
+
+def _check_operand(tiled: TiledMma, operand: str, t: Any) -> None:
+    op = tiled.op
+    in_memory = {"A": op.a_in_memory, "B": op.b_in_memory, "C": False}[operand]
+    if not isinstance(t, Tensor) or t.space != ("smem" if in_memory else "rmem"):
+        where = "a partition of shared memory" if in_memory else "a fragment in registers"
+        raise mistake("mma-operand", f"operand {operand} of {op} is {where}, not {describe(t)}")
+    tiled._check_fragment(t.layout, operand)
+    if t.dtype != op.dtype_of(operand):
+        raise mistake(
+            "mma-operand", f"operand {operand} holds {t.dtype}, but {op} takes {op.dtype_of(operand)}",
+            help="recast f32 to tf32, or make the operation for this type" if t.dtype == f32 else "",
+        )  # fmt: skip
+
+
+def _layout_of(partition: Any) -> Layout:
+    if isinstance(partition, tuple):
+        return Layout(partition)
+    if not is_tensor(partition):
+        raise mistake("mma-operand", f"a partition is needed here, not {describe(partition)}")
+    return partition.layout  # type: ignore[no-any-return]
+
+
+def stride_of(mode: Layout) -> int:
+    """The least stride of a mode of a thread layout."""
+    found = min(coalesce(mode).stride) if isinstance(coalesce(mode).stride, tuple) else coalesce(mode).stride
+    return int(found)

@@ -1,0 +1,53 @@
+"""`copy`: from one tensor to another, by an atom, a tiled copy, or as well as the two layouts allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.lang import copy as copying
+from cutelite.lang.copy_ops import TileOp
+from cutelite.lang.loops import static_range
+from cutelite.lang.tile_copy import copy_tile
+
+
+def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any = None, multicast: Any = None) -> None:
+    """``copy(atom, src, dst)`` or ``copy(src, dst)``: copy the elements of `src` to `dst`, in order.
+
+    how        a copy atom or a tiled copy, and `src` and `dst` then partitions of one thread, values in the first mode;
+               or a TMA or bulk atom, and whole tiles. Without it, plain accesses as wide as layouts and alignment
+               allow: `explain_copy(src, dst)` says which
+    pred       a bool, or a bool tensor with an element for each instruction (the shape of the rest modes): where it is
+               False nothing is copied, or zeros by cp.async
+    barrier    TMA and bulk loads: the mbarrier that counts the bytes
+    multicast  a mask of blocks of the cluster, for the multicasting loads
+    Who        each thread for itself, except as the atom says: a warp for ldmatrix, one thread for TMA
+    Errors     `copy-sizes`, `copy-dtype`, `copy-space`, `copy-vector`, `copy-alignment`, each with the numbers
+    """
+    if dst is None:
+        src, dst = how, src
+        copying.check_same_size(src, dst)
+        if pred is None:
+            dst.store(src.load())
+        else:
+            masks = copying.predicates(pred, src.size)
+            for i in static_range(src.size):
+                if masks[i]:
+                    dst[i] = src[i]
+    elif isinstance(how, copying.CopyAtom) and isinstance(how.op, TileOp):
+        if pred is None:
+            copy_tile(how, src, dst, barrier, multicast)
+        elif pred:
+            copy_tile(how, src, dst, barrier, multicast)
+    else:
+        plan = copying.plan(how, src, dst)
+        count = len(plan.pairs)
+        if pred is None:
+            for i in static_range(count):
+                plan.call(i)
+        else:
+            masks = copying.predicates(pred, count)
+            for i in static_range(count):
+                if plan.atom.op.masks:
+                    plan.call(i, masks[i])
+                elif masks[i]:
+                    plan.call(i)

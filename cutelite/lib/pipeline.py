@@ -1,0 +1,317 @@
+"""Pipelines: a ring of buffers that producers fill and consumers empty, with the barriers that tell each of the other.
+
+    pipe = cl.PipelineTmaAsync.create(STAGES, tx_bytes=a.tile_bytes, consumers=128)
+    state = pipe.producer_state()                       state = pipe.consumer_state()
+    for k in range(steps):                              for k in range(steps):
+        pipe.producer_acquire(state)                        pipe.consumer_wait(state)
+        cl.tma_load(..., barrier=pipe.barrier(state))       ... use the buffer state.index ...
+        state = state.advance()                             pipe.consumer_release(state)
+    pipe.producer_tail(state)                               state = state.advance()
+
+`create` is called by all threads of the block. Every consumer thread calls `consumer_wait` and `consumer_release`; a
+warp of them arrives once, so consumers come in whole warps. A state is a frozen value: it says which buffer is next and
+which phase of its barriers to wait for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import mbarrier
+from cutelite.lang.cluster import cluster_sync
+from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
+from cutelite.lang.index import lane_idx, linear_thread_idx
+from cutelite.lang.loops import static_range
+from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
+from cutelite.lang.tensor import shared
+from cutelite.lang.warp import syncwarp
+
+WARP = 32
+
+
+def pipeline_init_sync(cluster: bool = False) -> None:
+    """Meet after pipelines were created with ``sync=False``: all threads of the block, or of the cluster."""
+    if cluster:
+        cluster_sync()
+    else:
+        syncthreads()
+
+
+def barriers(stages: int, arrivals: int) -> Any:
+    """An mbarrier for each stage, each phase of which expects so many arrivals; not yet for use by other threads."""
+    made = shared(mbarrier, (stages,))
+    if linear_thread_idx() == 0:
+        for s in static_range(stages):
+            made[s].init(arrivals)
+        fence_mbarrier_init()
+    return made
+
+
+@dataclass(frozen=True)
+class PipelineAsync:
+    """Producers and consumers are ordinary threads; producers write buffers by ordinary stores.
+
+    full, empty   an mbarrier for each stage
+    stages        how many buffers
+    """
+
+    full: Any
+    empty: Any
+    stages: int
+
+    @classmethod
+    def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineAsync:
+        """A pipeline of threads.
+
+        stages      how many buffers
+        producers   how many threads call `producer_commit`, in whole warps
+        consumers   how many threads call `consumer_release`, in whole warps
+        sync        meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
+        Who         all threads of the block
+        """
+        full, empty = barriers(stages, producers // WARP), barriers(stages, consumers // WARP)
+        if sync:
+            pipeline_init_sync()
+        return PipelineAsync(full, empty, stages)
+
+    def producer_state(self) -> PipelineState:
+        """Where producers start."""
+        return PipelineState.producer(self.stages)
+
+    def consumer_state(self) -> PipelineState:
+        """Where consumers start."""
+        return PipelineState.consumer(self.stages)
+
+    def producer_acquire(self, state: PipelineState) -> None:
+        """Wait until the buffer is empty."""
+        self.empty[state.index].wait(state.phase)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Say that the buffer is full: this thread's part of it."""
+        syncwarp()
+        if lane_idx() == 0:
+            self.full[state.index].arrive()
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait until every buffer is empty: before the block that owns them may exit, or reuse them."""
+        for _ in static_range(self.stages):
+            self.producer_acquire(state)
+            state = state.advance()
+
+    def consumer_wait(self, state: PipelineState) -> None:
+        """Wait until the buffer is full."""
+        self.full[state.index].wait(state.phase)
+
+    def consumer_try_wait(self, state: PipelineState) -> Any:
+        """Whether the buffer is full; may sleep for a while to see it."""
+        return self.full[state.index].try_wait(state.phase)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has done with the buffer."""
+        syncwarp()
+        if lane_idx() == 0:
+            self.empty[state.index].arrive()
+
+
+@dataclass(frozen=True)
+class PipelineCpAsync:
+    """Producers fill buffers by cp.async: a buffer is full once the copies that they started have come.
+
+    Fields as of `PipelineAsync`.
+    """
+
+    full: Any
+    empty: Any
+    stages: int
+
+    @classmethod
+    def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineCpAsync:
+        """As `PipelineAsync.create`; each of the `producers` threads arrives by itself."""
+        full, empty = barriers(stages, producers), barriers(stages, consumers // WARP)
+        if sync:
+            pipeline_init_sync()
+        return PipelineCpAsync(full, empty, stages)
+
+    producer_state = PipelineAsync.producer_state
+    consumer_state = PipelineAsync.consumer_state
+    producer_acquire = PipelineAsync.producer_acquire
+    producer_tail = PipelineAsync.producer_tail
+    consumer_wait = PipelineAsync.consumer_wait
+    consumer_try_wait = PipelineAsync.consumer_try_wait
+    consumer_release = PipelineAsync.consumer_release
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Say that the buffer is full once all of this thread's cp.async copies so far are complete."""
+        self.full[state.index].arrive_after_copies()
+
+
+@dataclass(frozen=True)
+class PipelineTmaAsync:
+    """One producer thread fills buffers by TMA (or bulk copies), which count their bytes on the buffer's barrier.
+
+    tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
+    peers      ranks of the blocks of the cluster whose copies fill this block's buffers (multicast); () for its own only
+    """
+
+    full: Any
+    empty: Any
+    stages: int
+    tx_bytes: int
+    peers: tuple[Any, ...] = ()
+
+    @classmethod
+    def create(
+        cls, stages: int, tx_bytes: int, consumers: int, peers: tuple[Any, ...] = (), sync: bool = True
+    ) -> PipelineTmaAsync:
+        """A pipeline fed by TMA.
+
+        stages      how many buffers
+        tx_bytes    bytes that fill one buffer
+        consumers   how many threads of a block call `consumer_release`, in whole warps
+        peers       with multicast: ranks of the blocks that fill this block's buffers, itself included, as many in each
+                    block. They wait for this block's consumers as well as for their own
+        sync        meet at a barrier at the end: of the block, or of the cluster if there are peers
+        """
+        full, empty = barriers(stages, 1), barriers(stages, consumers // WARP * max(1, len(peers)))
+        if sync:
+            pipeline_init_sync(len(peers) > 0)
+        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers)
+
+    producer_state = PipelineAsync.producer_state
+    consumer_state = PipelineAsync.consumer_state
+    consumer_wait = PipelineAsync.consumer_wait
+    consumer_try_wait = PipelineAsync.consumer_try_wait
+
+    def barrier(self, state: PipelineState) -> Any:
+        """What the copies into the buffer count their bytes on."""
+        return self.full[state.index]
+
+    def producer_acquire(self, state: PipelineState) -> None:
+        """Wait until the buffer is empty, in every block that this one fills, then expect its bytes. One thread."""
+        self.empty[state.index].wait(state.phase)
+        self.full[state.index].arrive_expect_tx(self.tx_bytes)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Nothing: the copies arrive by themselves."""
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Wait until every buffer is empty. With multicast: before this block exits, as others arrive at its barriers."""
+        for _ in static_range(self.stages):
+            self.empty[state.index].wait(state.phase)
+            state = state.advance()
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Say that this thread has done with the buffer, to every block that fills it."""
+        syncwarp()
+        if len(self.peers) == 0:
+            if lane_idx() == 0:
+                self.empty[state.index].arrive()
+        else:
+            for i in static_range(len(self.peers)):
+                if lane_idx() == i:
+                    self.empty[state.index].remote(self.peers[i]).arrive(cluster=True)
+
+
+@dataclass(frozen=True)
+class PipelineTmaStore:
+    """Buffers that are filled by ordinary stores and emptied by TMA stores of one thread.
+
+    All of it is called by the thread that starts the stores; others learn of it by a barrier.
+    """
+
+    stages: int
+
+    @classmethod
+    def create(cls, stages: int) -> PipelineTmaStore:
+        """A ring of so many buffers. It needs no barriers of its own."""
+        return PipelineTmaStore(stages)
+
+    def producer_acquire(self) -> None:
+        """Wait until the oldest of the buffers has been read."""
+        cp_async_bulk_wait_group(self.stages - 1, read=True)
+
+    def producer_commit(self) -> None:
+        """The stores since the last call are those of one buffer."""
+        cp_async_bulk_commit_group()
+
+    def producer_tail(self) -> None:
+        """Wait until all stores are complete."""
+        cp_async_bulk_wait_group(0)
+
+
+@dataclass(frozen=True)
+class PipelineOrder:
+    """Groups of threads that take turns: group 0, 1, ..., then 0 again, at each of `depth` places of a round.
+
+    bars    mbarriers (depth, groups)
+    group   which group this thread belongs to, and `state` where it is
+    """
+
+    bars: Any
+    depth: int
+    groups: int
+    group: Any
+    state: PipelineState
+
+    @classmethod
+    def create(cls, depth: int, groups: int, group: Any, threads: int, sync: bool = True) -> PipelineOrder:
+        """An order of groups.
+
+        depth     how many places of a round are ordered (say: the products, and the epilogue)
+        groups    how many groups take turns
+        group     of this thread, 0 to `groups` - 1
+        threads   of one group, in whole warps
+        Who       all threads of the block
+        """
+        bars = shared(mbarrier, (depth, groups))
+        if linear_thread_idx() == 0:
+            for d in static_range(depth):
+                for g in static_range(groups):
+                    bars[d, g].init(threads // WARP)
+            fence_mbarrier_init()
+        if sync:
+            pipeline_init_sync()
+        first = 1 if group == 0 else 0  # the first group need not wait for anybody in the first round
+        return PipelineOrder(bars, depth, groups, group, PipelineState(depth, 0, first))
+
+    def wait(self) -> None:
+        """Wait for this group's turn."""
+        self.bars[self.state.index, self.group].wait(self.state.phase)
+
+    def arrive(self) -> PipelineOrder:
+        """Pass the turn on to the next group; the order at the place after this one."""
+        following = (self.group + 1) % self.groups
+        syncwarp()
+        if lane_idx() == 0:
+            self.bars[self.state.index, following].arrive()
+        return PipelineOrder(self.bars, self.depth, self.groups, self.group, self.state.advance())
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """One of the block's 16 barriers, for `threads` threads.
+
+    id   0 to 15; 0 is also that of `syncthreads`
+    """
+
+    id: Any
+    threads: int
+
+    def sync(self) -> None:
+        """Arrive and wait for all."""
+        barrier_sync(self.id, self.threads)
+
+    def arrive(self) -> None:
+        """Arrive, and go on."""
+        barrier_arrive(self.id, self.threads)
+
+
+def multicast_mask(ranks: tuple[Any, ...]) -> Any:
+    """The mask that names these blocks of the cluster."""
+    mask: Any = 0
+    for rank in ranks:
+        mask = mask | (1 << rank)
+    return mask
