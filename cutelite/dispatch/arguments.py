@@ -14,6 +14,7 @@ from cutelite.ir.types import SCALARS, Scalar, TensorMap, i32, i64
 from cutelite.lang.annotations import DTypeVar
 from cutelite.layout import Dim, DimExpr, dims_of, evaluate
 from cutelite_rt import ArrayView, UnreadableArray, read
+from cutelite_rt.memory import is_array
 from cutelite_rt.stream import current
 
 WIDE_DIM = (1 << 31) - (1 << 16)
@@ -115,7 +116,9 @@ class Call:
         try:
             return read(argument, self.stream)
         except UnreadableArray as error:
-            raise self.error(name, f"must be an array, not {_kind(argument)}: {error}") from None
+            if is_array(argument):
+                raise self.error(name, f"cannot be read: {error}") from None
+            raise self.error(name, f"must be an array of torch, CuPy, JAX or NumPy, not {argument!r}") from None
 
     @property
     def stream(self) -> int | None:
@@ -196,10 +199,6 @@ def _views_of_known(arguments: Iterable[Any]) -> Iterable[ArrayView]:
             yield from _views_of_known(vars(argument).values())
         elif isinstance(argument, tuple):
             yield from _views_of_known(argument)
-
-
-def _kind(argument: Any) -> str:
-    return "None" if argument is None else f"a {type(argument).__name__}"
 
 
 def scalar_of(view: ArrayView) -> Scalar:

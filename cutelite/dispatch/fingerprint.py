@@ -361,7 +361,7 @@ class _Reader:
             home = getattr(x, "__module__", None) or type(x).__module__
             if getattr(sys.modules.get(home), made, _MISSING) is not x:
                 return self._fail(f"a {_class_name(type(x))} is among its constants, and is not {home}.{made}")
-            return self._all("named", (type(x), made))
+            return self._all("named", (type(x), made, home, _version(_root(home))))
         function, args, state, items, pairs = (*made, None, None, None)[:5]
         return self._all("reduced", (function, args, state, items and list(items), pairs and list(pairs)))
 

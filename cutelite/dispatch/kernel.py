@@ -151,7 +151,9 @@ class Kernel:
         block = self.block if block is None else extents(block, "block")
         cluster = self.cluster if cluster is None else extents(cluster, "cluster")
         if block is None:
-            raise LaunchError("no block is given, and the kernel is specialised for its shape")
+            raise LaunchError(
+                "no block is given, and its shape is compiled in: kernel[grid, block] or @kernel(block=...)"
+            )
         check_shape(block, cluster, Target.parse(arch))
         return Specialisation(tuple(bound.types.items()), tuple(bound.dims.items()), block, cluster, arch, options)
 

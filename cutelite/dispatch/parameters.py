@@ -133,7 +133,8 @@ class ConstantParameter:
     def __init__(self, name: str, spec: ConstexprSpec) -> None:
         self.name = name
         wanted = getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
-        self.wanted = wanted if isinstance(wanted, type | types.UnionType) else object
+        is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
+        self.wanted = wanted if is_type else object
 
     def bind(self, call: Call, argument: Any) -> Constant:
         value = self._converted(argument)

@@ -17,6 +17,8 @@ Nothing here looks at arguments: that is `cutelite.dispatch`.
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -308,17 +310,44 @@ def spec(annotation: Any, where: str) -> Spec:
 
 
 def struct_fields(cls: type) -> dict[str, Any] | None:
-    """Annotations of a frozen dataclass's or NamedTuple's fields, None for any other class."""
+    """Annotations of a frozen dataclass's or NamedTuple's fields, None for any other class.
+
+    Errors  `CompileError` for a dataclass that is not frozen, a field that is not annotated, names that are unknown
+    """
     params = getattr(cls, "__dataclass_params__", None)
-    named_tuple = issubclass(cls, tuple) and hasattr(cls, "_fields")
-    if params is None and not named_tuple:
-        return None
-    if params is not None and not params.frozen:
+    if params is None:
+        if not (issubclass(cls, tuple) and hasattr(cls, "_fields")):
+            return None
+        names: tuple[str, ...] = cls._fields
+    elif params.frozen:
+        names = tuple(field.name for field in dataclasses.fields(cls))
+    else:
         raise CompileError(
             Mistake("annotation", f"the dataclass {cls.__name__} is not frozen", help="write @dataclass(frozen=True)")
         )
-    hints = typing.get_type_hints(cls) if any(isinstance(a, str) for a in cls.__annotations__.values()) else None
-    return {name: (hints or cls.__annotations__)[name] for name in cls.__annotations__}
+    return {name: _field_annotation(cls, name) for name in names}
+
+
+def _field_annotation(cls: type, name: str) -> Any:
+    """The annotation of a field, from the class of the hierarchy that has it; strings are evaluated in its module."""
+    for home in cls.__mro__:
+        annotation = vars(home).get("__annotations__", {}).get(name)
+        if annotation is None:
+            continue
+        text = getattr(annotation, "__forward_arg__", annotation)  # what NamedTuple makes of a string
+        if not isinstance(text, str):
+            return annotation
+        try:
+            return eval(text, vars(sys.modules[home.__module__]), dict(vars(home)))
+        except Exception as error:
+            raise CompileError(
+                Mistake(
+                    "annotation",
+                    f"the annotation of `{cls.__name__}.{name}`, `{text}`, cannot be evaluated: {error}",
+                    help="names in a string annotation of a class must be globals of its module",
+                )
+            ) from error
+    raise CompileError(Mistake("annotation", f"the field `{name}` of {cls.__name__} has no annotation"))
 
 
 def _named(extents: Any, prefix: str) -> Any:

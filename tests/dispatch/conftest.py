@@ -1,0 +1,52 @@
+"""What the tests of launching share: a clean environment, a driver made of Python, arrays on its GPUs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cutelite_rt as rt
+from cutelite.dispatch import device, specialise
+from tests.rt.conftest import FakeCuda
+from tests.rt.conftest import cuda as cuda
+
+GpuArray = Callable[..., rt.DeviceArray]
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No CUTELITE_ variable but a cache directory of the test's own, and no memory of another test's GPUs."""
+    for name in os.environ:
+        if name.startswith("CUTELITE_") and name not in ("CUTELITE_PTXAS",):
+            monkeypatch.delenv(name)
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("CUTELITE_CACHE_DIR", str(cache))
+    yield cache
+    device.arch_of.cache_clear()
+    specialise._opened.cache_clear()
+
+
+@pytest.fixture
+def on_gpu(cuda: FakeCuda) -> GpuArray:
+    """Makes arrays that lie on a GPU of the driver made of Python: ``on_gpu((4, 8), "f32", gpu=0)``."""
+
+    def make(shape: tuple[int, ...], dtype: str = "f32", gpu: int = 0) -> rt.DeviceArray:
+        return rt.empty(shape, dtype, rt.device(gpu))
+
+    return make
+
+
+@pytest.fixture
+def launched(cuda: FakeCuda) -> Callable[[], tuple[Any, list[int]]]:
+    """What the last launch was: the driver's configuration, and the addresses of its parameters."""
+    import ctypes
+
+    def last(count: int = 16) -> tuple[Any, list[int]]:
+        config, _, parameters = cuda.launches[-1]
+        return config, list((ctypes.c_uint64 * count).from_address(parameters))
+
+    return last

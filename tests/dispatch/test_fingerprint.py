@@ -1,0 +1,438 @@
+"""Keys: what changes the code changes the key, what does not leaves it, and no process has a key of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.fingerprint import Source, constant_key, source
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import dataclasses, enum, functools, math, typing
+import helpers
+import cutelite as cl
+from cutelite import f32
+from helpers import scaled
+
+TILE = 64
+SHAPE = (4, (2, 8))
+TABLE = {"a": 1, "b": [1, 2]}
+NAMES = frozenset(("x", "y", "z"))
+RATE = 0.5
+UNRELATED = 1
+x = object()
+M = cl.dims("M")
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    stages: int = 4
+    order: tuple = ("m", "n")
+    size: int = dataclasses.field(default_factory=lambda: 3)
+
+    _hidden = 7
+
+    def bytes(self):
+        return self.stages * 16
+
+    @property
+    def twice(self):
+        return 2 * self.stages
+
+    @staticmethod
+    def fixed():
+        return 5
+
+    @classmethod
+    def made(cls):
+        return cls(9)
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+    def steps(self):
+        return 10
+
+class Point(typing.NamedTuple):
+    x: int = 1
+    y: int = 2
+
+CONFIG = Config()
+MODE = Mode.FAST
+POINT = Point()
+PARTIAL = functools.partial(scaled, by=3)
+BOUND = TABLE.get
+
+@functools.lru_cache
+def cached(n):
+    return n + 11
+
+def outer(k):
+    def helper(v):
+        return v * k + inner(v)
+    return helper
+
+def inner(v):
+    return v - 1
+
+closure = outer(21)
+
+class Machine:
+    def __init__(self, speed):
+        self.speed = speed
+        self.parts = [1, 2]
+
+    def __call__(self, v):
+        return v + self.speed
+
+MACHINE = Machine(3)
+
+def make(factor):
+    def kernel(a, b, n: int = 33, *, k=44):
+        i = cl.block_idx.x * TILE + a.x
+        cl.printf("text %d", i)
+        v = scaled(helpers.nested.deep(i), 2) + factor + n + k
+        v = v + CONFIG.bytes() + MODE.steps() + POINT.y + PARTIAL(i) + BOUND("a") + cached(3) + closure(i) + MACHINE(i)
+        v = v + getattr(helpers, "BY_NAME") + RATE + (1.0 if "x" in NAMES else 0.0) + math.sin(1.0)
+        f = lambda z: z + 55
+        return f(v), SHAPE, TABLE, M, cl.f32, Config.made(), Mode.SLOW
+    return kernel
+
+kernel = make(66)
+"""
+HELPERS = """
+import nested
+BY_NAME = 77
+UNUSED = 1
+
+def scaled(v, by):
+    '''Multiplies.'''
+    return v * by * FACTOR
+
+FACTOR = 88
+"""
+NESTED = """
+def deep(v):
+    return v + DEPTH
+DEPTH = 99
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs the program with texts replaced, and reads its kernel."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def read(*replaced: tuple[str, str], positions: bool = False, where: str = "first") -> Source:
+        texts = [PROGRAM, HELPERS, NESTED]
+        for old, new in replaced:
+            assert sum(text.count(old) for text in texts) >= 1, old
+            texts = [text.replace(old, new) for text in texts]
+        modules = dict(zip(("program", "helpers", "nested"), texts, strict=True))
+        folder = tmp_path / where
+        for name in reversed(modules):
+            module = types.ModuleType(name)
+            monkeypatch.setitem(sys.modules, name, module)
+            exec(compile(modules[name], str(folder / f"{name}.py"), "exec"), module.__dict__)
+        return source(sys.modules["program"].kernel, positions)
+
+    return read
+
+
+CHANGES = [
+    ("TILE = 64", "TILE = 32"),
+    ("TILE = 64", "TILE = 64.0"),
+    ("SHAPE = (4, (2, 8))", "SHAPE = (4, (2, True))"),
+    ('"b": [1, 2]', '"b": [1, 3]'),
+    ('"b": [1, 2]', '"b": (1, 2)'),
+    ('("x", "y", "z")', '("x", "y")'),
+    ("RATE = 0.5", "RATE = -0.5"),
+    ("stages: int = 4", "stages: int = 5"),
+    ('order: tuple = ("m", "n")', 'order: tuple = ("n", "m")'),
+    ("default_factory=lambda: 3", "default_factory=lambda: 4"),
+    ("_hidden = 7", "_hidden = 8"),
+    ("self.stages * 16", "self.stages * 8"),
+    ("2 * self.stages", "3 * self.stages"),
+    ("return 5", "return 6"),
+    ("return cls(9)", "return cls(8)"),
+    ("SLOW = 2", "SLOW = 3"),
+    ("return 10", "return 12"),
+    ("MODE = Mode.FAST", "MODE = Mode.SLOW"),
+    ("y: int = 2", "y: int = 3"),
+    ("scaled, by=3", "scaled, by=4"),
+    ("BOUND = TABLE.get", "BOUND = {'a': 2}.get"),
+    ("BOUND = TABLE.get", "BOUND = TABLE.pop"),
+    ("return n + 11", "return n + 12"),
+    ("return v - 1", "return v - 2"),
+    ("closure = outer(21)", "closure = outer(22)"),
+    ("MACHINE = Machine(3)", "MACHINE = Machine(4)"),
+    ("self.parts = [1, 2]", "self.parts = [1]"),
+    ("return v + self.speed", "return v - self.speed"),
+    ("kernel = make(66)", "kernel = make(67)"),
+    ("n: int = 33", "n: int = 34"),
+    ("k=44", "k=45"),
+    ("z + 55", "z + 56"),
+    ('"text %d"', '"Text %d"'),
+    ("math.sin", "math.cos"),
+    ("cl.f32,", "cl.f16,"),
+    ('M = cl.dims("M")', 'M = cl.dims("M:8")'),
+    ('M = cl.dims("M")', 'M = cl.Dim("M", min=0)'),
+    ('M = cl.dims("M")', 'M = cl.ceil_div(cl.Dim("M"), 4)'),
+    ("BY_NAME = 77", "BY_NAME = 78"),
+    ("FACTOR = 88", "FACTOR = 89"),
+    ("v * by * FACTOR", "v * FACTOR * by"),
+    ("DEPTH = 99", "DEPTH = 98"),
+    ("return v + DEPTH", "return v - DEPTH"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=[new for _, new in CHANGES])
+def test_what_is_reached_is_in_the_key(program: Any, change: tuple[str, str]) -> None:
+    before, after = program(), program(change)
+    assert before.why == after.why == ""
+    assert before.digest != after.digest
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("UNRELATED = 1", "UNRELATED = 2"),
+        ("UNUSED = 1", "UNUSED = 2"),
+        ("x = object()", "x = open(__import__('os').devnull)"),  # `a.x` in the kernel is no global
+        ("\nTILE = 64", "\n\n\n\nTILE = 64"),
+        ("'''Multiplies.'''", "'''Multiplies.'''  # and says so"),
+        ("from cutelite import f32", "from cutelite import f32, f16"),
+        ('NAMES = frozenset(("x", "y", "z"))', 'NAMES = frozenset(("z", "x", "y"))'),
+    ],
+)
+def test_what_does_not_matter_is_not_in_the_key(program: Any, change: tuple[str, str]) -> None:
+    assert program().digest == program(change).digest
+
+
+def test_files_and_lines_count_only_where_the_code_tells_them(program: Any) -> None:
+    assert program(where="first").digest == program(where="second").digest
+    first, second = (program(positions=True, where=where).digest for where in ("first", "second"))
+    assert first != second
+    assert program(positions=True).digest != program(("\nTILE = 64", "\n\nTILE = 64"), positions=True).digest
+
+
+def test_keys_are_the_same_in_every_process(tmp_path: Path) -> None:
+    for name, text in (("program", PROGRAM), ("helpers", HELPERS), ("nested", NESTED)):
+        (tmp_path / f"{name}.py").write_text(text)
+    ask = "import program, cutelite.dispatch.fingerprint as f; print(f.source(program.kernel).digest.hex())"
+    keys = []
+    for seed in ("0", "1", "2", "random"):  # the later ones read the modules from bytecode
+        found = dict(os.environ) | {"PYTHONHASHSEED": seed, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+        run = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=found)
+        keys.append(run.stdout)
+    assert len(set(keys)) == 1
+
+
+# ---- what cannot be read
+
+
+def kernel_with(value: object) -> Source:
+    namespace = {"__name__": "user", "VALUE": value}
+    exec("def kernel():\n    return VALUE\n", namespace)
+    return source(namespace["kernel"])
+
+
+@pytest.mark.parametrize("value", [threading.Lock(), sys.stdout, (n for n in range(3))])
+def test_what_has_no_content_has_no_digest(value: object) -> None:
+    found = kernel_with([value])
+    assert found.digest is None
+    assert f"{type(value).__name__} is among its constants" in found.why
+
+
+@pytest.mark.parametrize("call", ["globals()['x']", "vars(m)", "eval('TILE')", "__import__('m')"])
+def test_names_that_code_does_not_show_leave_no_digest(call: str) -> None:
+    namespace: dict[str, Any] = {"__name__": "user", "m": 0}
+    exec(f"def kernel():\n    return {call}\n", namespace)
+    found = source(namespace["kernel"])
+    assert found.digest is None and "which reaches names that its code does not show" in found.why
+
+
+def test_no_object_is_told_by_its_address() -> None:
+    class Plain:
+        pass
+
+    assert kernel_with(Plain()).digest == kernel_with(Plain()).digest
+    assert kernel_with(lambda: Plain).digest is not None
+
+
+def test_what_refers_to_itself_has_a_digest() -> None:
+    loop: list[Any] = [1]
+    loop.append(loop)
+    other: list[Any] = [2]
+    other.append(other)
+    assert kernel_with(loop).digest not in (None, kernel_with(other).digest)
+
+
+def test_what_is_nested_without_end_has_none() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert kernel_with(deep).why == "it is nested too deeply to be read"
+
+
+def test_shared_parts_are_read_once() -> None:
+    shared: tuple[Any, ...] = ()
+    for _ in range(60):
+        shared = (shared, shared)  # 2**60 if each were read again
+    assert kernel_with(shared).digest is not None
+
+
+# ---- NumPy
+
+
+def test_arrays_are_read_to_the_last_element() -> None:
+    numpy = pytest.importorskip("numpy")
+    one, other = numpy.zeros(100_000), numpy.zeros(100_000)
+    other[50_000] = 1e-12  # which no repr shows
+    digests = {kernel_with(x).digest for x in (one, other, one.astype("f4"), one.reshape(10, -1), one[::2])}
+    assert len(digests) == 5 and None not in digests
+    assert kernel_with(one).digest == kernel_with(numpy.zeros(100_000)).digest
+
+
+def test_numpy_values() -> None:
+    numpy = pytest.importorskip("numpy")
+    values = (
+        numpy.float32(1),
+        numpy.float64(1),
+        numpy.dtype("f4"),
+        numpy.dtype("i4"),
+        numpy.add,
+        numpy.linspace,
+        numpy,
+    )
+    digests = {kernel_with(x).digest for x in values}
+    assert len(digests) == len(values) and None not in digests
+
+
+def test_a_library_is_told_by_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    numpy = pytest.importorskip("numpy")
+    values = (numpy, numpy.linspace, numpy.add, numpy.float32, numpy.float32(1))
+    before = {kernel_with(x).digest for x in values}
+    monkeypatch.setattr(numpy, "__version__", "0.0.1")
+    assert before.isdisjoint(kernel_with(x).digest for x in values)
+
+
+def test_arrays_of_other_libraries_are_not_constants() -> None:
+    class Tensor:
+        def __dlpack__(self) -> None: ...
+
+    assert "an array" in kernel_with(Tensor()).why
+
+
+# ---- names that are watched
+
+
+def test_rebinding_a_global_is_noticed(program: Any) -> None:
+    found = program()
+    assert found.is_current()
+    sys.modules["program"].UNRELATED = 5  # type: ignore[attr-defined]
+    assert found.is_current()
+    sys.modules["program"].TILE = 128  # type: ignore[attr-defined]
+    assert not found.is_current()
+
+
+@pytest.mark.parametrize(("module", "name"), [("helpers", "FACTOR"), ("helpers", "BY_NAME"), ("nested", "deep")])
+def test_rebinding_in_another_module_is_noticed(program: Any, module: str, name: str) -> None:
+    found = program()
+    setattr(sys.modules[module], name, lambda v: v)
+    assert not found.is_current()
+
+
+def test_deleting_a_global_is_noticed(program: Any) -> None:
+    found = program()
+    del sys.modules["nested"].DEPTH
+    assert not found.is_current()
+
+
+def test_rebinding_an_enclosing_variable_is_noticed() -> None:
+    def make() -> tuple[Any, Any]:
+        n = 1
+
+        def change() -> None:
+            nonlocal n
+            n += 1
+
+        return (lambda: n), change
+
+    function, change = make()
+    found = source(function)
+    assert found.is_current()
+    change()
+    assert not found.is_current()
+
+
+# ---- constants within a process
+
+
+def test_keys_of_constants_take_no_look_at_code_or_globals() -> None:
+    namespace: dict[str, Any] = {"__name__": "user", "N": 1}
+    exec("def f(x):\n    return x + N\n", namespace)
+    before = constant_key(namespace["f"])
+    namespace["N"] = 2
+    assert constant_key(namespace["f"]) == before  # whose names are watched where it is compiled
+
+
+# ---- the compiler itself
+
+
+def test_the_build_is_part_of_every_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "cutelite"
+    (package / "inner").mkdir(parents=True)
+    file = package / "inner" / "module.py"
+    file.write_text("x = 1\n")
+
+    def build() -> bytes:
+        fingerprint.build_id.cache_clear()
+        return fingerprint.build_id()
+
+    for name in fingerprint.OURS:
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(__path__=[str(package)]))
+    seen = [build()]
+    assert build() == seen[0]
+    file.write_text("x = 12\n")
+    seen.append(build())
+    os.utime(file, (1, 1))
+    seen.append(build())
+    file.rename(file.with_name("renamed.py"))
+    seen.append(build())
+    (package / "more.py").write_text("")
+    seen.append(build())
+    monkeypatch.setattr(sys, "version", "4.0")
+    seen.append(build())
+    assert len(set(seen)) == 6
+    monkeypatch.undo()
+    fingerprint.build_id.cache_clear()
+
+
+def test_a_file_that_hides_a_module_of_python_is_the_users(tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text("LIMIT = 1\ndef scale(x):\n    return x * LIMIT\n")
+    ask = textwrap.dedent("""
+        import sys; sys.path.insert(0, sys.argv[1])
+        import queue
+        from cutelite.dispatch.fingerprint import source
+        def kernel(): return queue.scale(1)
+        first = source(kernel).digest
+        queue.LIMIT = 2
+        print(first != source(kernel).digest)
+    """)
+    found = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
+    run = subprocess.run(
+        [sys.executable, "-c", ask, str(tmp_path)], capture_output=True, text=True, check=True, env=found
+    )
+    assert run.stdout == "True\n"
