@@ -6,6 +6,7 @@ each other where kernels convert them, so the classes below also stand for what 
 `tests/test_typing.py` holds this file to what the package exports.
 """
 
+from typing import Annotated as Smem
 from typing import Annotated as Tensor
 from typing import Annotated as TmaTensor
 from typing import Any, Self, TypeVar
@@ -166,7 +167,6 @@ from cutelite.lang.registers import setmaxnreg_inc as setmaxnreg_inc
 from cutelite.lang.smem_layouts import make_smem_layout as make_smem_layout
 from cutelite.lang.smem_layouts import make_smem_layout_atom as make_smem_layout_atom
 from cutelite.lang.storage import SharedStorage as SharedStorage
-from cutelite.lang.storage import Smem as Smem
 from cutelite.lang.sync import barrier_arrive as barrier_arrive
 from cutelite.lang.sync import barrier_sync as barrier_sync
 from cutelite.lang.sync import fence as fence
@@ -350,7 +350,7 @@ def make_rmem_tensor(dtype: type[_D], shape: Any) -> _D: ...
 def make_rmem_tensor_like(like: _D) -> _D: ...
 def make_tensor(pointer: Any, layout: Any, dtype: type[_D]) -> _D: ...
 def recast_tensor(tensor: Any, dtype: type[_D]) -> _D: ...
-def local_tile(tensor: _D, tiler: Any, coord: Any) -> _D: ...
+def local_tile(tensor: _D, tiler: Any, coord: Any, proj: Any = None) -> _D: ...
 
 __all__ = [
     "Accumulator",

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
-from cutelite.layout.inttuple import flatten_to_tuple
 from cutelite.lang.tensor import TmaTensor, _slices, _split
 from cutelite.lang.values import as_value, describe, is_number, logical_and, mistake, wrap
+from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
+from cutelite.layout.inttuple import flatten_to_tuple
 
 
 @dataclass(frozen=True)

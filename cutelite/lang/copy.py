@@ -176,7 +176,7 @@ class ThrCopy:
 def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
     """A tiled copy by a (thread, value) layout of a tile.
 
-    layout_tv   to an index in the tile, first mode fastest: as many values as whole atoms need, a multiple of its threads
+    layout_tv   to an index in the tile, first mode fastest; multiples of the atom's threads and values
     tiler       extents of the tile
     """
     check_atom(atom)
@@ -290,7 +290,7 @@ def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
     if extent(first) % count:
         raise mistake(
             "copy-sizes",
-            f"the first mode of {t.layout} has {extent(first)} values, which is no multiple of the {count} of {atom.op}",
+            f"the first mode of {t.layout} has {extent(first)} values, no multiple of the {count} of {atom.op}",
             help="the first mode holds a thread's values: `tiled.get_slice(t).partition_S(tensor)` makes it so",
         )
     own = logical_divide(first, Layout(count))

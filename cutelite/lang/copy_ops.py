@@ -94,8 +94,7 @@ def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
     pointer = aligned_pointer(t, bytes)
     hinted = op.cache if op.cache in memory.LOAD_CACHES and t.space == "gmem" else ""
     evict = op.evict if t.space == "gmem" else ""
-    got = emit(memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
-    return got
+    return emit(memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
 
 
 def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:

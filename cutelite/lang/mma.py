@@ -432,7 +432,7 @@ class Accumulator:
 def gemm(
     tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any = None, *, accumulate: Any = True, commit: bool = True
 ) -> Any:
-    """``d = a @ b.T + c`` on fragments of one thread; returns what `d` has become: write ``acc = cl.gemm(mma, acc, a, b)``.
+    """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
     a           (values, M, K), registers, or shared memory where the instruction reads it
     b           (values, N, K)

@@ -52,7 +52,7 @@ class SharedStorage:
     @classmethod
     def allocate(cls) -> Any:
         """The shared memory: an object with a tensor for each field. Every thread of the block gets the same."""
-        made, fields = _declared(cls)
+        made, fields = _declared(cls)  # type: ignore[arg-type]
         return made(*(shared(field.dtype, field.shape, align=field.align) for field in fields))
 
 

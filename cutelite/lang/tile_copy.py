@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from cutelite.lang import tma
 from cutelite.lang.algebra import static_size
@@ -26,25 +26,26 @@ from cutelite.layout import E, coalesce, size, static_value
 def copy_tile(atom: CopyAtom, src: Any, dst: Any, barrier: Any, multicast: Any) -> None:
     """Start the copy of `src` to `dst`: tensors, or for TMA a tile of `coordinates(tma_tensor)` on the global side."""
     op: Any = atom.op
+    cache: Any = getattr(op, "cache", None)
     match op:
         case CopyBulkTensorTileG2SOp():
             _need(barrier, "a TMA load", "barrier")
             if isinstance(op, CopyBulkTensorTileG2SMulticastOp):
                 _need(multicast, "a multicast load", "multicast")
             tensor, start = box(src, dst, "source")
-            tma.tma_load(tensor, dst, at=start, barrier=barrier, multicast=multicast, cache=op.cache)
+            tma.tma_load(tensor, dst, at=start, barrier=barrier, multicast=multicast, cache=cache)
         case CopyBulkTensorTileS2GOp():
             tensor, start = box(dst, src, "target")
-            tma.tma_store(src, tensor, at=start, cache=op.cache)
+            tma.tma_store(src, tensor, at=start, cache=cache)
         case CopyReduceBulkTensorTileS2GOp():
             tensor, start = box(dst, src, "target")
-            tma.tma_reduce(src, tensor, op.kind, at=start, cache=op.cache)
+            tma.tma_reduce(src, tensor, cast(Any, op.kind), at=start, cache=cache)
         case CopyBulkG2SOp():
             _need(barrier, "a bulk load", "barrier")
             bytes = contiguous_bytes(src, dst)
-            cp_async_bulk(dst, src, bytes, barrier=barrier, multicast=multicast, cache=op.cache)
+            cp_async_bulk(dst, src, bytes, barrier=barrier, multicast=multicast, cache=cache)
         case CopyBulkS2GOp():
-            cp_async_bulk(dst, src, contiguous_bytes(src, dst), cache=op.cache)
+            cp_async_bulk(dst, src, contiguous_bytes(src, dst), cache=cache)
         case CopyDsmemStoreOp():
             _need(barrier, "a copy to another block", "barrier")
             cp_async_bulk(dst, src, contiguous_bytes(src, src), barrier=barrier)

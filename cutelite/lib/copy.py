@@ -34,9 +34,7 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
                 if masks[i]:
                     dst[i] = src[i]
     elif isinstance(how, copying.CopyAtom) and isinstance(how.op, TileOp):
-        if pred is None:
-            copy_tile(how, src, dst, barrier, multicast)
-        elif pred:
+        if pred is None or pred:
             copy_tile(how, src, dst, barrier, multicast)
     else:
         plan = copying.plan(how, src, dst)

@@ -153,7 +153,7 @@ class PipelineTmaAsync:
     """One producer thread fills buffers by TMA (or bulk copies), which count their bytes on the buffer's barrier.
 
     tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
-    peers      ranks of the blocks of the cluster whose copies fill this block's buffers (multicast); () for its own only
+    peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
     """
 
     full: Any
@@ -198,7 +198,7 @@ class PipelineTmaAsync:
         """Nothing: the copies arrive by themselves."""
 
     def producer_tail(self, state: PipelineState) -> None:
-        """Wait until every buffer is empty. With multicast: before this block exits, as others arrive at its barriers."""
+        """Wait until every buffer is empty: with multicast before this block exits, as others arrive here."""
         for _ in static_range(self.stages):
             self.empty[state.index].wait(state.phase)
             state = state.advance()

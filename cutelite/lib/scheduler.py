@@ -20,7 +20,7 @@ class StaticPersistentTileScheduler:
     """As many blocks (or clusters) as run at once, each taking every so many-th tile.
 
     tiles    how many tiles there are along M, along N, and in how many batches
-    swizzle  tiles are walked through in bands of so many along the other mode, so that what runs at once shares operands
+    swizzle  tiles are walked in bands of so many along the other mode: what runs at once then shares operands
     raster   'M': within a band the walk goes along M; 'N': along N
     index    of the tile, `step` to the next one of this block
     """

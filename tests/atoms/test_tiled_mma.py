@@ -1,0 +1,356 @@
+"""Tiled MMAs: who holds what, and products through every kind of atom against NumPy, on the simulator."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor
+from cutelite.ir.types import SCALARS
+from cutelite.layout import Layout
+from cutelite.ops import mma as mma_ops
+
+DTYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "tf32": np.float32,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "f64": np.float64,
+    "f32": np.float32,
+    "i32": np.int32,
+}
+WARP = [(a, b, d, k) for a, form in mma_ops.FORMS.items() for b in form.b for d in form.d for k in form.k]
+TILED = {
+    "one": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32)),
+    "2x2": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1)),
+    "2x2 row-major": cl.make_tiled_mma(cl.WarpMmaOp(cl.bf16, cl.f32, k=8), Layout((2, 2, 1), (2, 1, 1))),
+    "wide": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1), (None, 32, None)),
+    "permuted": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (4, 1, 1), (64, Layout((2, 4, 2), (1, 4, 2)), 16)),
+    "split k": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (1, 2, 2)),
+    "f64": cl.make_tiled_mma(cl.WarpMmaOp(cl.f64, cl.f64), (2, 1, 1)),
+    "fma": cl.make_tiled_mma(cl.MmaUniversalOp(cl.f32), (16, 8, 1)),
+    "wgmma": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64), (2, 1, 1)),
+    "wgmma rs": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64, a_source="rmem"), (2, 1, 1)),
+}
+MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
+
+
+def owned(tiled: cl.TiledMma, operand: str, extents: tuple[int, int]) -> dict[int, list[int]]:
+    """Which elements of an operand, by column-major index, each thread's partition holds, in its order."""
+    threads, values = tiled.parts(Layout(extents), operand)
+    held = {}
+    for thread in range(tiled.size):
+        coord = [mode_coordinate(mode, thread) for mode in tiled.thr_layout_vmnk]
+        start = threads[0](coord[0]) + sum(threads[1 + i](coord[1 + m]) for i, m in enumerate(MODES[operand]))
+        sizes = [mode.size for mode in values]
+        held[thread] = [
+            start + values[0](v) + values[1](i) + values[2](j)
+            for j in range(sizes[2])
+            for i in range(sizes[1])
+            for v in range(sizes[0])
+        ]
+    return held
+
+
+def mode_coordinate(mode: Layout, thread: int) -> int:
+    return 0 if mode.size == 1 else thread // mode.stride % mode.size
+
+
+@pytest.mark.parametrize("name", TILED)
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_accumulators_are_spread_over_all_threads(name: str, repeat: int) -> None:
+    """Every element of C belongs to one thread, or to one for each atom along K."""
+    tiled = TILED[name]
+    m, n, _ = tiled.tile_shape
+    held = owned(tiled, "C", (m * repeat, n * repeat))
+    everything = sorted(element for elements in held.values() for element in elements)
+    split = tiled.atoms[2].size
+    assert everything == sorted(list(range(m * n * repeat**2)) * split)
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_a_thread_has_the_operands_of_its_accumulators(name: str) -> None:
+    """Warp by warp, the rows of A, and the rows of B, are those that its part of C needs, with a share of K."""
+    tiled = TILED[name]
+    m, n, k = tiled.tile_shape
+    a, b, c = owned(tiled, "A", (m, k)), owned(tiled, "B", (n, k)), owned(tiled, "C", (m, n))
+    each = tiled.op.threads
+    for first in range(0, tiled.size, each):
+        group = range(first, first + each)
+        rows = {i % m for t in group for i in c[t]}
+        columns = {i // m for t in group for i in c[t]}
+        assert {i % m for t in group for i in a[t]} == rows
+        assert {i % n for t in group for i in b[t]} == columns
+        assert {i // m for t in group for i in a[t]} == {i // n for t in group for i in b[t]}
+
+
+@pytest.mark.parametrize("name", [name for name in TILED if name != "split k"])
+def test_tile_layouts_agree_with_partitions(name: str) -> None:
+    """`tile_tv`, which tiled copies are made from, says the same as a partition."""
+    tiled = TILED[name]
+    for operand, modes in MODES.items():
+        extents = tiled.tile_shape[modes[0]], tiled.tile_shape[modes[1]]
+        layout, tiler, counts = tiled.tile_tv(operand)
+        assert tiler == extents
+        assert layout[1].size == np.prod(counts)
+        for thread, elements in owned(tiled, operand, extents).items():
+            assert [layout(thread, v) for v in range(layout[1].size)] == elements
+
+
+def product(
+    op: Any,
+    a: str,
+    b: str,
+    d: str,
+    shape: tuple[int, int, int],
+    atoms: Any,
+    *,
+    a_copy: Any = None,
+    b_copy: Any = None,
+    permutation: Any = (None, None, None),
+    majors: str = "KK",
+    swizzled: bool = True,
+) -> Any:
+    """A kernel of one block: A (m, k), B (n, k) through shared memory into registers, and C (m, n) out."""  # fmt: skip
+    m, n, k = shape
+    tiled = cl.make_tiled_mma(op, atoms, permutation)
+    elem_a, elem_b, elem_d = SCALARS[a], SCALARS[b], SCALARS[d]
+    load_a = cl.make_tiled_copy_A(cl.make_copy_atom(a_copy, elem_a), tiled) if a_copy else None
+    load_b = cl.make_tiled_copy_B(cl.make_copy_atom(b_copy, elem_b), tiled) if b_copy else None
+    layouts = []
+    for elem, rows, major in ((elem_a, m, majors[0]), (elem_b, n, majors[1])):
+        name = "MN" if major == "M" else "K"
+        plain = Layout((rows, k), (k + 16 // elem.bytes, 1)) if name == "K" else Layout((rows, k), (1, rows + 8))
+        layouts.append(cl.make_smem_layout(elem, (rows, k), name) if swizzled else plain)
+
+    @cl.kernel(block=tiled.size)
+    def kernel(a: Tensor[elem_a, (m, k)], b: Tensor[elem_b, (n, k)], c: Tensor[elem_d, (m, n)]) -> None:
+        t = cl.thread_idx.x
+        sa, sb = cl.shared(elem_a, layouts[0]), cl.shared(elem_b, layouts[1])
+        for source, target in ((a, sa), (b, sb)):
+            for i in range(t, source.size, tiled.size):
+                target[i] = source[i]
+        cl.fence_proxy_async()
+        cl.syncthreads()
+        mine = tiled.get_slice(t)
+        part_a, part_b = mine.partition_A(sa), mine.partition_B(sb)
+        fa, fb = tiled.make_fragment_A(part_a), tiled.make_fragment_B(part_b)
+        if load_a is not None:
+            cl.copy(load_a, load_a.get_slice(t).partition_S(sa), load_a.retile(fa))
+        elif fa.space == "rmem":
+            cl.copy(part_a, fa)
+        if load_b is not None:
+            cl.copy(load_b, load_b.get_slice(t).partition_S(sb), load_b.retile(fb))
+        elif fb.space == "rmem":
+            cl.copy(part_b, fb)
+        part_c = mine.partition_C(c)
+        acc = cl.gemm(tiled, tiled.make_fragment_C(part_c), fa, fb)
+        if isinstance(acc, cl.Accumulator):
+            part_c.store(acc.wait().load())
+        else:
+            cl.copy(acc, part_c)
+
+    return kernel
+
+
+@pytest.mark.parametrize(("a", "b", "d", "k"), WARP)
+def test_every_warp_atom(a: str, b: str, d: str, k: int) -> None:
+    op = cl.WarpMmaOp(SCALARS[a], SCALARS[d], k, SCALARS[b])
+    shape = (64, 32, 64)
+    run(product(op, a, b, d, shape, (2, 2, 1), swizzled=a != "f64"), op, (2, 2, 1), a, b, d, shape)
+
+
+def run(kernel: Any, op: Any, atoms: Any, a: str, b: str, d: str, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(7)
+    x, y = (rng.integers(0 if "u8" in (a, b) else -4, 5, (rows, k)).astype(DTYPES[e]) for rows, e in ((m, a), (n, b)))
+    out = np.full((m, n), 77, DTYPES[d])
+    kernel[1, cl.make_tiled_mma(op, atoms).size](x, y, out)
+    expected = x.astype(np.float64) @ y.astype(np.float64).T
+    np.testing.assert_array_equal(out.astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "i8", "e4m3"])
+@pytest.mark.parametrize("swizzled", [False, True])
+def test_ldmatrix_feeds_it(name: str, swizzled: bool) -> None:
+    d = "i32" if name == "i8" else "f32"
+    op, shape = cl.WarpMmaOp(SCALARS[name], SCALARS[d]), (64, 64, 64)
+    copy = cl.LdMatrix8x8x16bOp(num_matrices=4)
+    kernel = product(
+        op, name, name, d, shape, (2, 2, 1), a_copy=copy, b_copy=copy, permutation=(None, 32, None), swizzled=swizzled
+    )
+    run(kernel, op, (2, 2, 1), name, name, d, shape)
+
+
+@pytest.mark.parametrize("majors", ["KM", "MK", "MM"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_ldmatrix_transposes(majors: str, count: int) -> None:
+    op, shape = cl.WarpMmaOp(cl.f16, cl.f32), (64, 64, 32)
+    a_copy = cl.LdMatrix8x8x16bOp(transpose=majors[0] == "M", num_matrices=count)
+    b_copy = cl.LdMatrix8x8x16bOp(transpose=majors[1] == "M", num_matrices=count)
+    kernel = product(
+        op,
+        "f16",
+        "f16",
+        "f32",
+        shape,
+        (2, 2, 1),
+        a_copy=a_copy,
+        b_copy=b_copy,
+        permutation=(None, 32, None),
+        majors=majors,
+    )
+    run(kernel, op, (2, 2, 1), "f16", "f16", "f32", shape)
+
+
+def test_fma_atoms() -> None:
+    op, shape = cl.MmaUniversalOp(cl.f32), (32, 32, 8)
+    run(product(op, "f32", "f32", "f32", shape, (8, 16, 1), swizzled=False), op, (8, 16, 1), "f32", "f32", "f32", shape)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "d", "n"),
+    [
+        ("bf16", "bf16", "f32", 64),
+        ("f16", "f16", "f16", 32),
+        ("tf32", "tf32", "f32", 8),
+        ("e4m3", "e5m2", "f32", 64),
+        ("i8", "u8", "i32", 32),
+    ],
+)
+@pytest.mark.parametrize("source", ["smem", "rmem"])
+def test_warpgroup_atoms(a: str, b: str, d: str, n: int, source: str) -> None:
+    op, shape = cl.WarpgroupMmaOp(SCALARS[a], SCALARS[d], n, SCALARS[b], source), (256, 64, 128)
+    run(product(op, a, b, d, shape, (2, 1, 1)), op, (2, 1, 1), a, b, d, shape)
+
+
+@pytest.mark.parametrize("majors", ["KM", "MK", "MM"])
+def test_warpgroup_major_modes(majors: str) -> None:
+    op, shape = cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64), (128, 128, 64)
+    run(
+        product(op, "bf16", "bf16", "f32", shape, (1, 2, 1), majors=majors), op, (1, 2, 1), "bf16", "bf16", "f32", shape
+    )
+
+
+# What is refused, at the user's line.
+
+
+def refused(body: Any, *, threads: int = 128) -> str:
+    """The error of a kernel with that body."""
+
+    @cl.kernel(block=threads)
+    def kernel(out: Tensor[cl.f32, (128, 128)]) -> None:
+        body(out)
+
+    with pytest.raises(CompileError) as caught:
+        kernel[1, threads](np.zeros((128, 128), np.float32))
+    return str(caught.value)
+
+
+WARPS = TILED["2x2"]
+
+
+def fragments(m: int, n: int, k: int, k_of_b: int | None = None) -> tuple[Any, Any, Any]:
+    mine = WARPS.get_slice(0)
+    a, b = cl.shared(cl.f16, (m, k)), cl.shared(cl.f16, (n, k_of_b or k))
+    return WARPS.make_fragment_A(mine.partition_A(a)), WARPS.make_fragment_B(mine.partition_B(b)), mine
+
+
+def test_operands_that_disagree() -> None:
+    def in_k(out: Any) -> None:
+        a, b, mine = fragments(32, 32, 32, 16)
+        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
+
+    def in_m(out: Any) -> None:
+        a, b, mine = fragments(64, 32, 16)
+        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
+
+    def in_n(out: Any) -> None:
+        a, b, mine = fragments(32, 64, 16)
+        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), a, b)
+
+    for body, name in ((in_k, "K"), (in_m, "M"), (in_n, "N")):
+        text = refused(body)
+        assert "error[gemm-shape]" in text
+        assert f"operands disagree in {name}" in text
+        assert "cl.gemm(" in text
+
+
+def test_fragments_of_another_atom_or_type() -> None:
+    other = TILED["f64"]
+
+    def of_another(out: Any) -> None:
+        a, b, mine = fragments(32, 32, 16)
+        cl.gemm(WARPS, other.make_fragment_C((1, 1, 1)), a, b)
+
+    def swapped(out: Any) -> None:
+        a, b, mine = fragments(32, 32, 16)
+        cl.gemm(WARPS, WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0)))), b, a)
+
+    def wrong_type(out: Any) -> None:
+        a, b, mine = fragments(32, 32, 16)
+        c = WARPS.make_fragment_C(mine.partition_C(cl.local_tile(out, (32, 32), (0, 0))))
+        cl.gemm(WARPS, c, cl.make_rmem_tensor(cl.bf16, a.layout), b)
+
+    assert "first mode" in refused(of_another)
+    assert "a fragment of A has 8 values" in refused(swapped)
+    assert "operand A holds bf16" in refused(wrong_type)
+
+
+def test_tiles_that_do_not_divide() -> None:
+    def body(out: Any) -> None:
+        WARPS.get_slice(0).partition_A(cl.shared(cl.f16, (48, 32)))
+
+    text = refused(body)
+    assert "operand A is 48 along M, no multiple of the tiled MMA's 32" in text
+    assert "partition_A(cl.shared" in text
+
+
+def test_a_tile_that_wgmma_cannot_describe() -> None:
+    tiled = TILED["wgmma"]
+
+    def body(out: Any) -> None:
+        a, b = cl.shared(cl.bf16, (128, 72)), cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
+        mine = tiled.get_slice(cl.thread_idx.x)
+        padded = mine.partition_A(cl.local_tile(a, (128, 64), (0, 0)))
+        cl.gemm(tiled, tiled.make_fragment_C(tiled.partition_shape_C((128, 64))), padded, mine.partition_B(b))
+
+    text = refused(body, threads=256)
+    assert "wgmma cannot read `a`" in text
+
+
+def test_atoms_that_there_are_not() -> None:
+    for make, text in (
+        (lambda: cl.WarpMmaOp(cl.f32, cl.f32), "does not multiply f32"),
+        (lambda: cl.WarpMmaOp(cl.f16, cl.f32, k=32), "has K 8 or 16, not 32"),
+        (lambda: cl.WarpgroupMmaOp(cl.bf16, cl.f16, 64), "does not multiply bf16 by bf16 into f16"),
+        (lambda: cl.WarpgroupMmaOp(cl.bf16, cl.f32, 100), "multiple of 8, from 8 to 256, not 100"),
+        (lambda: cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2)), "has 2 modes, not 3"),
+        (
+            lambda: cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1), (None, 24, None)),
+            "24 along N, no multiple of the 16",
+        ),
+    ):
+        with pytest.raises(CompileError, match=text.replace("(", r"\(")):
+            make()
+
+
+def test_an_accumulator_is_read_after_its_wait() -> None:
+    tiled = TILED["wgmma"]
+
+    def body(out: Any) -> None:
+        a, b = (cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (rows, 64))) for rows in (128, 64))
+        mine = tiled.get_slice(cl.thread_idx.x)
+        acc = tiled.make_fragment_C(tiled.partition_shape_C((128, 64)))
+        acc = cl.gemm(tiled, acc, mine.partition_A(a), mine.partition_B(b))
+        acc.load()
+
+    assert "error[in-flight]" in refused(body, threads=256)
