@@ -1,4 +1,4 @@
-"""What two layouts have in common: the elements that are contiguous in both."""
+"""What two layouts have in common: the elements that are contiguous in both, and how a copy between them may go."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 from cutelite.layout import exact, laws
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
+from cutelite.layout.divide import logical_divide
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.facts import known_divisor, prove_le, prove_lt
+from cutelite.layout.facts import is_divisible, known_divisor, prove_le, prove_lt
+from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, Layout, raw
@@ -115,3 +117,90 @@ def max_common_vector(a: Any, b: Any) -> Int:
     4
     """
     return max_common_layout(a, b).size
+
+
+class CopyVector(Frozen):
+    """How wide the accesses of a copy may be, and what keeps them from being wider.
+
+    elements  per access
+    bits      of an access
+    layout    of the elements of the first access: position in the access -> index in both layouts
+    limit     why not twice as many
+    """
+
+    __slots__ = ("elements", "bits", "layout", "limit")  # noqa: RUF023 (what matters most comes first)
+    elements: int
+    bits: int
+    layout: Layout
+    limit: str
+
+    def __init__(self, elements: int, bits: int, layout: Layout, limit: str) -> None:
+        self.fill(elements, bits, layout, limit)
+
+    def __str__(self) -> str:
+        return f"{self.elements} elements, {self.bits} bits: {self.limit}"
+
+
+def copy_vector(
+    src: Any, dst: Any, bits: int, *, src_align: int = 16, dst_align: int = 16, max_bits: int = 128
+) -> CopyVector:
+    """The widest access with which all of `src` can be copied to `dst`, element i to element i.
+
+    src, dst              layouts of one size; they may be swizzled, and over dims: divisibility decides
+    bits                  of an element
+    src_align, dst_align  what the address of element 0 is known to be a multiple of, in bytes
+    max_bits              of one access
+
+    >>> from cutelite.layout import dims, row_major
+    >>> M, K = dims("M K:8")
+    >>> print(copy_vector(row_major((M, K)), row_major((M, K)), 16))
+    8 elements, 128 bits: wider than 128 bits is not allowed
+    >>> print(copy_vector(Layout((8, 64), (68, 1)), row_major((8, 64)), 16))
+    4 elements, 64 bits: stride 68 of src is not known to be a multiple of 8
+    """
+    if src.size != dst.size:
+        raise LayoutError(
+            "copy_vector", f"{src} has {src.size} elements, {dst} has {dst.size}", sizes=(src.size, dst.size)
+        )
+    common = max_common_layout(src, dst)
+    limit, elements, vector = "", 1, raw(1, 0)
+    while not limit:
+        wider = elements * 2
+        candidate, limit = _vector(common, wider)
+        for name, layout, align in (("src", src, src_align), ("dst", dst, dst_align)):
+            limit = limit or _obstacle(name, layout, candidate, wider, bits, align)
+        if wider * bits > max_bits:
+            limit = f"wider than {max_bits} bits is not allowed"
+        if not limit:
+            elements, vector = wider, candidate
+    return CopyVector(elements, elements * bits, vector, limit)
+
+
+def _vector(common: Layout, elements: int) -> tuple[Layout, str]:
+    """The first elements that are contiguous in both, or why there are not as many."""
+    first = _first(common, elements)
+    if first.size == elements:
+        return first, ""
+    return first, f"only {first.size} elements are known to be contiguous, and in the same order, in both"
+
+
+def _obstacle(name: str, layout: Any, vector: Layout, elements: int, bits: int, align: int) -> str:
+    """Why `layout` cannot be accessed by such vectors throughout; "" when it can."""
+    if elements * bits // 8 > align or align % (elements * bits // 8 or 1):
+        return f"{name} is aligned to {align} bytes"
+    if isinstance(layout, ComposedLayout):
+        if elements > _fixed_by_swizzle(layout):
+            return f"{layout.inner} of {name} keeps {_fixed_by_swizzle(layout)} elements together"
+        if not is_divisible(layout.offset, elements):
+            return f"offset {layout.offset} of {name} is not known to be a multiple of {elements}"
+        layout = layout.outer
+    if not is_divisible(layout.size, elements):
+        return f"the size {layout.size} is not known to be a multiple of {elements}"
+    try:
+        rest = logical_divide(layout, vector)[1]
+    except LayoutError as error:
+        return f"{name} does not divide into vectors of {elements}: {error.message}"
+    for s, d in zip(flatten_to_tuple(rest.shape), flatten_to_tuple(rest.stride), strict=True):
+        if not is_one(s) and not is_divisible(d, elements):
+            return f"stride {d} of {name} is not known to be a multiple of {elements}"
+    return ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 from cutelite.layout import exact, laws
 from cutelite.layout.basis import Basis, Path, coordinate
@@ -20,11 +20,17 @@ from cutelite.layout.dims import DimExpr, Int
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, get, is_static, leaves_with_paths, show, unflatten
-from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, raw
 from cutelite.layout.modes import from_modes, is_one, is_zero, merged, through
 from cutelite.layout.swizzle import Swizzle
 
 
+@overload
+def composition(lhs: Layout, rhs: ComposedLayout) -> ComposedLayout: ...
+@overload
+def composition(lhs: L, rhs: Any) -> L: ...
+@overload
+def composition(lhs: Swizzle, rhs: AnyLayout) -> ComposedLayout: ...
 @laws.promises(laws.composition_law)
 def composition(lhs: Any, rhs: Any) -> Any:
     """The layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.

@@ -11,7 +11,7 @@ from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import product, show
-from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.layout import ComposedLayout, L, Layout, concat, raw
 from cutelite.layout.make import make_ordered_layout
 from cutelite.layout.modes import through
 
@@ -30,7 +30,7 @@ def _modes(function: str, layout: Any, tiler: tuple[Any, ...]) -> list[Any]:
 
 
 @laws.promises(laws.divide_law)
-def logical_divide(target: Any, tiler: Any) -> Any:
+def logical_divide(target: L, tiler: Any) -> L:
     """Split into (tile, rest): the elements that `tiler` selects, and the starts of its further copies.
 
     tiler  a layout; an int n for n:1; None to leave a mode whole; a tuple for one of these per mode, each mode of the
@@ -74,7 +74,7 @@ def _unzip(layout: Any, tiler: Any) -> Layout:
     return concat([tiles, rests])
 
 
-def zipped_divide(target: Any, tiler: Any) -> Any:
+def zipped_divide(target: L, tiler: Any) -> L:
     """`logical_divide` with all tile modes in the first mode and all rest modes in the second.
 
     >>> zipped_divide(Layout((8, 6)), (4, 2))
@@ -83,7 +83,7 @@ def zipped_divide(target: Any, tiler: Any) -> Any:
     return through(target, lambda outer: _unzip(_logical_divide(outer, tiler), tiler))
 
 
-def tiled_divide(target: Any, tiler: Any) -> Any:
+def tiled_divide(target: L, tiler: Any) -> L:
     """`zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
 
     >>> tiled_divide(Layout((8, 6)), (4, 2))
@@ -92,7 +92,7 @@ def tiled_divide(target: Any, tiler: Any) -> Any:
     return through(zipped_divide(target, tiler), _spread_second)
 
 
-def flat_divide(target: Any, tiler: Any) -> Any:
+def flat_divide(target: L, tiler: Any) -> L:
     """`zipped_divide` with all modes side by side: (tile, ..., rest, ...).
 
     >>> flat_divide(Layout((8, 6)), (4, 2))
@@ -113,7 +113,7 @@ def _spread_both(layout: Layout) -> Layout:
 
 
 @laws.promises(laws.product_law)
-def logical_product(block: Any, tiler: Any) -> Any:
+def logical_product(block: L, tiler: Any) -> L:
     """(block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
 
     tiler  a layout; an int n for n:1; None for one copy; a tuple for one of these per mode
@@ -135,7 +135,7 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
     return concat([block, composition(copies(block), tiler)])
 
 
-def zipped_product(block: Any, tiler: Any) -> Any:
+def zipped_product(block: L, tiler: Any) -> L:
     """`logical_product` with the modes of the blocks in the first mode and of the copies in the second.
 
     >>> zipped_product(Layout((2, 2), (1, 6)), (3, 4))
@@ -144,7 +144,7 @@ def zipped_product(block: Any, tiler: Any) -> Any:
     return through(block, lambda outer: _unzip(_logical_product(outer, tiler), tiler))
 
 
-def tiled_product(block: Any, tiler: Any) -> Any:
+def tiled_product(block: L, tiler: Any) -> L:
     """`zipped_product` with the modes of the copies side by side.
 
     >>> tiled_product(Layout((2, 2)), Layout((3, 5)))
@@ -153,7 +153,7 @@ def tiled_product(block: Any, tiler: Any) -> Any:
     return through(zipped_product(block, tiler), _spread_second)
 
 
-def flat_product(block: Any, tiler: Any) -> Any:
+def flat_product(block: L, tiler: Any) -> L:
     """`zipped_product` with all modes side by side.
 
     >>> flat_product(Layout((2, 2)), Layout((3, 5)))
@@ -163,7 +163,7 @@ def flat_product(block: Any, tiler: Any) -> Any:
 
 
 @laws.promises(laws.ranked_product_law)
-def blocked_product(block: Any, tiler: Layout) -> Any:
+def blocked_product(block: L, tiler: Any) -> L:
     """`logical_product` joined rank by rank, elements of a block together: mode k is (block k, copies k).
 
     >>> blocked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
@@ -173,7 +173,7 @@ def blocked_product(block: Any, tiler: Layout) -> Any:
 
 
 @laws.promises(laws.ranked_product_law)
-def raked_product(block: Any, tiler: Layout) -> Any:
+def raked_product(block: L, tiler: Any) -> L:
     """`logical_product` joined rank by rank, elements of a block apart: mode k is (copies k, block k).
 
     >>> raked_product(Layout((2, 5), (5, 1)), Layout((3, 4)))
@@ -196,7 +196,7 @@ def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool)
 
 
 @laws.promises(laws.tile_to_shape_law)
-def tile_to_shape(atom: Any, trg_shape: Any, order: Any = None) -> Any:
+def tile_to_shape(atom: L, trg_shape: Any, order: Any = None) -> L:
     """`atom` repeated to fill a shape, the copies laid out in `order` (column-major by default), modes joined.
 
     Errors  when an extent of the shape is no multiple of the atom's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cutelite.layout.basis import Basis
 from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd, pad_coord
@@ -121,6 +121,9 @@ class Layout(Frozen):
     def __str__(self) -> str:
         return f"{show(self.shape)}:{show(self.stride)}"
 
+    def _repr_html_(self) -> str | None:
+        return _picture(self)
+
 
 def raw(shape: Any, stride: Any) -> Layout:
     """A layout of parts that are known to fit."""
@@ -200,7 +203,7 @@ class ComposedLayout(Frozen):
 
     def __call__(self, *coord: Any) -> Any:
         """The image of a coordinate."""
-        index = _plus(self.outer(*coord), self.offset)
+        index = plus(self.outer(*coord), self.offset)
         return self.inner(pad_coord(index, self.inner.shape) if isinstance(self.inner, Layout) else index)
 
     def __getitem__(self, mode: int | tuple[int, ...]) -> ComposedLayout:
@@ -259,22 +262,33 @@ class ComposedLayout(Frozen):
         """With further modes (layouts) behind or before its own."""
         return ComposedLayout(self.inner, self.offset, self.outer.extended(elems, behind))
 
+    def _repr_html_(self) -> str | None:
+        return _picture(self)
+
     def __str__(self) -> str:
         return f"{self.inner} o {show(self.offset)} o {self.outer}"
 
 
-def _plus(index: Any, offset: Any) -> Any:
+def _picture(layout: AnyLayout) -> str | None:
+    from cutelite.layout.viz import notebook  # only notebooks need it
+
+    return notebook(layout)
+
+
+def plus(index: Any, offset: Any) -> Any:
     """Index and offset, or coordinates of any length, added; a sum with 0 costs nothing."""
     if isinstance(index, tuple) and isinstance(offset, tuple):
         width = max(len(index), len(offset))
         index, offset = (x + (0,) * (width - len(x)) for x in (index, offset))
-        return tuple(map(_plus, index, offset))
+        return tuple(map(plus, index, offset))
     if isinstance(offset, int) and offset == 0:
         return index
     return offset if isinstance(index, int) and index == 0 else index + offset
 
 
 AnyLayout: TypeAlias = "Layout | ComposedLayout"
+L = TypeVar("L", bound="Layout | ComposedLayout")
+"""What a function of either gives back: the same."""
 
 
 # -------------------------------------------------------------------------------------------------- questions

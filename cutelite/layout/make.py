@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import prove_lt
-from cutelite.layout.inttuple import flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
+from cutelite.layout.inttuple import IntTuple, flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
 from cutelite.layout.layout import ComposedLayout, Function, Layout, concat, raw
 
 
+@overload
+def make_layout(first: Layout, /, *layouts: Layout) -> Layout: ...
+@overload
+def make_layout(first: ComposedLayout, /, *layouts: Layout) -> ComposedLayout: ...
+@overload
+def make_layout(shape: IntTuple | Sequence[Any], /, stride: Any = None) -> Layout: ...
 def make_layout(*args: Any, stride: Any = None) -> Any:
     """``make_layout(shape, stride=None)``, or of layouts: the layout with those as its modes.
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from cutelite.layout import laws
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.inttuple import flatten_to_tuple, show
-from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.layout import ComposedLayout, L, Layout, concat, raw
 
 
-def through(layout: Any, function: Callable[[Layout], Layout]) -> Any:
+def through(layout: L, function: Callable[[Layout], Layout]) -> L:
     """`function` of a layout, or of the outer layout of a composed one."""
     if isinstance(layout, ComposedLayout):
-        return ComposedLayout(layout.inner, layout.offset, through(layout.outer, function))
-    return function(layout)
+        return cast("L", ComposedLayout(layout.inner, layout.offset, through(layout.outer, function)))
+    return cast("L", function(cast("Layout", layout)))
 
 
 def is_zero(d: Any) -> bool:
@@ -46,7 +46,7 @@ def merged(layout: Layout) -> tuple[list[Any], list[Any]]:
 
 
 @laws.promises(laws.coalesce_law)
-def coalesce(layout: Any, target_profile: Any = None) -> Any:
+def coalesce(layout: L, target_profile: Any = None) -> L:
     """The layout of the fewest flat modes with the same values within its size.
 
     target_profile  a tuple: coalesce mode by mode where it nests, and leave modes beyond it alone
@@ -73,7 +73,7 @@ def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
     return from_modes(list(zip(shapes, strides, strict=True)))
 
 
-def filter_zeros(layout: Any) -> Any:
+def filter_zeros(layout: L) -> L:
     """The layout with every mode of stride 0 cut to size 1.
 
     >>> filter_zeros(Layout((2, 3), (0, 1)))
@@ -89,7 +89,7 @@ def _without_zeros(shape: Any, stride: Any) -> Any:
 
 
 @laws.promises(laws.filter_law)
-def filter(layout: Any) -> Any:  # CuTe's name
+def filter(layout: L) -> L:  # CuTe's name
     """The coalesced layout of the modes that are neither of stride 0 nor of size 1: one element per offset.
 
     >>> filter(Layout((2, 3, 4), (0, 1, 3)))

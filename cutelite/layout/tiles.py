@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from cutelite.layout import laws
 from cutelite.layout.basis import Basis
@@ -13,8 +13,8 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, product_each, rank, show, unflatten
 from cutelite.layout.inverses import right_inverse
-from cutelite.layout.layout import ComposedLayout, Layout, raw
-from cutelite.layout.modes import is_one
+from cutelite.layout.layout import ComposedLayout, L, Layout, plus, raw
+from cutelite.layout.modes import is_one, through
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -69,7 +69,7 @@ def _leaves(t: Any, coord: Any, keep_open: bool) -> list[Any]:
 
 
 @laws.promises(laws.slice_law)
-def slice_and_offset(coord: Any, layout: Any) -> tuple[Any, Any]:
+def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
     """(sublayout, offset): layout(coord with its Nones filled in by c) == sublayout(c) + offset.
 
     Coordinates may be run-time values. Of a composed layout the offset goes inside, and what comes back is 0.
@@ -79,7 +79,7 @@ def slice_and_offset(coord: Any, layout: Any) -> tuple[Any, Any]:
     """
     if isinstance(layout, ComposedLayout):
         sub, offset = slice_and_offset(coord, layout.outer)
-        return ComposedLayout(layout.inner, layout.offset + offset, sub), 0
+        return cast("L", ComposedLayout(layout.inner, plus(layout.offset, offset), sub)), 0
     return slice_(layout, coord), crd2idx(_zeroed(coord), layout.shape, layout.stride)
 
 
@@ -102,7 +102,7 @@ def _open(proj: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0 if p is None else None for p in proj)
 
 
-def local_tile_and_offset(layout: Any, tiler: Any, coord: Any, proj: Any = None) -> tuple[Any, Any]:
+def local_tile_and_offset(layout: L, tiler: Any, coord: Any, proj: Any = None) -> tuple[L, Any]:
     """The tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
 
     tiler  as for `zipped_divide`
@@ -118,15 +118,19 @@ def local_tile_and_offset(layout: Any, tiler: Any, coord: Any, proj: Any = None)
     grid = rank(divided, 1)
     coord = coord + (None,) * (grid - len(coord)) if len(coord) < grid else coord
     tile_open = (None,) * rank(divided, 0)
-    spread = divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
-    return slice_and_offset((*tile_open, *coord), spread)
+    return slice_and_offset((*tile_open, *coord), through(divided, _spread))
+
+
+def _spread(divided: Layout) -> Layout:
+    """Tile modes and grid modes side by side."""
+    return divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
 
 
 def _as_tuple(t: Any) -> tuple[Any, ...]:
     return t if isinstance(t, tuple) else (t,)
 
 
-def local_tile(layout: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
+def local_tile(layout: L, tiler: Any, coord: Any, proj: Any = None) -> L:
     """The layout of `local_tile_and_offset`.
 
     >>> local_tile(Layout((64, 32)), (16, 8), (2, 1))
@@ -135,7 +139,7 @@ def local_tile(layout: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     return local_tile_and_offset(layout, tiler, coord, proj)[0]
 
 
-def local_partition_and_offset(layout: Any, tile: Any, index: Any, proj: Any = None) -> tuple[Any, Any]:
+def local_partition_and_offset(layout: L, tile: Any, index: Any, proj: Any = None) -> tuple[L, Any]:
     """The elements that thread `index` of the thread layout `tile` owns, and their offset.
 
     tile   a layout of threads; elements are dealt out in tiles of its shape
@@ -150,11 +154,10 @@ def local_partition_and_offset(layout: Any, tile: Any, index: Any, proj: Any = N
         shape, coord = _projected(shape, coord, proj)
     divided = zipped_divide(layout, shape)
     coord = coord if isinstance(coord, tuple) else (coord,)
-    spread = divided.on_modes(lambda t: (*_as_tuple(t[0]), *_as_tuple(t[1])))
-    return slice_and_offset((*coord, *((None,) * rank(divided, 1))), spread)
+    return slice_and_offset((*coord, *((None,) * rank(divided, 1))), through(divided, _spread))
 
 
-def local_partition(layout: Any, tile: Any, index: Any, proj: Any = None) -> Any:
+def local_partition(layout: L, tile: Any, index: Any, proj: Any = None) -> L:
     """The layout of `local_partition_and_offset`.
 
     >>> local_partition(Layout((64, 32)), Layout((8, 4)), 9)
@@ -183,7 +186,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
 # ------------------------------------------------------------------------------------------------------ recast
 
 
-def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> Any:
+def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
     """The layout of the same memory in elements of another width.
 
     Wider: the modes that lie within one wide element shrink, and must fill it (or there is none: each old element in a
@@ -205,7 +208,7 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: Any) -> An
 
 
 @laws.promises(laws.upcast_law)
-def upcast(layout: Any, n: int) -> Any:
+def upcast(layout: L, n: int) -> L:
     """The layout in elements that are n old ones.
 
     >>> upcast(Layout((8, 4), (4, 1)), 4)
@@ -215,7 +218,11 @@ def upcast(layout: Any, n: int) -> Any:
         offset = exact_div(layout.offset, n)
         if offset is None:
             raise LayoutError("recast_layout", f"offset {layout.offset} is not known to be a multiple of {n}")
-        return ComposedLayout(_scaled_inner(layout.inner, n, up=True), offset, upcast(layout.outer, n))
+        return cast("L", ComposedLayout(_scaled_inner(layout.inner, n, up=True), offset, upcast(layout.outer, n)))
+    return through(layout, lambda plain: _upcast(plain, n))
+
+
+def _upcast(layout: Layout, n: int) -> Layout:
     shapes: list[Any] = []
     strides: list[Any] = []
     within: list[tuple[int, Any]] = []  # (stride, count) of what one wide element takes in
@@ -254,14 +261,19 @@ def upcast(layout: Any, n: int) -> Any:
 
 
 @laws.promises(laws.downcast_law)
-def downcast(layout: Any, n: int) -> Any:
+def downcast(layout: L, n: int) -> L:
     """The layout in elements of which n make an old one: the mode of stride 1 grows.
 
     >>> downcast(Layout((8, 4), (4, 1)), 4)
     (8,16):(16,1)
     """
     if isinstance(layout, ComposedLayout):
-        return ComposedLayout(_scaled_inner(layout.inner, n, up=False), layout.offset * n, downcast(layout.outer, n))
+        inner = _scaled_inner(layout.inner, n, up=False)
+        return cast("L", ComposedLayout(inner, layout.offset * n, downcast(layout.outer, n)))
+    return through(layout, lambda plain: _downcast(plain, n))
+
+
+def _downcast(layout: Layout, n: int) -> Layout:
     extents, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     unit = [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if isinstance(d, int) and d == 1]
     unit += [i for i, s in enumerate(extents) if is_one(s)]

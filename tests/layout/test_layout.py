@@ -163,6 +163,7 @@ def test_construction() -> None:
 
 
 ANYTHING: Any = 3
+layout_of: Any = make_layout  # without its types
 
 
 @pytest.mark.parametrize(
@@ -179,9 +180,9 @@ ANYTHING: Any = 3
         (lambda: Layout((4, 8))(None, 2), "use slice_"),
         (lambda: Layout((4, 8))[2], r"no mode 2 in \(4,8\)"),
         (lambda: get((4, (2, 3)), [1, 2]), r"no mode 2 in \(2,3\)"),
-        (lambda: make_layout(Layout(4), Layout(4), stride=1), "strides of their own"),
-        (lambda: make_layout(1, 2, 3), "3 arguments"),
-        (lambda: make_layout(Layout(4), 4), "holds 4:1"),
+        (lambda: layout_of(Layout(4), Layout(4), stride=1), "strides of their own"),
+        (lambda: layout_of(1, 2, 3), "3 arguments"),
+        (lambda: layout_of(Layout(4), 4), "holds 4:1"),
         (lambda: make_ordered_layout((2, 3), (0, 1, 2)), "does not fit shape"),
         (lambda: make_composed_layout(ANYTHING, 0, Layout(4)), "neither a swizzle nor a layout"),
         (lambda: make_composed_layout(Swizzle(1, 0, 1), 0, ANYTHING), "must be a layout"),

@@ -1,0 +1,282 @@
+"""Pictures of layouts: as coloured text for a terminal, as SVG, as HTML for notebooks.
+
+A layout becomes a `Table`: mode 0 runs down, the other modes together run across, and every cell says where the element
+lies. Three kinds of table: offsets of a layout (swizzled or not), banks of shared memory, and the owners, thread and
+value, of a tile. A table is drawn by `ansi`, `svg` or `html`; lines stand where a nested mode starts over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from colorsys import hls_to_rgb
+from html import escape
+from typing import Any
+
+from cutelite.layout.access import BANK_BYTES, BANKS
+from cutelite.layout.errors import LayoutError
+from cutelite.layout.expr import evaluate
+from cutelite.layout.frozen import Frozen
+from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, rank, show, size
+from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout
+from cutelite.layout.text import parse_int_tuple, parse_layout
+
+MOST_ROWS, MOST_COLUMNS = 64, 128
+"""A table shows no more than these; the rest is left out, and said to be."""
+
+
+class Table(Frozen):
+    """Cells to draw.
+
+    title    one line above
+    cells    rows of (text, colour); a colour counts from 0 to `colours` - 1
+    colours  how many there are to tell apart
+    breaks   after how many rows, and after how many columns, a line is drawn; 0 for nowhere
+    left_out what is not shown, in words; "" when all is
+    """
+
+    __slots__ = ("title", "cells", "colours", "breaks", "left_out")  # noqa: RUF023 (as it is drawn)
+    title: str
+    cells: tuple[tuple[tuple[str, int], ...], ...]
+    colours: int
+    breaks: tuple[int, int]
+    left_out: str
+
+    def __init__(
+        self,
+        title: str,
+        cells: tuple[tuple[tuple[str, int], ...], ...],
+        colours: int,
+        breaks: tuple[int, int],
+        left_out: str,
+    ) -> None:
+        self.fill(title, cells, colours, breaks, left_out)
+
+    def __str__(self) -> str:
+        return ansi(self, color=False)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+# ----------------------------------------------------------------------------------------------------- tables
+
+
+def offsets(layout: AnyLayout, colours: int = 8) -> Table:
+    """Where every element lies: the layout's value, coloured in turn.
+
+    >>> print(offsets(Layout((2, (2, 2)), (4, (1, 2)))))
+    (2,(2,2)):(4,(1,2))
+         0   1 |  2   3
+     0   0   1 |  2   3
+     1   4   5 |  6   7
+    """
+    return _table(layout, str(layout), lambda value: (show(value), sum(flatten_to_tuple(value)) % colours), colours)
+
+
+def banks(layout: AnyLayout, bits: int) -> Table:
+    """Which bank of shared memory every element of `bits` bits lies in.
+
+    >>> print(banks(Layout((2, 4), (32, 1)), 32))
+    (2,4):(32,1), banks of 32-bit elements
+         0   1   2   3
+     0   0   1   2   3
+     1   0   1   2   3
+    """
+
+    def cell(value: Any) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            raise LayoutError("banks", f"{layout} gives coordinates, not offsets")
+        bank = value * bits // 8 // BANK_BYTES % BANKS
+        return str(bank), bank
+
+    return _table(layout, f"{layout}, banks of {bits}-bit elements", cell, BANKS)
+
+
+def owners(layout_tv: AnyLayout, tiler: Any) -> Table:
+    """Which thread and which of its values every element of a tile belongs to.
+
+    layout_tv  (thread, value) -> index in the tile, column-major, as of `make_layout_tv` and of MMA and copy atoms
+    tiler      shape of the tile
+
+    >>> print(owners(Layout((4, 2), (2, 1)), (2, 4)))
+    (4,2):(2,1) on (2,4)
+            0     1     2     3
+     0   T0V0  T1V0  T2V0  T3V0
+     1   T0V1  T1V1  T2V1  T3V1
+    """
+    if rank(layout_tv) != 2:
+        raise LayoutError("owners", f"{layout_tv} must map (thread, value); it has {rank(layout_tv)} modes")
+    threads, values = (_number("owners", size(layout_tv, mode)) for mode in (0, 1))
+    belongs: dict[int, list[tuple[int, int]]] = {}
+    for thread in range(threads):
+        for value in range(values):
+            belongs.setdefault(layout_tv(thread, value), []).append((thread, value))
+
+    def cell(index: Any) -> tuple[str, int]:
+        found = belongs.get(index)
+        if not found:
+            return "", 0
+        more = f"+{len(found) - 1}" if len(found) > 1 else ""
+        return f"T{found[0][0]}V{found[0][1]}{more}", found[0][0] % min(threads, BANKS)
+
+    return _table(Layout(tiler), f"{layout_tv} on {show(tiler)}", cell, min(threads, BANKS))
+
+
+def _number(function: str, x: Any) -> int:
+    if not isinstance(x, int):
+        raise LayoutError(function, f"{x} is known at launch only: give the dims values")
+    return x
+
+
+def _table(layout: AnyLayout, title: str, cell: Any, colours: int) -> Table:
+    if not is_static(layout):
+        raise LayoutError("viz", f"{layout} is known at launch only: give the dims values")
+    matrix = layout if rank(layout) > 1 else layout.on_modes(lambda t: (_mode(t),))
+    shape = matrix.shape
+    down = int(size(shape[0])) if rank(layout) > 1 else 1
+    across = int(size(layout)) // down
+    rows, columns = min(down, MOST_ROWS), min(across, MOST_COLUMNS)
+    cells = tuple(tuple(cell(layout(row + down * column)) for column in range(columns)) for row in range(rows))
+    left_out = (
+        "" if (rows, columns) == (down, across) else f"the first {rows} of {down} rows, {columns} of {across} columns"
+    )
+    first, second = (shape[0], shape[1]) if rank(layout) > 1 else (1, shape[0])
+    return Table(title, cells, colours, (_period(first), _period(second)), left_out)
+
+
+def _mode(t: Any) -> Any:
+    return t[0] if isinstance(t, tuple) else t
+
+
+def _period(shape: Any) -> int:
+    """After how many coordinates the first nested mode starts over."""
+    return int(product(shape[0])) if isinstance(shape, tuple) and len(shape) > 1 else 0
+
+
+# ---------------------------------------------------------------------------------------------------- drawing
+
+
+def _rgb(colour: int, colours: int) -> tuple[int, int, int]:
+    """Pastel hues around the circle; neighbours differ in lightness as well."""
+    red, green, blue = hls_to_rgb(colour / max(colours, 1), 0.86 if colour % 2 else 0.74, 0.7)
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def ansi(table: Table, color: bool = True) -> str:
+    """The table as text; with `color`, cells have backgrounds by ANSI escapes."""
+    wide = max((len(text) for row in table.cells for text, _ in row), default=1)
+    wide = max(wide, len(str(len(table.cells[0]) - 1)), 2)
+    margin = len(str(len(table.cells) - 1)) + 1
+    down, across = table.breaks
+
+    def line(label: str, texts: Sequence[tuple[str, int]], paint: bool) -> str:
+        parts = [label.rjust(margin)]
+        for column, (text, colour) in enumerate(texts):
+            parts.append(" |" if across and column and column % across == 0 else "")
+            filled = text.rjust(wide)
+            if paint and text:
+                red, green, blue = _rgb(colour, table.colours)
+                filled = f"\x1b[30;48;2;{red};{green};{blue}m{filled}\x1b[0m"
+            parts.append(("" if parts[-1] else "  ") + filled)
+        return "".join(parts).rstrip()
+
+    lines = [table.title, line("", [(str(column), 0) for column in range(len(table.cells[0]))], paint=False)]
+    for row, texts in enumerate(table.cells):
+        if down and row and row % down == 0:
+            lines.append("")
+        lines.append(line(str(row), texts, paint=color))
+    return "\n".join([*lines, *([f"({table.left_out})"] if table.left_out else [])])
+
+
+def svg(table: Table) -> str:
+    """The table as an SVG image."""
+    wide = max(28, 7 * max((len(text) for row in table.cells for text, _ in row), default=1) + 8)
+    high, left, top = 22, 34, 42
+    rows, columns = len(table.cells), len(table.cells[0])
+    width, height = left + columns * wide + 8, top + rows * high + (24 if table.left_out else 8)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        '<g font-family="monospace" font-size="11" text-anchor="middle">',
+        f'<text x="{left}" y="14" text-anchor="start" font-weight="bold">{escape(table.title)}</text>',
+    ]
+    for column in range(columns):
+        parts.append(f'<text x="{left + column * wide + wide / 2:g}" y="{top - 6}" fill="#666">{column}</text>')
+    for row, texts in enumerate(table.cells):
+        y = top + row * high
+        parts.append(f'<text x="{left - 14}" y="{y + 15}" fill="#666">{row}</text>')
+        for column, (text, colour) in enumerate(texts):
+            x = left + column * wide
+            fill = "#{:02x}{:02x}{:02x}".format(*_rgb(colour, table.colours)) if text else "#fff"
+            parts.append(f'<rect x="{x}" y="{y}" width="{wide}" height="{high}" fill="{fill}" stroke="#fff"/>')
+            parts.append(f'<text x="{x + wide / 2:g}" y="{y + 15}">{escape(text)}</text>')
+    down, across = table.breaks
+    for column in range(across, columns, across) if across else ():
+        x = left + column * wide
+        parts.append(f'<path d="M{x} {top}V{top + rows * high}" stroke="#333" stroke-width="1.5"/>')
+    for row in range(down, rows, down) if down else ():
+        y = top + row * high
+        parts.append(f'<path d="M{left} {y}H{left + columns * wide}" stroke="#333" stroke-width="1.5"/>')
+    if table.left_out:
+        parts.append(f'<text x="{left}" y="{height - 8}" text-anchor="start">{escape(table.left_out)}</text>')
+    return "\n".join([*parts, "</g></svg>"])
+
+
+def html(*tables: Table) -> str:
+    """Tables as one piece of HTML: what a notebook shows, and with `page` a file of its own."""
+    return "\n".join(f'<div style="overflow-x:auto">{svg(table)}</div>' for table in tables)
+
+
+def page(*tables: Table) -> str:
+    """Tables as a whole HTML page."""
+    title = escape(tables[0].title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+        f"\n<body>\n{html(*tables)}\n</body></html>\n"
+    )
+
+
+def notebook(layout: AnyLayout) -> str | None:
+    """What a notebook shows for a layout; None (its text) when that is large or known at launch only."""
+    if not is_static(layout) or int(size(layout)) > MOST_ROWS * MOST_COLUMNS or not flatten_to_tuple(layout.shape):
+        return None
+    return html(offsets(layout))
+
+
+def picture(
+    text: str,
+    *,
+    tiler: str | None = None,
+    bits: int | None = None,
+    dims: Mapping[str, int] | None = None,
+    form: str = "text",
+    color: bool = True,
+) -> str:
+    """What `cutelite layout TEXT` shows.
+
+    text   a layout as it prints
+    tiler  shape of a tile: the layout is then one from (thread, value) to its elements
+    bits   of an element: show the banks of shared memory
+    dims   values for the dims in the layout
+    form   "text", "svg" or "html"
+
+    >>> print(picture("(2,4):(4,1)", color=False))
+    (2,4):(4,1)
+         0   1   2   3
+     0   0   1   2   3
+     1   4   5   6   7
+    """
+    layout = parse_layout(text)
+    if not isinstance(layout, (Layout, ComposedLayout)):
+        raise LayoutError("picture", f"{text} is no layout")
+    layout = evaluate(layout, dims or {}) if dims else layout
+    if tiler is not None:
+        table = owners(layout, parse_int_tuple(tiler))
+    elif bits is not None:
+        table = banks(layout, bits)
+    else:
+        table = offsets(layout)
+    if form == "text":
+        return ansi(table, color)
+    if form not in ("svg", "html"):
+        raise LayoutError("picture", f"form is {form!r}, must be text, svg or html")
+    return svg(table) if form == "svg" else page(table)
