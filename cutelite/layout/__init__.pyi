@@ -1,7 +1,8 @@
 """What `__init__.py` exports, for type checkers."""
 
+from cutelite.layout.access import BankReport, SectorReport, bank_conflicts, sectors
 from cutelite.layout.basis import Basis, E, basis_get, basis_value
-from cutelite.layout.common import max_common_layout, max_common_vector
+from cutelite.layout.common import CopyVector, copy_vector, max_common_layout, max_common_vector
 from cutelite.layout.complements import complement
 from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2crd, crd2idx, idx2crd, increment_coord
@@ -77,6 +78,7 @@ from cutelite.layout.make import (
 )
 from cutelite.layout.modes import coalesce, filter, filter_zeros
 from cutelite.layout.swizzle import Swizzle
+from cutelite.layout.synthesis import SwizzleSearch, hopper_swizzle, synthesize_swizzle, tma_problems, wgmma_problems
 from cutelite.layout.text import parse_int_tuple, parse_layout
 from cutelite.layout.tiles import (
     dice,
@@ -95,9 +97,11 @@ from cutelite.layout.tiles import (
 
 __all__ = [
     "AnyLayout",
+    "BankReport",
     "Basis",
     "BrokenPromise",
     "ComposedLayout",
+    "CopyVector",
     "Dim",
     "DimExpr",
     "E",
@@ -106,8 +110,11 @@ __all__ = [
     "Layout",
     "LayoutError",
     "Ops",
+    "SectorReport",
     "Swizzle",
+    "SwizzleSearch",
     "append",
+    "bank_conflicts",
     "basis_get",
     "basis_value",
     "blocked_product",
@@ -116,6 +123,7 @@ __all__ = [
     "coalesce",
     "complement",
     "composition",
+    "copy_vector",
     "cosize",
     "crd2crd",
     "crd2idx",
@@ -137,6 +145,7 @@ __all__ = [
     "get",
     "group_modes",
     "has_underscore",
+    "hopper_swizzle",
     "idx2crd",
     "increment_coord",
     "inner_product",
@@ -184,6 +193,7 @@ __all__ = [
     "right_inverse",
     "round_up",
     "row_major",
+    "sectors",
     "select",
     "shape",
     "shape_div",
@@ -194,14 +204,17 @@ __all__ = [
     "static_value",
     "stride",
     "substitute",
+    "synthesize_swizzle",
     "take",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "tma_problems",
     "transform_leaf",
     "unflatten",
     "upcast",
     "upper_bound",
+    "wgmma_problems",
     "zipped_divide",
     "zipped_product",
 ]
