@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,15 +37,3 @@ def on_gpu(cuda: FakeCuda) -> GpuArray:
         return rt.empty(shape, dtype, rt.device(gpu))
 
     return make
-
-
-@pytest.fixture
-def launched(cuda: FakeCuda) -> Callable[[], tuple[Any, list[int]]]:
-    """What the last launch was: the driver's configuration, and the addresses of its parameters."""
-    import ctypes
-
-    def last(count: int = 16) -> tuple[Any, list[int]]:
-        config, _, parameters = cuda.launches[-1]
-        return config, list((ctypes.c_uint64 * count).from_address(parameters))
-
-    return last

@@ -1,0 +1,452 @@
+"""Launches: where they go, what the driver or the simulator is asked, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite.dispatch import Kernel, Launch, LaunchError
+from cutelite.dispatch import device as devices
+from cutelite.sim import SimError
+from tests.dispatch import kernels
+from tests.dispatch.conftest import GpuArray
+from tests.rt.conftest import FakeCuda
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels as they were before any launch."""
+    for name, kernel in vars(kernels).items():
+        if isinstance(kernel, Kernel):
+            again = Kernel(kernel.__cutelite_function__, kernel.options, kernel.block, kernel.cluster)
+            monkeypatch.setattr(kernels, name, again)
+
+
+def floats(n: int) -> Any:
+    return np.arange(n, dtype=np.float32)
+
+
+class Exporter:
+    """An array in host memory, known by DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+# ---- in the simulator
+
+
+def test_numpy_means_the_simulator() -> None:
+    a, b, c = floats(100), floats(100), np.zeros(100, np.float32)
+    kernels.add[1, 128](a, b, c)
+    np.testing.assert_array_equal(c, 2 * a)
+
+
+def test_a_launch_object_and_keywords() -> None:
+    x = floats(100)
+    kernels.scale.launch(Launch(grid=2), x, by=2.0, times=3)
+    np.testing.assert_array_equal(x, 8 * floats(100))
+    kernels.scale[Launch(2, 64, seed=5)](x, 0.5)
+    np.testing.assert_array_equal(x, 4 * floats(100))
+
+
+def test_numba_s_form_with_stream_and_shared_memory() -> None:
+    x = floats(128)
+    x[0] = 7.0
+    kernels.sharing[1, 128, None, 512](x)
+    np.testing.assert_array_equal(x, np.full(128, 8.0))
+
+
+def test_a_tma_tensor_in_the_simulator() -> None:
+    bf16 = pytest.importorskip("ml_dtypes").bfloat16
+    a = np.arange(8 * 40).reshape(8, 40).astype(bf16)
+    b = np.zeros((8, 40), bf16)
+    kernels.copied[1, 128](a, b)
+    np.testing.assert_array_equal(b, a)
+
+
+def test_methods_are_kernels_and_their_object_a_constant() -> None:
+    x = floats(32)
+    kernels.Scaler(3).run[1, 32](x)
+    kernels.Scaler(5).run[1, 32](x)
+    np.testing.assert_array_equal(x, 15 * floats(32))
+    kernels.Scaler.run[1, 32](kernels.Scaler(2), x)
+    np.testing.assert_array_equal(x, 30 * floats(32))
+    kernels.Scaler(2).twice[1, 32](x)
+    np.testing.assert_array_equal(x, 120 * floats(32))
+
+
+def test_a_grid_of_no_blocks_launches_nothing(cuda: FakeCuda) -> None:
+    for grid in (0, (4, 0), (1, 1, 0)):
+        kernels.add[grid, 128]("not", "looked", "at")
+    assert not cuda.launches
+
+
+def test_an_array_that_may_not_be_written() -> None:
+    a, c = floats(4), np.zeros(4, np.float32)
+    a.flags.writeable = False
+    kernels.add[1, 32](a, a, c)  # only read
+    c.flags.writeable = False
+    with pytest.raises(SimError, match=r"read-only|readonly"):
+        kernels.add[1, 32](a, a, c)
+
+
+def test_arrays_of_other_libraries_in_host_memory_are_simulated_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "has_gpu", lambda: False)
+    columns = np.zeros((100, 3), np.float32)
+    c = np.zeros(100, np.float32)
+    kernels.add[1, 128](Exporter(floats(100)), Exporter(floats(100)), Exporter(c))
+    np.testing.assert_array_equal(c, 2 * floats(100))
+
+    @cl.kernel(block=32)
+    def fill(x: cl.Tensor[cl.f32, (None,), (None,)]) -> None:
+        for i in range(cl.thread_idx.x, x.shape[0], 32):
+            x[i] = cl.f32(i)
+
+    fill[1, 32](Exporter(columns[:, 1]))
+    np.testing.assert_array_equal(columns[:, 1], floats(100))
+    assert not columns[:, [0, 2]].any()
+
+
+def test_what_the_simulator_finds_names_kernel_and_line() -> None:
+    @cl.kernel(block=32)
+    def beyond(x: cl.Tensor[cl.f32, (kernels.N,)]) -> None:
+        x[cl.thread_idx.x + kernels.N] = 0.0
+
+    with pytest.raises(SimError, match=r"(?s)x\[cl.thread_idx.x \+ kernels.N\] = 0.0.*in kernel `beyond`"):
+        beyond[1, 32](floats(32))
+
+
+def test_assertions_hold_in_the_simulator() -> None:
+    kernels.asserting[1, 32](4)
+    with pytest.raises(SimError, match="n is small"):
+        kernels.asserting[1, 32](3)
+
+
+def test_what_a_gpu_would_refuse_is_refused_in_the_simulator_too() -> None:
+    @cl.kernel(block=32)
+    def large(x: cl.Tensor[cl.f32, (kernels.N,)]) -> None:
+        tile = cl.shared(cl.f32, (1 << 18,))
+        tile[0] = x[0]
+
+    with pytest.raises(cl.CompileError, match="shared memory"):
+        large[1, 32](floats(1))
+
+
+# ---- on a GPU
+
+
+def test_what_the_driver_is_asked(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    a, b, c = (on_gpu((1000,)) for _ in range(3))
+    kernels.add[(8, 1), 128](a, b, c)
+    config = cuda.launches[-1][0]
+    assert (config.gridDimX, config.gridDimY, config.gridDimZ) == (8, 1, 1)
+    assert (config.blockDimX, config.blockDimY, config.blockDimZ) == (128, 1, 1)
+    assert (config.sharedMemBytes, config.hStream, config.numAttrs) == (0, 0, 0)
+    assert cuda.images[0].startswith(b"\x7fELF")
+
+
+def parameters_of(cuda: FakeCuda, kinds: list[Any]) -> list[Any]:
+    addresses = (ctypes.c_uint64 * len(kinds)).from_address(cuda.launches[-1][2])
+    return [kind.from_address(address).value for kind, address in zip(kinds, addresses, strict=True)]
+
+
+def test_parameters_in_order(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((70,))
+    kernels.scale[2, 64](x, 2)
+    pointer, by, n = parameters_of(cuda, [ctypes.c_uint64, ctypes.c_float, ctypes.c_int32])
+    assert (pointer, by, n) == (x.pointer, 2.0, 70)
+
+
+def test_launch_settings_reach_the_driver(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((8,))
+    kernels.clustered.launch(Launch(8, stream=0x77, smem=1000, cooperative=True, pdl=True), x)
+    config = cuda.launches[-1][0]
+    assert (config.hStream, config.sharedMemBytes, config.numAttrs) == (0x77, 1000, 3)
+    assert [attribute.id for attribute in config.attrs] == [4, 2, 6]
+    assert config.attrs[0].value.clusterDim.x == 2
+    kernels.clustered.launch(Launch(8, cluster=4), x)
+    assert cuda.launches[-1][0].attrs[0].value.clusterDim.x == 4
+
+
+def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((128,))
+    kernels.sharing[1, 128, None, 512](x)
+    assert cuda.launches[-1][0].sharedMemBytes == 15 * 4096 + 512
+    with pytest.raises(
+        LaunchError, match=r"sharing: a block needs 61440 bytes of shared memory and 200000 are asked for"
+    ):
+        kernels.sharing[1, 128, None, 200_000](x)
+
+
+def test_a_descriptor_is_encoded_from_the_tensor(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    a, b = on_gpu((24, 80), "bf16"), on_gpu((24, 80), "bf16")
+    if a.pointer % 16:
+        pytest.skip("the allocator gave no aligned memory")
+    kernels.copied[1, 128](a, b)
+    (asked,) = cuda.maps
+    assert asked["address"] == a.pointer
+    assert (asked["dims"], asked["strides"], asked["box"]) == ([80, 24], [160], [64, 16])
+    address = (ctypes.c_uint64 * 1).from_address(cuda.launches[-1][2])[0]
+    assert ctypes.string_at(address, 128) == bytes([1]) * 128
+    kernels.copied[1, 128](a, b)
+    assert len(cuda.maps) == 1
+
+
+def test_the_device_of_the_arrays_is_used(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    for gpu in (1, 0):
+        x = on_gpu((70,), gpu=gpu)
+        kernels.scale[2, 64](x, 2.0)
+        assert cuda.launch_contexts[-1] == 0x1000 + gpu
+    assert [spec.arch for spec in kernels.scale.specialisations] == ["sm_80", "sm_90a"]
+
+
+def test_a_context_of_ones_own_has_a_module_of_its_own(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((70,))
+    kernels.scale[2, 64](x, 2.0)
+    cuda.stack.append(0x3000)
+    kernels.scale[2, 64](x, 2.0)
+    kernels.scale[2, 64](x, 2.0)
+    cuda.stack.clear()
+    assert cuda.launch_contexts == [0x1000, 0x3000, 0x3000]
+    assert len(cuda.images) == 2
+
+
+def test_one_specialisation_for_all_sizes(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    for n in (64, 1000, 31):
+        kernels.scale[1, 64](on_gpu((n,)), 1.0)
+    assert len(kernels.scale.specialisations) == len(cuda.images) == 1
+    kernels.scale[1, 32](on_gpu((64,)), 1.0)
+    kernels.scale[1, 32](on_gpu((64,), "f16"), 1.0)
+    kernels.scale[1, 32](on_gpu((64,), "f16"), 1.0, times=2)
+    assert len(kernels.scale.specialisations) == 4
+
+
+def test_without_arrays_the_current_gpu_is_taken(cuda: FakeCuda) -> None:
+    kernels.nothing[1, 32]()
+    assert cuda.launch_contexts == [0x1000]
+
+
+class Stream:
+    def __init__(self, handle: int, closed: bool = False) -> None:
+        self.cuda_stream = handle
+        self.is_closed = closed
+
+
+def test_streams(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((70,))
+    for stream, handle in ((0x55, 0x55), (Stream(0x66), 0x66), (None, 0)):
+        kernels.scale[2, 64, stream](x, 2.0)
+        assert cuda.launches[-1][0].hStream == handle
+    closed: Any
+    for closed, said in ((Stream(1, closed=True), "this Stream has been closed"), ("s", "a str is not a CUDA stream")):
+        with pytest.raises(LaunchError, match=f"scale: {said}"):
+            kernels.scale[2, 64, closed](x, 2.0)
+    assert len(cuda.launches) == 3
+
+
+def test_producers_known_by_interface_are_told_the_stream(cuda: FakeCuda) -> None:
+    told = []
+
+    class OnGpu:
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return 2, 0
+
+        def __dlpack__(self, stream: int | None = None, max_version: Any = None) -> Any:
+            told.append(stream)
+            return rt.empty((70,), "f32", rt.device(0)).__dlpack__(stream=-1)
+
+    kernels.scale[2, 64, 0x55](OnGpu(), 2.0)
+    kernels.scale[2, 64](OnGpu(), 2.0)
+    assert told == [0x55, 1]  # 1 is the default stream in DLPack
+
+
+def test_a_fault_names_the_kernel_when_launches_are_waited_for(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUTELITE_SYNC", "1")
+    cuda.fail["cuStreamSynchronize"] = 700
+    with pytest.raises(rt.CudaError, match="running `scale` with grid"):
+        kernels.scale[2, 64](on_gpu((70,)), 2.0)
+
+
+def test_threads_launch_at_once(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    arrays = [on_gpu((70,)) for _ in range(8)]
+    cuda.stack.append(0x1000)  # the fake has one stack of contexts for all threads
+    problems: list[BaseException] = []
+
+    def work(x: Any) -> None:
+        try:
+            for _ in range(20):
+                kernels.scale[2, 64](x, 2.0)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(x,)) for x in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cuda.stack.clear()
+    assert not problems
+    assert len(cuda.launches) == 160 and len(cuda.images) == 1
+
+
+# ---- refused before anything runs
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ((1, 2048), "add: a block of (2048, 1, 1) has 2048 threads, but sm_90a takes 1024"),
+        ((1, (1, 1, 65)), "add: the block's z extent is 65, but sm_90a takes at most 64"),
+        ((1, 0), "add: the block has 0, but 1 is the least it can have"),
+        ((-1, 1), "add: the grid has -1, but 0 is the least it can have"),
+        (((1, 65536), 1), "add: the grid's y extent is 65536, but sm_90a takes at most 65535"),
+        ((1.5, 1), "add: the grid takes whole numbers, not 1.5"),
+        ((True, 1), "add: the grid takes whole numbers, not True"),
+        (((1, 1, 1, 1), 1), "add: the grid is (1, 1, 1, 1), but must be one to three integers"),
+        (((), 1), "add: the grid is (), but must be one to three integers"),
+        (Launch(1), "add: no block is given, and its shape is compiled in"),
+        (Launch(3, 32, cluster=2), "add: the grid's x extent 3 is no multiple of the cluster's, 2"),
+        (Launch(32, 32, cluster=32), "add: a cluster of (32, 1, 1) has 32 blocks, but sm_90a takes 16"),
+        (Launch(1, 32, smem=-1), "add: the dynamic shared memory has -1, but 0 is the least it can have"),
+        (Launch(1, 32, smem=1 << 20), "add: 1048576 bytes of shared memory are asked for, but sm_90a has 232448"),
+    ],
+)
+@pytest.mark.parametrize("where", ["gpu", "simulator"])
+def test_shapes_that_cannot_be(key: Any, said: str, where: str, cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((8,)) if where == "gpu" else floats(8)
+    with pytest.raises(LaunchError) as caught:
+        kernels.add[key](x, x, x)
+    assert str(caught.value).startswith(said)
+    assert not cuda.launches
+
+
+def test_what_an_older_gpu_lacks(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((8,), gpu=1)
+    with pytest.raises(LaunchError, match=r"a cluster of .* has 2 blocks, but sm_80 takes no clusters"):
+        kernels.clustered[2, 32](x)
+    with pytest.raises(LaunchError, match=r"pdl .* came with sm_90; sm_80 has none"):
+        kernels.add[Launch(1, 32, pdl=True)](x, x, x)
+    with pytest.raises(cl.CompileError, match="sm_80"):
+        kernels.copied[1, 128](on_gpu((16, 64), "bf16", gpu=1), on_gpu((16, 64), "bf16", gpu=1))
+
+
+@pytest.mark.parametrize("key", [1, (1,), "x", (1, 2, 3, 4, 5)])
+def test_subscripts_that_are_none(key: Any) -> None:
+    with pytest.raises(LaunchError, match=r"add: a kernel is launched as kernel\[grid, block\]"):
+        kernels.add[key]
+
+
+def test_calling_a_kernel_says_how_to_launch_it() -> None:
+    with pytest.raises(LaunchError, match=r"add is a kernel: launch it as add\[grid, block\]"):
+        kernels.add(1, 2, 3)
+
+
+def test_arrays_in_different_places(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    here, there, host = on_gpu((8,)), on_gpu((8,), gpu=1), floats(8)
+    with pytest.raises(cl.ArgumentError, match="argument `a` is on GPU 0, but `b` is on GPU 1; move them to one place"):
+        kernels.add[1, 32](here, there, here)
+    with pytest.raises(cl.ArgumentError, match="argument `a` is on GPU 0, but `c` is in host memory; move"):
+        kernels.add[1, 32](here, here, host)
+    assert not cuda.launches
+
+
+def test_host_arrays_of_other_libraries_are_refused_where_there_is_a_gpu(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.ones(8, np.float32)
+    with pytest.raises(cl.ArgumentError, match=r"argument `x` is a tests array in host memory; move it to the GPU, or"):
+        kernels.tripled[1, 32](Exporter(x))
+    monkeypatch.setenv("CUTELITE_SIM", "1")
+    kernels.scale[1, 64](Exporter(x), 4.0)
+    np.testing.assert_array_equal(x, np.full(8, 4.0))
+
+
+def test_the_simulator_alone_takes_no_gpu_arrays(on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_SIM", "1")
+    with pytest.raises(cl.ArgumentError, match="CUTELITE_SIM is set, but argument `x` is on a GPU; pass NumPy arrays"):
+        kernels.tripled[1, 32](on_gpu((8,)))
+
+
+@pytest.mark.parametrize("where", ["gpu", "simulator"])
+def test_tensors_that_tma_cannot_take(where: str, cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    bf16 = pytest.importorskip("ml_dtypes").bfloat16
+    odd = on_gpu((16, 65), "bf16") if where == "gpu" else np.zeros((16, 65), bf16)
+    with pytest.raises(cl.ArgumentError, match=r"copied\(\): argument `a` cannot be read by TMA: .*130 bytes"):
+        kernels.copied[1, 128](odd, odd)
+    assert not cuda.launches
+
+
+def test_a_compile_error_at_a_launch_points_at_the_line(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    @cl.kernel(block=32)
+    def wrong(x: cl.Tensor[cl.f32, (kernels.N,)]) -> None:
+        x[0] = y  # type: ignore[name-defined]  # noqa: F821
+
+    for _ in range(2):  # and fails again: nothing is kept of it
+        with pytest.raises(cl.CompileError) as caught:
+            wrong[1, 32](on_gpu((8,)))
+        assert "the name `y` is not defined" in str(caught.value)
+        assert "x[0] = y" in str(caught.value) and "^" in str(caught.value)
+    assert not cuda.launches and not wrong.specialisations
+
+
+def test_no_driver_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gpu:
+        __cuda_array_interface__ = {"shape": (8,), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+    def none() -> Any:
+        raise rt.NoDriver("libcuda cannot be opened")
+
+    monkeypatch.setattr("cutelite_rt.driver.get", none)
+    with pytest.raises(rt.NoDriver, match="libcuda cannot be opened"):
+        kernels.tripled[1, 32](Gpu())
+
+
+# ---- globals
+
+
+def test_a_global_that_changes_between_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(32, np.float32)
+    kernels.tripled[1, 32](x)
+    monkeypatch.setattr(kernels, "FACTOR", 5)
+    kernels.tripled[1, 32](x)
+    np.testing.assert_array_equal(x, np.full(32, 15.0))
+
+
+def test_a_global_that_changes_between_launches_on_a_gpu(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = on_gpu((8,))
+    kernels.tripled[1, 32](x)
+    monkeypatch.setattr(kernels, "FACTOR", 5)
+    kernels.tripled[1, 32](x)
+    kernels.tripled[1, 32](x)
+    monkeypatch.setattr(kernels, "FACTOR", 3)
+    kernels.tripled[1, 32](x)
+    assert len(cuda.images) == 2  # the first one is in the disk cache still, and loaded
+    assert len({handle for _, handle, _ in cuda.launches}) == 2
+
+
+def test_rebinding_a_global_to_an_equal_value_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(32, np.float32)
+    kernels.tripled[1, 32](x)
+    (spec,) = kernels.tripled._made.simulated
+    function = kernels.tripled._made.simulated[spec]
+    monkeypatch.setattr(kernels, "FACTOR", int("3"))
+    monkeypatch.setattr(kernels, "N", cl.dims("N"))
+    kernels.tripled[1, 32](x)
+    assert kernels.tripled._made.simulated == {spec: function}
