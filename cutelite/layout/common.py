@@ -162,7 +162,7 @@ def copy_vector(
         raise LayoutError(
             "copy_vector", f"{src} has {src.size} elements, {dst} has {dst.size}", sizes=(src.size, dst.size)
         )
-    common = max_common_layout(src, dst)
+    common = max_common_layout(*(x.outer if isinstance(x, ComposedLayout) else x for x in (src, dst)))
     limit, elements, vector = "", 1, raw(1, 0)
     while not limit:
         wider = elements * 2
@@ -181,7 +181,9 @@ def _vector(common: Layout, elements: int) -> tuple[Layout, str]:
     first = _first(common, elements)
     if first.size == elements:
         return first, ""
-    return first, f"only {first.size} elements are known to be contiguous, and in the same order, in both"
+    if isinstance(common.size, int):
+        return first, f"only {common.size} elements are contiguous, and in the same order, in both"
+    return first, f"{common.size} elements are contiguous in both, which is not known to be a multiple of {elements}"
 
 
 def _obstacle(name: str, layout: Any, vector: Layout, elements: int, bits: int, align: int) -> str:

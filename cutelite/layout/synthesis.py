@@ -82,6 +82,8 @@ def synthesize_swizzle(accesses: Sequence[Any], bits: int, *, hopper_only: bool 
                 break
         else:
             best, fewest = swizzle, total
+        if fewest == 0:
+            break
     of_elements = Swizzle(best.bits, best.base - (bits // 8).bit_length() + 1, best.shift)
     reports = tuple(bank_conflicts(_swizzled(of_elements, layout), bits, width) for layout, width in pairs)
     found = of_elements if fewest == 0 else None

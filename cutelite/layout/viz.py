@@ -177,7 +177,7 @@ def ansi(table: Table, color: bool = True) -> str:
             if paint and text:
                 red, green, blue = _rgb(colour, table.colours)
                 filled = f"\x1b[30;48;2;{red};{green};{blue}m{filled}\x1b[0m"
-            parts.append(("" if parts[-1] else "  ") + filled)
+            parts.append((" " if parts[-1] else "  ") + filled)
         return "".join(parts).rstrip()
 
     lines = [table.title, line("", [(str(column), 0) for column in range(len(table.cells[0]))], paint=False)]

@@ -1,0 +1,102 @@
+"""Pictures: what stands in the cells, where lines are drawn, and that SVG is well formed."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from cutelite.layout import (
+    ComposedLayout,
+    Layout,
+    LayoutError,
+    Swizzle,
+    dims,
+    make_identity_layout,
+    make_layout_tv,
+    row_major,
+)
+from cutelite.layout.viz import ansi, banks, notebook, offsets, owners, page, picture, svg
+
+
+def texts(image: str) -> list[str]:
+    root = ElementTree.fromstring(image)
+    return [node.text or "" for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_text_of_a_layout() -> None:
+    assert picture("(4,(2,2)):(4,(1,32))", color=False).splitlines() == [
+        "(4,(2,2)):(4,(1,32))",
+        "     0   1 |  2   3",
+        " 0   0   1 | 32  33",
+        " 1   4   5 | 36  37",
+        " 2   8   9 | 40  41",
+        " 3  12  13 | 44  45",
+    ]
+    assert picture("((2,2),2)", color=False).splitlines()[3:] == [" 1   1   5", "", " 2   2   6", " 3   3   7"]
+    assert picture("(M,4):(4,1)", dims={"M": 2}, color=False).splitlines()[-1] == " 1   4   5   6   7"
+    assert picture("4:2", color=False).splitlines()[-1] == " 0   0   2   4   6"
+    assert "(1,2)" in str(offsets(make_identity_layout((2, 3))))
+
+
+def test_colour() -> None:
+    coloured = picture("(2,2):(2,1)")
+    assert coloured.count("\x1b[0m") == 4
+    assert len({part.split("m")[0] for part in coloured.split("\x1b[30;")[1:]}) == 4
+
+
+def test_svg_holds_every_cell() -> None:
+    table = offsets(Layout((4, (2, 4)), (8, (1, 2))))
+    image = svg(table)
+    assert texts(image)[0] == table.title
+    assert set(map(str, range(32))) <= set(texts(image))
+    assert image.count("<rect") == 32
+    assert image.count("<path") == 3
+    assert page(table).startswith("<!DOCTYPE html>")
+
+
+def test_banks_of_a_swizzled_tile() -> None:
+    plain, swizzled = row_major((8, 32)), ComposedLayout(Swizzle(3, 2, 3), 0, row_major((8, 32)))
+    column = [[row[0][0] for row in banks(layout, 32).cells] for layout in (plain, swizzled)]
+    assert column == [["0"] * 8, ["0", "4", "8", "12", "16", "20", "24", "28"]]
+
+
+def test_owners_of_a_tile() -> None:
+    tiler, tv = make_layout_tv(row_major((2, 2)), row_major((1, 2)))
+    assert [[text for text, _ in row] for row in owners(tv, tiler).cells] == [
+        ["T0V0", "T0V1", "T1V0", "T1V1"],
+        ["T2V0", "T2V1", "T3V0", "T3V1"],
+    ]
+    shared = owners(Layout((4, 2), (0, 1)), (2, 2))
+    assert [text for row in shared.cells for text, _ in row] == ["T0V0+3", "", "T0V1+3", ""]
+
+
+def test_large_tables_say_what_is_left_out() -> None:
+    table = offsets(Layout((100, 200)))
+    assert table.left_out == "the first 64 of 100 rows, 128 of 200 columns"
+    assert ansi(table, color=False).endswith(f"({table.left_out})")
+    assert table.left_out in texts(svg(table))
+
+
+def test_notebooks() -> None:
+    html = Layout((2, 2))._repr_html_()
+    assert html is not None
+    assert html.startswith("<div")
+    assert ComposedLayout(Swizzle(1, 0, 1), 0, Layout((2, 2)))._repr_html_()
+    assert notebook(Layout((1000, 1000))) is None
+    assert Layout((2, dims("M")))._repr_html_() is None
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: picture("(M,4)"), "give the dims values"),
+        (lambda: picture("S<1,2,3>"), "is no layout"),
+        (lambda: picture("(2,2)", form="pdf"), "must be text, svg or html"),
+        (lambda: picture("(2,2,2)", tiler="(2,4)"), "has 3 modes"),
+        (lambda: banks(make_identity_layout((2, 2)), 32), "gives coordinates"),
+    ],
+)
+def test_misuse(make: object, message: str) -> None:
+    with pytest.raises(LayoutError, match=message):
+        make()  # type: ignore[operator]
