@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
+"""Where the functions lie that kernels call like their own: what goes wrong in them is told at the call."""
+
 
 class Span(NamedTuple):
     """A stretch of source text, as ``code.co_positions()`` tells it, and the calls that led to it.
@@ -30,8 +33,10 @@ class Span(NamedTuple):
     caller: Span | None = None
 
     def inlined_at(self, call: Span | None) -> Span:
-        """The same text, reached through `call` (which may itself have a caller)."""
-        return self if call is None else self._replace(caller=call)
+        """The same text, reached through `call` (which may itself have a caller); in our library the call itself."""
+        if call is None:
+            return self
+        return call if self.filename.startswith(LIBRARY) else self._replace(caller=call)
 
     def first_line(self) -> Span:
         """Its first line only: enough to point at a compound statement."""

@@ -3,6 +3,7 @@
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -37,8 +38,8 @@ TILED = {
     "split k": cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (1, 2, 2)),
     "f64": cl.make_tiled_mma(cl.WarpMmaOp(cl.f64, cl.f64), (2, 1, 1)),
     "fma": cl.make_tiled_mma(cl.MmaUniversalOp(cl.f32), (16, 8, 1)),
-    "wgmma": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64), (2, 1, 1)),
-    "wgmma rs": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64, a_source="rmem"), (2, 1, 1)),
+    "wgmma": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 16), (2, 1, 1)),
+    "wgmma rs": cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 16, a_source="rmem"), (1, 1, 1)),
 }
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 
@@ -50,14 +51,13 @@ def owned(tiled: cl.TiledMma, operand: str, extents: tuple[int, int]) -> dict[in
     for thread in range(tiled.size):
         coord = [mode_coordinate(mode, thread) for mode in tiled.thr_layout_vmnk]
         start = threads[0](coord[0]) + sum(threads[1 + i](coord[1 + m]) for i, m in enumerate(MODES[operand]))
-        sizes = [mode.size for mode in values]
-        held[thread] = [
-            start + values[0](v) + values[1](i) + values[2](j)
-            for j in range(sizes[2])
-            for i in range(sizes[1])
-            for v in range(sizes[0])
-        ]
+        sizes = [range(mode.size) for mode in values]
+        held[thread] = [start + sum(f(x) for f, x in zip(values, at, strict=True)) for at in colexicographic(sizes)]
     return held
+
+
+def colexicographic(ranges: Any) -> Any:
+    return (tuple(reversed(at)) for at in itertools.product(*reversed(ranges)))
 
 
 def mode_coordinate(mode: Layout, thread: int) -> int:
@@ -288,7 +288,7 @@ def test_fragments_of_another_atom_or_type() -> None:
     other = TILED["f64"]
 
     def of_another(out: Any) -> None:
-        a, b, mine = fragments(32, 32, 16)
+        a, b, _ = fragments(32, 32, 16)
         cl.gemm(WARPS, other.make_fragment_C((1, 1, 1)), a, b)
 
     def swapped(out: Any) -> None:

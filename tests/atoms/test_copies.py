@@ -1,0 +1,350 @@
+"""Copy atoms and tiled copies: who moves what, data through every kind of atom on the simulator, what is refused."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Layout, Tensor, TmaTensor
+from cutelite.ir.types import SCALARS
+
+NUMPY = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "i8": np.int8,
+    "f64": np.float64,
+    "u8": np.uint8,
+}
+M, N, K = cl.dims("M N:16 K")
+
+
+def tiled(op: Any, dtype: Any, threads: Layout, values: Layout) -> cl.TiledCopy:
+    return cl.make_tiled_copy_tv(cl.make_copy_atom(op, dtype), threads, values)
+
+
+# The algebra of partitions.
+
+WARP_MMA = cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1), (None, 32, None))
+TILED = {
+    "rows": tiled(cl.CopyUniversalOp(128), cl.f16, Layout((8, 4), (4, 1)), Layout((1, 8))),
+    "columns": tiled(cl.CopyUniversalOp(32), cl.f32, Layout((4, 8)), Layout((4, 1))),
+    "blocks": tiled(cl.CopyUniversalOp(64), cl.f32, Layout((4, 8), (8, 1)), Layout((2, 4), (4, 1))),
+    "ldmatrix A": cl.make_tiled_copy_A(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), WARP_MMA),
+    "ldmatrix B": cl.make_tiled_copy_B(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(num_matrices=2), cl.f16), WARP_MMA),
+    "stmatrix C": cl.make_tiled_copy_C(cl.make_copy_atom(cl.StMatrix8x8x16bOp(), cl.f16), WARP_MMA),
+}
+
+
+def held(copy: cl.TiledCopy, side: Layout, extents: tuple[int, int]) -> list[list[int]]:
+    threads, values, rests = copy.thread_layout(Layout(extents), side)
+    whole = cl.make_layout(values, *rests)
+    return [[threads(t) + whole(v) for v in range(whole.size)] for t in range(copy.size)]
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_source_and_target_together_move_every_element(name: str) -> None:
+    """The threads' targets cover the tile, and so do their sources; where operands are shared, evenly often."""
+    copy = TILED[name]
+    extents = tuple(2 * extent for extent in copy.tiler)
+    for side in (copy.atom.layout_src_tv, copy.atom.layout_dst_tv):
+        elements = [element for own in held(copy, side, extents) for element in own]
+        counts = np.bincount(elements, minlength=extents[0] * extents[1])
+        assert set(counts.tolist()) == {len(elements) // len(counts)}
+
+
+@pytest.mark.parametrize("name", ["ldmatrix A", "ldmatrix B"])
+def test_matrix_targets_are_the_fragments_of_the_mma(name: str) -> None:
+    """What a thread gets by ldmatrix is what the MMA wants of it, in its order."""
+    copy, operand = TILED[name], name[-1]
+    layout, extents, _ = WARP_MMA.tile_tv(operand)
+    for thread, own in enumerate(held(copy, copy.atom.layout_dst_tv, extents)):
+        assert own == [layout(thread, v) for v in range(layout[1].size)]
+
+
+# Data, moved.
+
+
+def through_shared(first: cl.TiledCopy, second: cl.TiledCopy, layout: Any, dtype: Any, tile: Any) -> Any:
+    """Global to shared memory by one copy, and on by another."""
+
+    @cl.kernel(block=first.size)
+    def kernel(a: Tensor[dtype, (M, N)], b: Tensor[dtype, (M, N)]) -> None:
+        where = cl.block_idx.x, cl.block_idx.y
+        source, target = cl.local_tile(a, tile, where), cl.local_tile(b, tile, where)
+        buffer = cl.shared(dtype, layout)
+        one, two = first.get_slice(cl.thread_idx.x), second.get_slice(cl.thread_idx.x)
+        cl.copy(first, one.partition_S(source), one.partition_D(buffer))
+        cl.cp_async_wait_all()
+        cl.syncthreads()
+        cl.copy(second, two.partition_S(buffer), two.partition_D(target))
+
+    return kernel
+
+
+CASES = [
+    ("f16", cl.CopyUniversalOp(128), cl.CopyUniversalOp(128), (8, 4), (1, 8), "swizzled"),
+    ("bf16", cl.CopyG2SOp(128), cl.CopyUniversalOp(64, cache="cs"), (8, 4), (1, 8), "swizzled"),
+    ("f32", cl.CopyG2SOp(32, cache="ca"), cl.CopyUniversalOp(32, evict="evict_first"), (8, 4), (2, 2), "padded"),
+    ("f32", cl.CopyUniversalOp(64, cache="nc"), cl.CopyUniversalOp(128, cache="wt"), (8, 4), (1, 4), "plain"),
+    ("i8", cl.CopyG2SOp(128), cl.CopyUniversalOp(8), (16, 2), (1, 16), "swizzled"),
+    ("f64", cl.CopyUniversalOp(), cl.CopyUniversalOp(128), (8, 4), (1, 2), "plain"),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second", "threads", "values", "how"), CASES)
+def test_data_arrives(name: str, first: Any, second: Any, threads: Any, values: Any, how: str) -> None:
+    dtype, tile = SCALARS[name], (16, 64)
+    layout = {
+        "plain": Layout(tile, (64, 1)),
+        "padded": Layout(tile, (68, 1)),
+        "swizzled": cl.make_smem_layout(dtype, tile),
+    }[how]
+    order = Layout(threads, (threads[1], 1))
+    copies = [tiled(op, dtype, order, Layout(values, (values[1], 1))) for op in (first, second)]
+    a = (np.arange(32 * 128) % 100).reshape(32, 128).astype(NUMPY[name])
+    b = np.zeros_like(a)
+    through_shared(*copies, layout, dtype, tile)[(2, 2), 32](a, b)
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("op", [cl.CopyG2SOp(128), cl.CopyG2SOp(128, zero_fill=False), cl.CopyUniversalOp(128)])
+def test_predicates(op: Any) -> None:
+    """Rows beyond the end are not read; cp.async writes zeros for them, others leave the target as it was."""
+    rows = tiled(op, cl.f16, Layout((8, 4), (4, 1)), Layout((1, 8)))
+
+    @cl.kernel(block=32)
+    def kernel(a: Tensor[cl.f16, (M, 32)], b: Tensor[cl.f16, (32, 32)]) -> None:
+        buffer = cl.shared(cl.f16, (32, 32))
+        for i in range(cl.thread_idx.x, 32 * 32, 32):
+            buffer[i] = 5.0
+        cl.syncthreads()
+        mine = rows.get_slice(cl.thread_idx.x)
+        source = mine.partition_S(cl.local_tile(a, (32, 32), (0, 0)))
+        where = mine.partition_S(cl.local_tile(cl.coordinates(a), (32, 32), (0, 0)))
+        inside = cl.make_rmem_tensor(cl.boolean, (source.shape[1],))
+        for i in cl.static_range(source.shape[1]):
+            inside[i] = cl.elem_less(where[0, i, 0], a.shape)
+        cl.copy(rows, source, mine.partition_D(buffer), pred=inside)
+        cl.cp_async_wait_all()
+        cl.syncthreads()
+        cl.copy(mine.partition_S(buffer), mine.partition_D(b))
+
+    a, b = np.arange(19 * 32).reshape(19, 32).astype(np.float16), np.zeros((32, 32), np.float16)
+    kernel[1, 32](a, b)
+    np.testing.assert_array_equal(b[:19], a)
+    assert (b[19:] == (0 if getattr(op, "zero_fill", False) else 5)).all()
+
+
+def test_stmatrix_writes_what_ldmatrix_reads() -> None:
+    load = cl.make_tiled_copy_C(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), WARP_MMA)
+    store = cl.make_tiled_copy_C(cl.make_copy_atom(cl.StMatrix8x8x16bOp(transpose=True), cl.f16), WARP_MMA)
+
+    @cl.kernel(block=128)
+    def kernel(a: Tensor[cl.f16, (64, 64)], b: Tensor[cl.f16, (64, 64)]) -> None:
+        t = cl.thread_idx.x
+        first = cl.shared(cl.f16, cl.make_smem_layout(cl.f16, (64, 64)))
+        second = cl.shared(cl.f16, cl.make_smem_layout(cl.f16, (64, 64), "MN"))
+        for i in range(t, 64 * 64, 128):
+            first[i] = a[i]
+        cl.syncthreads()
+        fragment = cl.make_rmem_tensor(cl.f16, Layout(WARP_MMA.partition_shape_C((64, 64))))
+        cl.copy(load, load.get_slice(t).partition_S(first), load.retile(fragment))
+        cl.copy(store, store.retile(fragment), store.get_slice(t).partition_D(second))
+        cl.syncthreads()
+        for i in range(t, 64 * 64, 128):
+            b[i] = second[i]
+
+    a, b = np.arange(4096).reshape(64, 64).astype(np.float16), np.zeros((64, 64), np.float16)
+    kernel[1, 128](a, b)
+    np.testing.assert_array_equal(a, b)
+
+
+def test_tiles_by_tma_and_in_bulk() -> None:
+    """TMA load, multicast to itself, store and reduction; a bulk copy there and back."""
+    load = cl.make_copy_atom(cl.CopyBulkTensorTileG2SOp(cache="evict_first"), cl.f32)
+    spread = cl.make_copy_atom(cl.CopyBulkTensorTileG2SMulticastOp(), cl.f32)
+    store = cl.make_copy_atom(cl.CopyBulkTensorTileS2GOp(), cl.f32)
+    add = cl.make_copy_atom(cl.CopyReduceBulkTensorTileS2GOp("add"), cl.f32)
+    bulk_in, bulk_out = cl.make_copy_atom(cl.CopyBulkG2SOp(), cl.f32), cl.make_copy_atom(cl.CopyBulkS2GOp(), cl.f32)
+
+    @cl.kernel(block=32, cluster=1)
+    def kernel(
+        a: TmaTensor[cl.f32, (M, N), (16, 32)], b: TmaTensor[cl.f32, (M, N), (16, 32)], row: Tensor[cl.f32, (2, 64)]
+    ) -> None:
+        one, two = cl.tma_shared(a), cl.tma_shared(a)
+        line = cl.shared(cl.f32, (64,))
+        bars = cl.shared(cl.mbarrier, (1,))
+        where = cl.block_idx.x, cl.block_idx.y
+        if cl.thread_idx.x == 0:
+            bars[0].init(1)
+            cl.fence_mbarrier_init()
+            bars[0].arrive_expect_tx(2 * a.tile_bytes + line.nbytes)
+            source = cl.local_tile(cl.coordinates(a), (16, 32), where)
+            cl.copy(load, source, one, barrier=bars[0])
+            cl.copy(spread, source, two, barrier=bars[0], multicast=1)
+            cl.copy(bulk_in, row[0, None], line, barrier=bars[0])
+            bars[0].wait(0)
+            target = cl.local_tile(cl.coordinates(b), (16, 32), where)
+            cl.copy(store, one, target)
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+            cl.copy(add, two, target)
+            if cl.block_idx.x + cl.block_idx.y == 0:
+                cl.copy(bulk_out, line, row[1, None])
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+
+    a, b = np.arange(24 * 80).reshape(24, 80).astype(np.float32), np.zeros((24, 80), np.float32)
+    row = np.stack([np.arange(64), np.zeros(64)]).astype(np.float32)
+    kernel[(2, 3), 32](a, b, row)
+    np.testing.assert_array_equal(b, 2 * a)
+    np.testing.assert_array_equal(row[1], row[0])
+
+
+def test_without_an_atom() -> None:
+    @cl.kernel(block=4)
+    def kernel(a: Tensor[cl.f16, (M, N)], b: Tensor[cl.f16, (N, K)]) -> None:
+        part = cl.local_tile(a, (4, 8), (cl.thread_idx.x, 0))
+        buffer = cl.shared(cl.f16, Layout((4, 4, 8), (36, 8, 1)))[cl.thread_idx.x, None, None]
+        cl.copy(part, buffer)
+        registers = cl.make_rmem_tensor(cl.f16, Layout((4, 8), (8, 1)))
+        cl.copy(buffer, registers)
+        transposed = cl.local_tile(b, (8, 4), (0, cl.thread_idx.x))
+        cl.copy(registers, cl.select(transposed, (1, 0)))
+
+    a = np.arange(16 * 16).reshape(16, 16).astype(np.float16)
+    b = np.zeros((16, 16), np.float16)
+    kernel[1, 4](a, b)
+    np.testing.assert_array_equal(b[:8], a.T[:8])
+    assert not b[8:].any()
+
+
+def test_explanations() -> None:
+    texts = {}
+    for name, layout, elem in (
+        ("wide", Layout((4, 8), (8, 1)), cl.f16),
+        ("short rows", Layout((4, 2), (16, 1)), cl.f16),
+        ("swizzled", cl.make_smem_layout(cl.f16, (8, 64)), cl.f16),
+    ):
+        texts[name] = explanation(layout, elem)
+    assert "reads 4 x 16 bytes; the widest there is" in texts["wide"]
+    assert "reads 4 x 4 bytes; 2 elements are contiguous in (4,2):(16,1)" in texts["short rows"]
+    assert "reads 64 x 16 bytes" in texts["swizzled"]
+    assert "writes registers" in texts["wide"]
+
+
+def explanation(layout: Any, elem: Any) -> str:
+    @cl.kernel(block=32)
+    def kernel(a: Tensor[cl.f16, (M,)]) -> None:
+        buffer = cl.shared(elem, layout)
+        assert buffer.space == "rmem", cl.explain_copy(buffer, cl.make_rmem_tensor_like(buffer))
+
+    with pytest.raises(CompileError) as caught:
+        kernel.compile((8,), arch="sm_90a")
+    return str(caught.value)
+
+
+# What is refused, at the user's line.
+
+
+def refused(body: Any, threads: int = 32) -> str:
+    @cl.kernel(block=threads)
+    def kernel(a: Tensor[cl.f16, (M, K)]) -> None:
+        body(a)
+
+    with pytest.raises(CompileError) as caught:
+        kernel[1, threads](np.zeros((64, 63), np.float16))
+    return str(caught.value)
+
+
+ROWS = TILED["rows"]
+
+
+def test_alignment_that_forbids_the_atom() -> None:
+    def body(a: Any) -> None:
+        mine = ROWS.get_slice(cl.thread_idx.x)
+        tile = cl.local_tile(a, (8, 32), (0, 0))
+        cl.copy(ROWS, mine.partition_S(tile), mine.partition_D(cl.shared(cl.f16, (8, 32))))
+
+    text = refused(body)
+    assert "error[copy-alignment]" in text
+    assert "must lie at a multiple of 16 bytes, but is known to at one of 2 only" in text
+    assert "cl.copy(ROWS" in text
+
+
+def test_values_that_are_not_contiguous() -> None:
+    def body(a: Any) -> None:
+        mine = ROWS.get_slice(cl.thread_idx.x)
+        one, two = cl.shared(cl.f16, Layout((8, 32))), cl.shared(cl.f16, (8, 32))
+        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+
+    text = refused(body)
+    assert "error[copy-vector]" in text
+    assert "8 elements of f16 with layout" in text
+
+
+def test_sizes_that_differ() -> None:
+    def partitions(a: Any) -> None:
+        mine = ROWS.get_slice(cl.thread_idx.x)
+        one, two = cl.shared(cl.f16, (8, 32)), cl.shared(cl.f16, (16, 32))
+        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+
+    def whole(a: Any) -> None:
+        cl.copy(cl.shared(cl.f16, (8, 32)), cl.make_rmem_tensor(cl.f16, (8, 31)))
+
+    assert "1 times what" in refused(partitions)
+    assert "(8, 32), the target (8, 31): not the same number" in refused(whole)
+
+
+def test_types_and_spaces() -> None:
+    def dtype(a: Any) -> None:
+        mine = ROWS.get_slice(cl.thread_idx.x)
+        one, two = cl.shared(cl.f32, (8, 32)), cl.shared(cl.f32, (8, 32))
+        cl.copy(ROWS, mine.partition_S(one), mine.partition_D(two))
+
+    def space(a: Any) -> None:
+        copy = TILED["ldmatrix A"]
+        mine = copy.get_slice(cl.thread_idx.x)
+        buffer = cl.shared(cl.f16, (32, 16))
+        cl.copy(copy, mine.partition_S(buffer), mine.partition_D(buffer))
+
+    assert "error[copy-dtype]" in refused(dtype)
+    assert "does not copy from smem to smem" in refused(space, 128)
+
+
+def test_atoms_that_there_are_not() -> None:
+    for make, text in (
+        (lambda: cl.make_copy_atom(cl.CopyUniversalOp(24), cl.i8), "moves 24 bits"),
+        (lambda: cl.make_copy_atom(cl.CopyUniversalOp(16), cl.f32), "moves 16 bits"),
+        (lambda: cl.make_copy_atom(cl.CopyG2SOp(16), cl.f16), "copies 32, 64 or 128 bits, not 16"),
+        (lambda: cl.make_copy_atom(cl.LdMatrix8x8x16bOp(True), cl.i8), "transposes elements of 16 bits"),
+        (lambda: cl.make_copy_atom(cl.LdMatrix8x8x16bOp(num_matrices=3), cl.f16), "1, 2 or 4 matrices"),
+        (lambda: tiled(cl.CopyUniversalOp(128), cl.f16, Layout(32), Layout(4)), "needs a multiple of 8"),
+        (lambda: tiled(cl.CopyBulkG2SOp(), cl.f16, Layout(32), Layout(4)), "moves whole tiles"),
+        (lambda: cl.make_tiled_copy_B(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), NARROW), "has 4 values of B"),
+    ):
+        with pytest.raises(CompileError, match=text):
+            make()
+
+
+NARROW = cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), (2, 2, 1))
+
+
+def test_a_fragment_of_another_mma() -> None:
+    def body(a: Any) -> None:
+        TILED["ldmatrix A"].retile(cl.make_rmem_tensor(cl.f16, (4, 2, 2)))
+
+    assert "first mode has 8 values" in refused(body)
+
+
+def test_tma_wants_coordinates() -> None:
+    def body(a: Any) -> None:
+        cl.copy(cl.make_copy_atom(cl.CopyBulkTensorTileS2GOp(), cl.f16), cl.shared(cl.f16, (8, 32)), a)
+
+    assert "is a tile of coordinates" in refused(body)
