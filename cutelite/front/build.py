@@ -9,7 +9,12 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from cutelite.diag import CompileError, Mistake, Span
+from cutelite.diag import CompileError, Mistake
+from cutelite.front import branches, builtins, calls, containers, names, operators, patterns, tree
+from cutelite.front.evaluation import Evaluation
+from cutelite.front.frame import Frame
+from cutelite.front.state import WHOLE
+from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value, reverse_postorder
 from cutelite.ir.types import Scalar as DType
@@ -17,11 +22,8 @@ from cutelite.ir.types import Tensor, TensorMap
 from cutelite.lang.values import describe, wrap
 from cutelite.ops.control import Ret
 
-from . import bytecode, cfg
-from .evaluation import Evaluation
-from .frame import Frame
-from .tree import put_together
-from .types import ArgType, Constant, Struct
+INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
+"""The modules that register what instructions and builtins do (see `frame` and `calls`)."""
 
 RECURSION = 20_000
 """Python frames that inlining may need: about ten for each call that is inlined into another."""
@@ -54,22 +56,15 @@ def build(
 
 
 def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder, assertions: bool) -> None:
-    evaluation = Evaluation(builder, assertions)
-    code = bytecode.read(function)
+    code, graph = calls.read(function.__code__)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    frame = Frame(evaluation, code, cfg.build(code), function.__globals__, cells, None, ())
-    for state, value in frame.run(bound, ()):
+    frame = Frame(Evaluation(builder, assertions), code, graph, function.__globals__, cells, None, ())
+    for state, value, span in frame.run(bound, WHOLE, {}):
         if value is not None:
-            raise CompileError(
-                Mistake("return-value", "a kernel returns nothing", f"this is {describe(value)}", "store it in a tensor"),
-                _return_span(frame, code),
-            )
-        builder.block = state.block
+            label = f"this is {describe(value)}"
+            raise CompileError(Mistake("return-value", "a kernel returns nothing", label, "store it in a tensor"), span)
+        builder.block, builder.span = state.block, span
         builder.emit(Ret())
-
-
-def _return_span(frame: Frame, code: bytecode.Code) -> Span | None:
-    return next((i.span for i in code.instrs if i.op == "RETURN"), None)
 
 
 def _parameter(entry: Block, name: str, t: ArgType) -> Any:
@@ -79,7 +74,7 @@ def _parameter(entry: Block, name: str, t: ArgType) -> Any:
             return value
         case Struct(cls, fields):
             parts = [_parameter(entry, f"{name}.{field}", part) for field, part in fields]
-            return put_together(cls, tuple(field for field, _ in fields), parts)
+            return tree.make_struct(cls, tuple(field for field, _ in fields), parts)
         case DType() | Tensor() | TensorMap():
             value = Value(t, hint=name)
             entry.params.append(value)
@@ -87,29 +82,24 @@ def _parameter(entry: Block, name: str, t: ArgType) -> Any:
     raise TypeError(f"{name} cannot be {t}")
 
 
-class _Recursion:
-    """The interpreter's recursion limit, which all threads share: raised while any of them evaluates a kernel."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
-        self.before = 0
-
-
-_recursion = _Recursion()
+_lock = threading.Lock()
+_building = 0  # kernels being built now, by any thread
+_limit = 0  # Python's recursion limit when none was
 
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    with _recursion.lock:
-        if _recursion.users == 0:
-            _recursion.before = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_recursion.before, RECURSION))
-        _recursion.users += 1
+    """Let Python recurse deeper. All threads share the limit: the first to come raises it, the last restores it."""
+    global _building, _limit
+    with _lock:
+        if _building == 0:
+            _limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_limit, RECURSION))
+        _building += 1
     try:
         yield
     finally:
-        with _recursion.lock:
-            _recursion.users -= 1
-            if _recursion.users == 0:
-                sys.setrecursionlimit(_recursion.before)
+        with _lock:
+            _building -= 1
+            if _building == 0:
+                sys.setrecursionlimit(_limit)

@@ -1,4 +1,7 @@
-"""Python's builtin functions on run-time values. On compile-time values alone they are Python's own."""
+"""Python's builtin functions where an argument is a run-time value. On compile-time values alone they are Python's own.
+
+Every function here takes the frame that calls it first.
+"""
 
 from __future__ import annotations
 
@@ -7,84 +10,149 @@ import math as python_math
 from collections.abc import Callable
 from typing import Any
 
+from cutelite.front import tree
+from cutelite.front.calls import special
+from cutelite.front.closure import Closure
+from cutelite.front.frame import Frame
+from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
+from cutelite.front.names import attribute
+from cutelite.front.operators import binary, truth_of
+from cutelite.front.strings import make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, f32, f64, i32, i64
 from cutelite.lang.values import (
     Arithmetic,
     Runtime,
     Scalar,
-    Vector,
     as_value,
     describe,
     floordiv,
+    logical_and,
+    logical_or,
     maximum,
     minimum,
     mistake,
     modulo,
-    power,
     to_dtype,
-    truth,
     wrap,
 )
 from cutelite.layout import DimExpr
-
-from .frame import Closure, compare, iterate_static
-from .iterators import make_range
-from .strings import text_of
-from .tree import holds_runtime
+from cutelite.layout import maximum as maximum_of_dims
+from cutelite.layout import minimum as minimum_of_dims
 
 
 def _known(*args: Any) -> bool:
     """Whether Python can do it: nothing in `args` is known at run time only."""
-    return not any(isinstance(x, DimExpr) or holds_runtime(x) for x in args)
+    return not any(isinstance(x, DimExpr) or tree.holds_runtime(x) for x in args)
 
 
 def _number(x: Any) -> Any:
     return wrap(as_value(x)) if isinstance(x, DimExpr) else x
 
 
-def _extremum(name: str, pick: Callable[[Any, Any], Any], python: Callable[..., Any]) -> Callable[..., Any]:
-    def builtin(*args: Any, **kwargs: Any) -> Any:
-        items = iterate_static(args[0]) if len(args) == 1 else args
-        if _known(*items):
-            return python(*args, **kwargs)
-        if kwargs:
-            raise mistake("builtin", f"{name}() of run-time values takes no {next(iter(kwargs))}=")
-        return functools.reduce(pick, map(_number, items))
-
-    return builtin
+special(range)(lambda frame, *args: make_range(*args))
 
 
-def _sum(items: Any, start: Any = 0) -> Any:
+# Of several numbers.
+
+
+@special(min)
+def _min(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+    return _extremum("min", minimum, minimum_of_dims, min, args, kwargs)
+
+
+@special(max)
+def _max(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+    return _extremum("max", maximum, maximum_of_dims, max, args, kwargs)
+
+
+def _extremum(
+    name: str,
+    pick: Callable[[Any, Any], Any],
+    of_dims: Callable[..., Any],
+    python: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    items = iterate_static(args[0]) if len(args) == 1 else args
+    if _known(*items):
+        return python(items, **kwargs)
+    if kwargs:
+        raise mistake("builtin", f"{name}() of run-time values takes no {next(iter(kwargs))}=")
+    if all(isinstance(x, DimExpr | int) for x in items):
+        return of_dims(*items)
+    return functools.reduce(pick, map(_number, items))
+
+
+@special(sum)
+def _sum(frame: Frame, items: Any, start: Any = 0) -> Any:
     total = start
     for item in iterate_static(items):
-        total = item if type(total) is int and total == 0 and isinstance(item, Arithmetic) else total + item
+        plain_zero = type(total) is int and total == 0 and isinstance(item, Arithmetic) and item.dtype != boolean
+        total = item if plain_zero else binary(frame, "+", total, item)
     return total
 
 
-def _any(items: Any) -> Any:
+@special(any)
+def _any(frame: Frame, items: Any) -> Any:
     found: Any = False
     for item in iterate_static(items):
-        known = truth(item) if isinstance(item, Runtime | DimExpr) else bool(item)
-        if known is True:
-            return True
-        if known is not False:
-            found = known if found is False else found | known
+        found = logical_or(found, truth_of(frame, item))
+        if found is True:
+            break
     return found
 
 
-def _all(items: Any) -> Any:
+@special(all)
+def _all(frame: Frame, items: Any) -> Any:
     found: Any = True
     for item in iterate_static(items):
-        known = truth(item) if isinstance(item, Runtime | DimExpr) else bool(item)
-        if known is False:
-            return False
-        if known is not True:
-            found = known if found is True else found & known
+        found = logical_and(found, truth_of(frame, item))
+        if found is False:
+            break
     return found
 
 
-def _int(x: Any = 0, *base: Any) -> Any:
+@special(len)
+def _len(frame: Frame, x: Any) -> Any:
+    if isinstance(x, Range):
+        return x.count()
+    if isinstance(x, StaticIter):
+        raise mistake("builtin", "an iterator has no len()", help="make a tuple of it: `tuple(...)`")
+    return x.extent if isinstance(x, Runtime) and hasattr(x, "extent") else len(x)
+
+
+@special(reversed)
+def _reversed(frame: Frame, x: Any) -> Any:
+    return x.backwards() if isinstance(x, Range) else exhaust(reversed(x))
+
+
+# Iterators, which paths must not take items from each other.
+
+
+@special(iter)
+def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
+    if sentinel:
+        raise mistake("builtin", "iter() with a sentinel", help="use `while`")
+    return StaticIter(iterate_static(x), once=True)
+
+
+@special(next)
+def _next(frame: Frame, x: Any, *default: Any) -> Any:
+    """The first item of an iterator; the idiom ``next(x for x in ... if ...)``."""
+    if not isinstance(x, StaticIter):
+        raise mistake("builtin", f"{describe(x)} is no iterator")
+    items = x.taken()
+    if not items and not default:
+        raise mistake("builtin", "next() of an iterator that yields nothing", help="give a default: `next(it, None)`")
+    return items[0] if items else default[0]
+
+
+# Numbers.
+
+
+@special(int)
+def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
     if _known(x, *base):
         return int(x, *base)
     x = _number(x)
@@ -93,99 +161,149 @@ def _int(x: Any = 0, *base: Any) -> Any:
     return x if x.dtype.is_int else to_dtype(x, i64 if x.dtype == f64 else i32)
 
 
-def _float(x: Any = 0.0) -> Any:
+@special(float)
+def _float(frame: Frame, x: Any = 0.0) -> Any:
     if _known(x):
         return float(x)
     x = _number(x)
     if not isinstance(x, Scalar):
         raise mistake("builtin", f"float() takes a number, not {describe(x)}")
-    return x if x.dtype.is_float else to_dtype(x, f64 if x.dtype == i64 else f32)
+    return x if x.dtype.is_float else to_dtype(x, f64 if x.dtype.bits == 64 else f32)
 
 
-def _bool(x: Any = False) -> Any:
-    return truth(x) if isinstance(x, Runtime | DimExpr) else bool(x)
+@special(bool)
+def _bool(frame: Frame, x: Any = False) -> Any:
+    return truth_of(frame, x)
 
 
-def _len(x: Any) -> Any:
-    return x.extent if hasattr(x, "extent") else len(x)
-
-
-def _pow(a: Any, b: Any, modulus: Any = None) -> Any:
-    if _known(a, b, modulus):
-        return pow(a, b, modulus)
-    if modulus is not None:
+@special(pow)
+def _pow(frame: Frame, a: Any, b: Any, modulus: Any = None) -> Any:
+    if modulus is None:
+        return binary(frame, "**", a, b)
+    if not _known(a, b, modulus):
         raise mistake("builtin", "pow() of run-time values takes no modulus")
-    return power(_number(a), b)
+    return pow(a, b, modulus)
 
 
-def _divmod(a: Any, b: Any) -> Any:
+@special(divmod)
+def _divmod(frame: Frame, a: Any, b: Any) -> Any:
     return divmod(a, b) if _known(a, b) else (floordiv(_number(a), _number(b)), modulo(_number(a), _number(b)))
 
 
-def _round(x: Any, digits: Any = None) -> Any:
+@special(abs)
+def _abs(frame: Frame, x: Any) -> Any:
+    return abs(_number(x))
+
+
+@special(round)
+def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
     if _known(x, digits):
         return round(x, digits)
     if digits is not None:
         raise mistake("builtin", "round() of a run-time value takes no digits")
-    from cutelite.lang import math
+    x = _number(x)
+    if not isinstance(x, Scalar) or not x.dtype.is_float:
+        return x
+    from cutelite.lang import math  # not light
 
-    return _int(math.rint(x)) if x.dtype.is_float else x
-
-
-def _print(*args: Any, sep: str = " ", end: str = "\n") -> None:
-    if _known(*args):
-        print(*args, sep=sep, end=end)
-        return
-    from cutelite.lang.debug import printf
-
-    text, values = text_of(args, sep).printf()
-    printf(text + end.replace("%", "%%"), *values)
+    return _int(frame, math.rint(x))
 
 
-def _isinstance(x: Any, kinds: Any) -> bool:
+_MATH = """
+    acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fmod hypot isfinite isinf isnan
+    log log10 log1p log2 pow sin sinh sqrt tan tanh trunc acosh asinh atanh cbrt
+"""
+MATH = tuple(_MATH.split())
+"""Functions of Python's `math` that go to `cutelite.lang.math` when an argument is a run-time value."""
+
+
+def _of_math(name: str) -> Callable[..., Any]:
+    python = getattr(python_math, name)
+
+    def function(frame: Frame, *args: Any) -> Any:
+        if _known(*args):
+            return python(*args)
+        from cutelite.lang import math  # not light
+
+        result = getattr(math, name)(*map(_number, args))
+        return _int(frame, result) if name in ("ceil", "floor", "trunc") else result
+
+    return function
+
+
+for _name in MATH:
+    special(getattr(python_math, _name))(_of_math(_name))
+
+
+# Objects.
+
+
+def is_instance(x: Any, kinds: Any) -> bool:
     """A run-time number is an instance of its dtype, of `int` or `float` as it is one, and of its own class."""
-    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-    for kind in wanted:
+    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, DType):
-            if isinstance(x, Arithmetic) and x.dtype == kind:
-                return True
+            found = isinstance(x, Arithmetic) and x.dtype == kind
         elif isinstance(x, Scalar) and kind in (int, float, bool):
             t = x.dtype
-            if (kind is int and t.is_int) or (kind is float and t.is_float) or (kind is bool and t == boolean):
-                return True
-        elif isinstance(x, DimExpr) and kind is int:
-            return True
-        elif isinstance(x, kind):
+            found = {int: t.is_int or t == boolean, float: t.is_float, bool: t == boolean}[kind]
+        else:
+            found = isinstance(x, kind) or (isinstance(x, DimExpr) and kind is int)
+        if found:
             return True
     return False
 
 
-TABLE: dict[Any, Callable[..., Any]] = {
-    range: make_range,
-    min: _extremum("min", minimum, min),
-    max: _extremum("max", maximum, max),
-    sum: _sum,
-    any: _any,
-    all: _all,
-    int: _int,
-    float: _float,
-    bool: _bool,
-    len: _len,
-    pow: _pow,
-    divmod: _divmod,
-    round: _round,
-    print: _print,
-    isinstance: _isinstance,
-}
-"""Builtins that mean something of their own in kernels. All others are called as they are."""
+special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
 
-MATH: dict[Any, str] = {
-    getattr(python_math, name): name
-    for name in (
-        "acos asin atan atan2 ceil copysign cos cosh erf erfc exp exp2 expm1 fabs floor fmod hypot isfinite isinf isnan"
-        " log log10 log1p log2 pow sin sinh sqrt tan tanh trunc acosh asinh atanh cbrt"
-    ).split()
-}
-"""Functions of Python's `math` that go to `cutelite.lang.math` when an argument is a run-time value."""
 
-__all__ = ["MATH", "TABLE", "Closure", "Vector", "compare"]
+@special(getattr)
+def _getattr(frame: Frame, obj: Any, name: str, *default: Any) -> Any:
+    return default[0] if default and not hasattr(obj, name) else attribute(frame, obj, name)
+
+
+@special(object.__setattr__)
+def _set_attribute(frame: Frame, obj: Any, name: str, value: Any) -> None:
+    """What `__post_init__` of frozen dataclasses needs."""
+    frame.evaluation.mutables.changing(obj, frame.share, f"setting `.{name}`")
+    object.__setattr__(obj, name, value)
+
+
+@special(callable)
+def _callable(frame: Frame, x: Any) -> bool:
+    return isinstance(x, Closure) or (callable(x) and not isinstance(x, Runtime))
+
+
+def _refused(name: str, instead: str) -> Callable[..., Any]:
+    def function(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+        raise mistake("builtin", f"`{name}()` cannot be used in a kernel", help=instead)
+
+    return function
+
+
+for _function, _instead in {
+    setattr: "make a new object: `dataclasses.replace(obj, ...)`",
+    delattr: "make a new object without it",
+    **dict.fromkeys((eval, exec, compile), "write the code itself"),
+    **dict.fromkeys((globals, locals, vars), "use the names themselves"),
+    **dict.fromkeys((input, breakpoint), "do it before the launch"),
+}.items():
+    special(_function)(_refused(_function.__name__, _instead))
+
+
+# Text.
+
+
+@special(str)
+def _str(frame: Frame, x: Any = "", *rest: Any) -> Any:
+    return str(x, *rest) if rest or _known(x) else make_text(x, "")
+
+
+@special(format)
+def _format(frame: Frame, x: Any, spec: Any = "") -> Any:
+    return make_text(x, spec)
+
+
+@special(print)
+def _print(frame: Frame, *args: Any, sep: str = " ", end: str = "\n") -> None:
+    """Each thread prints when it runs."""
+    frame.evaluation.printf(text_of(args, sep), end)

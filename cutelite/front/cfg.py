@@ -34,6 +34,8 @@ class Loop:
     exits       edges (from, to) that leave it
     back_edges  edges (from, header)
     assigned    locals and cells that are stored or deleted inside
+    is_for      whether it is a `for` or a comprehension's, and begins with FOR_ITER
+    collects    whether it is a comprehension's: adds to a collection made before it, or yields
     """
 
     header: int
@@ -41,6 +43,8 @@ class Loop:
     exits: tuple[tuple[int, int], ...]
     back_edges: tuple[tuple[int, int], ...]
     assigned: frozenset[str]
+    is_for: bool
+    collects: bool
 
 
 @dataclass(frozen=True)
@@ -101,8 +105,9 @@ def build(code: Code) -> Cfg:
     successors = tuple(tuple(place[s] for s in ways[old]) for old in order)
     predecessors = _predecessors(successors)
     instrs = [code.instrs[slice(*ranges[old])] for old in order]
+    into = _collections(code)
     loops = tuple(
-        _loop(header, len(bodies[order[header]]), successors, predecessors, instrs)
+        _loop(header, len(bodies[order[header]]), successors, predecessors, instrs, into)
         for header in sorted(place[header] for header in bodies)
     )
     blocks = tuple(
@@ -321,14 +326,45 @@ def _predecessors(successors: Successors) -> Successors:
     return tuple(tuple(sorted(blocks)) for blocks in came_from)
 
 
+_ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")
+
+
+def _collections(code: Code) -> Mapping[int, int]:
+    """By offset: where on the stack the iterator of a FOR_ITER lies, or the collection that is added to.
+
+    What YIELD adds to lies below everything.
+    """
+    if not any(i.op in _ADDING for i in code.instrs):
+        return {}
+    found: dict[int, int] = {}
+    for instr, depth in zip(code.instrs, _depths(code.instrs, _steps(code.instrs)), strict=True):
+        match instr.op:
+            case "FOR_ITER":
+                found[instr.offset] = depth - 1
+            case "LIST_APPEND" | "SET_ADD" | "MAP_ADD":
+                found[instr.offset] = depth - stack_effect(instr.op, instr.arg)[0] - instr.arg
+            case "YIELD":
+                found[instr.offset] = -1
+    return found
+
+
 def _loop(
-    header: int, size: int, successors: Successors, predecessors: Successors, instrs: list[tuple[Instr, ...]]
+    header: int,
+    size: int,
+    successors: Successors,
+    predecessors: Successors,
+    instrs: list[tuple[Instr, ...]],
+    into: Mapping[int, int],
 ) -> Loop:
     blocks = range(header, header + size)
     leaving = ((block, way) for block in blocks for way in dict.fromkeys(successors[block]) if way not in blocks)
     stores = (i.arg for block in blocks for i in instrs[block] if i.op in ("STORE", "STORE_CELL", "DELETE"))
     back = tuple((block, header) for block in predecessors[header] if block in blocks)
-    return Loop(header, blocks, tuple(leaving), back, frozenset(stores))
+    first = instrs[header][:1]
+    is_for = bool(first) and first[0].op == "FOR_ITER"
+    added = (into[i.offset] for block in blocks for i in instrs[block] if into and i.op in _ADDING)
+    collects = is_for and any(place < into[first[0].offset] for place in added)
+    return Loop(header, blocks, tuple(leaving), back, frozenset(stores), is_for, collects)
 
 
 def _live_in(code: Code, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:

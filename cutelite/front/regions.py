@@ -13,74 +13,87 @@ it); then those paths are merged and the block is executed once. Loops come in t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from cutelite.diag import CompileError, Mistake
+from cutelite.diag import Span
+from cutelite.front import tree
+from cutelite.front.bytecode import Instr
+from cutelite.front.cfg import Block, Cfg, Loop
+from cutelite.front.iterators import Range, RangeIter, StaticIter, iterate, iterate_static
+from cutelite.front.merge import NO_TYPE, fits, join_types, leaf_value, merge, tell, wrap_like
+from cutelite.front.mutation import Mutables
+from cutelite.front.state import Conflict, Share, Slot, State, new_share, slots_of, split
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Jump, Value
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import boolean
+from cutelite.lang.values import Runtime, Scalar, Vector, common_type, mistake
 from cutelite.ops.control import Br
-
-from . import tree
-from .cfg import Cfg, Loop
-from .iterators import RangeIter, StaticIter
-from .merge import (
-    NO_TYPE,
-    Conflict,
-    Path,
-    Slot,
-    State,
-    join_types,
-    leaf_value,
-    merge,
-    new_decision,
-    slots_of,
-    wrap_like,
-)
 
 UNROLL_LIMIT = 100_000
 """Iterations after which an unrolled `while` is taken for one that never ends."""
 
 Carried = dict[tuple[str | int, int], Any]
-"""(slot, number of the leaf in it) -> type of the header's parameter; (slot, -1) -> a Conflict."""
+"""(slot, number of the leaf in it) -> type of the header's parameter; (slot, WHOLE_SLOT) -> a Conflict."""
+WHOLE_SLOT = -1
+
+
+class Known(NamedTuple):
+    """What is known of a loop that has been executed before, by the same chain of calls."""
+
+    peeled: int  # iterations of a `while` that were unrolled before it turned out to be a run-time loop
+    carried: Carried
+
+
+class Returned(NamedTuple):
+    """One way in which a function returns."""
+
+    state: State
+    value: Any
+    span: Span | None
+
+
+class Host(Protocol):
+    """The frame whose function it is."""
+
+    def run_block(self, block: Block, state: State) -> None:
+        """Execute the block's instructions; calls `Regions.edge` and `Regions.leave`."""
+
+    def span_of(self, instr: Instr) -> Span: ...
 
 
 class _RunTimeExit(Exception):
     """A `while` being unrolled turned out to be left, or continued, by a run-time decision."""
 
-    def __init__(self, trial: _Loop) -> None:
+    def __init__(self, trial: _Active) -> None:
         self.trial = trial
 
 
-class _Loop:
+class _Active:
     """A loop being executed: an unrolling on trial, or a run-time loop that collects the paths leaving it."""
 
-    def __init__(self, loop: Loop, path: Path, trial: bool) -> None:
-        self.loop, self.path, self.trial = loop, path, trial
+    def __init__(self, loop: Loop, share: Share, trial: bool) -> None:
+        self.loop, self.share, self.trial = loop, share, trial
         self.left: list[State] = []
 
 
 class Regions:
-    """Executes one function's CFG. `run_block(block, state)` executes instructions and calls `edge` and `leave`."""
+    """Executes one function's CFG."""
 
     def __init__(
-        self,
-        cfg: Cfg,
-        builder: Builder,
-        run_block: Callable[[Any, State], None],
-        memory: dict[Any, Carried],
-        mutables: dict[int, tuple[Any, Path]],
+        self, cfg: Cfg, builder: Builder, host: Host, memory: dict[Any, Known], key: Any, mutables: Mutables
     ) -> None:
-        self.cfg, self.builder, self.run_block = cfg, builder, run_block
+        self.cfg, self.builder, self.host = cfg, builder, host
         self.loop_at = {loop.header: loop for loop in cfg.loops}
-        self.memory = memory  # what each run-time loop carried when last executed: the first guess next time
-        self.mutables = mutables  # compile-time lists and dicts that the kernel made
+        self.memory, self.key = memory, key  # the whole kernel's, and what tells this call apart in it
+        self.mutables = mutables
         self.pending: dict[int, list[State]] = {}
-        self.returns: list[tuple[State, Any]] = []
-        self.active: list[_Loop] = []
+        self.returns: list[Returned] = []
+        self.active: list[_Active] = []
         self.iteration: tuple[int, ...] = ()  # of the unrolled loops around
 
-    def run(self, entry: State) -> list[tuple[State, Any]]:
-        """Every (state, value) with which the function returns, having started in `entry`."""
+    def run(self, entry: State) -> list[Returned]:
+        """Every way in which the function returns, having started in `entry`."""
         self.edge(0, entry)
         self._region(range(len(self.cfg.blocks)))
         return self.returns
@@ -99,12 +112,12 @@ class Regions:
         state.block = self.builder.block
         for active in reversed(self.active):
             self._leaves(active, state)
-        self.returns.append((state, value))
+        self.returns.append(Returned(state, value, self.builder.span))
 
-    def _leaves(self, active: _Loop, state: State) -> None:
+    def _leaves(self, active: _Active, state: State) -> None:
         if not active.trial:
             active.left.append(state)
-        elif state.path != active.path:
+        elif state.share != active.share:
             raise _RunTimeExit(active)
 
     def _region(self, indices: range) -> None:
@@ -113,24 +126,20 @@ class Regions:
         while at < indices.stop:
             loop = self.loop_at.get(at)
             if at in self.pending:
-                state = self._arrive(at)
+                state = merge(self.builder, self.pending.pop(at), self.cfg.live_in[at])
                 if loop:
                     self._loop(loop, state)
                 else:
-                    self.run_block(self.cfg.blocks[at], state)
+                    self.host.run_block(self.cfg.blocks[at], state)
             at = loop.blocks.stop if loop else at + 1
 
-    def _arrive(self, index: int) -> State:
-        states = self.pending.pop(index)
-        return merge(self.builder, states, self.cfg.live_in[index])
-
-    def _body(self, loop: Loop, state: State, active: _Loop | None) -> list[State]:
+    def _body(self, loop: Loop, state: State, active: _Active | None) -> list[State]:
         """One execution of the loop's blocks from its header on; the states that come back to the header."""
         if active:
             self.active.append(active)
         try:
             self.builder.block = state.block
-            self.run_block(self.cfg.blocks[loop.header], state)
+            self.host.run_block(self.cfg.blocks[loop.header], state)
             self._region(range(loop.header + 1, loop.blocks.stop))
         finally:
             if active:
@@ -138,99 +147,144 @@ class Regions:
         return self.pending.pop(loop.header, [])
 
     def _loop(self, loop: Loop, entry: State) -> None:
-        iterator = entry.stack[-1] if self._is_for(loop) else None
+        if not loop.is_for:
+            self._while(loop, entry)
+            return
+        iterator = entry.stack[-1]
+        if isinstance(iterator, Range):
+            self.builder.span = self._span(loop)
+            iterator = StaticIter(iterate_static(iterator)) if loop.collects else iterate(iterator)
+            entry.block = self.builder.block
+            entry.stack[-1] = iterator
         if isinstance(iterator, RangeIter):
             self._run_time_loop(loop, entry)
         else:
-            self._unrolled(loop, entry, on_trial=not isinstance(iterator, StaticIter))
+            self._unrolled(loop, entry)
 
-    def _unrolled(self, loop: Loop, state: State, on_trial: bool) -> None:
+    # Loops over compile-time items.
+
+    def _unrolled(self, loop: Loop, state: State) -> None:
         outer = self.iteration
-        for n in range(UNROLL_LIMIT):
+        n = 0
+        while True:
             self.iteration = (*outer, n)
+            back = self._body(loop, state, None)
+            if not back:
+                break
+            state = merge(self.builder, back, self.cfg.live_in[loop.header])
+            n += 1
+        self.iteration = outer
+
+    # `while`.
+
+    def _while(self, loop: Loop, state: State) -> None:
+        """Unroll it, as long as it turns out that it is not a run-time loop."""
+        outer = self.iteration
+        known = self.memory.get((self.key, loop.header, outer))
+        for n in range(UNROLL_LIMIT):
+            if known and n == known.peeled:
+                self.iteration = outer
+                return self._run_time_loop(loop, state, n)
+            self.iteration = (*outer, n)
+            start = state.fork(state.block, state.share)
             undo = self._snapshot(state)
-            start = state.fork(state.block, state.path)
-            active = _Loop(loop, state.path, trial=True) if on_trial else None
+            self.mutables.mark()
+            active = _Active(loop, state.share, trial=True)
             try:
                 back = self._body(loop, state, active)
-                state = merge(self.builder, back, self.cfg.live_in[loop.header]) if back else state
-                if on_trial and back and state.path != start.path:
-                    raise _RunTimeExit(active)  # type: ignore[arg-type]
+                if back:
+                    state = merge(self.builder, back, self.cfg.live_in[loop.header])
+                    if state.share != active.share:
+                        raise _RunTimeExit(active)
             except _RunTimeExit as exit:
+                self.mutables.undo()
                 if exit.trial is not active:
                     raise
                 undo()
                 self.iteration = outer
-                return self._run_time_loop(loop, start)
+                return self._run_time_loop(loop, start, n)
+            changed = self.mutables.keep()
             if not back:
                 self.iteration = outer
                 return None
-        raise CompileError(
-            Mistake(
-                "endless-loop",
-                f"this loop is unrolled at compile time and has not ended after {UNROLL_LIMIT} iterations",
-                help="a loop that runs on the GPU needs a run-time condition",
-            ),
-            self.builder.span,
+            if not changed and self._same(start, state, loop):
+                break
+        self.builder.span = self._span(loop)
+        raise mistake(
+            "endless-loop",
+            "this loop never ends: nothing that decides about it changes",
+            help="its condition must change from one iteration to the next, or depend on a run-time value",
         )
 
-    def _is_for(self, loop: Loop) -> bool:
-        return self.cfg.instrs(self.cfg.blocks[loop.header])[0].op == "FOR_ITER"
+    def _same(self, before: State, after: State, loop: Loop) -> bool:
+        slots = slots_of([before, after], self.cfg.live_in[loop.header])
+        return all(
+            slot.read(before) is slot.read(after) or tree.same(slot.read(before), slot.read(after)) for slot in slots
+        )
 
-    def _run_time_loop(self, loop: Loop, entry: State) -> None:
+    def _span(self, loop: Loop) -> Span:
+        return self.host.span_of(self.cfg.instrs(self.cfg.blocks[loop.header])[0])
+
+    # Run-time loops.
+
+    def _run_time_loop(self, loop: Loop, entry: State, peeled: int = 0) -> None:
         live = self.cfg.live_in[loop.header]
-        key = (loop.header, self.iteration)
-        carried: Carried = dict(self.memory.get(key, {}))
-        if self._is_for(loop) and (len(entry.stack) - 1, 0) not in carried:
-            carried[len(entry.stack) - 1, 0] = entry.stack[-1].type  # the counter changes in any case
+        key = (self.key, loop.header, self.iteration)
+        carried = self._first_guess(loop, entry, live, self.memory.get(key))
         while True:
+            self.memory[key] = Known(peeled, carried)
             undo = self._snapshot(entry)
-            header, params = self._open_header(entry, carried, live)
-            template = header.fork(header.block, header.path)
-            active = _Loop(loop, entry.path, trial=False)
+            header, params = self._open_header(loop, entry, carried, live)
+            template = header.fork(header.block, header.share)
+            active = _Active(loop, entry.share, trial=False)
             back = self._body(loop, header, active)
             if not back:
                 break
             latch = merge(self.builder, back, live)
             grown = self._grown(entry, template, latch, carried, live)
             if grown == carried:
-                args = [leaf_value(_leaves(Slot(k).read(latch))[i], carried[k, i]) for k, i in params]
+                leaves = {key: tree.leaves_of(Slot(key).read(latch)) for key, _ in params}
+                args = [leaf_value(leaves[k][i], carried[k, i]) for k, i in params]
                 self.builder.emit(Br(Jump(template.block, tuple(args))))
                 break
             undo()
             carried = grown
-        self.memory[key] = carried
-        self._relabel(active.left, entry.path)
+        self._relabel(active.left, entry.share)
 
-    def _relabel(self, left: list[State], path: Path) -> None:
-        """Leaving a loop is one decision with an alternative for each exit; with a single exit it is none."""
-        decision = new_decision()
-        for k, state in enumerate(left):
-            state.path = path if len(left) == 1 else (*path, (decision, k, len(left)))
-        for active in self.active:
-            for state in left:
-                if active.trial and state.path != active.path and self._is_outside(active, state):
-                    raise _RunTimeExit(active)
-
-    def _is_outside(self, active: _Loop, state: State) -> bool:
-        waiting = {id(s) for target in active.loop.blocks for s in self.pending.get(target, ())}
-        return id(state) not in waiting
+    def _first_guess(self, loop: Loop, entry: State, live: frozenset[str], known: Known | None) -> Carried:
+        """What was carried when the loop was last executed; and run-time numbers that are assigned in it."""
+        carried: Carried = {}
+        for slot in slots_of([entry], live):
+            value = slot.read(entry)
+            if isinstance(value, Conflict):
+                continue
+            if isinstance(value, Scalar | Vector) and slot.key in loop.assigned:
+                carried[slot.key, 0] = value.value.type
+            for i, leaf in enumerate(tree.leaves_of(value) if known else ()):
+                t = known.carried.get((slot.key, i)) if known else None
+                if t is not None and (leaf.value.type == t if isinstance(leaf, Runtime) else fits(leaf, t)):
+                    carried[slot.key, i] = t
+        if loop.is_for:  # the counter changes in any case
+            place, counter = len(entry.stack) - 1, entry.stack[-1]
+            carried[place, 0] = counter.type
+            if counter.more is not None:
+                carried[place, 3] = boolean
+        return carried
 
     def _open_header(
-        self, entry: State, carried: Carried, live: frozenset[str]
+        self, loop: Loop, entry: State, carried: Carried, live: frozenset[str]
     ) -> tuple[State, list[tuple[str | int, int]]]:
         """The state in a new header block, with a parameter for everything carried; entered from `entry`."""
         block = self.builder.new_block(label="loop")
-        state = entry.fork(block, (*entry.path, (new_decision(), 0, 0)))
+        state = entry.fork(block, new_share())
         params: list[tuple[str | int, int]] = []
         args: list[Value] = []
         self.builder.block = entry.block
         for slot in slots_of([entry], live):
-            if (slot.key, -1) in carried:
-                slot.write(state, carried[slot.key, -1])
+            if (slot.key, WHOLE_SLOT) in carried:
+                slot.write(state, carried[slot.key, WHOLE_SLOT])
                 continue
-            leaves: list[Any] = []
-            structure = tree.flatten(slot.read(entry), leaves)
+            leaves = tree.leaves_of(slot.read(entry))
             for i, leaf in enumerate(leaves):
                 t = carried.get((slot.key, i))
                 if t is not None:
@@ -238,15 +292,14 @@ class Regions:
                     params.append((slot.key, i))
                     block.params.append(Value(t, hint=slot.key if isinstance(slot.key, str) else ""))
                     leaves[i] = wrap_like(leaf, block.params[-1])
-            remaining = iter(leaves)
-            slot.write(state, tree.rebuild(structure, lambda _, it=remaining: next(it)))
+            slot.write(state, tree.with_leaves(slot.read(entry), iter(leaves)))
+        for name in sorted(live & loop.assigned - state.locals.keys()):
+            state.locals[name] = _bound_inside(name, loop, self.cfg)
         self.builder.emit(Br(Jump(block, tuple(args))))
         self.builder.block = block
         return state, params
 
-    def _grown(
-        self, entry: State, header: State, latch: State, carried: Carried, live: frozenset[str]
-    ) -> Carried:
+    def _grown(self, entry: State, header: State, latch: State, carried: Carried, live: frozenset[str]) -> Carried:
         """`carried`, and whatever else changed between the header and the way back to it."""
         grown = dict(carried)
         for slot in slots_of([entry], live):
@@ -254,39 +307,43 @@ class Regions:
             if before is after or isinstance(before, Conflict):
                 continue
             if isinstance(after, Conflict):
-                grown[slot.key, -1] = after
+                grown[slot.key, WHOLE_SLOT] = after
                 continue
-            first, now, then = _leaves(slot.read(entry)), _leaves(before), _leaves(after)
-            if not tree.same_structure(tree.flatten(before, []), tree.flatten(after, [])) or len(now) != len(then):
-                grown[slot.key, -1] = self._conflict(slot, entry, latch, "is something else after an iteration")
+            now: list[Any] = []
+            then: list[Any] = []
+            if not tree.same_structure(structure := tree.flatten(before, now), tree.flatten(after, then)):
+                grown[slot.key, WHOLE_SLOT] = _changed_kind(slot, entry, latch)
                 continue
+            first = tree.leaves_of(slot.read(entry))
             for i, (initial, a, b) in enumerate(zip(first, now, then, strict=True)):
-                if (slot.key, i) in carried:
-                    t = join_types([a, b])
-                    t = join_types([initial, b]) if t is NO_TYPE else t
-                elif tree.same(a, b) or (hasattr(a, "value") and hasattr(b, "value") and a.value is b.value):
+                if tree.same_leaf(a, b):
                     continue
-                else:
-                    t = join_types([initial, b])
+                t = _carried_type(carried.get((slot.key, i)), initial, a, b)
                 if t is NO_TYPE:
-                    grown[slot.key, -1] = self._conflict(slot, entry, latch, "changes its type in the loop")
+                    grown[slot.key, WHOLE_SLOT] = _changed_type(
+                        slot, tree.leaf_name(structure, i), entry, initial, latch, b
+                    )
                 else:
                     grown[slot.key, i] = t
         return grown
 
-    def _conflict(self, slot: Slot, entry: State, latch: State, reason: str) -> Conflict:
-        from cutelite.lang.values import describe
+    def _relabel(self, left: list[State], share: Share) -> None:
+        """Leaving a loop is one decision with an alternative for each exit; with a single exit it is none."""
+        for state, part in zip(left, split(share, len(left)) if left else (), strict=True):
+            state.share = part
+        for active in self.active:
+            if active.trial and any(state.share != active.share and self._is_outside(active, state) for state in left):
+                raise _RunTimeExit(active)
 
-        found = ((describe(slot.read(entry)), _place(slot, entry)), (describe(slot.read(latch)), _place(slot, latch)))
-        return Conflict(reason, found)
+    def _is_outside(self, active: _Active, state: State) -> bool:
+        return not any(state is s for target in active.loop.blocks for s in self.pending.get(target, ()))
 
     def _snapshot(self, state: State) -> Callable[[], None]:
-        """A function that undoes everything since: blocks, ops in the open block, pending paths, lists."""
+        """A function that undoes everything since: blocks, ops in the open block, pending paths, returns."""
         blocks = self.builder.function.blocks
         count, open_block, length = len(blocks), state.block, len(state.block.ops)
         pending = {target: list(states) for target, states in self.pending.items()}
         returns, left = len(self.returns), [(active, len(active.left)) for active in self.active]
-        contents = [(held, held.copy()) for held, _ in self.mutables.values()]
 
         def undo() -> None:
             del blocks[count:]
@@ -295,19 +352,51 @@ class Regions:
             del self.returns[returns:]
             for active, number in left:
                 del active.left[number:]
-            for held, content in contents:
-                held.clear()
-                held.update(content) if isinstance(held, dict | set) else held.extend(content)
             self.builder.block = open_block
 
         return undo
 
 
-def _leaves(x: Any) -> list[Any]:
-    leaves: list[Any] = []
-    tree.flatten(x, leaves)
-    return leaves
+def _carried_type(known: Any, initial: Any, now: Any, then: Any) -> Any:
+    """The type of a header parameter that is `initial` at first, `now` in an iteration and `then` in the next one.
+
+    It may change while the loop is executed again and again only to a wider one, or that would not end.
+    """
+    if known is None:
+        return join_types([initial, then])
+    t = join_types([now, then])
+    if t is not NO_TYPE:
+        return t
+    t = join_types([initial, then])
+    if not (isinstance(t, DType) and isinstance(known, DType) and t.arithmetic and known.arithmetic):
+        return NO_TYPE
+    return t if common_type(known, t, "bits") == t else NO_TYPE
 
 
-def _place(slot: Slot, state: State) -> Any:
-    return state.where.get(slot.key) if isinstance(slot.key, str) else None
+def _bound_inside(name: str, loop: Loop, cfg: Cfg) -> Conflict:
+    instrs = (instr for block in loop.blocks for instr in cfg.instrs(cfg.blocks[block]))
+    store = next((i.span for i in instrs if i.op in ("STORE", "STORE_CELL") and i.arg == name), None)
+    return Conflict(
+        "unbound",
+        "`{name}` is not bound if the loop does not get so far",
+        [("bound", store)],
+        "bind it before the loop",
+    )
+
+
+def _changed_kind(slot: Slot, entry: State, latch: State) -> Conflict:
+    return Conflict(
+        "type-changes",
+        "`{name}` is something else after an iteration of the loop",
+        tell([slot.read(entry), slot.read(latch)], [slot.place(entry), slot.place(latch)]),
+        "a loop on the GPU can only change numbers; unroll with `cl.static_range`, or use another name",
+    )
+
+
+def _changed_type(slot: Slot, leaf: str, entry: State, initial: Any, latch: State, then: Any) -> Conflict:
+    return Conflict(
+        "type-changes",
+        f"`{{name}}{leaf}` changes its type in the loop",
+        tell([initial, then], [slot.place(entry), slot.place(latch)]),
+        "give it the right type before the loop, as with `0.0` or `cl.f32(0)`, or convert it back in the loop",
+    )

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
-from cutelite.lang.values import Runtime, Scalar, describe, mistake, to_dtype, wrap, as_value
 from cutelite.ir.types import f64, i32, i64, u32, u64
+from cutelite.lang.values import Runtime, Scalar, as_value, describe, mistake, to_dtype, wrap
 from cutelite.layout import DimExpr
 
 SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)")
@@ -77,6 +77,10 @@ def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
     flags = match["flags"].replace(">", "").replace("<", "-")
     width, precision, kind = match["width"], match["precision"] or "", match["kind"]
     t: DType = number.dtype
+    if t.is_float and kind in tuple("doxX"):
+        raise mistake(
+            "printf", f"the format {kind!r} is for integers, not for {t}", help="use f, e or g, or `int(...)`"
+        )
     if t.is_float or kind in tuple("eEfFgG"):
         return f"%{flags}{width}{precision}{kind or 'g'}", to_dtype(number, f64)
     if t.kind == "bool":

@@ -1,23 +1,23 @@
 """Compile-time structures that hold run-time values: taken apart into leaves, and put together again.
 
-A leaf is a run-time value or a number. Tuples, lists, dicts, slices, named tuples and frozen dataclasses are
-looked into; any other object is part of the structure and must be the same on every path.
+A leaf is a run-time value or a number. Tuples, lists, dicts, slices, named tuples, frozen dataclasses and the
+kernel's own functions are looked into; any other object is part of the structure and must be the same on every path.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from cutelite.lang.values import Flying, Runtime, Vector
+from cutelite.front.closure import Closure
+from cutelite.lang.values import Runtime
 from cutelite.layout import DimExpr
 
 
 class Leaf(NamedTuple):
-    """Stands where a leaf was; `proxy` is the class of a run-time one."""
-
-    proxy: type | None
+    """Stands where a leaf was: all are alike, and `merge.join_types` says which of them can meet."""
 
 
 class Fixed(NamedTuple):
@@ -27,26 +27,70 @@ class Fixed(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A container: `kind` rebuilds it from its children, `keys` are what else it consists of."""
+    """A container: `kind` is its class, `keys` what else it consists of besides its children."""
 
     kind: type
     keys: Any
     children: tuple[Any, ...]
 
 
+LEAF = Leaf()
+
+
+def is_leaf(x: Any) -> bool:
+    return isinstance(x, Runtime | DimExpr) or type(x) in (int, float, bool)
+
+
 def flatten(x: Any, leaves: list[Any]) -> Any:
     """The structure of `x`; its leaves are appended to `leaves`."""
-    if isinstance(x, Runtime):
+    if is_leaf(x):
         leaves.append(x)
-        return Leaf(type(x))
-    if type(x) in (int, float, bool) or isinstance(x, DimExpr):
-        leaves.append(x)
-        return Leaf(None)
+        return LEAF
     parts = take_apart(x)
     if parts is None:
         return Fixed(x)
     keys, children = parts
     return Node(type(x), keys, tuple(flatten(child, leaves) for child in children))
+
+
+def leaves_of(x: Any) -> list[Any]:
+    leaves: list[Any] = []
+    flatten(x, leaves)
+    return leaves
+
+
+def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
+    """`x` with other leaves, in their order; what has the same leaves as before is kept as it is."""
+    if is_leaf(x):
+        return next(leaves)
+    parts = take_apart(x)
+    if parts is None:
+        return x
+    keys, old = parts
+    new = [with_leaves(child, leaves) for child in old]
+    return x if all(a is b for a, b in zip(old, new, strict=True)) else put_together(x, keys, new)
+
+
+def leaf_name(structure: Any, number: int) -> str:
+    """How the leaf `number` of a structure is reached from the whole: ``.state.phase``, ``[2]``; "" for the whole."""
+    return next(name for i, name in enumerate(_leaf_names(structure)) if i == number)
+
+
+def _leaf_names(structure: Any) -> Iterator[str]:
+    if isinstance(structure, Leaf):
+        yield ""
+    elif isinstance(structure, Node):
+        for key, child in zip(_keys(structure), structure.children, strict=True):
+            for rest in _leaf_names(child):
+                yield key + rest
+
+
+def _keys(node: Node) -> list[str]:
+    if node.kind is dict:
+        return [f"[{key!r}]" for key in node.keys]
+    if isinstance(node.keys, tuple) and all(isinstance(key, str) for key in node.keys):
+        return [f".{key}" for key in node.keys]
+    return [f"[{i}]" for i in range(len(node.children))]
 
 
 def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
@@ -57,44 +101,49 @@ def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
     if kind is dict:
         return tuple(x), list(x.values())
     if kind is slice:
-        return None, [x.start, x.stop, x.step]
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return None, list(x)
-    if is_frozen_dataclass(x):
-        names = tuple(field.name for field in dataclasses.fields(x))  # without class variables
-        return names, [getattr(x, name) for name in names]
-    return None
+        return ("start", "stop", "step"), [x.start, x.stop, x.step]
+    if kind is Closure:
+        return x.parts()  # type: ignore[no-any-return]
+    names = field_names(kind)
+    if names is None:
+        return None
+    return names, list(x) if isinstance(x, tuple) else [getattr(x, name) for name in names]
 
 
-def is_frozen_dataclass(x: Any) -> bool:
-    params = getattr(type(x), "__dataclass_params__", None)
-    return params is not None and params.frozen
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a named tuple's or frozen dataclass's class; None for any other."""
+    return _field_names(kind)
 
 
-def rebuild(structure: Any, leaf: Callable[[Leaf], Any]) -> Any:
-    """A structure's object again, with `leaf` called for each leaf in order."""
-    match structure:
-        case Leaf():
-            return leaf(structure)
-        case Fixed(obj):
-            return obj
-        case Node(kind, keys, children):
-            return put_together(kind, keys, [rebuild(child, leaf) for child in children])
-    raise TypeError(f"not a structure: {structure!r}")
+@lru_cache(maxsize=1024)
+def _field_names(kind: Hashable) -> tuple[str, ...] | None:
+    assert isinstance(kind, type)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return tuple(kind._fields)
+    params = getattr(kind, "__dataclass_params__", None)
+    return tuple(f.name for f in dataclasses.fields(kind)) if params is not None and params.frozen else None
 
 
-def put_together(kind: type, keys: Any, children: list[Any]) -> Any:
-    """The inverse of `take_apart`. Dataclasses are not initialised anew: their fields were checked before."""
+def put_together(like: Any, keys: Any, children: list[Any]) -> Any:
+    """An object like the one that was taken apart, with other children."""
+    kind = type(like)
     if kind in (tuple, list):
         return kind(children)
     if kind is dict:
         return dict(zip(keys, children, strict=True))
     if kind is slice:
         return slice(*children)
+    if kind is Closure:
+        return like.with_parts(children)
+    return make_struct(kind, keys, children)
+
+
+def make_struct(kind: type, names: tuple[str, ...], children: list[Any]) -> Any:
+    """A named tuple or dataclass with these fields. It is not initialised anew: its fields were checked before."""
     if issubclass(kind, tuple):
-        return kind(*children)
+        return kind._make(children)  # type: ignore[attr-defined]
     made = object.__new__(kind)
-    for name, child in zip(keys, children, strict=True):
+    for name, child in zip(names, children, strict=True):
         object.__setattr__(made, name, child)
     return made
 
@@ -105,19 +154,26 @@ def same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b) or isinstance(a, Runtime):
         return False
-    if isinstance(a, float):
+    if isinstance(a, float) and isinstance(b, float):
         return a.hex() == b.hex()
     try:
-        return bool(a == b)
-    except Exception:  # an object that cannot be compared is only itself
+        equal: bool = hash(a) == hash(b) and a == b
+        return equal is True
+    except Exception:  # what cannot be hashed or compared is only itself
         return False
+
+
+def same_leaf(a: Any, b: Any) -> bool:
+    """Whether two leaves are the same number or the same run-time value."""
+    if isinstance(a, Runtime) and isinstance(b, Runtime):
+        return a.value is b.value
+    return same(a, b)
 
 
 def same_structure(a: Any, b: Any) -> bool:
     match a, b:
         case Leaf(), Leaf():
-            proxies = {a.proxy, b.proxy}  # a readable accumulator and one in flight may meet: `merge.join_types`
-            return len(proxies) == 1 or None in proxies or proxies == {Vector, Flying}
+            return True
         case Fixed(x), Fixed(y):
             return same(x, y)
         case Node(), Node():
@@ -134,5 +190,7 @@ def holds_runtime(x: Any) -> bool:
     """Whether there is a run-time value anywhere in `x`."""
     if isinstance(x, Runtime):
         return True
+    if type(x) in (int, float, bool, str):
+        return False
     parts = take_apart(x)
     return parts is not None and any(map(holds_runtime, parts[1]))

@@ -27,6 +27,7 @@ class Builder:
         self.block = block or function.entry
         self.span: Any = None
         self.target = target  # target.Target: what the ops are checked against; None checks no features
+        self.rounded = False
 
     @staticmethod
     def current() -> Builder | None:
@@ -41,6 +42,25 @@ class Builder:
         finally:
             _CURRENT.reset(token)
 
+    @staticmethod
+    @contextmanager
+    def inactive() -> Iterator[None]:
+        """No kernel is being compiled, as far as what is called here can see."""
+        token = _CURRENT.set(None)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+    @contextmanager
+    def rounding_each(self) -> Iterator[None]:
+        """Additions and products emitted meanwhile round by themselves: `fmad` does not fuse them."""
+        before, self.rounded = self.rounded, True
+        try:
+            yield
+        finally:
+            self.rounded = before
+
     def new_block(self, params: tuple[Value, ...] = (), label: str = "") -> Block:
         block = Block(params, label)
         self.function.blocks.append(block)
@@ -50,6 +70,8 @@ class Builder:
         """Append `op`; returns its result, a tuple of results if there are several, None if there are none."""
         if op.span is None:
             op.span = self.span
+        if self.rounded and hasattr(op, "rounded"):
+            op.rounded = True
         for problem in self._problems(op):
             raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span)
         op.results = tuple(Value(t, op) for t in op.result_types())

@@ -7,8 +7,9 @@ executed by Python and never come here. `docs/language.md` states the promotion 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.builder import Builder
@@ -34,6 +35,8 @@ from cutelite.layout import DimExpr, fold
 from cutelite.ops import arith, convert, index
 
 Number = int | float
+LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
+"""The largest number of float types that are narrower than Python's."""
 Range = tuple[int, int]
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The launcher passes dims as i32 only below this, so that small sums of them (`M + 63`) stay i32 as well."""
@@ -71,11 +74,11 @@ def wrap(value: Value) -> Any:
         case Vec():
             return Vector(value)
         case Tensor():
-            from .tensor import Tensor as TensorProxy
+            from cutelite.lang.tensor import Tensor as TensorProxy
 
             return TensorProxy(value)
         case TensorMap():
-            from .tensor import TmaTensor
+            from cutelite.lang.tensor import TmaTensor
 
             return TmaTensor(value)
         case InFlight():
@@ -83,10 +86,17 @@ def wrap(value: Value) -> Any:
     return Handle(value)
 
 
-class Runtime:
+if TYPE_CHECKING:
+    _Any = Any  # to a checker a run-time value may be whatever it is used as: `cutelite/__init__.pyi` says why
+else:
+    _Any = object
+
+
+class Runtime(_Any):  # type: ignore[misc]
     """Base of all proxies. Two proxies are the same only if they hold the same SSA value."""
 
     __slots__ = ("value",)
+    __array_ufunc__ = None  # NumPy's numbers leave operators to us
 
     def __init__(self, value: Value) -> None:
         self.value = value
@@ -107,6 +117,21 @@ class Runtime:
 
     def __repr__(self) -> str:
         return f"<run-time {self.type}>"
+
+    def __iter__(self) -> Iterator[Any]:
+        raise mistake(
+            "iteration", f"{describe(self)} cannot be iterated over", help="loop over indices: `for i in range(...)`"
+        )
+
+    def __str__(self) -> str:
+        raise mistake(
+            "runtime-text",
+            f"a run-time {self.type} has no text at compile time",
+            help='print it from the kernel with an f-string: `cl.printf(f"x = {x}")`',
+        )
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
 
 
 class Handle(Runtime):
@@ -163,10 +188,18 @@ def _shift(op: Callable[[Value, Value], Op], swap: bool = False) -> Callable[[An
         left, right = (other, self) if swap else (self, other)
         if not is_number(left) or not is_number(right):
             return NotImplemented
-        value = as_value(left)
-        if not elem_of(value.type).is_int:
-            raise mistake("shift", f"only integers can be shifted, not {value.type}")
-        return emit(op(value, as_value(right, value.type)))
+        value, amount = as_value(left), right
+        whole = right.dtype.is_int if isinstance(right, Arithmetic) else isinstance(right, int | DimExpr)
+        if not elem_of(value.type).is_int or not whole:
+            shown = f"{describe(left)} by {describe(right)}"
+            raise mistake("shift", f"only integers can be shifted, and by integers, not {shown}")
+        if isinstance(right, int) and right < 0:
+            raise mistake("shift", f"a shift by {right} bits: the number must not be negative")
+        if isinstance(right, Arithmetic):
+            if isinstance(left, int):  # `1 << n` is as wide as n
+                value = as_value(left, right.type)
+            amount = to_dtype(right, elem_of(value.type))
+        return emit(op(value, as_value(amount, value.type)))
 
     return operator
 
@@ -224,7 +257,7 @@ class Arithmetic(Runtime):
     __mod__, __rmod__ = _mod, _rmod
     __pow__, __rpow__ = _pow, _rpow
     __lt__, __le__, __gt__, __ge__ = _compare("lt"), _compare("le"), _compare("gt"), _compare("ge")
-    __eq__, __ne__ = _compare("eq"), _compare("ne")  # type: ignore[assignment]
+    __eq__, __ne__ = _compare("eq"), _compare("ne")
 
     @property
     def dtype(self) -> DType:
@@ -244,7 +277,7 @@ class Arithmetic(Runtime):
     def __abs__(self) -> Any:
         return emit(arith.Abs(_numeric(self)))
 
-    def to(self, dtype: DType) -> Any:
+    def to(self, dtype: Any) -> Any:
         """This value converted to `dtype`: floats round to nearest even; float to int truncates, as int() does."""
         return to_dtype(self, dtype)
 
@@ -311,7 +344,12 @@ def static_index(key: Any, extent: int, what: str) -> int:
 
 
 def is_number(x: Any) -> bool:
-    return isinstance(x, bool | int | float | Arithmetic | DimExpr)
+    return isinstance(x, bool | int | float | Arithmetic | DimExpr) or _is_numpy_number(x)
+
+
+def _is_numpy_number(x: Any) -> bool:
+    """A scalar of NumPy's: in a kernel it is the literal that it holds."""
+    return type(x).__module__ == "numpy" and getattr(x, "shape", None) == () and hasattr(x, "item")
 
 
 def dim_type(expr: DimExpr) -> DType:
@@ -378,12 +416,14 @@ def as_value(x: Any, type: Type | None = None) -> Value:
             return _literal(x, elem_of(type) if type else literal_type(x), type)
         case DimExpr():
             value = builder_here("a dim").emit(index.Dim(x, dim_type(x)))
-            if type is not None and elem_of(type).is_int:
+            if type is not None and elem_of(type).arithmetic:
                 value = _converted(value, with_elem(value.type, elem_of(type)))
         case Value():
             value = x
         case Runtime():
             value = x.value
+        case _ if _is_numpy_number(x):
+            return as_value(x.item(), type)
         case _:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if type is None or value.type == type:
@@ -405,9 +445,15 @@ def _literal(x: Number, elem: DType, type: Type | None) -> Value:
     if elem.kind == "bool" and not isinstance(x, bool):
         raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
     number = float(x) if elem.is_float else x if elem.kind == "bool" else int(x)
+    if elem.is_float and LARGEST.get(elem.name, math.inf) < abs(number) < math.inf:
+        raise mistake("literal", f"the literal {x} does not fit {elem}, whose largest number is {LARGEST[elem.name]:g}")
+    return _constant(number, elem, type)
+
+
+def _constant(number: Number, elem: DType, type: Type | None = None) -> Value:
     builder = builder_here("a literal")
     value: Value = builder.emit(arith.Const(number, elem))
-    return builder.emit(arith.VecSplat(value, type.n)) if isinstance(type, Vec) else value  # type: ignore[no-any-return]
+    return builder.emit(arith.VecSplat(value, type.n)) if isinstance(type, Vec) else value
 
 
 def _converted(value: Value, type: Type) -> Value:
@@ -419,20 +465,25 @@ def _converted(value: Value, type: Type) -> Value:
 
 def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
     """The two operands of a binary operator in their common type. `mode` is 'arith', 'bits' or 'compare'."""
-    x = a if isinstance(a, bool | int | float) else as_value(a)
-    y = b if isinstance(b, bool | int | float) else as_value(b)
+    x, y = _literal_or_value(a), _literal_or_value(b)
     if isinstance(x, Value) and isinstance(y, Value):
         elem = common_type(elem_of(x.type), elem_of(y.type), mode)
     elif isinstance(x, Value):
-        elem = adapt(y, elem_of(x.type), mode)  # type: ignore[arg-type]
+        elem = adapt(y, elem_of(x.type), mode)
     elif isinstance(y, Value):
         elem = adapt(x, elem_of(y.type), mode)
     else:
-        elem = common_type(literal_type(x), literal_type(y), mode)  # type: ignore[arg-type]
+        elem = common_type(literal_type(x), literal_type(y), mode)
     n = {v.type.n for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)}
     if len(n) > 1:
         raise mistake("vector-length", f"vectors of {min(n)} and {max(n)} elements cannot be combined")
     return _operand(x, elem, n), _operand(y, elem, n)
+
+
+def _literal_or_value(x: Any) -> Any:
+    if isinstance(x, bool | int | float):
+        return x
+    return x.item() if _is_numpy_number(x) else as_value(x)
 
 
 def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
@@ -445,7 +496,7 @@ def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
 def adapt(literal: Number, elem: DType, mode: str) -> DType:
     """The type in which a literal meets a typed operand: the operand's, unless that would lose something."""
     if isinstance(literal, bool):
-        return elem
+        return common_type(boolean, elem, mode)
     if isinstance(literal, int):
         return common_type(i32, elem, mode) if elem.kind == "bool" else elem
     return elem if elem.is_float else common_type(f32, elem, mode)
@@ -488,6 +539,11 @@ def _numeric(x: Arithmetic) -> Value:
     return _converted(x.value, with_elem(x.value.type, i32)) if x.dtype == boolean else x.value
 
 
+def unsigned(t: DType) -> DType:
+    """The unsigned integer type of this width."""
+    return SCALARS[f"u{t.bits}"]
+
+
 def to_dtype(x: Any, dtype: DType) -> Any:
     """`x` converted to `dtype`, whatever it loses: `cl.f16(x)`, `x.to(cl.f16)`."""
     if isinstance(x, bool | int | float):
@@ -497,8 +553,8 @@ def to_dtype(x: Any, dtype: DType) -> Any:
             low, high = dtype.range
             x = (int(x) - low) % (high - low + 1) + low
         if dtype.arithmetic or dtype.kind == "bool":
-            return wrap(_literal(bool(x) if dtype.kind == "bool" else x, dtype, None))
-        x = wrap(_literal(float(x), f32, None))
+            return wrap(_constant(bool(x) if dtype.kind == "bool" else float(x) if dtype.is_float else int(x), dtype))
+        x = wrap(_constant(float(x), f32))
     value = as_value(x)
     if not isinstance(value.type, DType | Vec):
         raise mistake("not-a-number", f"{value.type} cannot be converted to {dtype}")
@@ -510,11 +566,12 @@ def to_dtype(x: Any, dtype: DType) -> Any:
 
 def floordiv(a: Any, b: Any) -> Any:
     """``a // b``, rounded towards minus infinity, for integers and floats."""
+    _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
-        from . import math
+        from cutelite.lang.math import floor
 
-        return math.floor(emit(arith.Div(x, y)))
+        return floor(emit(arith.Div(x, y)))
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return emit(arith.Shr(x, as_value(b.bit_length() - 1, x.type)))
     return emit(arith.FloorDiv(x, y))
@@ -522,6 +579,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 def modulo(a: Any, b: Any) -> Any:
     """``a % b`` with the sign of `b`, for integers and floats."""
+    _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
         return wrap(x) - wrap(y) * floordiv(wrap(x), wrap(y))
@@ -530,8 +588,14 @@ def modulo(a: Any, b: Any) -> Any:
     return emit(arith.Mod(x, y))
 
 
+def _check_divisor(b: Any) -> None:
+    if isinstance(b, int) and b == 0:
+        raise mistake("division", "a division by zero")
+
+
 def divide(a: Any, b: Any) -> Any:
     """``a / b``: always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
+    _check_divisor(b)
     x, y = promote(a, b)
     elem = elem_of(x.type)
     if not elem.is_float:
@@ -544,14 +608,14 @@ def power(a: Any, b: Any) -> Any:
     """``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
     if isinstance(b, int) and not isinstance(b, bool):
         return _integer_power(a, b)
-    from . import math
-
     x, y = promote(a, b)
     if not elem_of(x.type).is_float:
         raise mistake(
             "integer-power", "an integer to a run-time power", help="convert to float, or use a literal exponent"
         )
-    return math.pow(wrap(x), wrap(y))
+    from cutelite.lang.math import pow
+
+    return pow(wrap(x), wrap(y))
 
 
 def _integer_power(a: Any, exponent: int) -> Any:
@@ -566,7 +630,7 @@ def _integer_power(a: Any, exponent: int) -> Any:
         exponent >>= 1
         if exponent:
             square = square * square
-    return to_dtype(1, a.dtype) if result is None else result
+    return wrap(as_value(1, a.type)) if result is None else result
 
 
 def minimum(a: Any, b: Any) -> Any:
@@ -579,6 +643,20 @@ def maximum(a: Any, b: Any) -> Any:
 
 def logical_not(a: Scalar) -> Scalar:
     return emit(arith.Not(truth(a).value))  # type: ignore[no-any-return]
+
+
+def logical_and(a: Any, b: Any) -> Any:
+    """Whether both hold, of bools and run-time bools."""
+    if a is False or b is False:
+        return False
+    return b if a is True else a if b is True else emit(arith.And(truth(a).value, truth(b).value))
+
+
+def logical_or(a: Any, b: Any) -> Any:
+    """Whether one holds, of bools and run-time bools."""
+    if a is True or b is True:
+        return True
+    return b if a is False else a if b is False else emit(arith.Or(truth(a).value, truth(b).value))
 
 
 def truth(x: Any) -> Scalar:

@@ -1,0 +1,173 @@
+"""Jumps, loops, and how a function ends.
+
+A condition known at compile time decides which way is evaluated; the other one is not looked at. A run-time
+condition forks the state, and both ways are evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.diag import CompileError
+from cutelite.front.bytecode import Instr
+from cutelite.front.containers import take
+from cutelite.front.frame import DeadEnd, Frame, handles
+from cutelite.front.iterators import Range, StaticIter, iterate, iterate_static
+from cutelite.front.operators import truth_of
+from cutelite.front.state import Conflict, State, new_share, split
+from cutelite.front.strings import RuntimeText
+from cutelite.ir.function import Jump
+from cutelite.lang.values import Scalar, mistake
+from cutelite.ops.arith import Not
+from cutelite.ops.control import AssertFail, CondBr
+
+
+@handles("JUMP")
+def _jump(frame: Frame, state: State, instr: Instr) -> bool:
+    frame.regions.edge(frame.block.successors[0], state)
+    return True
+
+
+@handles("JUMP_IF_TRUE", "JUMP_IF_FALSE")
+def _jump_if(frame: Frame, state: State, instr: Instr) -> bool:
+    known = _decided(state, truth_of(frame, state.stack.pop()))
+    when_true, when_false = frame.block.successors
+    failing = [b for b in (when_true, when_false) if frame.cfg.blocks[b].is_assertion_failure]
+    if not isinstance(known, Scalar):
+        target = when_true if known else when_false
+        if target in failing:
+            frame.certain_failure = target
+        frame.regions.edge(target, state)
+        return True
+    if failing and not frame.evaluation.assertions:
+        frame.regions.edge(when_false if when_true in failing else when_true, state)
+        return True
+    yes, no = fork(frame, state, known)
+    if failing:  # who fails goes no further: the others are still all that there are
+        failed, passed = (yes, no) if when_true in failing else (no, yes)
+        failed.share, passed.share = new_share(), state.share
+    for target, taken in ((when_true, yes), (when_false, no)):
+        frame.builder.block = taken.block
+        frame.regions.edge(target, taken)
+    return True
+
+
+def fork(frame: Frame, state: State, cond: Scalar) -> tuple[State, State]:
+    """End the open block with a branch: the states where `cond` holds and where it does not."""
+    builder = frame.builder
+    yes, no = builder.new_block(), builder.new_block()
+    builder.emit(CondBr(cond.value, Jump(yes), Jump(no)))
+    ours, theirs = split(state.share, 2)
+    taken, other = state.fork(yes, ours), state.fork(no, theirs)
+    value, holds = cond.value, True
+    while isinstance(value.op, Not):
+        value, holds = value.op.a, not holds
+    taken.facts[value], other.facts[value] = holds, not holds
+    return taken, other
+
+
+def _decided(state: State, known: Any) -> Any:
+    """A condition that an enclosing branch has decided already is known here."""
+    if isinstance(known, Scalar):
+        value, negated = known.value, False
+        while isinstance(value.op, Not):
+            value, negated = value.op.a, not negated
+        fact = state.facts.get(value)
+        if fact is not None:
+            return fact != negated
+    return known
+
+
+# Loops.
+
+
+@handles("ITER")
+def _iter(frame: Frame, state: State, instr: Instr) -> None:
+    """Of a range the loop itself decides, in `regions`, whether it is unrolled."""
+    x = state.stack.pop()
+    if isinstance(x, Range):
+        state.stack.append(x)
+    else:
+        state.stack.append(StaticIter(frame.native(iterate_static, x)))
+
+
+@handles("FOR_ITER")
+def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
+    iterator = state.stack.pop()
+    if isinstance(iterator, Range):  # the body leaves at once: this is no loop
+        iterator = frame.native(iterate, iterator)
+    _, done = frame.block.successors
+    if isinstance(iterator, StaticIter):
+        if iterator.exhausted:
+            frame.regions.edge(done, state)
+            return True
+        state.stack += [iterator.advanced(), iterator.items[iterator.at]]
+        return None
+    if isinstance(iterator, Conflict):
+        raise iterator.error("this sequence", frame.builder.span)
+    more = iterator.goes_on()
+    if more is False:
+        frame.regions.edge(done, state)
+        return True
+    if more is not True:
+        body, out = fork(frame, state, more)
+        frame.builder.block = out.block
+        frame.regions.edge(done, out)
+        frame.builder.block = body.block
+        state.block, state.share, state.facts = body.block, body.share, body.facts
+    state.stack += [iterator.advanced(), iterator.index]
+    return None
+
+
+@handles("YIELD")
+def _yield(frame: Frame, state: State, instr: Instr) -> None:
+    assert frame.yielded is not None
+    if state.share != frame.start:
+        raise mistake(
+            "generator",
+            "a run-time condition decides what this generator yields",
+            help="loop where the values are used",
+        )
+    frame.yielded.append(state.stack.pop())
+    state.stack.append(None)
+
+
+# Ends.
+
+
+@handles("RETURN")
+def _return(frame: Frame, state: State, instr: Instr) -> bool:
+    frame.regions.leave(state, state.stack.pop())
+    return True
+
+
+@handles("RAISE")
+def _raise(frame: Frame, state: State, instr: Instr) -> bool:
+    raised = take(state, instr.arg)[0] if instr.arg else None
+    if isinstance(raised, type) and issubclass(raised, BaseException):
+        raised = raised()
+    if isinstance(raised, AssertionError):
+        _fail(frame, state, raised.args[0] if raised.args else "")
+    if state.share == frame.start:
+        raise mistake("raised", f"{type(raised).__name__}: {raised}")
+    raise mistake(
+        "runtime-raise",
+        "an exception cannot be raised under a run-time condition",
+        help="use `assert`, which stops the kernel where assertions are enabled",
+    )
+
+
+def _fail(frame: Frame, state: State, message: Any) -> None:
+    """An assertion fails: while compiling, or (it is known at run time only who gets here) while running."""
+    if state.share == frame.start or frame.certain_failure == frame.block.index:
+        raise mistake("assertion", "an assertion fails at compile time", f"{message}")
+    if isinstance(message, RuntimeText):
+        frame.evaluation.printf(message)
+        message = "assertion failed"
+    frame.builder.emit(AssertFail(f"{message}" if message != "" else "assertion failed"))
+    raise DeadEnd
+
+
+@handles("UNSUPPORTED")
+def _unsupported(frame: Frame, state: State, instr: Instr) -> bool:
+    raise CompileError(instr.arg, frame.builder.span)

@@ -1,0 +1,366 @@
+"""Calls. Functions written in Python are inlined; what the compiler, NumPy or Python itself brings is executed.
+
+`SPECIAL` holds the builtins that mean something of their own in kernels (see `builtins`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import os
+import types
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from cutelite.front import bytecode, cfg, tree
+from cutelite.front.bytecode import Instr
+from cutelite.front.closure import Closure
+from cutelite.front.containers import take
+from cutelite.front.frame import DeadEnd, Frame, handles
+from cutelite.front.iterators import StaticIter, exhaust, iterate_static
+from cutelite.front.merge import merge
+from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
+from cutelite.front.regions import Returned
+from cutelite.front.state import Conflict, State
+from cutelite.front.strings import RuntimeText
+from cutelite.ir.builder import Builder
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang.values import Runtime, describe, mistake, to_dtype
+
+MAX_DEPTH = 400
+"""Calls that may be inlined into each other."""
+
+NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax", "cupy", "ml_dtypes"))
+"""Python functions of these, and of the standard library, are executed by Python and not inlined."""
+
+INLINED_MODULES = ("cutelite.lib",)
+"""What of cutelite is written in the language of kernels itself."""
+
+_ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
+TAKES_FUNCTIONS: frozenset[Any] = frozenset(
+    (map, filter, sorted, min, max, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
+)
+"""Python's functions that call a function they are given: they get one that is evaluated when called."""
+
+STDLIB = os.path.dirname(os.__file__)
+
+SPECIAL: dict[Any, Callable[..., Any]] = {}
+"""Builtin -> what it does in a kernel: ``(frame, *args, **kwargs) -> result``."""
+
+
+def special(*builtins: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: in kernels this stands for these builtins."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        SPECIAL.update(dict.fromkeys(builtins, function))
+        return function
+
+    return register
+
+
+@handles("CALL")
+def _call(frame: Frame, state: State, instr: Instr) -> None:
+    positional, names = instr.arg
+    args = take(state, positional + len(names))
+    function = state.stack.pop()
+    kwargs = dict(zip(names, args[positional:], strict=True))
+    state.stack.append(call(frame, function, args[:positional], kwargs))
+
+
+@handles("CALL_EX")
+def _call_ex(frame: Frame, state: State, instr: Instr) -> None:
+    kwargs = state.stack.pop() if instr.arg else {}
+    args, function = state.stack.pop(), state.stack.pop()
+    state.stack.append(call(frame, function, list(iterate_static(args)), dict(kwargs)))
+
+
+def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """What ``function(*args, **kwargs)``, called by the instruction that `frame` executes, returns."""
+    while isinstance(function, functools.partial):
+        args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
+        function = function.func
+    function = getattr(function, "__cutelite_function__", function)  # a kernel called by a kernel is inlined
+    if isinstance(function, Closure):
+        bound = bind(function.code, function.defaults, function.kwdefaults, args, kwargs)
+        return _inline(frame, function.code, function.globals, function.cells, bound)
+    if isinstance(function, types.MethodType) and is_inlined(function.__func__):
+        args, function = [function.__self__, *args], function.__func__
+    elif not isinstance(function, type | types.FunctionType | Runtime):
+        own = class_attribute(type(function), "__call__")
+        if is_inlined(own):
+            args, function = [function, *args], own
+    if is_inlined(function):
+        return _call_python(frame, function, args, kwargs)
+    if isinstance(function, type) and (init := _own_init(function)) is not None:
+        made = frame.evaluation.mutables.made(frame.native(object.__new__, function), frame.share)
+        _call_python(frame, init, [made, *args], kwargs)
+        return made
+    return _native(frame, function, args, kwargs)
+
+
+# Functions that are inlined.
+
+
+def is_inlined(function: Any) -> bool:
+    """Whether calls of `function` are evaluated as part of the kernel."""
+    function = getattr(function, "__cutelite_function__", function)
+    if not isinstance(function, types.FunctionType):
+        return False
+    return _is_ours(function.__module__ or "", function.__code__.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_ours(module: str, filename: str) -> bool:
+    if module.startswith(INLINED_MODULES):
+        return True
+    if module.partition(".")[0] in NATIVE_PACKAGES:
+        return False
+    of_python = filename.startswith((STDLIB, "<frozen")) and "-packages" not in filename
+    return not of_python
+
+
+def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Inline a function of Python's."""
+    code = function.__code__
+    bound = bind(code, function.__defaults__ or (), function.__kwdefaults__ or {}, args, kwargs)
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    return _inline(frame, code, function.__globals__, cells, bound)
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What a class has under a name, by the order of its bases; None without."""
+    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _own_init(cls: Hashable) -> types.FunctionType | None:
+    """The `__init__` of a class of the user's, to be inlined; None where Python makes the object.
+
+    That is so for frozen dataclasses too, unless the user had something to say about what happens behind the fields.
+    """
+    assert isinstance(cls, type)
+    init: Any = cls.__init__  # type: ignore[misc]
+    made_by_python: tuple[Any, Any] = (type.__call__, object.__new__)
+    if (type(cls).__call__, cls.__new__) != made_by_python or not is_inlined(init):
+        return None
+    plain = tree.field_names(cls) is not None and not hasattr(cls, "__post_init__")
+    return None if plain else init
+
+
+@functools.lru_cache(maxsize=4096)
+def read(code: types.CodeType) -> tuple[bytecode.Code, cfg.Cfg]:
+    """The instructions of a function and their graph."""
+    instrs = bytecode.read(code)
+    return instrs, cfg.build(instrs)
+
+
+def _inline(
+    frame: Frame, code: types.CodeType, globals: dict[str, Any], cells: dict[str, Any], bound: dict[str, Any]
+) -> Any:
+    """Evaluate a function's body in place, and merge all the ways in which it returns."""
+    evaluation, span = frame.evaluation, frame.builder.span
+    if evaluation.depth >= MAX_DEPTH:
+        raise mistake(
+            "recursion",
+            f"calls are inlined {MAX_DEPTH} deep here",
+            help="recursion must end at compile time: make what it depends on a Constexpr",
+        )
+    instrs, graph = read(code)
+    callee = Frame(evaluation, instrs, graph, globals, cells, span, frame.site())
+    evaluation.depth += 1
+    try:
+        assert frame.state is not None
+        returns = callee.run(bound, frame.share, dict(frame.state.facts))
+    finally:
+        evaluation.depth -= 1
+    if not returns:
+        raise DeadEnd
+    value = _merged(frame, callee, returns)
+    frame.builder.span = span
+    if callee.yielded is not None:
+        return StaticIter(tuple(callee.yielded), once=True)
+    return value
+
+
+def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
+    """The value of a call; what functions made by the callee share with it stays as it is at its end."""
+    names = frozenset(("", *callee.own))
+    states = []
+    for state, value, span in returns:
+        held = {name: state.locals[name] for name in callee.own if name in state.locals}
+        where = {"": span} if span else {}
+        states.append(State({"": value, **held}, [], where, state.block, state.share, state.facts))
+    merged = merge(frame.builder, states, names)
+    for name, cell in callee.own.items():
+        cell.detach(merged.locals.get(name))
+    assert frame.state is not None
+    frame.state.share, frame.state.facts = merged.share, merged.facts
+    value = merged.locals[""]
+    if isinstance(value, Conflict) and not _is_dropped(frame):
+        raise value.error(f"{callee.code.name}(...)", callee.call)
+    return value
+
+
+def _is_dropped(frame: Frame) -> bool:
+    """Whether the value of the call being executed is not used."""
+    instrs = frame.cfg.instrs(frame.block)
+    at = next((i for i, instr in enumerate(instrs) if instr is frame.instr), len(instrs))
+    return at + 1 < len(instrs) and instrs[at + 1].op == "POP"
+
+
+# Arguments to parameters.
+
+
+def bind(
+    code: types.CodeType,
+    defaults: tuple[Any, ...],
+    kwdefaults: dict[str, Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:
+    """Arguments to parameters, by Python's rules. Errors: `call`."""
+    name, count = code.co_name, code.co_argcount
+    names = code.co_varnames[:count]
+    kwonly = code.co_varnames[count : count + code.co_kwonlyargcount]
+    bound = dict(zip(names, args, strict=False))
+    stars = iter(code.co_varnames[count + code.co_kwonlyargcount :])
+    if code.co_flags & 0x04:
+        bound[next(stars)] = tuple(args[count:])
+    elif len(args) > count:
+        raise mistake("call", f"{name}() takes {_arguments(count)}, but {len(args)} were given")
+    rest = dict(kwargs)
+    for key in kwargs:
+        if key in names[code.co_posonlyargcount :] or key in kwonly:
+            if key in bound:
+                raise mistake("call", f"{name}() got two values for `{key}`")
+            bound[key] = rest.pop(key)
+    if code.co_flags & 0x08:
+        bound[next(stars)] = rest
+    elif rest:
+        near = difflib.get_close_matches(next(iter(rest)), [*names, *kwonly], 1)
+        hint = f"did you mean `{near[0]}`?" if near else ""
+        raise mistake("call", f"{name}() has no parameter `{next(iter(rest))}`", help=hint)
+    for parameter, value in zip(reversed(names), reversed(defaults), strict=False):
+        bound.setdefault(parameter, value)
+    for parameter in kwonly:
+        if parameter in kwdefaults:
+            bound.setdefault(parameter, kwdefaults[parameter])
+    missing = [parameter for parameter in (*names, *kwonly) if parameter not in bound]
+    if missing:
+        listed = ", ".join(f"`{parameter}`" for parameter in missing)
+        raise mistake("call", f"{name}() lacks the argument{'s' if len(missing) > 1 else ''} {listed}")
+    return bound
+
+
+def _arguments(count: int) -> str:
+    return "no arguments" if count == 0 else "1 argument" if count == 1 else f"{count} arguments"
+
+
+# Functions that Python executes.
+
+
+def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if isinstance(function, DType):
+        return frame.native(_convert, function, args, kwargs)
+    if isinstance(function, Runtime):
+        raise mistake("call", f"{describe(function)} cannot be called")
+    if _hashable(function):
+        own = SPECIAL.get(function)
+        if own is not None:
+            return frame.native(own, frame, *args, **kwargs)
+        if function in TAKES_FUNCTIONS:
+            args = [_callable(frame, arg) for arg in args]
+            kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}
+    if isinstance(function, functools._lru_cache_wrapper):
+        return _cached(frame, function, args, kwargs)
+    if _package(function) == "cutelite":
+        args = [_callable(frame, arg) for given in args for arg in _expanded(given)]
+    owner = _owner(function, args)
+    if owner is not None and function.__name__ in MUTATORS:
+        frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
+        return frame.native(function, *args, **kwargs)
+    result = _watched(frame, function, args, kwargs)
+    return _kept(frame, result, function, owner)
+
+
+def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    if len(args) != 1 or kwargs:
+        raise mistake("conversion", f"cl.{dtype}(x) takes one number")
+    return to_dtype(args[0], dtype)
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def _package(function: Any) -> str:
+    return (getattr(function, "__module__", None) or "").partition(".")[0]
+
+
+def _expanded(arg: Any) -> list[Any]:
+    """For cutelite's `printf`: a text that holds run-time numbers, as a format string and its arguments."""
+    if not isinstance(arg, RuntimeText):
+        return [arg]
+    fmt, args = arg.printf()
+    return [fmt, *args]
+
+
+def _callable(frame: Frame, x: Any) -> Any:
+    """A function of the user's as one that native code can call."""
+    function = getattr(x, "__cutelite_function__", x)
+    if not is_inlined(function):
+        return x
+    code = function.__code__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    defaults, kwdefaults = function.__defaults__ or (), function.__kwdefaults__ or {}
+    return Closure(frame.evaluation, code, function.__globals__, cells, defaults, kwdefaults)
+
+
+def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A function under `functools.cache` is plain Python: it sees no run-time values and makes none."""
+    if any(map(tree.holds_runtime, (*args, *kwargs.values()))):
+        raise mistake(
+            "cached-function",
+            f"{getattr(function, '__name__', 'this')}() is cached, and takes compile-time values only",
+            help="a run-time value means something in this kernel only: call the function without a cache",
+        )
+    with Builder.inactive():
+        return frame.native(function, *args, **kwargs)
+
+
+def _owner(function: Any, args: list[Any]) -> Any:
+    """The container whose method is called, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType) and args:
+        owner = args[0]
+    return owner if isinstance(owner, CONTAINERS) and hasattr(function, "__name__") else None
+
+
+def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a native function; if it changes a container it is given, that must be allowed."""
+    held = [(x, contents(x)) for x in args if isinstance(x, CONTAINERS)]
+    result = frame.native(function, *args, **kwargs)
+    for obj, before in held:
+        if not unchanged(obj, before):
+            after = contents(obj)
+            restore(obj, before)
+            frame.evaluation.mutables.changing(obj, frame.share, f"`{getattr(function, '__name__', function)}()`")
+            restore(obj, after)
+    return result
+
+
+def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
+    """A native function's result as the evaluation keeps it: iterators as items, new objects as the kernel's own."""
+    if isinstance(result, Iterator) and not isinstance(result, Runtime):
+        return frame.native(exhaust, result)
+    if isinstance(function, type) and isinstance(result, function) and tree.take_apart(result) is None:
+        return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
+    of_text = isinstance(getattr(function, "__self__", None), str)
+    copied = owner is not None and function.__name__ in COPIES
+    is_new = copied or of_text or isinstance(function, type) or function is sorted
+    return frame.made(result) if is_new else result

@@ -1,0 +1,112 @@
+"""Which compile-time objects a kernel may change, and how changes are taken back.
+
+A kernel may change what it made itself (a list, dict or set, an object of a class of the user's), where it is
+certain that all threads see the change: where just the threads that made the object are. Unrolling a `while` may
+have to be taken back (see `regions`), and the changes made in it with it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from cutelite.front.state import Share
+from cutelite.lang.values import mistake
+
+CONTAINERS = (list, dict, set, deque, bytearray)
+_MUTATORS = """
+    append appendleft extend extendleft insert remove pop popleft clear sort reverse rotate update setdefault popitem
+    add discard difference_update intersection_update symmetric_difference_update move_to_end
+    __init__ __setitem__ __delitem__ __iadd__ __ior__ __iand__ __isub__ __ixor__ __imul__
+"""
+MUTATORS = frozenset(_MUTATORS.split())
+"""Methods of `CONTAINERS` that change them."""
+
+COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_difference"))
+"""Methods of `CONTAINERS` that make a new one."""
+
+
+class Mutables:
+    """The objects that the kernel made, where, and what changed since the marks that are set."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Any, Share]] = {}  # keeps them alive, so that an id stays theirs
+        self._marks: list[dict[int, tuple[Any, Any]]] = []
+
+    def made(self, obj: Any, share: Share) -> Any:
+        """Remember where an object was made."""
+        self._made[id(obj)] = (obj, share)
+        return obj
+
+    def changing(self, obj: Any, share: Share, what: str, before: Any = None) -> None:
+        """`what` is about to change `obj` (or has just, and `before` is what it held). Errors: `mutation`."""
+        known = self._made.get(id(obj))
+        kind = type(obj).__name__
+        if known is None:
+            raise mistake(
+                "mutation",
+                f"{what} would change a {kind} that this kernel did not make",
+                help="kernels cannot change Python objects from outside: make a new one here",
+            )
+        if known[1] != share:
+            raise mistake(
+                "mutation",
+                f"{what} would change a compile-time {kind} under a run-time condition or in a run-time loop",
+                help=(
+                    "compile-time objects exist once for all threads: make it before, or unroll with `cl.static_range`",
+                    "what differs between threads belongs in variables, frozen dataclasses, or a register tensor",
+                ),
+            )
+        if self._marks and id(obj) not in self._marks[-1]:
+            self._marks[-1][id(obj)] = (obj, contents(obj) if before is None else before)
+
+    def mark(self) -> None:
+        """Begin to note what changes."""
+        self._marks.append({})
+
+    def keep(self) -> bool:
+        """Forget the last mark: what changed since then stays changed. Whether anything did."""
+        changed = self._marks.pop()
+        if self._marks:
+            self._marks[-1] = changed | self._marks[-1]
+        return bool(changed)
+
+    def undo(self) -> None:
+        """Take back what changed since the last mark, and forget it."""
+        for obj, before in self._marks.pop().values():
+            restore(obj, before)
+
+
+def contents(obj: Any) -> Any:
+    """A copy of what an object holds, for `restore`."""
+    return obj.copy() if isinstance(obj, CONTAINERS) else _attributes(obj)
+
+
+def restore(obj: Any, before: Any) -> None:
+    if isinstance(obj, CONTAINERS):
+        obj.clear()
+        obj.update(before) if isinstance(obj, dict | set) else obj.extend(before)
+        return
+    for name in _attributes(obj).keys() - before.keys():
+        object.__delattr__(obj, name)
+    for name, value in before.items():
+        object.__setattr__(obj, name, value)
+
+
+def unchanged(obj: Any, before: Any) -> bool:
+    """Whether a container holds just what it held: the same objects in the same order."""
+    if isinstance(obj, dict):
+        return unchanged(list(obj), list(before)) and unchanged(list(obj.values()), list(before.values()))
+    if isinstance(obj, set):
+        return bool(obj == before)
+    return len(obj) == len(before) and all(a is b for a, b in zip(obj, before, strict=True))
+
+
+def _attributes(obj: Any) -> dict[str, Any]:
+    found = dict(getattr(obj, "__dict__", {}))
+    for cls in type(obj).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(obj, name) and name not in ("__dict__", "__weakref__"):
+                found[name] = getattr(obj, name)
+    return found

@@ -1,0 +1,201 @@
+"""Locals, globals, variables of nested functions, attributes and imports."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from types import FunctionType
+from typing import Any
+
+from cutelite.front import calls, tree
+from cutelite.front.bytecode import Instr
+from cutelite.front.closure import Cell, Closure
+from cutelite.front.frame import Frame, handles
+from cutelite.front.state import UNBOUND, Conflict, State
+from cutelite.lang.values import Runtime, describe, mistake
+
+
+@handles("POP")
+def _pop(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.pop()
+
+
+@handles("COPY")
+def _copy(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.append(state.stack[-instr.arg])
+
+
+@handles("SWAP")
+def _swap(frame: Frame, state: State, instr: Instr) -> None:
+    stack = state.stack
+    stack[-1], stack[-instr.arg] = stack[-instr.arg], stack[-1]
+
+
+@handles("CONST")
+def _const(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.append(instr.arg)
+
+
+@handles("ASSERTION_ERROR")
+def _assertion_error(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.append(AssertionError)
+
+
+@handles("LOAD")
+def _load(frame: Frame, state: State, instr: Instr) -> None:
+    value = state.locals.get(instr.arg, UNBOUND)
+    if value is UNBOUND or isinstance(value, Conflict):
+        raise _unusable(frame, instr.arg, value)
+    state.stack.append(value)
+
+
+@handles("LOAD_CELL")
+def _load_cell(frame: Frame, state: State, instr: Instr) -> None:
+    name = instr.arg
+    held = None if name in frame.code.cells else frame.cells.get(name)
+    if held is None:
+        value = state.locals.get(name, UNBOUND)
+    elif isinstance(held, Cell):
+        value = held.get()
+    else:
+        value = _python_cell(held)
+    if value is UNBOUND or isinstance(value, Conflict):
+        raise _unusable(frame, name, value)
+    state.stack.append(value)
+
+
+def _python_cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNBOUND
+
+
+def _unusable(frame: Frame, name: str, value: Any) -> Exception:
+    shown = name.partition(".")[0]  # variables of inlined comprehensions are called `x.1`
+    if isinstance(value, Conflict):
+        return value.error(shown, frame.builder.span)
+    return mistake("unbound", f"`{shown}` is used before it is bound")
+
+
+@handles("STORE", "STORE_CELL")
+def _store(frame: Frame, state: State, instr: Instr) -> None:
+    name, value = instr.arg, state.stack.pop()
+    span = frame.builder.span
+    if instr.op == "STORE_CELL" and name not in frame.code.cells:  # `:=` in a comprehension of Python 3.11
+        holder = frame.cells[name]
+        owner = holder.owner.state if isinstance(holder, Cell) and holder.owner else None
+        if owner is None or state.share != frame.start:
+            raise mistake("walrus", f"`{name} :=` in a comprehension under a run-time condition", help="use a loop")
+        state = owner
+    if isinstance(value, Runtime) and not value.value.hint:
+        value.value.hint = name
+    state.locals[name] = value
+    state.where[name] = span
+
+
+@handles("DELETE")
+def _delete(frame: Frame, state: State, instr: Instr) -> None:
+    if state.locals.pop(instr.arg, UNBOUND) is UNBOUND:
+        raise mistake("unbound", f"`{instr.arg}` is deleted before it is bound")
+
+
+@handles("GLOBAL")
+def _global(frame: Frame, state: State, instr: Instr) -> None:
+    name = instr.arg
+    value = frame.globals.get(name, UNBOUND)
+    if value is UNBOUND:
+        value = getattr(builtins, name, UNBOUND)
+    if value is UNBOUND:
+        raise frame.evaluation.unknown_name(name, frame)
+    state.stack.append(value)
+
+
+# Nested functions.
+
+
+@handles("MAKE_CELL")
+def _make_cell(frame: Frame, state: State, instr: Instr) -> None:
+    """The content of a cell is in the locals. An inlined comprehension makes new cells each time."""
+    old = frame.own.get(instr.arg)
+    if old is not None:
+        old.detach(state.locals.pop(instr.arg, UNBOUND))
+    frame.own[instr.arg] = Cell(frame, instr.arg)
+
+
+@handles("CLOSURE")
+def _closure(frame: Frame, state: State, instr: Instr) -> None:
+    name = instr.arg
+    state.stack.append(frame.own[name] if name in frame.own else frame.cells[name])
+
+
+@handles("FUNCTION")
+def _function(frame: Frame, state: State, instr: Instr) -> None:
+    code = state.stack.pop()
+    given = {kind: state.stack.pop() for kind in reversed(instr.arg)}
+    cells = dict(zip(code.co_freevars, given.get("closure", ()), strict=True))
+    defaults, kwdefaults = given.get("defaults", ()), given.get("kwdefaults", {})
+    state.stack.append(Closure(frame.evaluation, code, frame.globals, cells, defaults, kwdefaults))
+
+
+# Attributes and imports.
+
+
+@handles("ATTR")
+def _attr(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.append(attribute(frame, state.stack.pop(), instr.arg))
+
+
+def attribute(frame: Frame, obj: Any, name: str) -> Any:
+    """``obj.name``; a property written in Python is a function like any other, and inlined."""
+    if not isinstance(obj, Runtime):
+        kind: Any = type(obj)
+        getter = _property_of(kind, name)
+        if getter is not None and calls.is_inlined(getter):
+            return calls.call(frame, getter, [obj], {})
+    return frame.native(_getattr, frame, obj, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _property_of(cls: Any, name: str) -> FunctionType | None:
+    """The Python function behind a property; None if it is no property.
+
+    A `cached_property` counts as a plain one: what it computes depends on where the kernel stands.
+    """
+    found = calls.class_attribute(cls, name)
+    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+    is_property = isinstance(found, property | functools.cached_property)
+    return getter if is_property and isinstance(getter, FunctionType) else None
+
+
+def _getattr(frame: Frame, obj: Any, name: str) -> Any:
+    try:
+        return getattr(obj, name)
+    except AttributeError as error:
+        if error.obj is not None and error.obj is not obj:
+            raise  # of something else, within a property
+        raise frame.evaluation.no_attribute(obj, name) from None
+
+
+@handles("STORE_ATTR")
+def _store_attr(frame: Frame, state: State, instr: Instr) -> None:
+    obj, value = state.stack.pop(), state.stack.pop()
+    if isinstance(obj, Runtime) or tree.take_apart(obj) is not None:
+        raise mistake(
+            "mutation",
+            f"the attribute `{instr.arg}` of {describe(obj)} cannot be assigned",
+            help="make a new object: `dataclasses.replace(obj, ...)` or `obj._replace(...)`",
+        )
+    frame.evaluation.mutables.changing(obj, state.share, f"assigning to `.{instr.arg}`")
+    frame.native(setattr, obj, instr.arg, value)
+
+
+@handles("IMPORT")
+def _import(frame: Frame, state: State, instr: Instr) -> None:
+    fromlist, level = state.stack.pop(), state.stack.pop()
+    state.stack.append(frame.native(builtins.__import__, instr.arg, frame.globals, None, fromlist or (), level))
+
+
+@handles("IMPORT_FROM")
+def _import_from(frame: Frame, state: State, instr: Instr) -> None:
+    state.stack.append(frame.native(_getattr, frame, state.stack[-1], instr.arg))

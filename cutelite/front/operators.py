@@ -1,0 +1,327 @@
+"""Operators, comparisons and subscripts.
+
+Python and the proxies of `cutelite.lang` do most of it. What is done here: operators that the user's own classes
+define are functions like any other, and inlined; tuples are compared item by item; dims, known only at launch,
+are compared as expressions where that decides it; compile-time objects change only where they may.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Hashable
+from types import FunctionType
+from typing import Any
+
+from cutelite.front import calls, tree
+from cutelite.front.bytecode import Instr
+from cutelite.front.frame import Frame, handles
+from cutelite.front.iterators import Range
+from cutelite.front.mutation import CONTAINERS
+from cutelite.front.state import State
+from cutelite.ir.types import boolean
+from cutelite.lang.values import (
+    Runtime,
+    Scalar,
+    as_value,
+    describe,
+    logical_and,
+    logical_not,
+    logical_or,
+    mistake,
+    truth,
+    wrap,
+)
+from cutelite.layout import DimExpr, prove_le, prove_lt
+
+UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "@": operator.matmul,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    symbol: getattr(operator, f"i{function.__name__.strip('_')}") for symbol, function in BINARY.items()
+}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+ON_DIMS = ("+", "-", "*", "//", "%")
+"""What an expression over dims can be part of; for everything else it becomes a run-time number."""
+
+
+def overloads(cls: type) -> dict[str, FunctionType]:
+    """The operators that a class of the user's defines in Python, by name without underscores."""
+    return _overloads(cls)
+
+
+@functools.lru_cache(maxsize=1024)
+def _overloads(cls: Hashable) -> dict[str, FunctionType]:
+    assert isinstance(cls, type)
+    found: dict[str, FunctionType] = {}
+    for base in reversed(cls.__mro__):
+        for name, function in base.__dict__.items():
+            if name[:2] == "__" == name[-2:]:
+                found.pop(name[2:-2], None)
+                if isinstance(function, FunctionType) and calls.is_inlined(function):
+                    found[name[2:-2]] = function
+    return found
+
+
+# Unary and binary operators.
+
+
+@handles("UNARY")
+def _unary(frame: Frame, state: State, instr: Instr) -> None:
+    symbol, a = instr.arg, state.stack.pop()
+    if symbol == "not":
+        known = truth_of(frame, a)
+        state.stack.append(logical_not(known) if isinstance(known, Scalar) else not known)
+        return
+    function = UNARY[symbol]
+    own = overloads(type(a)).get(function.__name__.strip("_"))
+    if own is not None:
+        state.stack.append(calls.call(frame, own, [a], {}))
+    else:
+        state.stack.append(frame.native(function, _number(a) if symbol == "~" else a))
+
+
+@handles("BINARY")
+def _binary(frame: Frame, state: State, instr: Instr) -> None:
+    b, a = state.stack.pop(), state.stack.pop()
+    symbol = instr.arg
+    if symbol[-1] != "=":
+        state.stack.append(binary(frame, symbol, a, b))
+    elif isinstance(a, CONTAINERS):
+        frame.evaluation.mutables.changing(a, state.share, f"`{symbol}`")
+        state.stack.append(frame.native(IN_PLACE[symbol[:-1]], a, b))
+    else:
+        own = overloads(type(a)).get(f"i{_dunder(symbol[:-1])}")
+        result = NotImplemented if own is None else calls.call(frame, own, [a, b], {})
+        state.stack.append(binary(frame, symbol[:-1], a, b) if result is NotImplemented else result)
+
+
+def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
+    """``a symbol b``."""
+    if overloads(type(a)) or overloads(type(b)):
+        name = _dunder(symbol)
+        return _overloaded(frame, symbol, name, f"r{name}", a, b)
+    if isinstance(a, DimExpr) or isinstance(b, DimExpr):
+        return frame.native(_binary_of_dims, symbol, a, b)
+    return frame.made(frame.native(BINARY[symbol], a, b))
+
+
+def _dunder(symbol: str) -> str:
+    return BINARY[symbol].__name__.strip("_")
+
+
+def _binary_of_dims(symbol: str, a: Any, b: Any) -> Any:
+    if symbol in ON_DIMS and isinstance(a, DimExpr | int) and isinstance(b, DimExpr | int):
+        return BINARY[symbol](a, b)
+    return BINARY[symbol](_number(a), _number(b))
+
+
+def _number(x: Any) -> Any:
+    return wrap(as_value(x)) if isinstance(x, DimExpr) else x
+
+
+def _overloaded(frame: Frame, symbol: str, name: str, mirrored: str, a: Any, b: Any) -> Any:
+    """By Python's rules: the left operand's method, then the right one's; that first if its class is derived."""
+    ways = [(name, a, b), (mirrored, b, a)]
+    if type(a) is not type(b) and issubclass(type(b), type(a)):
+        ways.reverse()
+    for method, left, right in ways:
+        own = overloads(type(left)).get(method)
+        if own is not None:
+            result = calls.call(frame, own, [left, right], {})
+        else:
+            native = getattr(type(left), f"__{method}__", None)
+            result = NotImplemented if native is None else frame.native(native, left, right)
+        if result is not NotImplemented:
+            return result
+    if symbol in ("==", "!="):
+        return (a is b) == (symbol == "==")
+    raise mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}")
+
+
+# Truth.
+
+
+def truth_of(frame: Frame, x: Any) -> Any:
+    """A bool where the truth of `x` is known at compile time, else a run-time bool."""
+    if type(x) is bool:
+        return x
+    if isinstance(x, DimExpr):
+        return compare(frame, "!=", x, 0)
+    if isinstance(x, Runtime):
+        return truth(x)
+    own = overloads(type(x))
+    for name in ("bool", "len"):
+        if name in own:
+            return truth_of(frame, calls.call(frame, own[name], [x], {}))
+    return frame.native(bool, x)
+
+
+# Comparisons.
+
+
+@handles("COMPARE")
+def _compare(frame: Frame, state: State, instr: Instr) -> None:
+    b, a = state.stack.pop(), state.stack.pop()
+    state.stack.append(compare(frame, instr.arg, a, b))
+
+
+def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
+    """``a symbol b``: a bool, or a run-time bool."""
+    match symbol:
+        case "is":
+            return _identical(a, b)
+        case "is not":
+            return _negated(_identical(a, b))
+        case "in":
+            return contains(frame, b, a)
+        case "not in":
+            return _negated(contains(frame, b, a))
+    if _are_sequences(a, b) and (tree.holds_runtime(a) or tree.holds_runtime(b)):
+        return _compare_sequences(frame, symbol, list(a), list(b))
+    if overloads(type(a)) or overloads(type(b)):
+        return _compare_overloaded(frame, symbol, a, b)
+    if isinstance(a, DimExpr) or isinstance(b, DimExpr):
+        return frame.native(_compare_dims, symbol, a, b)
+    return frame.native(COMPARE[symbol], a, b)
+
+
+def _negated(known: Any) -> Any:
+    return logical_not(known) if isinstance(known, Scalar) else not known
+
+
+def _identical(a: Any, b: Any) -> Any:
+    """`is`, which on a run-time bool and True or False asks for its value."""
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Scalar) and isinstance(y, bool):
+            return (x if y else logical_not(x)) if x.dtype == boolean else False
+    if isinstance(a, Scalar) and isinstance(b, Scalar | int | float):
+        raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
+    return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
+
+
+def _are_sequences(a: Any, b: Any) -> bool:
+    return (isinstance(a, tuple) and isinstance(b, tuple)) or (isinstance(a, list) and isinstance(b, list))
+
+
+def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) -> Any:
+    """Item by item, and by length where one is the beginning of the other."""
+    if symbol in ("==", "!="):
+        equal: Any = len(a) == len(b)
+        for x, y in zip(a, b, strict=False):
+            if equal is False:
+                break
+            equal = logical_and(equal, compare(frame, "==", x, y))
+        return equal if symbol == "==" else _negated(equal)
+    result: Any = COMPARE[symbol](len(a), len(b))
+    for x, y in reversed(list(zip(a, b, strict=False))):
+        rest = logical_and(compare(frame, "==", x, y), result)
+        result = logical_or(compare(frame, symbol[0], x, y), rest)
+    return result
+
+
+def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
+    if symbol == "!=" and "ne" not in overloads(type(a)) and "ne" not in overloads(type(b)):
+        return _negated(truth_of(frame, _compare_overloaded(frame, "==", a, b)))
+    names = {s: function.__name__ for s, function in COMPARE.items()}
+    return _overloaded(frame, symbol, names[symbol], names[MIRRORED[symbol]], a, b)
+
+
+def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
+    """As expressions where that decides it; else at run time."""
+    if isinstance(a, DimExpr | int) and isinstance(b, DimExpr | int):
+        known = _proven(symbol, a, b)
+        if known is not None:
+            return known
+    if not all(isinstance(x, DimExpr | int | float | Scalar) for x in (a, b)):
+        return COMPARE[symbol](a, b)
+    return COMPARE[symbol](_number(a), _number(b))
+
+
+def _proven(symbol: str, a: Any, b: Any) -> bool | None:
+    match symbol:
+        case "<":
+            return True if prove_lt(a, b) else False if prove_le(b, a) else None
+        case ">" | ">=":
+            return _proven(MIRRORED[symbol], b, a)
+        case "<=":
+            return True if prove_le(a, b) else False if prove_lt(b, a) else None
+    equal = True if a == b else False if prove_lt(a, b) or prove_lt(b, a) else None
+    return equal if equal is None or symbol == "==" else not equal
+
+
+def contains(frame: Frame, container: Any, item: Any) -> Any:
+    """``item in container``."""
+    own = overloads(type(container)).get("contains")
+    if own is not None:
+        return truth_of(frame, calls.call(frame, own, [container, item], {}))
+    if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
+        return frame.native(container.holds, item)
+    if not tree.holds_runtime(item) and not tree.holds_runtime(container):
+        return frame.native(operator.contains, container, item)
+    found: Any = False
+    for candidate in frame.native(tuple, container):
+        found = logical_or(found, compare(frame, "==", item, candidate))
+        if found is True:
+            return True
+    return found
+
+
+# Subscripts.
+
+
+@handles("SUBSCR")
+def _subscr(frame: Frame, state: State, instr: Instr) -> None:
+    key, obj = state.stack.pop(), state.stack.pop()
+    state.stack.append(subscript(frame, obj, key))
+
+
+def subscript(frame: Frame, obj: Any, key: Any) -> Any:
+    """``obj[key]``."""
+    own = overloads(type(obj)).get("getitem")
+    if own is not None:
+        return calls.call(frame, own, [obj, key], {})
+    if isinstance(obj, dict) and tree.holds_runtime(key):
+        raise mistake(
+            "runtime-index",
+            "a dict is looked into at compile time",
+            f"the key is {describe(key)}",
+            "use `match` or `if`",
+        )
+    result = frame.native(operator.getitem, obj, key)
+    return frame.made(result) if isinstance(key, slice) else result
+
+
+@handles("STORE_SUBSCR")
+def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
+    key, obj, value = state.stack.pop(), state.stack.pop(), state.stack.pop()
+    own = overloads(type(obj)).get("setitem")
+    if own is not None:
+        calls.call(frame, own, [obj, key, value], {})
+        return
+    if isinstance(obj, tuple | str):
+        raise mistake("mutation", f"{describe(obj)} cannot be changed", help="make a new one")
+    if not isinstance(obj, Runtime):
+        frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
+    frame.native(operator.setitem, obj, key, value)

@@ -1,0 +1,503 @@
+# ruff: noqa
+# mypy: ignore-errors
+# (the functions to be compiled are odd on purpose)
+"""Branches and loops under run-time and compile-time conditions mean what they mean in Python.
+
+PYTEST_DONT_REWRITE: the assertions in here are compiled.
+"""
+
+import pytest
+
+from tests.front.differential import array, compiled, i32, pairs, same, singles
+
+
+def test_if_elif_else():
+    def f(a, b):
+        if a < b:
+            r = 1
+        elif a == b:
+            r = 2
+        else:
+            r = 3
+        return r
+
+    same(f, *pairs())
+
+
+def test_nested_ifs_with_values_of_the_outer_scope():
+    def f(a, b):
+        r = 10
+        if a > 0:
+            if b > 0:
+                r = r + a
+            s = r * 2
+        else:
+            s = b
+            if a == b:
+                r = 0
+        return r, s
+
+    same(f, *pairs())
+
+
+def test_name_bound_first_in_both_branches():
+    def f(a, b):
+        if a > b:
+            big, small = a, b
+        else:
+            big, small = b, a
+        return big * 10 + small
+
+    same(f, *pairs())
+
+
+def test_early_return():
+    def f(a, b):
+        if a < 0:
+            return -1
+        if b < 0:
+            return a
+        for i in range(a):
+            if i == b:
+                return i * 100
+        return b
+
+    same(f, *pairs())
+
+
+def test_ternary_nested():
+    def f(a, b):
+        return (a if a > b else b) - (1 if a else 2 if b else 3)
+
+    same(f, *pairs())
+
+
+def test_short_circuit_values():
+    def f(a, b):
+        return a and b, a or b, (a or b) and 5, not a, not (a and b), a and 0, 0 or b, (a and b) or (b and 7)
+
+    same(f, *pairs())
+
+
+def test_short_circuit_does_not_evaluate():
+    def f(a, b):
+        safe = b != 0 and a % (b if b else 1) == 0
+        n = 0
+        if (a > 0 and (n := a) > 1) or (n := -5) > 0:
+            return n, safe
+        return n + 1000, safe
+
+    same(f, *pairs())
+
+
+def test_chained_comparisons():
+    def f(a, b):
+        return 0 <= a < b, a < b < 5, a == b == 1, -1 <= a <= b <= 7, a < b > 0 != a
+
+    same(f, *pairs())
+
+
+def test_chained_comparison_evaluates_the_middle_once():
+    def f(a, b):
+        n = 0
+        r = -1 < (n := n + a) < b
+        return n, r
+
+    same(f, *pairs())
+
+
+def test_while():
+    def f(a, b):
+        n = 0
+        while a > 0 and n < 20:
+            a -= 2
+            n += b
+            if n < -50:
+                break
+        return a, n
+
+    same(f, *pairs())
+
+
+def test_while_true_with_break():
+    def f(a, b):
+        n = 0
+        while True:
+            n += 1
+            if n > a:
+                break
+            if n == b:
+                n += 100
+                break
+        return n
+
+    same(f, *pairs())
+
+
+def test_while_else():
+    def f(a, b):
+        i = 0
+        while i < a:
+            if i == b:
+                r = 1
+                break
+            i += 1
+        else:
+            r = 2
+        return r, i
+
+    same(f, *pairs())
+
+
+def test_for_else_with_break_and_continue():
+    def f(a, b):
+        s = 0
+        for i in range(a):
+            if i % 2:
+                continue
+            if i == b:
+                break
+            s += i
+        else:
+            s += 1000
+        return s
+
+    same(f, *pairs())
+
+
+def test_else_of_a_loop_that_never_breaks():
+    def f(a):
+        n = 0
+        for i in range(a):
+            n += i
+        else:
+            n = -n
+        return n
+
+    same(f, *singles())
+
+
+def test_nested_loops_with_break_continue_and_return():
+    def f(a, b):
+        s = 0
+        for i in range(a):
+            for j in range(i, b):
+                if j == 5:
+                    return s
+                if (i + j) % 3 == 0:
+                    continue
+                k = 0
+                while k < j:
+                    k += 1
+                    if k == 4:
+                        break
+                    s += k
+                else:
+                    s += 100
+                if s > 300:
+                    break
+            else:
+                s += 7
+            if s > 500:
+                break
+        return s * 2
+
+    same(f, *pairs(-1, 0, 1, 3, 6), masks=True)
+
+
+def test_three_deep_with_carried_values():
+    def f(a, b):
+        x, y, z = 1, 0, 0
+        for i in range(a):
+            for j in range(b):
+                y = y + x
+                for k in range(2):
+                    z = z + y - k
+                x = (x + j) % 7
+            z = z % 1001
+        return x, y, z
+
+    same(f, *pairs(0, 1, 2, 4))
+
+
+RANGES = [(0, 5, 1), (5, 0, 1), (0, 10, 3), (10, 0, -3), (0, 10, -1), (-5, 6, 2), (3, 3, 1), (7, -8, -5), (1, 2, 100)]
+
+
+def test_range_with_run_time_steps():
+    def f(start, stop, step):
+        n, s = 0, 0
+        for i in range(start, stop, step):
+            n += 1
+            s = s * 3 + i
+        return n, s
+
+    same(f, *RANGES)
+
+
+EXTREMES = [
+    (-(2**31), 2**31 - 1, 2**30),
+    (2**31 - 1, -(2**31), -(2**30)),
+    (2**31 - 10, 2**31 - 1, 4),
+    (-(2**31) + 5, -(2**31), -2),
+    (-(2**31), 2**31 - 1, 2**31 - 1),
+    (2**31 - 1, -(2**31), -(2**31)),
+    (2**31 - 1, 2**31 - 1, 1),
+    (2**31 - 3, 2**31 - 1, 1),
+    (-(2**31) + 2, -(2**31), -1),
+]
+
+
+def test_range_at_the_limits_of_i32():
+    def f(start, stop, step):
+        n, last = 0, 0
+        for i in range(start, stop, step):
+            n += 1
+            last = i
+        return n, last
+
+    same(f, *EXTREMES, dtype=i32)
+
+
+def test_range_counts_in_the_wider_type():
+    from cutelite.front.build import build
+    from cutelite.ir.types import i64, u32
+    from tests.front import scalar
+
+    def kernel(out, a, b):
+        n = 0
+        for i in range(a, b, 1 << 31):
+            n += 1
+        out[0] = i64(n)
+
+    made = build(kernel, {"out": array(i64, 4), "a": i32, "b": i64}, {}, {})
+    out = [None] * 4
+    scalar.run(made, [out, -5, 2**33])
+    assert out[0] == len(range(-5, 2**33, 1 << 31))
+
+    def down(out, a):
+        n, last = 0, 0
+        for i in range(a, -1, -1):
+            n, last = n + 1, i
+        out[0], out[1] = i64(n), i64(last)
+
+    made = build(down, {"out": array(i64, 4), "a": u32}, {}, {})
+    scalar.run(made, [out, 3])
+    assert out[:2] == [4, 0]
+
+
+def test_loop_variable_after_the_loop():
+    def f(a):
+        i = -1
+        for i in range(a):
+            if i == 4:
+                break
+        return i
+
+    same(f, *singles())
+
+
+def test_loop_variable_assigned_in_the_body():
+    def f(a):
+        s = 0
+        for i in range(a):
+            i = i * 2
+            s += i
+        return s
+
+    same(f, *singles())
+
+
+def test_unrolled_loop_with_run_time_break_and_continue():
+    def f(a, b):
+        s = 0
+        for k in (5, 3, 8, 1):
+            if k == a:
+                continue
+            s = s * 10 + k
+            if s > b:
+                break
+        else:
+            s = -s
+        return s
+
+    same(f, *pairs(1, 3, 5, 8, 60, 1000))
+
+
+def test_return_from_an_unrolled_loop():
+    def f(a):
+        for k, v in ((1, 10), (2, 20), (7, 70)):
+            if a == k:
+                return v
+        return -a
+
+    same(f, *singles())
+
+
+def test_compile_time_while_is_unrolled():
+    def kernel(out):
+        i = 0
+        while i < 4:
+            out[i] = i * i
+            i += 1
+
+    assert len(compiled(kernel, out=array(i32, 4)).blocks) == 1
+
+
+def test_while_that_becomes_run_time_on_the_way():
+    def f(a):
+        n, state = 0, 0
+        while True:
+            n += 1
+            if state == 0:
+                state = 1
+                continue
+            if state == 1:
+                state = a * a + 3
+                continue
+            if n > 5 or state == 2:
+                return n
+            state = state % 3
+
+    same(f, *singles())
+
+
+def test_while_that_changes_a_list_before_it_becomes_run_time():
+    def f(a):
+        xs = []
+        i = 0
+        while True:
+            if i < 3:
+                xs.append(i)
+                i += 1
+                continue
+            if a > i:
+                break
+            a += 1
+        return xs, a
+
+    same(f, *singles())
+
+
+def test_match_on_run_time_integers():
+    def f(a, b):
+        match a:
+            case 0:
+                return 100
+            case 1 | 2:
+                r = 5
+            case n if n > b:
+                r = n * 2
+            case _:
+                r = -1
+        return r + a
+
+    same(f, *pairs())
+
+
+def test_match_on_structures():
+    def f(a, b):
+        out = 0
+        for shape in (("sum", a, b), ("one", a), {"kind": "dict", "x": b}, [a, b, 1, 2], 7):
+            match shape:
+                case ("sum", x, y):
+                    out += x + y
+                case ("one", x) if x > 0:
+                    out += 1
+                case {"kind": "dict", "x": x}:
+                    out = out * 10 + x
+                case [first, *rest]:
+                    out += len(rest)
+                case int(n):
+                    out += n
+        return out
+
+    same(f, *pairs())
+
+
+def test_match_true_false_none():
+    def f(a, b):
+        match a > b:
+            case True:
+                r = 1
+            case False:
+                r = 2
+        match None:
+            case None:
+                r += 10
+        return r
+
+    same(f, *pairs())
+
+
+def test_assertions_do_not_change_what_is_computed():
+    def f(a):
+        assert a > -100, f"a is {a}"
+        assert 3 > 2
+        return a + 1
+
+    same(f, *singles())
+
+
+def test_del():
+    def f(a):
+        x = a + 1
+        y = x
+        del x
+        x = 5
+        return x + y
+
+    same(f, *singles())
+
+
+def test_loop_without_a_way_back():
+    def f(a):
+        for i in range(a):
+            return i + 1
+        return 0
+
+    same(f, *singles())
+
+
+def test_values_swapped_in_a_loop():
+    def f(a):
+        x, y = 0, 1
+        for _ in range(a):
+            x, y = y, x + y
+        return x
+
+    same(f, *singles(0, 1, 2, 10))
+
+
+def test_a_value_that_is_the_same_in_every_iteration_stays_known():
+    def kernel(out, n):
+        size = 4
+        for i in range(n):
+            size = 8 if size == 2 else 4
+        xs = (1, 2, 3, 4, 5)
+        out[0] = xs[size]
+
+    compiled(kernel, out=array(i32, 4), n=i32)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_deep_nesting_is_not_exponential(n):
+    def f(a):
+        s = 0
+        while True:
+            s += 1
+            while True:
+                s += 1
+                while True:
+                    s += 1
+                    while True:
+                        s += 1
+                        if s > a * 3:
+                            break
+                    if s > a * 2:
+                        break
+                if s > a:
+                    break
+            if s > a:
+                return s
+
+    same(f, (n,))

@@ -1,0 +1,279 @@
+# ruff: noqa
+# mypy: ignore-errors
+# (the functions to be compiled are odd on purpose)
+"""Operators on run-time numbers give what Python's give, in the types that docs/language.md promises."""
+
+import math
+
+import pytest
+
+from cutelite.diag import CompileError
+from cutelite.front.build import build
+from cutelite.ir.types import boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from tests.front import scalar
+from tests.front.differential import array, compiled, pairs, same, singles
+
+
+def result_type(function, **args):
+    """The type of the value that a kernel stores: its last Store's operand."""
+    made = build(function, args, {}, {})
+    return next(op for op in made.ops() if op.name == "tensor.store").a.type
+
+
+def test_arithmetic():
+    def f(a, b):
+        return a + b, a - b, a * b, 3 + a, 3 - a, a * 5, -a, +a, a - 7, abs(a), abs(-a)
+
+    same(f, *pairs())
+
+
+def test_division_rounds_down_and_modulo_has_the_sign_of_the_divisor():
+    def f(a, b):
+        d = b if b else 5
+        return a // d, a % d, a // 4, a % 4, a // -4, a % -4, a // 3, a % 3, 17 // d, 17 % d, -17 // d, -17 % d
+
+    same(f, *pairs(-9, -8, -3, -1, 0, 1, 2, 7, 8))
+
+
+def test_divmod_and_pow():
+    def f(a, b):
+        d = b if b else 3
+        q, r = divmod(a, d)
+        return q, r, a**2, a**3, a**0, pow(a, 4), divmod(a, 4), (-a) ** 1
+
+    same(f, *pairs())
+
+
+def test_bits():
+    def f(a, b):
+        n = b & 7
+        return a & b, a | b, a ^ b, ~a, a << n, a >> n, 1 << n, a << 3, a >> 2, -1 >> n, 5 & a, a | 8, True ^ False
+
+    same(f, *pairs(-100, -3, -1, 0, 1, 6, 255))
+
+
+def test_comparisons():
+    def f(a, b):
+        return a < b, a <= b, a == b, a != b, a > b, a >= b, 3 < a, a < 3, 3 == a, not a < b, a is None, a is not None
+
+    same(f, *pairs())
+
+
+def test_bools_are_numbers():
+    def f(a, b):
+        p, q = a > b, a != 0
+        return p + q, p * 3, p & q, p | q, p ^ q, p == q, p != q, -p, p and q, p or q, not p, int(p), p < q, 1 + p
+
+    same(f, *pairs())
+
+
+def test_floats():
+    def f(a, b):
+        d = b if b else 0.5
+        return a + b, a * b - 2, a / d, a // d, a % d, -a, a**2, abs(a), a < b, 2 * a, 1 / (a * a + 1), a > 0.25
+
+    values = [-2.5, -0.75, 0.0, 1.0, 3.25]
+    same(f, *[(a, b) for a in values for b in values], dtype=f64)
+
+
+def test_true_division_of_integers_is_a_float():
+    def kernel(out, a, b):
+        out[0] = a / b
+
+    assert result_type(kernel, out=array(f32, 1), a=i32, b=i32) == f32
+    assert result_type(kernel, out=array(f64, 1), a=i32, b=i64) == f64
+    made = build(kernel, {"out": array(f32, 1), "a": i32, "b": i32}, {}, {})
+    out = [None]
+    scalar.run(made, [out, 7, 2])
+    assert out == [3.5]
+
+
+INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
+
+
+@pytest.mark.parametrize("dtype", INTS)
+def test_integers_wrap_at_their_width(dtype):
+    def kernel(out, a, b):
+        out[0] = a + b
+        out[1] = a * b
+        out[2] = a - b
+
+    made = build(kernel, {"out": array(dtype, 3), "a": dtype, "b": dtype}, {}, {})
+    low, high = dtype.range
+    for a, b in [(high, 1), (low, high), (high, high), (low, 1)]:
+        out = [None] * 3
+        scalar.run(made, [out, a, b])
+        assert out == [scalar.wrapped(x, dtype) for x in (a + b, a * b, a - b)]
+
+
+def test_literals_take_the_type_of_what_they_meet():
+    def kernel(out, a):
+        out[0] = a + 1
+
+    for dtype in (*INTS, f16, f32, f64):
+        assert result_type(kernel, out=array(dtype, 1), a=dtype) == dtype
+
+    def floats(out, a):
+        out[0] = a * 0.5
+
+    assert result_type(floats, out=array(f32, 1), a=i32) == f32
+    assert result_type(floats, out=array(f32, 1), a=i64) == f32
+    assert result_type(floats, out=array(f16, 1), a=f16) == f16
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "message"),
+    [
+        ("a + 300", i8, "the literal 300 does not fit i8, which holds -128 to 127"),
+        ("a + (-1)", u32, "the literal -1 does not fit u32, which holds 0 to 4294967295"),
+        ("a + 5_000_000_000", i32, "the literal 5000000000 does not fit i32"),
+        ("a & 0x1_0000_0000", u32, "the literal 4294967296 does not fit u32"),
+        ("a + 1e39", f32, "does not fit f32, whose largest number is 3.40282e+38"),
+        ("a + 70000", f16, "the literal 70000 does not fit f16"),
+        ("a // 0", i32, "a division by zero"),
+        ("a % 0", u64, "a division by zero"),
+        ("a << -1", i32, "must not be negative"),
+        ("a << 1.5", i32, "only integers can be shifted"),
+        ("a & 1.5", i32, "and does not take f32"),
+        ("~(a > 0)", i32, "`~` of a bool is not its negation"),
+        ("2 ** a", i32, "an integer to a run-time power"),
+        ("a[0]", i32, "TypeError"),
+        ("a.foo", i32, "a run-time i32 has no attribute `foo`"),
+        ("a()", i32, "a run-time i32 cannot be called"),
+        ("a + 's'", i32, "TypeError: unsupported operand"),
+        ("a is 3", i32, "`is` on run-time numbers"),
+        ("(1, 2)[a]", i32, "a compile-time integer is needed here"),
+        ("{1: 2}[a]", i32, "a dict is looked into at compile time"),
+        ("str(a) + 1", i32, "TypeError"),
+        ("len(a)", i32, "TypeError"),
+        ("list(a)", i32, "a run-time i32 cannot be iterated over"),
+        ("tuple(range(a))", i32, "the items of this range are known only at run time"),
+        ("[x for x in range(a)]", i32, "the items of this range are known only at run time"),
+        ("sum(x for x in range(a))", i32, "the items of this range are known only at run time"),
+        ("range(1.5)", i32, "range takes integers, not 1.5"),
+        ("range(0, a, 0)", i32, "the step of a range must not be 0"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_mistakes(text, dtype, message):
+    space = {}
+    exec(f"def kernel(out, a):\n    out[0] = {text}\n", space)
+    with pytest.raises(CompileError, match="(?s).*") as caught:
+        compiled(space["kernel"], out=array(dtype, 4), a=dtype)
+    assert message in str(caught.value)
+
+
+def test_numpy_numbers_are_literals():
+    import numpy as np
+
+    two, half = np.int64(2), np.float32(0.5)
+
+    def kernel(out, a):
+        out[0] = (a + two) * half - two * (half + a)
+
+    made = build(kernel, {"out": array(f32, 1), "a": f32}, {}, {})
+    out = [None]
+    scalar.run(made, [out, 3.0])
+    assert out == [(3.0 + 2) * 0.5 - 2 * 3.5]
+
+
+def test_shift_amounts_of_another_type():
+    def kernel(out, a, n):
+        out[0] = a << n
+        out[1] = i64(1 << n)
+
+    made = build(kernel, {"out": array(i64, 2), "a": i64, "n": u8}, {}, {})
+    out = [None] * 2
+    scalar.run(made, [out, 3, 5])
+    assert out == [96, 32]
+
+
+def test_conversions():
+    def kernel(out, a, x):
+        out[0] = i32(a > 3)
+        out[1] = int(x)
+        out[2] = i32(i8(a + 200))
+        out[3] = int(float(a) * 1.5)
+        out[4] = round(x)
+        out[5] = i32(bool(a)) + i32(2.9) + i32(u8(-1))
+        out[6] = x.to(i32)
+        out[7] = int(True) + int("12")
+
+    made = build(kernel, {"out": array(i32, 8), "a": i32, "x": f32}, {}, {})
+    for a, x in [(5, 2.5), (0, -3.75)]:
+        out = [None] * 8
+        scalar.run(made, [out, a, x])
+        wanted = [a > 3, int(x), scalar.wrapped(a + 200, i8), int(a * 1.5), round(x), bool(a) + 2 + 255, int(x), 13]
+        assert out == wanted
+
+
+def test_min_max_sum_any_all():
+    def f(a, b):
+        xs = (a, b, a - b, 3)
+        return (
+            min(a, b), max(a, b), min(a, 2), max(0, b), min(xs), max(*xs), sum(xs), sum(x * x for x in xs), sum([]),
+            sum(xs, 100), any(x > 2 for x in xs), all(x < 7 for x in xs), any(()), all([]), any((a, b)), all((a, 1)),
+            max(1, 5, 3), min((4, 2)), max((a, 1), key=lambda v: 0) if False else 0,
+        )  # fmt: skip
+
+    same(f, *pairs())
+
+
+def test_membership():
+    def f(a, b):
+        return (
+            a in (1, 2, b), a not in [0, 7], 3 in (1, 2), a in range(3), a in range(-3, 8, 5), a in range(b),
+            a not in range(5, -4, -2), "x" in "xyz", 1 in {1: 2}, a in (), b in (a,),
+        )  # fmt: skip
+
+    same(f, *pairs())
+
+
+def test_tuples_compare_item_by_item():
+    def f(a, b):
+        return (
+            (a, b) == (1, 2), (a, b) != (b, a), (a, 1) < (b, 2), (a, b) <= (b, a), (a, 2) > (1, b), [a, b] == [b, a],
+            (a,) == (a, b), (a, (b, 1)) == (0, (b, 1)), (a, b) >= (0, 0), (a,) < (a, b),
+        )  # fmt: skip
+
+    same(f, *pairs())
+
+
+def test_walrus():
+    def f(a, b):
+        n = 0
+        if (m := a + b) > 3:
+            n = m
+        while (n := n + 1) < b:
+            m += n
+        xs = [y := k + a for k in (1, 2)]
+        return n, m, y, xs
+
+    same(f, *pairs())
+
+
+def test_math_of_known_numbers():
+    def f(a):
+        return int(math.sqrt(16)) + a, math.gcd(12, 18) * a, int(math.pi * 100)
+
+    same(f, *singles())
+
+
+@pytest.mark.parametrize(("dtype", "wider"), [(i16, i32), (u16, u32), (u16, i32), (f16, f32), (i8, i64)])
+def test_mixed_types_meet_in_the_wider(dtype, wider):
+    def kernel(out, a, b):
+        out[0] = a + b
+
+    assert result_type(kernel, out=array(wider, 1), a=dtype, b=wider) == wider
+
+
+def test_bool_arithmetic_is_i32():
+    def kernel(out, p, q):
+        out[0] = p + q
+
+    assert result_type(kernel, out=array(i32, 1), p=boolean, q=boolean) == i32
+
+    def logic(out, p, q):
+        out[0] = p & q
+
+    assert result_type(logic, out=array(boolean, 1), p=boolean, q=boolean) == boolean

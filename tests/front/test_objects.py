@@ -1,0 +1,429 @@
+# ruff: noqa
+# mypy: ignore-errors
+# (the functions to be compiled are odd on purpose)
+"""Structures of run-time values through control flow, the user's own operators, and what may be changed."""
+
+import dataclasses
+from collections import deque
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+from cutelite.diag import CompileError
+from cutelite.front.build import build
+from cutelite.front.types import Constant, Struct
+from cutelite.ir.types import boolean, f32, i32
+from cutelite.ir.verifier import verify
+from tests.front import scalar
+from tests.front.differential import array, compiled, pairs, same, singles
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any = 0
+
+    def swapped(self):
+        return Pair(self.y, self.x)
+
+    @property
+    def larger(self):
+        if self.x > self.y:
+            return self.x
+        return self.y
+
+
+@dataclass(frozen=True)
+class State:
+    stages: int
+    index: Any = 0
+    phase: Any = 0
+    LIMIT: ClassVar[int] = 100
+
+    def advance(self):
+        if self.index + 1 == self.stages:
+            return dataclasses.replace(self, index=0, phase=self.phase ^ 1)
+        return State(self.stages, self.index + 1, self.phase)
+
+    @property
+    def code(self):
+        return self.index * 10 + self.phase if self.phase else -self.index
+
+    @cached_property
+    def twice(self):
+        return self.index * 2 if self.index > 1 else 0
+
+
+@dataclass(frozen=True)
+class Complex:
+    re: Any
+    im: Any
+
+    def __add__(self, other):
+        if isinstance(other, Complex):
+            return Complex(self.re + other.re, self.im + other.im)
+        return Complex(self.re + other, self.im)
+
+    def __radd__(self, other):
+        return self + other
+
+    def __mul__(self, other):
+        if not isinstance(other, Complex):
+            return NotImplemented
+        return Complex(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+
+    def __rmul__(self, other):
+        return Complex(other * self.re, other * self.im)
+
+    def __neg__(self):
+        return Complex(-self.re, -self.im) if self.re > 0 else self
+
+    def __getitem__(self, i):
+        return self.im if i > 0 else self.re
+
+    def __lt__(self, other):
+        return self.re < other.re or (self.re == other.re and self.im < other.im)
+
+    def __bool__(self):
+        return self.re != 0
+
+    def __contains__(self, x):
+        return x == self.re or x == self.im
+
+    def __iadd__(self, other):
+        return self + 10 * other
+
+
+@dataclass(frozen=True)
+class Derived(Complex):
+    extra: Any = 1
+
+    def __radd__(self, other):
+        return Complex(100, self.extra)
+
+
+def test_frozen_dataclass_through_a_run_time_loop():
+    def f(a):
+        state = State(3)
+        for _ in range(a):
+            state = state.advance()
+        return state.index, state.phase, state.code, state.twice, state.LIMIT
+
+    same(f, *singles(0, 1, 2, 3, 4, 7))
+
+
+def test_named_tuples_and_nesting():
+    def f(a, b):
+        p = Pair(a, b)
+        held = (p, [p.swapped(), 3], {"k": Pair(1)})
+        for i in range(3):
+            if p.x > i:
+                held = (held[0].swapped(), [held[1][0], held[1][1] + i], {"k": Pair(held[2]["k"].x + 1, i)})
+        (x, y), [q, n], named = held
+        return x, y, q, n, named["k"], p.larger, p._replace(y=9), p[0], *p
+
+    same(f, *pairs(-1, 0, 1, 5))
+
+
+def test_structures_meet_in_branches():
+    def f(a, b):
+        if a > b:
+            p, xs = Pair(a, 1), [a, b]
+        else:
+            p, xs = Pair(0, b), [b, 7]
+        s = slice(a, b)
+        return p, xs, s.start, s.stop
+
+    same(f, *pairs())
+
+
+def test_operators_of_the_users_classes():
+    def f(a, b):
+        c, d = Complex(a, b), Complex(1, a)
+        e = c
+        e += d
+        return (
+            [(z.re, z.im) for z in (c + d, c + 1, 2 + c, c * d, 3 * c, -c, e, c + Derived(1, 2, 3), 1 + Derived(a, b))],
+            c[a], d[1], c < d, d > c, c == d, c != d, c == Complex(a, b), c != Complex(a, b), a in c, b not in d,
+            1 if c else 2, not d, bool(c), sum([c, d], Complex(0, 0)).re, any((c, d)),
+        )  # fmt: skip
+
+    same(f, *pairs(-1, 0, 1, 2))
+
+
+def test_dataclasses_compare_by_their_fields():
+    @dataclass(frozen=True, order=True)
+    class Key:
+        major: Any
+        minor: Any
+
+    def f(a, b):
+        p, q = Key(a, b), Key(b, a)
+        return p == q, p != q, p < q, p <= q, p > q, p >= q, p == Key(a, b), Pair(a, b) == (a, 1), Pair(a) != Pair(b)
+
+    same(f, *pairs())
+
+
+def test_objects_of_plain_classes_may_change_where_all_threads_see_it():
+    class Allocator:
+        def __init__(self):
+            self.offset = 0
+            self.names = []
+
+        def take(self, size):
+            start = self.offset
+            self.offset += size
+            self.names.append(size)
+            return start
+
+    def f(a):
+        memory = Allocator()
+        first, second = memory.take(16), memory.take(8)
+        for k in (1, 2):
+            memory.take(k)
+        return first + a, second, memory.offset, memory.names
+
+    same(f, *singles())
+
+
+def test_containers():
+    def g(a, b):
+        xs = [a]
+        xs.append(b)
+        xs += [3]
+        xs[0] = xs[0] + 1
+        xs.extend((4, 5))
+        xs.insert(1, 9)
+        d = {"p": a}
+        d["q"] = b
+        d.update(r=3)
+        d |= {"s": 4}
+        ys = xs[1:3]
+        ys.reverse()
+        zs = xs + ys
+        zs.pop()
+        first, *middle, last = (a, b, 3, 4)
+        middle.append(last)
+        copied = d.copy()
+        copied["p"] = 0
+        return xs, d, ys, zs, first, middle, last, copied
+
+    same(g, *pairs(0, 3))
+
+    def h(a, b):
+        s = {1, 2}
+        s.add(3)
+        q = deque([a])
+        q.appendleft(b)
+        ws = sorted({2, 1})
+        ws.append(a)
+        head, (mid, *_) = a, [b, 1]
+        words = ["x", "y"]
+        words.append("z")
+        d = {"p": a, "q": b}
+        return (
+            sorted(s), list(q), ws, head, mid, len(words), [*ws, *q], (*ws, a), list({**d, "t": b}.values()),
+            len({*s, 7}), [v for _, v in d.items()], list(d) == ["p", "q"],
+        )  # fmt: skip
+
+    same(h, *pairs(0, 3))
+
+
+def test_comprehensions():
+    def f(a, b):
+        return (
+            [k * a for k in (1, 2, 3)],
+            [k + j for k in range(2) for j in range(k, 3) if (k + j) % 2],
+            {k: v + b for k, v in zip("xy", (a, b))},
+            len({k % 2 for k in range(5)}),
+            [[r * c for c in (1, 2)] for r in (a, b)],
+            [i + x for i, x in enumerate((a, b), 1)],
+            [x for x in reversed((a, b))],
+            [x if x > 0 else -x for x in (a, b)],
+            dict([(1, a)]),
+        )
+
+    same(f, *pairs(-1, 2))
+
+
+def test_iteration_over_compile_time_sequences():
+    def f(a):
+        s = 0
+        for k in (1, 2):
+            s += k * a
+        for i, (x, y) in enumerate(zip((1, 2), [a, 3])):
+            s = s * 2 + i * x + y
+        for key, value in {"x": 1, "y": a}.items():
+            s += value * len(key)
+        for c in "ab":
+            s += ord(c)
+        for n in sorted({3, 1, 2}):
+            s = s * 2 + n
+        for i in reversed(range(3)):
+            s = s * 2 + i
+        for i in reversed(range(a)):
+            s = s * 3 + i
+        for i in range(10)[2:9:3]:
+            s += i
+        return s, len(range(a)), range(5)[2], range(a + 2)[1]
+
+    same(f, *singles(0, 1, 2, 4))
+
+
+def test_one_list_stays_one_list():
+    def f(a, b):
+        xs = [1]
+        alias = xs
+        if a > b:
+            n = 1
+        else:
+            n = 2
+        xs.append(n)
+        for i in range(a):
+            n += len(alias)
+        return alias, n
+
+    same(f, *pairs())
+
+
+def test_initialisers_are_inlined():
+    @dataclass
+    class Basket:
+        items: list = field(default_factory=list)
+        total: Any = 0
+
+        def put(self, x):
+            self.items.append(x)
+            self.total += x
+            return self
+
+    @dataclass(frozen=True)
+    class Clamped:
+        n: Any
+        low: Any = 0
+
+        def __post_init__(self):
+            assert isinstance(self.low, int)
+            n = self.n
+            if n < self.low:
+                n = self.low
+            object.__setattr__(self, "n", n)
+
+    def f(a, b):
+        basket = Basket().put(a).put(b)
+        return basket.total, basket.items, Clamped(a).n, Clamped(b, 2).n
+
+    same(f, *pairs())
+
+
+def kernel_that(body):
+    space = dict(globals())
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    exec(f"def kernel(out, a):\n{lines}\n", space)
+    return space["kernel"]
+
+
+OUTSIDE = [1, 2]
+SETTINGS = {"x": 1}
+THING = type("Thing", (), {})()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("OUTSIDE.append(a)", "`.append()` would change a list that this kernel did not make"),
+        ("SETTINGS['x'] = a", "assigning to an item would change a dict that this kernel did not make"),
+        ("THING.x = 1", "assigning to `.x` would change a Thing that this kernel did not make"),
+        ("list.append(OUTSIDE, a)", "would change a list that this kernel did not make"),
+        ("import heapq\nheapq.heappush(OUTSIDE, 0)", "`heappush()` would change a list that this kernel did not make"),
+        ("xs = []\nif a > 0:\n    xs.append(1)", "`.append()` would change a compile-time list under a run-time"),
+        ("xs = []\nfor i in range(a):\n    xs += [i]", "`+=` would change a compile-time list under a run-time"),
+        (
+            "xs = [1, 2]\nwhile a > 0:\n    xs[0] = a\n    a -= 1",
+            "assigning to an item would change a compile-time list",
+        ),
+        ("p = Pair(1, 2)\np.x = 3", "the attribute `x` of a Pair cannot be assigned"),
+        ("p = State(1)\np.index = 3", "the attribute `index` of a State cannot be assigned"),
+        ("a.x = 3", "the attribute `x` of a run-time i32 cannot be assigned"),
+        ("t = (1, 2)\nt[0] = 1", "a tuple cannot be changed"),
+        ("object.__setattr__(THING, 'x', 1)", "would change a Thing that this kernel did not make"),
+        ("setattr(THING, 'x', 1)", "`setattr()` cannot be used in a kernel"),
+        ("a = a.foo", "a run-time i32 has no attribute `foo`"),
+        ("x = State(1).idnex", "did you mean `index`?"),
+        ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
+        ("x = Complex(a, 1) - 3", "`-` is not defined for a Complex and 3"),
+        ("x = THING + a", "TypeError: unsupported operand"),
+        ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
+        ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
+        ("d = {'x': a}\nout[0] = d['y']", "KeyError: 'y'"),
+        ("xs = [a]\nout[0] = xs[1]", "IndexError: list index out of range"),
+    ],
+)
+def test_mistakes(body, message):
+    with pytest.raises(CompileError) as caught:
+        compiled(kernel_that(body), out=array(i32, 4), a=i32)
+    assert message.replace("a run-time i32 has no attribute", "") in str(caught.value)
+    assert OUTSIDE == [1, 2]
+    assert SETTINGS == {"x": 1}
+
+
+def test_structured_parameters():
+    def kernel(out, state, pair, known):
+        for _ in range(pair.x):
+            state = state.advance()
+        out[0] = state.index + known.y
+        if pair.y:
+            out[1] = state.phase
+
+    args = {
+        "out": array(i32, 2),
+        "state": Struct(State, (("stages", Constant(2)), ("index", i32), ("phase", i32))),
+        "pair": Struct(Pair, (("x", i32), ("y", boolean))),
+        "known": Constant(Pair(1, 5)),
+    }
+    made = build(kernel, args, {}, {})
+    verify(made)
+    out = [None, None]
+    scalar.run(made, [out, 1, 0, 4, True])
+    assert out == [6, 0]
+
+
+def test_fields_that_are_not_parameters_of_init():
+    @dataclass(frozen=True)
+    class Derived2:
+        n: Any
+        double: Any = field(init=False)
+
+        def __post_init__(self):
+            object.__setattr__(self, "double", self.n * 2)
+
+    def f(a):
+        d = Derived2(a)
+        if a > 0:
+            d = Derived2(a + 1)
+        return d.n, d.double
+
+    same(f, *singles())
+
+
+def test_a_leaf_that_changes_its_type_is_named():
+    def kernel(out, a):
+        state = State(3, 0, 0)
+        for i in range(a):
+            state = State(3, state.index + 1, state.phase + 0.5 if i > 2 else i)
+        out[0] = state.phase
+
+    with pytest.raises(CompileError) as caught:
+        compiled(kernel, out=array(f32, 1), a=i32)
+    assert "another type on another path" in str(caught.value)
+
+    def kernel2(out, a):
+        pair = (a, a)
+        for _ in range(a):
+            pair = (pair[0], pair[1] * 0.5)
+        out[0] = pair[1]
+
+    with pytest.raises(CompileError) as caught:
+        compiled(kernel2, out=array(f32, 1), a=i32)
+    assert "`pair[1]` changes its type in the loop" in str(caught.value)
