@@ -75,6 +75,10 @@ class Builder:
         for problem in self._problems(op):
             raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span)
         op.results = tuple(Value(t, op) for t in op.result_types())
+        if op.elementwise:
+            shape = next((v.shape for v in op.operands if v.shape is not None), None)
+            if shape is not None:
+                op.results[0].shape = shape
         self.block.ops.append(op)
         return op.results[0] if len(op.results) == 1 else (op.results or None)
 

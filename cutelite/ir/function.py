@@ -12,12 +12,13 @@ from cutelite.ir.types import Type
 class Value:
     """Something computed once: a block's parameter or an op's result. Compared by identity."""
 
-    __slots__ = ("hint", "op", "type")
+    __slots__ = ("hint", "op", "shape", "type")
 
-    def __init__(self, type: Type, op: Op | None = None, hint: str = "") -> None:
+    def __init__(self, type: Type, op: Op | None = None, hint: str = "", shape: Any = None) -> None:
         self.type = type
         self.op = op  # what defines it; None for a block parameter
         self.hint = hint  # the user's name for it, for printing
+        self.shape = shape  # of a vector: how the frontend sees its elements; None: as (n,)
 
     def __repr__(self) -> str:
         return f"%{self.hint or 'v'}: {self.type}"

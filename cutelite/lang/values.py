@@ -308,10 +308,37 @@ class Vector(Arithmetic):
         assert isinstance(self.value.type, Vec)
         return self.value.type.n
 
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents it has; it was loaded from a tensor of this shape, or reshaped."""
+        return (self.n,) if self.value.shape is None else self.value.shape
+
+    def reshape(self, shape: Any) -> Vector:
+        """The same elements, in the same order, under another shape."""
+        from cutelite.lang import fragments
+
+        return fragments.reshape(self, shape)
+
+    def broadcast_to(self, shape: Any) -> Vector:
+        """Modes of extent 1 repeated to the extents of `shape`."""
+        from cutelite.lang import fragments
+
+        return fragments.broadcast_to(self, shape)
+
+    def reduce(self, operation: Any, modes: Any = None, init: Any = None) -> Any:
+        """Elements combined over `modes`, or over all: 'sum', 'prod', 'max', 'min', 'all', 'any'."""
+        from cutelite.lang import fragments
+
+        return fragments.reduce(self, operation, modes, init)
+
     def __len__(self) -> int:
         return self.n
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            from cutelite.lang import fragments
+
+            return fragments.element(self, key)
         if isinstance(key, slice):
             return emit(arith.VecGather(self.value, tuple(range(self.n))[key]))
         return emit(arith.VecGather(self.value, (static_index(key, self.n, "vector"),), scalar=True))

@@ -18,7 +18,13 @@ from cutelite.ops.tensor import TensorLoadAll, TensorStoreAll, TensorView
 
 
 def load(t: Any) -> Vector:
-    """Every element of the tensor `t`, in colexicographic order of its coordinates."""
+    """Every element of the tensor `t`, in colexicographic order of its coordinates; a vector of its shape."""
+    loaded = _load(t)
+    loaded.value.shape = t.shape if isinstance(t.shape, tuple) else (t.shape,)
+    return loaded
+
+
+def _load(t: Any) -> Vector:
     if is_static(t.layout):
         return emit(TensorLoadAll(t.value))  # type: ignore[no-any-return]
     parts, order = [], []
