@@ -70,8 +70,8 @@ class Builder:
         """Append `op`; returns its result, a tuple of results if there are several, None if there are none."""
         if op.span is None:
             op.span = self.span
-        if self.rounded and hasattr(op, "rounded"):
-            op.rounded = True
+        if self.rounded and getattr(op, "fusible", False):
+            op.rounded = True  # type: ignore[attr-defined]
         for problem in self._problems(op):
             raise CompileError(Mistake(_code(op), problem.message, help=problem.help), op.span)
         op.results = tuple(Value(t, op) for t in op.result_types())

@@ -102,8 +102,23 @@ class Binary(Op):
         raise NotImplementedError
 
 
+class Fusible(Binary):
+    """An addition or product that `fmad` lets fuse with another into one rounding, unless it is `rounded` by itself."""
+
+    rounded: bool = False
+
+    @property
+    def fusible(self) -> bool:
+        """Whether `rounded` makes a difference."""
+        return elem_of(self.a.type).is_float
+
+    def llvm(self) -> Llvm:
+        form = super().llvm()
+        return Llvm(form.body.replace("$contract ", "")) if self.rounded else form
+
+
 @op("add", elementwise=True, source="LLVM LangRef: add, fadd")
-class Add(Binary):
+class Add(Fusible):
     """``a + b``."""
 
     opcodes = {"int": "add", "uint": "add", "float": "fadd $contract"}
@@ -113,7 +128,7 @@ class Add(Binary):
 
 
 @op("sub", elementwise=True, source="LLVM LangRef: sub, fsub")
-class Sub(Binary):
+class Sub(Fusible):
     """``a - b``."""
 
     opcodes = {"int": "sub", "uint": "sub", "float": "fsub $contract"}
@@ -123,7 +138,7 @@ class Sub(Binary):
 
 
 @op("mul", elementwise=True, source="LLVM LangRef: mul, fmul")
-class Mul(Binary):
+class Mul(Fusible):
     """``a * b``, the low half for integers."""
 
     opcodes = {"int": "mul", "uint": "mul", "float": "fmul $contract"}

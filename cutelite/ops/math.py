@@ -253,10 +253,10 @@ class Lg2Approx(Approx):
 
 @op("sin.approx", elementwise=True, source="PTX ISA: sin")
 class SinApprox(Approx):
-    """Sine of `a` radians. Absolute error 2^-20.5 for `a` in -2 pi..2 pi, growing with `a` beyond."""
+    """Sine of `a` radians. Absolute error 2^-20.4 for `a` in -2 pi..2 pi, growing with `a` beyond."""
 
     forms = {"f32": "sin.approx{ftz}.f32"}
-    error = "absolute 2^-20.5 for -2 pi..2 pi"
+    error = "absolute 2^-20.4 for -2 pi..2 pi"
 
     def compute(self, a: Array) -> Array:
         return np.sin(a)
@@ -264,10 +264,10 @@ class SinApprox(Approx):
 
 @op("cos.approx", elementwise=True, source="PTX ISA: cos")
 class CosApprox(Approx):
-    """Cosine of `a` radians. Absolute error 2^-20.5 for `a` in -2 pi..2 pi, growing with `a` beyond."""
+    """Cosine of `a` radians. Absolute error 2^-20.4 for `a` in -2 pi..2 pi, growing with `a` beyond."""
 
     forms = {"f32": "cos.approx{ftz}.f32"}
-    error = "absolute 2^-20.5 for -2 pi..2 pi"
+    error = "absolute 2^-20.4 for -2 pi..2 pi"
 
     def compute(self, a: Array) -> Array:
         return np.cos(a)

@@ -43,15 +43,15 @@ class ToolWarning(NamedTuple):
 
 def usage(log: str) -> Usage | None:
     """The resources that `log` tells, the most over its kernels; None if it tells none."""
-    registers = _numbers(log, r"Used (\d+) registers")
+    registers = _numbers(log, r"[Uu]sed (\d+) registers")
     if not registers:
         return None
     return Usage(
         registers=max(registers),
-        stack_frame=max(_numbers(log, r"(\d+) bytes stack frame"), default=0),
+        stack_frame=max(_numbers(log, r"(\d+) (?:bytes stack frame|stack,)"), default=0),
         spill_stores=max(_numbers(log, r"bytes stack frame, (\d+) bytes spill stores"), default=0),
         spill_loads=max(_numbers(log, r"spill stores, (\d+) bytes spill loads"), default=0),
-        smem_static=max(_numbers(log, r"Used .*?(\d+) bytes smem"), default=0),
+        smem_static=max(_numbers(log, r"[Uu]sed .*?(\d+) bytes smem"), default=0),
         barriers=max(_numbers(log, r"used (\d+) barriers"), default=0),
     )
 
