@@ -166,5 +166,6 @@ def leaf_value(leaf: Any, t: Type) -> Value:
 def wrap_like(leaf: Any, value: Value) -> Any:
     """The proxy of `value`, of the same class as `leaf` if that is one of the same type."""
     if isinstance(leaf, Runtime) and type(leaf.value.type) is type(value.type):
+        value.shape = leaf.value.shape
         return type(leaf)(value)
     return wrap(value)
