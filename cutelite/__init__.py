@@ -20,6 +20,7 @@ _WHERE = {
     " local_tile local_partition recast_tensor",
     "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align",
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
+    "cutelite.lang.fragments": "full full_like zeros_like",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync multicast_mask",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",

@@ -133,6 +133,9 @@ from cutelite.lang.debug import clock64 as clock64
 from cutelite.lang.debug import globaltimer as globaltimer
 from cutelite.lang.debug import printf as printf
 from cutelite.lang.debug import trap as trap
+from cutelite.lang.fragments import full as full
+from cutelite.lang.fragments import full_like as full_like
+from cutelite.lang.fragments import zeros_like as zeros_like
 from cutelite.lang.index import block_dim as block_dim
 from cutelite.lang.index import block_idx as block_idx
 from cutelite.lang.index import block_in_cluster as block_in_cluster
@@ -485,6 +488,8 @@ __all__ = [
     "filter_zeros",
     "flat_divide",
     "flatten",
+    "full",
+    "full_like",
     "funnel_left",
     "funnel_right",
     "gemm",
@@ -611,5 +616,6 @@ __all__ = [
     "wgmma",
     "where",
     "with_layout",
+    "zeros_like",
     "zipped_divide",
 ]

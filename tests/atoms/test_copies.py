@@ -243,7 +243,7 @@ def explanation(layout: Any, elem: Any) -> str:
     @cl.kernel(block=32)
     def kernel(a: Tensor[cl.f16, (M,)]) -> None:
         buffer = cl.shared(elem, layout)
-        assert buffer.space == "rmem", cl.explain_copy(buffer, cl.make_rmem_tensor_like(buffer))
+        cl.assert_(buffer.space == "rmem", cl.explain_copy(buffer, cl.make_rmem_tensor_like(buffer)))  # noqa: PT009
 
     with pytest.raises(CompileError) as caught:
         kernel.compile((8,), arch="sm_90a")

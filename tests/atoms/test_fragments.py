@@ -1,0 +1,191 @@
+"""Vectors with a shape, coordinate tensors, and the algebra on tensors, on the simulator against NumPy."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Layout, Tensor
+
+M, N = cl.dims("M N")
+SHAPE = (4, 3, 5)
+
+
+def on_fragment(body: Any, shape: tuple[int, ...], result: tuple[int, ...], dtype: Any = cl.f32) -> np.ndarray:
+    """What `body` makes of a fragment that holds 0, 1, 2, ... in colexicographic order, as an array in that order."""
+    count, length = int(np.prod(shape)), int(np.prod(result))
+    flat = Layout((count,))
+
+    @cl.kernel(block=1)
+    def kernel(a: Tensor[cl.f32, (count,)], out: Tensor[dtype, (length,)]) -> None:
+        fragment = cl.make_rmem_tensor(cl.f32, Layout(shape))
+        cl.copy(cl.with_layout(a, flat), cl.with_layout(fragment, flat))
+        made = body(fragment.load())
+        if isinstance(made, cl.Vector):
+            cl.with_layout(out, Layout((length,))).store(made)
+        else:
+            out[0] = made
+
+    a = np.arange(count, dtype=np.float32)
+    out = np.zeros(length, {"f32": np.float32, "bool": bool, "f16": np.float16}[dtype.name])
+    kernel[1, 1](a, out)
+    return out.reshape(result, order="F")
+
+
+VALUES = np.arange(60, dtype=np.float32).reshape(SHAPE, order="F")
+
+
+@pytest.mark.parametrize("modes", [(0,), (1,), (2,), (0, 2), (1, 0), (0, 1, 2)])
+@pytest.mark.parametrize("operation", ["sum", "max", "min"])
+def test_reduces_over_modes(operation: str, modes: tuple[int, ...]) -> None:
+    kept = tuple(extent for mode, extent in enumerate(SHAPE) if mode not in modes) or (1,)
+    got = on_fragment(lambda v: v.reduce(operation, modes), SHAPE, kept)
+    np.testing.assert_array_equal(got, getattr(np, operation)(VALUES, axis=modes).reshape(kept))
+
+
+def test_reduces_to_a_scalar() -> None:
+    assert on_fragment(lambda v: v.reduce("sum"), SHAPE, (1,))[0] == VALUES.sum()
+    assert on_fragment(lambda v: (v + 1.0)[0:7].reduce("prod"), SHAPE, (1,))[0] == 5040
+    assert on_fragment(lambda v: v.reduce("max", init=100.0), SHAPE, (1,))[0] == 100
+    assert on_fragment(lambda v: (v < 60.0).reduce("all"), SHAPE, (1,), cl.boolean)[0]
+    assert not on_fragment(lambda v: (v < 0.0).reduce("any"), SHAPE, (1,), cl.boolean)[0]
+
+
+def test_a_reduction_is_a_balanced_tree() -> None:
+    @cl.kernel(block=1)
+    def kernel(a: Tensor[cl.f32, (64,)], out: Tensor[cl.f32, (1,)]) -> None:
+        out[0] = a.load().reduce("sum")
+
+    text = kernel.compile((64,), (1,), arch="sm_90a").ir
+    assert str(text).count(" = add ") <= 6
+
+
+def test_shapes_survive_operators_mathematics_and_loops() -> None:
+    def body(v: Any) -> Any:
+        total = v * 0.0
+        for _ in range(cl.thread_idx.x + 2):
+            total = total + cl.math.sqrt(v * v)
+        return cl.where(total > 10.0, total, 0.0).reduce("sum", (0, 1))
+
+    doubled = 2 * VALUES
+    np.testing.assert_array_equal(on_fragment(body, SHAPE, (5,)), np.where(doubled > 10, doubled, 0).sum(axis=(0, 1)))
+
+
+def test_reshapes_and_broadcasts() -> None:
+    def normalised(v: Any) -> Any:
+        return v - v.reduce("max", (1,)).reshape((4, 1, 5)).broadcast_to(SHAPE)
+
+    np.testing.assert_array_equal(on_fragment(normalised, SHAPE, SHAPE), VALUES - VALUES.max(axis=1, keepdims=True))
+    assert on_fragment(lambda v: v[2, 1, 3], SHAPE, (1,))[0] == VALUES[2, 1, 3]
+    assert (on_fragment(lambda v: cl.full((2, 3), 7.0, cl.f32), SHAPE, (2, 3)) == 7).all()
+    assert (on_fragment(lambda v: v + cl.full_like(v, 1.0), SHAPE, SHAPE) == VALUES + 1).all()
+
+
+def test_converts_whole_fragments() -> None:
+    np.testing.assert_array_equal(on_fragment(lambda v: v.to(cl.f16), SHAPE, SHAPE, cl.f16), VALUES.astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (lambda v: v.reduce("mean"), "'mean' is none of sum"),
+        (lambda v: v.reduce("sum", (3,)), "are not all modes of a vector of shape (4, 3, 5)"),
+        (lambda v: v.reduce("all"), "a all is not for f32"),
+        (lambda v: v.reshape((7, 8)), "60 elements cannot have the shape (7, 8), of 56"),
+        (lambda v: v.broadcast_to((4, 6, 5)), "mode 1 of (4, 3, 5) is 3, neither 1 nor the 6"),
+        (lambda v: v[1, 2], "2 indices into a vector of 3 modes"),
+        (lambda v: v[4, 0, 0], "is no coordinate"),
+    ],
+)
+def test_refusals(body: Any, text: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        on_fragment(body, SHAPE, (1,))
+    assert text in str(caught.value)
+
+
+# Tensors.
+
+
+def test_the_algebra_gives_views() -> None:
+    """Each view of a (16, 24) tensor writes its thread's number; who owns what is what the layout functions say."""
+
+    @cl.kernel(block=8)
+    def kernel(a: Tensor[cl.i32, (M, N)], b: Tensor[cl.i32, (M, N)], c: Tensor[cl.i32, (16, 24)]) -> None:
+        t = cl.thread_idx.x
+        own = cl.local_partition(cl.local_tile(a, (16, 24), (0, 0)), Layout((2, 4), (4, 1)), t)
+        own.fill(t)
+        divided = cl.zipped_divide(b, (8, 12))
+        tile = divided[None, (t // 2 % 2, t % 2)]
+        tile.fill(t)
+        grouped = cl.group_modes(cl.flat_divide(c, (4, 6)), 0, 2)
+        inner = cl.domain_offset((0, t % 4, t // 4), grouped)
+        inner[None, 0, 0].fill(t)
+
+    a, b, c = (np.full((16, 24), -1, np.int32) for _ in range(3))
+    kernel[1, 8](a, b, c)
+    rows, columns = np.indices((16, 24))
+    np.testing.assert_array_equal(a, rows % 2 * 4 + columns % 4)
+    assert set(np.unique(b % 4)) == {0, 1, 2, 3}
+    assert (b[:8, :12] % 4 == 0).all() and (b[8:, 12:] % 4 == 3).all()
+    expected = np.where((rows // 4 < 4) & (columns // 6 < 2), rows // 4 + 4 * (columns // 6), -1)
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_coordinates_say_where_elements_belong() -> None:
+    """Partitioned like the tensor, a coordinate tensor gives each element's place; with it edges are predicated."""
+    copy = cl.make_tiled_copy_tv(
+        cl.make_copy_atom(cl.CopyUniversalOp(), cl.i32), Layout((4, 8), (8, 1)), Layout((2, 1))
+    )
+
+    @cl.kernel(block=32)
+    def kernel(a: Tensor[cl.i32, (M, N)]) -> None:
+        where = cl.block_idx.x, cl.block_idx.y
+        mine = copy.get_slice(cl.thread_idx.x)
+        part = mine.partition_D(cl.local_tile(a, (16, 16), where))
+        coords = mine.partition_D(cl.local_tile(cl.make_identity_tensor(a.shape), (16, 16), where))
+        for i in cl.static_range(cl.size(part)):
+            if cl.elem_less(coords[i], a.shape):
+                part[i] = coords[i][0] * 100 + coords[i][1]
+
+    a = np.full((19, 37), -1, np.int32)
+    kernel[(2, 3), 32](a)
+    rows, columns = np.indices(a.shape)
+    np.testing.assert_array_equal(a, rows * 100 + columns)
+
+
+def test_fill_clear_axpby() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[cl.f16, (8,)], y: Tensor[cl.f32, (8,)]) -> None:
+        cl.axpby(2.0, x, 0.5, y)
+        cl.fill(x, 3.0)
+        cl.clear(cl.local_tile(x, (4,), (1,)))
+
+    x, y = np.arange(8).astype(np.float16), np.full(8, 10, np.float32)
+    kernel[1, 1](x, y)
+    np.testing.assert_array_equal(y, 2 * np.arange(8) + 5)
+    np.testing.assert_array_equal(x, [3] * 4 + [0] * 4)
+
+
+def test_shared_storage() -> None:
+    class Storage(cl.SharedStorage):
+        tile: cl.Smem[cl.i32, (4, 32)]
+        bars: cl.Smem[cl.mbarrier, (2,)]
+        wide: cl.Smem[cl.f16, cl.make_smem_layout(cl.f16, (8, 64)), 1024]
+
+    @cl.kernel(block=32)
+    def kernel(out: Tensor[cl.i32, (4, 32)]) -> None:
+        storage = Storage.allocate()
+        cl.local_partition(storage.tile, Layout((1, 32)), cl.thread_idx.x).fill(cl.thread_idx.x)
+        cl.syncthreads()
+        out[0, cl.thread_idx.x] = storage.tile[3, 31 - cl.thread_idx.x]
+        storage.wide.fill(1.0)
+
+    out = np.zeros((4, 32), np.int32)
+    kernel[1, 32](out)
+    np.testing.assert_array_equal(out[0], 31 - np.arange(32))
+    built = kernel.compile((4, 32), arch="sm_90a")
+    assert built.shared_memory >= 4 * 32 * 4 + 16 + 8 * 64 * 2
