@@ -21,13 +21,12 @@ from typing import Any, NamedTuple
 
 from cutelite import lower, passes, toolchain
 from cutelite.config import Config
-from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
+from cutelite.diag import CompileError, InternalError, Mistake, Note
 from cutelite.front import bytecode, cfg
 from cutelite.front.build import build as evaluate
 from cutelite.front.types import ArgType
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Function
-from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, TensorMap
 from cutelite.ir.verifier import verify
 from cutelite.options import Options
@@ -198,24 +197,17 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
 
 
 def _unforeseen(error: Exception, stage: str) -> InternalError:
-    """A bug of ours, with the pass, the op and the user's line at hand when it was noticed."""
-    op: Op | None = None
-    span: Span | None = None
-    for local in _locals(error.__traceback__):
-        if isinstance(local, Op):
-            op, span = local, local.span or span
-        elif isinstance(local, Builder) and local.span is not None:
-            span = local.span
-        elif isinstance(local, passes.Pass):
-            stage = local.name
-    text = f"{type(error).__name__}: {error}"
-    return InternalError(text, stage=stage, op="" if op is None else repr(op), span=span)
+    """A bug of ours, at the user's line that was being compiled. (Passes and `lower` report the op: `ir.faults`.)"""
+    span = None
+    for builder in _builders(error.__traceback__):
+        span = builder.span or span
+    return InternalError(f"{type(error).__name__}: {error}", stage=stage, span=span)
 
 
-def _locals(traceback: TracebackType | None) -> Iterator[Any]:
-    """The variables of the frames that an exception came through, outermost first."""
+def _builders(traceback: TracebackType | None) -> Iterator[Builder]:
+    """The builders that were at work where an exception came through, outermost first."""
     while traceback is not None:
-        yield from list(traceback.tb_frame.f_locals.values())
+        yield from (local for local in list(traceback.tb_frame.f_locals.values()) if isinstance(local, Builder))
         traceback = traceback.tb_next
 
 

@@ -55,12 +55,13 @@ class Kernel:
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: FunctionType, options: Options, block: Any = None, cluster: Any = None) -> None:
+    def __init__(
+        self, function: FunctionType, options: Options, block: Dim3 | None = None, cluster: Dim3 | None = None
+    ) -> None:
         functools.update_wrapper(self, function)
         self.__cutelite_function__ = function
         self.options = options
-        self.block = None if block is None else extents(block, "block")
-        self.cluster = None if cluster is None else extents(cluster, "cluster")
+        self.block, self.cluster = block, cluster
         self._owner: type | None = None
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
@@ -346,12 +347,16 @@ def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, *
         raise TypeError(f"@kernel has no option {unknown[0]!r}; it has block, cluster, "
                         f"{', '.join(Options.__dataclass_fields__)}")  # fmt: skip
 
+    compile_with = Options(**options)
+    shape = None if block is None else extents(block, "block")
+    clusters = None if cluster is None else extents(cluster, "cluster")
+
     def decorate(function: Callable[..., None]) -> Kernel:
         if isinstance(function, staticmethod | classmethod):
             raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        return Kernel(function, Options(**options), block, cluster)
+        return Kernel(function, compile_with, shape, clusters)
 
     return decorate if function is None else decorate(function)
 
