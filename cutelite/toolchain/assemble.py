@@ -49,6 +49,8 @@ def to_cubin(
     resources = usage(log)
     if resources is None:
         raise ToolchainError(chosen, f"{tool} gave a cubin, but did not tell its registers; it said:\n{log}")
+    if chosen == "driver" and resources.smem_static:  # the driver counts what the system keeps for itself
+        resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
 
 

