@@ -386,22 +386,52 @@ class _Translation:
         self.locals = pycode.co_varnames + cells + pycode.co_freevars
         self.first_free = len(pycode.co_varnames) + len(cells)
         self.raw = raws[0]
+        self.iterated = raws[0].span.first_line()  # what the loop being read runs over
+        self.tested = self.iterated  # the condition tested last
+        self.asserted: Span | None = None  # that of the `assert` being read
         self.keywords: tuple[str, ...] = ()
         self.out: list[Instr] = []
 
     def run(self) -> tuple[list[Instr], dict[int, int]]:
         """The instructions, jumping to offsets, and the index that each offset has become."""
         labels: dict[int, int] = {}
-        blocks = {start: self.statement_of(handler) for start, handler in _protected(self.pycode)}
-        for i, raw in enumerate(self.raws):
+        blocks = self.unsupported_blocks()
+        for raw in self.raws:
             self.raw = raw
             labels[raw.offset] = len(self.out)
-            statement = blocks.get(raw.offset)
-            if statement:
-                keyword = self.raws[i - 1] if i and self.raws[i - 1].name == "NOP" else raw  # the NOP stands for `try:`
-                self.out.append(Instr("UNSUPPORTED", statement, raw.offset, keyword.span.first_line()))
+            if raw.offset in blocks:
+                self.out.append(blocks[raw.offset])
             self.table[raw.name](self, raw.arg)
         return self.out, labels
+
+    def unsupported_blocks(self) -> dict[int, Instr]:
+        """The UNSUPPORTED of each `try` and `with`, by the offset where the statement begins."""
+        found: dict[int, Instr] = {}
+        for start, handler in _protected(self.pycode):
+            at = self.by_offset[start]
+            if self.statement_of(handler) is _TRY:
+                keyword = self.raws[at - 1] if at and self.raws[at - 1].name == "NOP" else self.raws[at]  # NOP: `try:`
+                found[start] = Instr("UNSUPPORTED", _TRY, start, keyword.span.first_line())
+        for at, raw in enumerate(self.raws):
+            if raw.name == "BEFORE_WITH":
+                first, span = self.expression_before(at)
+                found.setdefault(first.offset, Instr("UNSUPPORTED", _WITH, first.offset, span))
+        return found
+
+    def expression_before(self, at: int) -> tuple[_Raw, Span]:
+        """Where the expression that instruction `at` takes begins, and all of it.
+
+        Until 3.12 a `for` and a `with` have the span of the whole statement.
+        """
+        first, within = at, self.raws[at].span
+        while first and _lies_in(self.raws[first - 1].span, within) and self.raws[first - 1].name not in _NO_EXPRESSION:
+            first -= 1
+        spans = [raw.span for raw in self.raws[first:at]]
+        if not spans or any(span.col is None for span in spans):
+            return self.raws[first], within.first_line()
+        line, col = min((span.line, span.col) for span in spans)
+        end_line, end_col = max((span.end_line or span.line, span.end_col) for span in spans)
+        return self.raws[first], spans[0]._replace(line=line, col=col, end_line=end_line, end_col=end_col)
 
     def emit(self, op: str, arg: Any = None) -> None:
         self.out.append(Instr(op, arg, self.raw.offset, self.raw.span))
@@ -429,6 +459,33 @@ class _Translation:
         return last.arg
 
     # Rules of more than one line.
+
+    def get_iter(self, _: int) -> None:
+        self.iterated = self.expression_before(self.by_offset[self.raw.offset])[1]
+        self.out.append(Instr("ITER", None, self.raw.offset, self.iterated))
+
+    def jump_if(self, op: str) -> None:
+        self.tested = self.value_before().span
+        self.out.append(Instr(op, self.raw.target, self.raw.offset, self.tested))
+
+    def value_before(self) -> _Raw:
+        """What left the value that is taken here: its span is that of an expression, in all versions."""
+        at = self.by_offset[self.raw.offset] - 1
+        while self.raws[at].name in ("COPY", "NOP"):
+            at -= 1
+        return self.raws[at]
+
+    def assertion_error(self, _: int) -> None:
+        conditional = "JUMP_IF" in self.raws[self.by_offset[self.raw.offset] - 1].name
+        self.asserted = self.tested if conditional else self.raw.span.first_line()
+        self.out.append(Instr("ASSERTION_ERROR", None, self.raw.offset, self.asserted))
+
+    def raise_varargs(self, arg: int) -> None:
+        self.out.append(Instr("RAISE", arg, self.raw.offset, self.asserted or self.raw.span))
+        self.asserted = None
+
+    def yield_value(self, _: int) -> None:
+        self.out.append(Instr("YIELD", None, self.raw.offset, self.value_before().span))
 
     def load_fast(self, arg: int) -> None:
         """A local, or in 3.13 a cell; `_Flow` knows which cells of a function's own are meant."""
@@ -503,6 +560,29 @@ class _Translation:
                 self.unsupported(_GENERIC)
 
 
+_NO_EXPRESSION = frozenset(
+    {
+        "FOR_ITER",
+        "NOP",
+        "POP_TOP",
+        "RESUME",
+        "SWAP",
+        "STORE_FAST",
+        "STORE_DEREF",
+        "LOAD_FAST_AND_CLEAR",
+        "UNPACK_SEQUENCE",
+    }
+    | {"STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "STORE_SUBSCR", "STORE_ATTR", "BEFORE_WITH", "UNPACK_EX"}
+)  # what stands between two expressions of one statement
+
+
+def _lies_in(span: Span, whole: Span) -> bool:
+    if span.col is None or whole.col is None or span.end_col is None or whole.end_col is None:
+        return False
+    end, last = (span.end_line or span.line, span.end_col), (whole.end_line or whole.line, whole.end_col)
+    return (whole.line, whole.col) <= (span.line, span.col) and end <= last
+
+
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _ATTRIBUTES = {1: "defaults", 2: "kwdefaults", 4: "annotations", 8: "closure"}
 _CONVERSIONS = {1: "str", 2: "repr", 3: "ascii"}
@@ -547,6 +627,10 @@ def _jump(op: str) -> _Rule:
     return lambda t, _: t.emit(op, t.raw.target)
 
 
+def _jump_if(op: str) -> _Rule:
+    return lambda t, _: t.jump_if(op)
+
+
 def _for_iter(*ends: str) -> _Rule:
     """FOR_ITER, which pops an exhausted iterator by itself and jumps behind the instructions `ends` that would."""
 
@@ -554,7 +638,7 @@ def _for_iter(*ends: str) -> _Rule:
         at = t.by_offset[t.raw.target]
         if tuple(raw.name for raw in t.raws[at : at + len(ends)]) != ends:
             raise InternalError("FOR_ITER does not lead to the end of a loop", stage="bytecode", span=t.raw.span)
-        t.emit("FOR_ITER", t.raws[at + len(ends)].offset)
+        t.out.append(Instr("FOR_ITER", t.raws[at + len(ends)].offset, t.raw.offset, t.iterated))
 
     return apply
 
@@ -591,7 +675,7 @@ _COMMON: dict[str, _Rule] = {
     "MAKE_CELL": _local("MAKE_CELL"),
     "LOAD_DEREF": _local("LOAD_CELL"),
     "STORE_DEREF": _Translation.store_deref,
-    "LOAD_ASSERTION_ERROR": _put("ASSERTION_ERROR"),
+    "LOAD_ASSERTION_ERROR": _Translation.assertion_error,
     "UNARY_NEGATIVE": _put("UNARY", "-"),
     "UNARY_NOT": _put("UNARY", "not"),
     "UNARY_INVERT": _put("UNARY", "~"),
@@ -618,12 +702,12 @@ _COMMON: dict[str, _Rule] = {
     "UNPACK_EX": lambda t, arg: t.emit("UNPACK_EX", (arg & 255, arg >> 8)),
     "IMPORT_NAME": _name("IMPORT"),
     "IMPORT_FROM": _name("IMPORT_FROM"),
-    "GET_ITER": _put("ITER"),
+    "GET_ITER": _Translation.get_iter,
     "RETURN_GENERATOR": _put("_NULL"),  # the generator itself, which the POP_TOP behind it drops
-    "YIELD_VALUE": _put("YIELD"),
+    "YIELD_VALUE": _Translation.yield_value,
     **dict.fromkeys(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"), _jump("JUMP")),
     "RETURN_VALUE": _put("RETURN"),
-    "RAISE_VARARGS": _count("RAISE"),
+    "RAISE_VARARGS": _Translation.raise_varargs,
     # What cannot be compiled. Handlers are never reached; their instructions only need a name.
     **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT", "RERAISE"), _no(_TRY)),
     **dict.fromkeys(("BEFORE_WITH", "WITH_EXCEPT_START"), _no(_WITH)),
@@ -645,10 +729,10 @@ _SINCE_3_12: dict[str, _Rule] = {
     "BINARY_SLICE": _all(_put("SLICE", 2), _put("SUBSCR")),
     "STORE_SLICE": _all(_put("SLICE", 2), _put("STORE_SUBSCR")),
     "END_FOR": _put("POP"),  # not reached: FOR_ITER pops for it
-    "POP_JUMP_IF_TRUE": _jump("JUMP_IF_TRUE"),
-    "POP_JUMP_IF_FALSE": _jump("JUMP_IF_FALSE"),
-    "POP_JUMP_IF_NONE": _all(_none_test, _jump("JUMP_IF_TRUE")),
-    "POP_JUMP_IF_NOT_NONE": _all(_none_test, _jump("JUMP_IF_FALSE")),
+    "POP_JUMP_IF_TRUE": _jump_if("JUMP_IF_TRUE"),
+    "POP_JUMP_IF_FALSE": _jump_if("JUMP_IF_FALSE"),
+    "POP_JUMP_IF_NONE": _all(_none_test, _jump_if("JUMP_IF_TRUE")),
+    "POP_JUMP_IF_NOT_NONE": _all(_none_test, _jump_if("JUMP_IF_FALSE")),
     "RETURN_CONST": _all(_const("CONST"), _put("RETURN")),
     "CALL_INTRINSIC_1": _Translation.intrinsic,
     "CALL_INTRINSIC_2": _no(_GENERIC),
@@ -669,12 +753,15 @@ _TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
         "PRECALL": _skip,
         "FORMAT_VALUE": _Translation.format_value,
         "LIST_TO_TUPLE": _put("LIST_TO_TUPLE"),
-        "JUMP_IF_TRUE_OR_POP": _all(_put("COPY", 1), _jump("JUMP_IF_TRUE"), _put("POP")),
-        "JUMP_IF_FALSE_OR_POP": _all(_put("COPY", 1), _jump("JUMP_IF_FALSE"), _put("POP")),
-        **{f"POP_JUMP_{way}_IF_TRUE": _jump("JUMP_IF_TRUE") for way in ("FORWARD", "BACKWARD")},
-        **{f"POP_JUMP_{way}_IF_FALSE": _jump("JUMP_IF_FALSE") for way in ("FORWARD", "BACKWARD")},
-        **{f"POP_JUMP_{way}_IF_NONE": _all(_none_test, _jump("JUMP_IF_TRUE")) for way in ("FORWARD", "BACKWARD")},
-        **{f"POP_JUMP_{way}_IF_NOT_NONE": _all(_none_test, _jump("JUMP_IF_FALSE")) for way in ("FORWARD", "BACKWARD")},
+        "JUMP_IF_TRUE_OR_POP": _all(_put("COPY", 1), _jump_if("JUMP_IF_TRUE"), _put("POP")),
+        "JUMP_IF_FALSE_OR_POP": _all(_put("COPY", 1), _jump_if("JUMP_IF_FALSE"), _put("POP")),
+        **{f"POP_JUMP_{way}_IF_TRUE": _jump_if("JUMP_IF_TRUE") for way in ("FORWARD", "BACKWARD")},
+        **{f"POP_JUMP_{way}_IF_FALSE": _jump_if("JUMP_IF_FALSE") for way in ("FORWARD", "BACKWARD")},
+        **{f"POP_JUMP_{way}_IF_NONE": _all(_none_test, _jump_if("JUMP_IF_TRUE")) for way in ("FORWARD", "BACKWARD")},
+        **{
+            f"POP_JUMP_{way}_IF_NOT_NONE": _all(_none_test, _jump_if("JUMP_IF_FALSE"))
+            for way in ("FORWARD", "BACKWARD")
+        },
         "PREP_RERAISE_STAR": _no(_TRY),
         "ASYNC_GEN_WRAP": _no(_ASYNC),
         "IMPORT_STAR": _no(_STAR),

@@ -21,6 +21,15 @@ class RuntimeText:
     def __init__(self, pieces: tuple[Any, ...]) -> None:
         self.pieces = pieces
 
+    def __add__(self, other: Any) -> Any:
+        return join_text([self, other]) if isinstance(other, str | RuntimeText) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return join_text([other, self]) if isinstance(other, str) else NotImplemented
+
+    def __str__(self) -> str:
+        raise mistake("runtime-text", "this text is known only at run time", help="pass it to `cl.printf` as it is")
+
     def printf(self) -> tuple[str, list[Scalar]]:
         """The C format string and its arguments, widened as C's varargs are."""
         text, args = "", []

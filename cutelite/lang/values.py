@@ -710,4 +710,8 @@ def describe(x: Any) -> str:
         return "an accumulator in flight"
     if isinstance(x, Runtime):
         return f"a run-time {x.type}"
-    return f"{x!r}" if isinstance(x, int | float | str | bool | None) else f"a {type(x).__name__}"
+    if isinstance(x, int | float | str | bool | None):
+        return f"{x!r}"
+    if callable(x) and isinstance(name := getattr(x, "__name__", None), str):
+        return f"the {'class' if isinstance(x, type) else 'function'} `{name}`"
+    return f"a {type(x).__name__}"

@@ -510,7 +510,7 @@ def deletes_captured(a: Any) -> Any:
     [
         (uses_try, "`try`", "try:"),
         (uses_try_in_a_loop, "`try`", "try:"),
-        (uses_with, "`with`", "with a as b:" if sys.version_info < (3, 13) else "a"),
+        (uses_with, "`with`", "a"),
         (uses_yield, "`yield`", "yield b"),
         (uses_yield_from, "`yield`", "yield from a"),
         (uses_async, "`async` and `await`", "async def uses_async(a: Any) -> Any:"),

@@ -1,0 +1,13 @@
+import cutelite as cl
+from cutelite import Tensor, f32, i32
+
+N = cl.dims("N")
+
+
+@cl.kernel
+def kernel(a: Tensor[f32, (N,)], n: i32) -> None:
+    buffer = cl.shared(f32, (n,))
+    buffer[0] = a[0]
+
+
+kernel.compile(block=128)

@@ -1,0 +1,17 @@
+import cutelite as cl
+from cutelite import Tensor, f32
+
+N = cl.dims("N")
+
+
+LENGTH = 100
+
+
+@cl.kernel
+def kernel(a: Tensor[f32, (N,)]) -> None:
+    i = cl.thread_idx.x
+    if i < LENGHT:
+        a[i] = 0
+
+
+kernel.compile(block=128)
