@@ -99,7 +99,6 @@ from cutelite.lang.coord import make_identity_tensor as make_identity_tensor
 from cutelite.lang.copy import CopyAtom as CopyAtom
 from cutelite.lang.copy import TiledCopy as TiledCopy
 from cutelite.lang.copy import explain_copy as explain_copy
-from cutelite.lang.copy import make_copy_atom as make_copy_atom
 from cutelite.lang.copy import make_tiled_copy as make_tiled_copy
 from cutelite.lang.copy import make_tiled_copy_A as make_tiled_copy_A
 from cutelite.lang.copy import make_tiled_copy_B as make_tiled_copy_B
@@ -133,9 +132,6 @@ from cutelite.lang.debug import clock64 as clock64
 from cutelite.lang.debug import globaltimer as globaltimer
 from cutelite.lang.debug import printf as printf
 from cutelite.lang.debug import trap as trap
-from cutelite.lang.fragments import full as full
-from cutelite.lang.fragments import full_like as full_like
-from cutelite.lang.fragments import zeros_like as zeros_like
 from cutelite.lang.index import block_dim as block_dim
 from cutelite.lang.index import block_idx as block_idx
 from cutelite.lang.index import block_in_cluster as block_in_cluster
@@ -156,19 +152,13 @@ from cutelite.lang.mbarrier import Barrier as Barrier
 from cutelite.lang.mbarrier import fence_mbarrier_init as fence_mbarrier_init
 from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_count
 from cutelite.lang.mma import Accumulator as Accumulator
-from cutelite.lang.mma import MmaUniversalOp as MmaUniversalOp
 from cutelite.lang.mma import TiledMma as TiledMma
-from cutelite.lang.mma import WarpgroupMmaOp as WarpgroupMmaOp
-from cutelite.lang.mma import WarpMmaOp as WarpMmaOp
 from cutelite.lang.mma import gemm as gemm
-from cutelite.lang.mma import make_tiled_mma as make_tiled_mma
 from cutelite.lang.pipeline import PipelineState as PipelineState
 from cutelite.lang.registers import elect_one as elect_one
 from cutelite.lang.registers import elect_sync as elect_sync
 from cutelite.lang.registers import setmaxnreg_dec as setmaxnreg_dec
 from cutelite.lang.registers import setmaxnreg_inc as setmaxnreg_inc
-from cutelite.lang.smem_layouts import make_smem_layout as make_smem_layout
-from cutelite.lang.smem_layouts import make_smem_layout_atom as make_smem_layout_atom
 from cutelite.lang.storage import SharedStorage as SharedStorage
 from cutelite.lang.sync import barrier_arrive as barrier_arrive
 from cutelite.lang.sync import barrier_sync as barrier_sync
@@ -352,6 +342,25 @@ def tma_shared(like: _D, stages: int | None = None) -> _D: ...
 def make_rmem_tensor(dtype: type[_D], shape: Any) -> _D: ...
 def make_rmem_tensor_like(like: _D) -> _D: ...
 def make_tensor(pointer: Any, layout: Any, dtype: type[_D]) -> _D: ...
+
+class MmaUniversalOp:
+    def __init__(self, dtype: Any = ...) -> None: ...
+
+class WarpMmaOp:
+    def __init__(
+        self, a_dtype: Any, acc_dtype: Any, k: int | None = None, b_dtype: Any = None, saturate: bool = False
+    ) -> None: ...
+
+class WarpgroupMmaOp:
+    def __init__(self, a_dtype: Any, acc_dtype: Any, n: int, b_dtype: Any = None, a_source: str = "smem") -> None: ...
+
+def make_tiled_mma(op: Any, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma: ...
+def make_copy_atom(op: Any, dtype: Any) -> CopyAtom: ...
+def make_smem_layout_atom(dtype: Any, major: str = "K", swizzle: str = "128B") -> Any: ...
+def make_smem_layout(dtype: Any, shape: tuple[int, ...], major: str = "K", order: Any = None) -> Any: ...
+def full(shape: Any, x: Any, dtype: type[_D]) -> _D: ...
+def full_like(v: Any, x: Any, dtype: Any = None) -> Any: ...
+def zeros_like(v: Any, dtype: Any = None) -> Any: ...
 def recast_tensor(tensor: Any, dtype: type[_D]) -> _D: ...
 def local_tile(tensor: _D, tiler: Any, coord: Any, proj: Any = None) -> _D: ...
 

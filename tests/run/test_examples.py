@@ -19,6 +19,18 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "transpose": [{"m": 1, "n": 1}, {"m": 32, "n": 32}, {"m": 100, "n": 75, "dtype": "float16"}],
     "matmul_simt": [{"m": 1, "n": 1, "k": 1}, {"m": 128, "n": 128, "k": 8}, {"m": 150, "n": 130, "k": 17}],
     "histogram": [{"n": 1}, {"n": 20_011, "blocks": 3}],
+    "tiled_copy": [{"m": 1, "n": 8}, {"m": 64, "n": 64}, {"m": 100, "n": 200}],
+    "tensorop_gemm": [
+        {"m": 1, "n": 1, "k": 16},
+        {"m": 128, "n": 128, "k": 32, "dtype": "bfloat16"},
+        {"m": 130, "n": 72, "k": 144, "dtype": "float32"},
+        {"m": 129, "n": 130, "k": 208, "dtype": "int8"},
+    ],
+    "hopper_gemm_tiled": [
+        {"m": 1, "n": 8, "k": 8},
+        {"m": 256, "n": 256, "k": 128},
+        {"m": 200, "n": 520, "k": 264, "blocks": 3},
+    ],
     "hopper_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 128, "n": 256, "k": 64}, {"m": 200, "n": 264, "k": 328}],
 }
 LARGE: dict[str, list[dict[str, Any]]] = {
@@ -29,12 +41,23 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "transpose": [{"m": 8191, "n": 4097}, {"m": 4096, "n": 8192, "dtype": "bfloat16"}],
     "matmul_simt": [{"m": 1000, "n": 1001, "k": 1002}, {"m": 2048, "n": 2048, "k": 2048}],
     "histogram": [{"n": 50_000_017, "blocks": 528}],
+    "tiled_copy": [{"m": 4097, "n": 8200}],
+    "tensorop_gemm": [
+        {"m": 1000, "n": 1001, "k": 1008, "dtype": d} for d in ("float16", "bfloat16", "float32", "int8")
+    ],
+    "hopper_gemm_tiled": [
+        {"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))
+    ],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }
 
 
 def cases(table: dict[str, list[dict[str, Any]]]) -> list[Any]:
-    return [pytest.param(name, args, id=f"{name}-{i}") for name, all_args in table.items() for i, args in enumerate(all_args)]
+    return [
+        pytest.param(name, args, id=f"{name}-{i}")
+        for name, all_args in table.items()
+        for i, args in enumerate(all_args)
+    ]
 
 
 @pytest.fixture(scope="module", autouse=True)
