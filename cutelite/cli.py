@@ -7,18 +7,18 @@ import ast
 import importlib.util
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import cutelite
 from cutelite import config
 from cutelite.diag import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from cutelite.dispatch import Compiled, Kernel
-
-STAGES = ("bytecode", "cfg", "cir", "ll", "ptx", "cubin", "sass")
+    from cutelite.dispatch import BoundKernel, Compiled, Kernel
 
 
 class UsageError(Exception):
@@ -27,22 +27,37 @@ class UsageError(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit status: 0, or 1 where it failed and said why, or 2 for a wrong command line."""
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    given = _parser().parse_args(arguments)
     try:
         status: int = given.run(given)
-    except (CompileError, InternalError) as error:
-        color = config.read().use_color(sys.stderr.isatty())
-        print(error.render(color=color) if isinstance(error, CompileError) else error, file=sys.stderr)
+    except CompileError as error:
+        print(error.render(color=config.read().use_color(sys.stderr.isatty())), file=sys.stderr)
         return 1
-    except (UsageError, config.ConfigError, ValueError, TypeError) as error:
+    except InternalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except Exception as error:
+        if not isinstance(error, _foreseen()):
+            raise
         print(f"cutelite: {error}", file=sys.stderr)
         return 1
     return status
 
 
+def _foreseen() -> tuple[type[Exception], ...]:
+    """What says all there is to say in its text."""
+    from cutelite.dispatch import ArgumentError, LaunchError, OptionError
+    from cutelite.target import UnknownTarget
+    from cutelite.toolchain import ToolchainError
+    from cutelite_rt import CudaError
+
+    ours = (ArgumentError, LaunchError, OptionError, UnknownTarget, ToolchainError, CudaError)
+    return (UsageError, config.ConfigError, *ours)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cutelite", description="A compiler for GPU kernels written in Python.")
+    parser.add_argument("--version", action="version", version=f"cutelite {cutelite.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     demo = commands.add_parser("demo", help="a Hopper GEMM end to end, on the GPU if there is one")
     demo.set_defaults(run=_demo)
@@ -50,11 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     compiling.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
     compiling.add_argument("--arch", help="such as sm_80, sm_90a, sm_100a; default: CUTELITE_ARCH, else sm_90a")
     compiling.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
-    compiling.add_argument("--cluster", type=_extents, help="blocks in a cluster")
+    compiling.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
     compiling.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a Constexpr parameter, or a dtype for a TypeVar"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a Constexpr parameter, a dtype for a dtype variable, or an extent of a dim",
     )
-    compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=", ".join(STAGES) + ", all")
+    stages = ", ".join(config.STAGES)
+    compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
     compiling.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
     compiling.set_defaults(run=_compile)
     doctor = commands.add_parser("doctor", help="what is there to compile with and to run on")
@@ -70,10 +90,10 @@ def _extents(text: str) -> tuple[int, ...]:
 
 
 def _stages(text: str) -> tuple[str, ...]:
-    names = STAGES if text == "all" else tuple(text.split(","))
-    wrong = [name for name in names if name not in STAGES]
-    if wrong:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(STAGES)}, all")
+    names = config.STAGES if text == "all" else tuple(text.split(","))
+    for name in names:
+        if name not in config.STAGES:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(config.STAGES)}, all")
     return names
 
 
@@ -85,38 +105,63 @@ def _compile(given: argparse.Namespace) -> int:
     values = dict(map(_setting, given.set))
     compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
     for stage in given.emit:
-        _emit(kernel, compiled, stage, given.out)
+        if not _emit(compiled, stage, given.out):
+            missing = "no disassembler is found: `pip install nvidia-cuda-nvdisasm`, or see `cutelite doctor`"
+            if given.emit != config.STAGES:
+                raise UsageError(missing)
+            print(f"without SASS: {missing}", file=sys.stderr)
     print(compiled, file=sys.stderr)
-    for warning in compiled.warnings:
+    for warning in compiled.warnings if compiled.cached else ():  # else they have been said
         print(warning, file=sys.stderr)
     return 0
 
 
-def find_kernel(where: str) -> Kernel:
-    """The kernel that ``FILE:KERNEL`` or ``FILE`` names. Errors: `UsageError`."""
-    from cutelite.dispatch import Kernel
+def find_kernel(where: str) -> Kernel | BoundKernel:
+    """The kernel that ``FILE:KERNEL`` or ``FILE`` names. Errors: `UsageError`.
 
-    path, _, name = where.rpartition(":") if ":" in where and not Path(where).exists() else (where, "", "")
+    KERNEL may be a path: ``FILE:Class.kernel``, or ``FILE:instance.kernel`` for a method.
+    """
+    from cutelite.dispatch import BoundKernel, Kernel
+
+    path, name = where, ""
+    if not Path(where).exists() and ":" in where:
+        path, _, name = where.rpartition(":")
     if not Path(path).is_file():
         raise UsageError(f"there is no file {path}")
     module = _load(Path(path))
-    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel)}
-    if name in kernels:
-        return kernels[name]
-    if name or len(kernels) != 1:
-        known = ", ".join(kernels) or "none"
-        what = f"{path} has no kernel {name}" if name else f"{path} holds {len(kernels)} kernels: say which, FILE:KERNEL"
-        raise UsageError(f"{what}; it has {known}")
-    return next(iter(kernels.values()))
+    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
+    if name:
+        found: Any = module
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, Kernel | BoundKernel):
+            return found
+        raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
+    own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
+    if len(own) != 1:
+        what = f"{len(own)} kernels: say which, {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
+        raise UsageError(f"{path} holds {what}")
+    return next(iter(own.values()))
 
 
 def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    """The file as a module, as if it had been imported from its folder."""
+    name = path.stem if path.stem not in sys.stdlib_module_names | sys.modules.keys() else f"cutelite file {path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (CompileError, InternalError):
+        raise
+    except Exception as error:  # whatever the user's file may raise
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if frame.filename == spec.origin]
+        said = "".join([*traceback.format_list(inside[-1:]), *traceback.format_exception_only(error)]).rstrip()
+        raise UsageError(f"{path} cannot be imported:\n{said}") from error
     return module
 
 
@@ -134,38 +179,25 @@ def _setting(text: str) -> tuple[str, Any]:
         raise UsageError(f"--set {name}: {value!r} is neither a Python literal nor a dtype") from None
 
 
-def _emit(kernel: Kernel, compiled: Compiled, stage: str, out: Path | None) -> None:
-    content = _content(kernel, compiled, stage)
-    if out is None and isinstance(content, str):
-        print(content)
-        return
-    folder = out or Path()
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{compiled.name}.{compiled.arch}.{stage}"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    print(f"wrote {path}", file=sys.stderr)
+def _emit(compiled: Compiled, stage: str, out: Path | None) -> bool:
+    """Write a stage to files in `out`, or its text to the terminal, of the IR as the frontend made it.
 
-
-def _content(kernel: Kernel, compiled: Compiled, stage: str) -> str | bytes:
-    from cutelite.front import bytecode, cfg
-
-    match stage:
-        case "bytecode":
-            return str(bytecode.read(kernel.__cutelite_function__))
-        case "cfg":
-            return str(cfg.build(bytecode.read(kernel.__cutelite_function__)))
-        case "cir":
-            return compiled.ir
-        case "ll":
-            return compiled.llvm
-        case "ptx":
-            return compiled.ptx
-        case "cubin":
-            return compiled.cubin
-    sass = compiled.sass
-    if sass is None:
-        raise UsageError("no disassembler is found: install nvidia-cuda-nvdisasm, or see `cutelite doctor`")
-    return sass
+    False where there is nothing to make it with.
+    """
+    if out is None and stage == "cir":
+        print(compiled.ir)
+        return True
+    files = compiled.stage(stage)
+    for ending, content in files.items():
+        if out is None and isinstance(content, str):
+            print(content)
+            continue
+        folder = out or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{compiled.name}.{compiled.arch}.{ending}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        print(f"wrote {path}", file=sys.stderr)
+    return bool(files)
 
 
 # demo
@@ -175,19 +207,20 @@ def _demo(given: argparse.Namespace) -> int:
     folder = Path(__file__).resolve().parent.parent / "examples"
     if not (folder / "hopper_gemm.py").is_file():
         raise UsageError("the demo is examples/hopper_gemm.py of the repository, which is not beside this package")
-    sys.path.insert(0, str(folder))
     example = _load(folder / "hopper_gemm.py")
-    print("A bf16 GEMM for Hopper: TMA into a ring of shared memory, wgmma, in 100 lines of Python.")
-    start = time.perf_counter()
+    where = sys.modules["common"].place()
+    print("c = a @ b.T in bf16 for Hopper: TMA into a ring of shared memory, mbarriers, wgmma.")
     compiled = example.gemm.compile()
-    print(f"compiled in {(time.perf_counter() - start) * 1e3:.0f} ms{' (from the disk cache)' if compiled.cached else ''}:")
-    for stage, seconds in compiled.times.items():
-        print(f"  {stage:10} {seconds * 1e3:7.1f} ms")
-    print(f"  {compiled.registers} registers a thread, {compiled.shared_memory} bytes of shared memory, "
-          f"{compiled.spills} bytes spilled")
-    start = time.perf_counter()
-    example.main()
-    print(f"ran and checked in {time.perf_counter() - start:.2f} s")
+    print("compiled" + (", and found in the disk cache; compiled once more" if compiled.cached else "") + ":")
+    for stage, seconds in compiled.build.times.items():
+        print(f"  {stage:10}{seconds * 1e3:7.1f} ms")
+    print(f"  {compiled!r}")
+    shapes = [(200, 264, 136)] if where == "the simulator" else [(200, 264, 136), (4096, 4096, 4096)]
+    for m, n, k in shapes:
+        start = time.perf_counter()
+        print(f"running on {where}, against NumPy:")
+        example.main(m, n, k)
+        print(f"  {time.perf_counter() - start:.2f} s in all")
     return 0
 
 
@@ -195,38 +228,65 @@ def _demo(given: argparse.Namespace) -> int:
 
 
 def _doctor(given: argparse.Namespace) -> int:
-    for name, state in _findings():
-        print(f"{name:12} {state}")
-    return 0
+    """1 where a kernel can neither be compiled nor simulated."""
+    from cutelite.toolchain.tools import tools
+
+    found = tools()
+    rows = [*_general(), *((t.name, t.purpose, _state(t)) for t in found), *_places()]
+    width = max(len(name) for name, _, _ in rows)
+    for name, purpose, state in rows:
+        print(f"{name:{width}}  {purpose:16}  {state}")
+    return 0 if any(tool.name == "llvmlite" and tool.usable for tool in found) else 1
 
 
-def _findings() -> Iterator[tuple[str, str]]:
-    from cutelite import toolchain
-    from cutelite.dispatch.kernel import cache_directory
-
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield "python", f"{version} on {sys.platform}"
-    for tool in toolchain.tools():
-        yield tool.name, f"{tool.version} at {tool.path}" if tool.usable else f"not usable: {tool.why}"
-    yield "gpu", _gpu()
-    yield "cache", cache_directory(config.read()) or "off"
+Row = tuple[str, str, str]
 
 
-def _gpu() -> str:
+def _general() -> Iterator[Row]:
+    yield "cutelite", "", f"{cutelite.__version__} at {Path(__file__).parent}"
+    yield "Python", "", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}"
+    for name, purpose in (("numpy", "simulator"), ("ml_dtypes", "bf16, fp8 arrays")):
+        version = _version(name)
+        yield name, purpose, version or f"not installed: `pip install {name.replace('_', '-')}`"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return str(importlib.import_module(package).__version__)
+    except ImportError:
+        return None
+
+
+def _state(tool: Any) -> str:
+    return f"{tool.version} at {tool.path}" if tool.usable else f"not usable: {tool.why}"
+
+
+def _places() -> Iterator[Row]:
+    """Where kernels run, and where they are kept."""
+    from cutelite.dispatch.specialise import cache_directory
+
+    yield "GPU", "", _gpus()
+    environment = config.read()
+    yield "cache", "", cache_directory(environment) or "off (CUTELITE_CACHE=0)"
+
+
+def _gpus() -> str:
     import cutelite_rt as rt
 
     try:
         devices = [rt.device(n) for n in range(rt.count())]
     except rt.CudaError as error:
-        return f"none: {error}; kernels run on NumPy arrays, in the simulator"
-    return "; ".join(f"{d.name} ({d.arch})" for d in devices) or "none; kernels run on NumPy arrays, in the simulator"
+        return f"none usable: {error}; kernels run on NumPy arrays, in the simulator"
+    if not devices:
+        return "none; kernels run on NumPy arrays, in the simulator"
+    return "; ".join(f"{device.name} ({device.arch})" for device in devices)
 
 
 # cache
 
 
 def _cache(given: argparse.Namespace) -> int:
-    from cutelite.dispatch.kernel import open_cache
+    from cutelite.dispatch.specialise import open_cache
 
     cache = open_cache(config.read())
     if cache is None:

@@ -1,0 +1,346 @@
+"""The command line: each command as a user types it, and what it answers to a wrong one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import cutelite
+from cutelite import config
+from cutelite.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+
+ONE = """
+import cutelite as cl
+from cutelite import Tensor, f32
+N = cl.dims("N")
+
+@cl.kernel(block=128)
+def add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        b[i] = a[i] + b[i]
+"""
+SEVERAL = """
+from typing import TypeVar
+from dataclasses import dataclass
+import cutelite as cl
+from cutelite import Constexpr, Tensor, f16, f32
+from one import add
+N = cl.dims("N")
+T = TypeVar("T", f16, f32)
+
+@cl.kernel
+def fill(a: Tensor[T, (N,)], n: Constexpr[int], text: Constexpr[str] = "x") -> None:
+    for i in cl.static_range(n):
+        a[i] = 1.0
+
+@cl.kernel(block=32)
+def wrong(a: Tensor[f32, (N,)]) -> None:
+    a[0] = missing
+
+@dataclass(frozen=True)
+class Scaler:
+    by: int
+    @cl.kernel(block=32)
+    def run(self, a: Tensor[f32, (N,)]) -> None:
+        a[0] = a[0] * self.by
+
+doubler = Scaler(2)
+"""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache of the test's own; paths and modules as they were, afterwards."""
+    for name in list(os.environ):
+        if name.startswith("CUTELITE_") and name != "CUTELITE_PTXAS":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("CUTELITE_CACHE_DIR", str(tmp_path / "cache"))
+    modules, path = set(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name in sys.modules.keys() - modules:
+        if not name.startswith(("cutelite", "numpy", "llvmlite", "ml_dtypes", "cuda")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "one.py").write_text(ONE)
+    (tmp_path / "several.py").write_text(SEVERAL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """A command in this process: its status, what it printed, and what it said."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            status = main(list(arguments))
+        except SystemExit as stop:  # how argparse answers a wrong command line
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def started(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    command = [sys.executable, "-m", "cutelite.cli", *arguments]
+    found = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=found)
+
+
+# ---- compile
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_ptx_for_every_architecture(files: Path, run: Run, arch: str) -> None:
+    status, out, err = run("compile", "one.py", "--arch", arch)
+    assert status == 0 and f".target {arch}" in out and ".entry add" in out
+    assert err.startswith(f"<add for {arch}: ")
+
+
+def test_in_a_process_of_its_own(files: Path) -> None:
+    done = started("compile", "one.py:add", "--emit", "ll", cwd=files)
+    assert done.returncode == 0 and "define ptx_kernel void @add" in done.stdout
+    again = started("compile", "several.py:nothing", cwd=files)
+    assert again.returncode == 1
+    assert again.stderr == "cutelite: several.py has no kernel nothing; it has add, fill, wrong\n"
+
+
+def test_every_stage_into_files(files: Path, run: Run) -> None:
+    status, out, err = run("compile", "one.py", "--emit", "all", "--out", "deep/out")
+    assert status == 0 and out == ""
+    written = {path.name for path in (files / "deep" / "out").iterdir()}
+    assert {f"add.sm_90a.{ending}" for ending in ("bytecode", "cfg", "00-front.cir", "ll", "ptx", "cubin")} <= written
+    assert (files / "deep" / "out" / "add.sm_90a.cubin").read_bytes().startswith(b"\x7fELF")
+    assert all(f"wrote deep/out/{name}" in err for name in written)
+    assert ("add.sm_90a.sass" in written) != ("without SASS: no disassembler is found" in err)
+
+
+def test_stages_on_the_terminal(files: Path, run: Run) -> None:
+    for stage, text in (("cir", "func @add["), ("bytecode", "LOAD"), ("cfg", "block"), ("ptx", ".entry add")):
+        status, out, _ = run("compile", "one.py", "--emit", stage)
+        assert status == 0 and text in out, stage
+    status, out, _ = run("compile", "one.py", "--emit", "cir,ptx")
+    assert out.index("func @add[") < out.index(".entry add")
+
+
+def test_machine_code_goes_into_a_file(files: Path, run: Run) -> None:
+    status, out, err = run("compile", "one.py", "--emit", "cubin")
+    assert (status, out) == (0, "") and "wrote add.sm_90a.cubin" in err
+    assert (files / "add.sm_90a.cubin").read_bytes().startswith(b"\x7fELF")
+
+
+def test_without_a_disassembler(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite.toolchain.find.program", lambda name: None)
+    status, _, err = run("compile", "one.py", "--emit", "sass")
+    assert status == 1 and "cutelite: no disassembler is found: `pip install nvidia-cuda-nvdisasm`" in err
+
+
+def test_shapes_and_values(files: Path, run: Run) -> None:
+    status, out, _ = run(
+        "compile", "several.py:fill", "--block", "32,2", "--cluster", "2", "--set", "n=3", "--set", "T=f16",
+        "--set", "N=5000000000", "--emit", "cir,ptx",
+    )  # fmt: skip
+    assert status == 0
+    assert ".reqntid 32, 2, 1" in out and ".explicitcluster" in out
+    assert "tensor<f16," in out and "dims N: i64" in out and out.count("tensor.store") == 3
+
+
+def test_kernels_inside_of_things(files: Path, run: Run) -> None:
+    status, out, _ = run("compile", "several.py:doubler.run", "--emit", "cir")
+    assert status == 0 and "func @run[" in out
+    status, out, _ = run("compile", "several.py:add", "--emit", "ptx")
+    assert status == 0 and ".entry add" in out
+
+
+def test_a_file_named_as_a_module_of_python(files: Path, run: Run) -> None:
+    (files / "queue.py").write_text(ONE)
+    assert run("compile", "queue.py")[0] == 0
+    import queue
+
+    assert queue.Queue().empty()
+
+
+def test_a_cached_kernel_has_its_warnings(files: Path, run: Run) -> None:
+    (files / "slow.py").write_text(
+        ONE.replace("b[i] = a[i] + b[i]", "t = cl.make_rmem_tensor(f32, (4,)); t.fill(1.0); b[i] = t[i % 4]")
+    )
+    for _ in range(2):
+        status, _, err = run("compile", "slow.py")
+        assert status == 0 and err.count("warning[") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.py"], "cutelite: there is no file nothing.py"),
+        (["nothing.py:add"], "cutelite: there is no file nothing.py"),
+        (["one.py:sub"], "cutelite: one.py has no kernel sub; it has add"),
+        (["empty.py"], "cutelite: empty.py holds no kernel"),
+        (["several.py"], "cutelite: several.py holds 2 kernels: say which, several.py:KERNEL; they are fill, wrong"),
+        (["text.txt"], "cutelite: text.txt is not a Python file: its name must end in .py"),
+        (["one.py", "--arch", "sm_91"], "cutelite: unknown GPU architecture 'sm_91'; known are sm_80,"),
+        (["one.py", "--block", "2048"], "cutelite: add: a block of (2048, 1, 1) has 2048 threads, but"),
+        (["one.py", "--set", "n"], "cutelite: --set takes NAME=VALUE, not 'n'"),
+        (["one.py", "--set", "n=a b"], "cutelite: --set n: 'a b' is neither a Python literal nor a dtype"),
+        (["one.py", "--set", "n=3"], "cutelite: add() has neither a parameter, nor a dtype variable, nor a dim"),
+        (["several.py:fill"], "cutelite: fill(): argument `a` has the dtype variable T: say what it is"),
+        (["several.py:fill", "--set", "T=f16"], "cutelite: fill(): argument `n` is a compile-time constant: give its"),
+        (["several.py:fill", "--set", "T=f16", "--set", "n=2"], "cutelite: fill: no block is given"),
+        (["broken.py"], "cutelite: broken.py cannot be imported:\n"),
+        (["raises.py"], "cutelite: raises.py cannot be imported:\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compiled(files: Path, run: Run, arguments: list[str], said: str) -> None:
+    for name, text in (("empty.py", ""), ("text.txt", ""), ("broken.py", "def ("), ("raises.py", "x = 1\ny = 1 / 0\n")):
+        (files / name).write_text(text)
+    status, out, err = run("compile", *arguments)
+    assert (status, out) == (1, "")
+    assert err.startswith(said)
+
+
+def test_an_error_in_the_users_file_shows_the_line(files: Path, run: Run) -> None:
+    (files / "raises.py").write_text("x = 1\ny = 1 / 0\n")
+    err = run("compile", "raises.py")[2]
+    assert f'File "{files / "raises.py"}", line 2, in <module>\n    y = 1 / 0' in err
+    assert err.endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_a_compile_error_is_shown_at_the_line(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = run("compile", "several.py:wrong")
+    assert (status, out) == (1, "")
+    assert err.startswith("error[unknown-name]: the name `missing` is not defined") and "a[0] = missing" in err
+    assert "\x1b" not in err
+    monkeypatch.setenv("CUTELITE_COLOR", "always")
+    assert "\x1b[1;31m" in run("compile", "several.py:wrong")[2]
+
+
+def test_a_bug_of_the_compiler_is_said_to_be_one(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise ZeroDivisionError("one too many")
+
+    monkeypatch.setattr("cutelite.lower.to_llvm", broken)
+    status, _, err = run("compile", "one.py")
+    assert status == 1 and err.startswith("internal error in `lower`: ZeroDivisionError: one too many")
+    assert "This is a bug in cutelite" in err
+
+
+def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> None:
+        raise TypeError("not foreseen")
+
+    monkeypatch.setattr("cutelite.cli._load", broken)
+    with pytest.raises(TypeError, match="not foreseen"):
+        run("compile", "one.py")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the following arguments are required: command"),
+        (["build"], "invalid choice: 'build'"),
+        (["compile"], "the following arguments are required: FILE[:KERNEL]"),
+        (["compile", "one.py", "--emit", "asm"], "'asm' is none of bytecode, cfg, cir, ll, ptx, cubin, sass, all"),
+        (["compile", "one.py", "--block", "x"], "argument --block: invalid"),
+        (["cache"], "the following arguments are required: action"),
+        (["cache", "burn"], "invalid choice: 'burn'"),
+    ],
+)
+def test_a_wrong_command_line(run: Run, arguments: list[str], said: str) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_a_wrong_environment_is_said(files: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_OPT", "fast")
+    status, _, err = run("compile", "one.py")
+    assert (status, err) == (1, "cutelite: CUTELITE_OPT=fast: takes a whole number from 0 to 3\n")
+
+
+def test_help_and_version(run: Run) -> None:
+    status, out, _ = run("--help")
+    assert status == 0 and all(command in out for command in ("demo", "compile", "doctor", "cache"))
+    status, out, _ = run("compile", "--help")
+    assert status == 0 and all(stage in out for stage in config.STAGES)
+    assert run("--version")[:2] == (0, f"cutelite {cutelite.__version__}\n")
+
+
+# ---- cache
+
+
+def test_cache(files: Path, run: Run) -> None:
+    assert run("compile", "one.py")[0] == 0
+    status, out, _ = run("cache", "info")
+    facts = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert status == 0 and facts["entries"] == "1" and facts["directory"] == str(files / "cache")
+    (entry,) = (files / "cache").glob("*.entry")
+    (files / "cache" / f"{'0' * 40}.entry").write_bytes(entry.read_bytes())  # under a key that is not its own
+    assert run("cache", "verify")[:2] == (0, "1 entries are whole, 1 were not and are gone\n")
+    assert run("cache", "clear")[:2] == (0, "1 entries removed\n")
+    assert "entries    0" in run("cache", "info")[1]
+
+
+def test_the_cache_switched_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CACHE", "0")
+    assert run("cache", "info")[:2] == (0, "the disk cache is off (CUTELITE_CACHE=0)\n")
+
+
+# ---- doctor and demo
+
+
+def test_doctor(run: Run, tmp_path: Path) -> None:
+    status, out, _ = run("doctor")
+    rows = {line.split()[0]: line for line in out.splitlines()}
+    assert status == 0
+    assert list(rows) == ["cutelite", "Python", "numpy", "ml_dtypes", "llvmlite", "libNVVM", "ptxas", "nvJitLink",
+                          "driver", "nvdisasm", "GPU", "cache"]  # fmt: skip
+    assert "LLVM IR to PTX" in rows["llvmlite"] and rows["cache"].endswith(str(tmp_path / "cache"))
+
+
+def test_doctor_without_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("cutelite.toolchain.find.program", lambda name: None)
+    monkeypatch.setattr("cutelite.toolchain.find.library", lambda name: None)
+    monkeypatch.setattr("importlib.import_module", missing)
+    monkeypatch.setenv("CUTELITE_CACHE", "0")
+    status, out, _ = run("doctor")
+    assert status == 0  # llvmlite is there, and makes PTX
+    assert out.count("not usable: ") == 5 and "numpy      simulator         not installed: `pip install numpy`" in out
+    assert out.endswith("off (CUTELITE_CACHE=0)\n")
+
+
+def test_demo(tmp_path: Path) -> None:
+    """As `make demo` runs it: the GEMM, its stages timed, checked, and where it ran."""
+    done = started("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for text in ("front", "passes", "lower", "llvm", "assemble", "gemm for sm_90a", "right to"):
+        assert text in done.stdout
+    assert done.stdout.count(" ms\n") == 5
+    again = started("demo", cwd=tmp_path)
+    assert "found in the disk cache; compiled once more" in again.stdout and again.stdout.count(" ms\n") == 5
+
+
+def test_demo_without_the_repository(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("cutelite.cli.__file__", str(tmp_path / "cutelite" / "cli.py"))
+    status, _, err = run("demo")
+    assert status == 1 and "examples/hopper_gemm.py of the repository, which is not beside this package" in err
