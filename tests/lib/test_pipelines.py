@@ -1,0 +1,178 @@
+"""Pipelines, orders and schedulers of the library, in the simulator under several schedules."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, TmaTensor
+
+M, N = cl.dims("M N")
+SEEDS = range(4)
+
+
+def launched(kernel: Any, grid: Any, block: int, *args: Any, seed: int) -> None:
+    """Run with a schedule of that seed."""
+    kernel[cl.Launch(grid, block, seed=seed)](*args)
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("kind", ["threads", "cp.async"])
+def test_producers_and_consumers(kind: str, stages: int) -> None:
+    """Two warps fill buffers, one empties them: nothing is lost, read too early, or overwritten."""
+
+    @cl.kernel(block=96)
+    def kernel(a: Tensor[cl.i32, (M, 64)], out: Tensor[cl.i32, (M, 64)]) -> None:
+        ring = cl.shared(cl.i32, (stages, 64))
+        if kind == "threads":
+            pipe = cl.PipelineAsync.create(stages, producers=64, consumers=32)
+        else:
+            pipe = cl.PipelineCpAsync.create(stages, producers=64, consumers=32)
+        t = cl.thread_idx.x
+        if t < 64:
+            state = pipe.producer_state()
+            for i in range(a.shape[0]):
+                pipe.producer_acquire(state)
+                if kind == "threads":
+                    ring[state.index, t] = a[i, t]
+                else:
+                    cl.cp_async(ring.at(state.index, t), a.at(i, t), 4)
+                pipe.producer_commit(state)
+                state = state.advance()
+            pipe.producer_tail(state)
+        else:
+            state = pipe.consumer_state()
+            for i in range(a.shape[0]):
+                pipe.consumer_wait(state)
+                for half in cl.static_range(2):
+                    out[i, half * 32 + cl.lane_idx()] = ring[state.index, half * 32 + cl.lane_idx()]
+                pipe.consumer_release(state)
+                state = state.advance()
+
+    a = np.arange(11 * 64, dtype=np.int32).reshape(11, 64)
+    for seed in SEEDS:
+        out = np.zeros_like(a)
+        launched(kernel, 1, 96, a, out, seed=seed)
+        np.testing.assert_array_equal(out, a)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 4])
+def test_tma_with_multicast(blocks: int) -> None:
+    """Each block of a cluster loads its share of a tile for all; every block sees every tile."""
+    rows = 8 * blocks
+
+    @cl.kernel(block=64, cluster=blocks)
+    def kernel(a: TmaTensor[cl.i32, (M, 32), (8, 32)], out: Tensor[cl.i32, (blocks, M, 32)]) -> None:
+        ring = cl.shared(cl.i32, cl.make_smem_layout(cl.i32, (rows, 32, 2)))
+        peers = tuple(range(blocks)) if blocks > 1 else ()
+        pipe = cl.PipelineTmaAsync.create(2, rows * 32 * 4, consumers=32, peers=peers)
+        rank = cl.block_rank_in_cluster()
+        steps = a.shape[0] // rows
+        atom = cl.CopyBulkTensorTileG2SMulticastOp() if blocks > 1 else cl.CopyBulkTensorTileG2SOp()
+        load = cl.make_copy_atom(atom, cl.i32)
+        if cl.thread_idx.x == 0:
+            state = pipe.producer_state()
+            for i in range(steps):
+                pipe.producer_acquire(state)
+                source = cl.local_tile(cl.coordinates(a), (8, 32), (i * blocks + rank, 0))
+                target = cl.local_tile(ring[None, None, state.index], (8, 32), (rank, 0))
+                mask = cl.multicast_mask(peers) if blocks > 1 else None
+                cl.copy(load, source, target, barrier=pipe.barrier(state), multicast=mask)
+                state = state.advance()
+            pipe.producer_tail(state)
+        elif cl.thread_idx.x >= 32:
+            state = pipe.consumer_state()
+            for i in range(steps):
+                pipe.consumer_wait(state)
+                for r in cl.static_range(rows):
+                    out[rank, i * rows + r, cl.lane_idx()] = ring[r, cl.lane_idx(), state.index]
+                pipe.consumer_release(state)
+                state = state.advance()
+
+    a = np.arange(5 * rows * 32, dtype=np.int32).reshape(-1, 32)
+    for seed in SEEDS:
+        out = np.zeros((blocks, *a.shape), np.int32)
+        launched(kernel, blocks, 64, a, out, seed=seed)
+        for rank in range(blocks):
+            np.testing.assert_array_equal(out[rank], a)
+
+
+def test_groups_take_turns() -> None:
+    """At each of two places the groups come by 0, 1, 2, 0, 1, 2, ...; each counts how many came before it."""
+
+    @cl.kernel(block=96)
+    def kernel(out: Tensor[cl.i32, (2, M)]) -> None:
+        group = cl.thread_idx.x // 32
+        order = cl.PipelineOrder.create(depth=2, groups=3, group=group, threads=32)
+        counts = cl.shared(cl.i32, (2,))
+        if cl.thread_idx.x == 0:
+            counts.fill(0)
+        cl.syncthreads()
+        for _ in range(4):
+            for place in cl.static_range(2):
+                order.wait()
+                if cl.lane_idx() == 0:
+                    out[place, counts[place]] = group
+                    counts[place] = counts[place] + 1
+                order = order.arrive()
+
+    for seed in SEEDS:
+        out = np.full((2, 12), -1, np.int32)
+        launched(kernel, 1, 96, out, seed=seed)
+        assert out.tolist() == [[0, 1, 2] * 4] * 2
+
+
+def test_named_barriers() -> None:
+    @cl.kernel(block=128)
+    def kernel(out: Tensor[cl.i32, (64,)]) -> None:
+        buffer = cl.shared(cl.i32, (64,))
+        together = cl.NamedBarrier(2, 64)
+        t = cl.thread_idx.x
+        if t < 64:
+            buffer[t] = t
+            together.sync()
+            out[t] = buffer[63 - t]
+
+    out = np.zeros(64, np.int32)
+    kernel[1, 128](out)
+    np.testing.assert_array_equal(out, 63 - np.arange(64))
+
+
+@pytest.mark.parametrize("raster", ["M", "N"])
+@pytest.mark.parametrize("swizzle", [1, 2, 8])
+@pytest.mark.parametrize("tiles", [(1, 1), (5, 7), (8, 3, 2)])
+def test_every_tile_is_taken_once(tiles: tuple[int, ...], swizzle: int, raster: str) -> None:
+    batches = tiles[2] if len(tiles) > 2 else 1
+
+    @cl.kernel(block=1)
+    def kernel(taken: Tensor[cl.i32, (batches, M, N)], when: Tensor[cl.i32, (batches, M, N)]) -> None:
+        counts = (taken.shape[1], taken.shape[2], batches) if batches > 1 else (taken.shape[1], taken.shape[2])
+        scheduler = cl.StaticPersistentTileScheduler.create(counts, swizzle, raster)
+        while scheduler.is_valid():
+            m, n, batch = scheduler.coordinate()
+            cl.atomic_add(taken, (batch, m, n), 1)
+            when[batch, m, n] = scheduler.index
+            scheduler = scheduler.advance()
+
+    taken, when = (np.zeros((batches, *tiles[:2]), np.int32) for _ in range(2))
+    kernel[4, 1](taken, when)
+    assert (taken == 1).all()
+    along = when[0] if raster == "M" else when[0].T
+    width = min(swizzle, along.shape[1])
+    first = np.sort(along[:, :width].ravel())
+    np.testing.assert_array_equal(first, np.arange(along.shape[0] * width))
+
+
+def test_mistakes_are_told_at_the_call() -> None:
+    @cl.kernel(block=32)
+    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
+        cl.NamedBarrier(17, 32).sync()
+
+    with pytest.raises(CompileError) as caught:
+        kernel[1, 32](np.zeros(32, np.int32))
+    assert "cl.NamedBarrier(17, 32).sync()" in str(caught.value)
+    assert "cutelite/lib" not in str(caught.value)
