@@ -21,6 +21,10 @@ WIDE_DIM = (1 << 31) - (1 << 16)
 """A dim above this is 64 bits wide, for sums of it stay within 32 bits (the limit of `lang.values.I32_DIM_LIMIT`)."""
 
 
+KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
+"""Their arrays are read without naming a stream: they order their work by their own current one."""
+
+
 class ArgumentError(TypeError):
     """An argument does not fit its parameter: the kernel, the parameter, what was expected and what came."""
 
@@ -113,8 +117,9 @@ class Call:
 
     def read(self, name: str, argument: Any) -> ArrayView:
         """The array that an argument is."""
+        known = type(argument).__module__.partition(".")[0] in KNOWN_LIBRARIES
         try:
-            return read(argument, self.stream)
+            return read(argument) if known else read(argument, self.stream)
         except UnreadableArray as error:
             if is_array(argument):
                 raise self.error(name, f"cannot be read: {error}") from None

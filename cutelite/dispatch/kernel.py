@@ -156,7 +156,7 @@ class Kernel:
                 "no block is given, and its shape is compiled in: kernel[grid, block] or @kernel(block=...)"
             )
         check_shape(block, cluster, Target.parse(arch))
-        return Specialisation(tuple(bound.types.items()), tuple(bound.dims.items()), block, cluster, arch, options)
+        return Specialisation(bound.types, bound.dims, block, cluster, arch, options)
 
     # On a GPU.
 

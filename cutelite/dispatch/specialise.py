@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
@@ -30,20 +30,45 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Specialisation(NamedTuple):
-    """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options."""
+class Specialisation:
+    """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
 
-    types: tuple[tuple[str, ArgType], ...]
-    dims: tuple[tuple[str, Scalar], ...]
-    block: Dim3
-    cluster: Dim3 | None
-    arch: str
-    options: Options
+    A value, which keeps its hash: every launch looks several things up by it.
+    """
+
+    __slots__ = ("_hash", "arch", "block", "cluster", "dims", "options", "types")
+
+    def __init__(
+        self,
+        types: dict[str, ArgType],
+        dims: dict[str, Scalar],
+        block: Dim3,
+        cluster: Dim3 | None,
+        arch: str,
+        options: Options,
+    ) -> None:
+        self.types = tuple(types.items())
+        self.dims = tuple(dims.items())
+        self.block, self.cluster, self.arch, self.options = block, cluster, arch, options
+        self._hash = hash(self.facts())
+
+    def facts(self) -> tuple[Any, ...]:
+        """All of it."""
+        return self.types, self.dims, self.block, self.cluster, self.arch, self.options
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Specialisation) and self.facts() == other.facts())
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
         types = ", ".join(f"{name}: {t}" for name, t in self.types)
         cluster = f", cluster {self.cluster}" if self.cluster else ""
         return f"({types}) in blocks of {self.block}{cluster} for {self.arch}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 class Specialisations:
@@ -174,7 +199,7 @@ class Specialisations:
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:
         if isinstance(key, bool):
             return fingerprint.source(self.function, key)
-        return fingerprint.source(tuple(key), _with_lines(key))
+        return fingerprint.source(key.facts(), _with_lines(key))
 
 
 def _with_lines(spec: Specialisation) -> bool:
