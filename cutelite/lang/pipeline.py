@@ -43,3 +43,10 @@ class PipelineState:
         following = self.index + 1
         around = following == self.stages
         return PipelineState(self.stages, where(around, 0, following), where(around, self.phase ^ 1, self.phase))
+
+
+def whole_warps(threads: int) -> int:
+    """How many warps so many threads are; an error if they are not whole ones."""
+    if threads < WARP or threads % WARP:
+        raise mistake("pipeline", f"the threads of a pipeline come in whole warps of {WARP}, and here are {threads}")
+    return threads // WARP

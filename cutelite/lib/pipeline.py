@@ -24,12 +24,10 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.index import lane_idx, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline import PipelineState
+from cutelite.lang.pipeline import PipelineState, whole_warps
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.warp import syncwarp
-
-WARP = 32
 
 
 def pipeline_init_sync(cluster: bool = False) -> None:
@@ -51,8 +49,8 @@ def barriers(stages: int, arrivals: int) -> Any:
 
 
 @dataclass(frozen=True)
-class PipelineAsync:
-    """Producers and consumers are ordinary threads; producers write buffers by ordinary stores.
+class Ring:
+    """What pipelines have in common.
 
     full, empty   an mbarrier for each stage
     stages        how many buffers
@@ -61,21 +59,6 @@ class PipelineAsync:
     full: Any
     empty: Any
     stages: int
-
-    @classmethod
-    def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineAsync:
-        """A pipeline of threads.
-
-        stages      how many buffers
-        producers   how many threads call `producer_commit`, in whole warps
-        consumers   how many threads call `consumer_release`, in whole warps
-        sync        meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
-        Who         all threads of the block
-        """
-        full, empty = barriers(stages, producers // WARP), barriers(stages, consumers // WARP)
-        if sync:
-            pipeline_init_sync()
-        return PipelineAsync(full, empty, stages)
 
     def producer_state(self) -> PipelineState:
         """Where producers start."""
@@ -89,16 +72,10 @@ class PipelineAsync:
         """Wait until the buffer is empty."""
         self.empty[state.index].wait(state.phase)
 
-    def producer_commit(self, state: PipelineState) -> None:
-        """Say that the buffer is full: this thread's part of it."""
-        syncwarp()
-        if lane_idx() == 0:
-            self.full[state.index].arrive()
-
     def producer_tail(self, state: PipelineState) -> None:
-        """Wait until every buffer is empty: before the block that owns them may exit, or reuse them."""
+        """Wait until every buffer is empty: before what owns them exits (others may still arrive) or reuses them."""
         for _ in static_range(self.stages):
-            self.producer_acquire(state)
+            self.empty[state.index].wait(state.phase)
             state = state.advance()
 
     def consumer_wait(self, state: PipelineState) -> None:
@@ -117,31 +94,42 @@ class PipelineAsync:
 
 
 @dataclass(frozen=True)
-class PipelineCpAsync:
-    """Producers fill buffers by cp.async: a buffer is full once the copies that they started have come.
+class PipelineAsync(Ring):
+    """Producers and consumers are ordinary threads; producers write buffers by ordinary stores."""
 
-    Fields as of `PipelineAsync`.
-    """
+    @classmethod
+    def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineAsync:
+        """A pipeline of threads.
 
-    full: Any
-    empty: Any
-    stages: int
+        stages      how many buffers
+        producers   how many threads call `producer_commit`, in whole warps
+        consumers   how many threads call `consumer_release`, in whole warps
+        sync        meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
+        Who         all threads of the block
+        """
+        full, empty = barriers(stages, whole_warps(producers)), barriers(stages, whole_warps(consumers))
+        if sync:
+            pipeline_init_sync()
+        return PipelineAsync(full, empty, stages)
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Say that the buffer is full: this thread's part of it."""
+        syncwarp()
+        if lane_idx() == 0:
+            self.full[state.index].arrive()
+
+
+@dataclass(frozen=True)
+class PipelineCpAsync(Ring):
+    """Producers fill buffers by cp.async: a buffer is full once the copies that they started have come."""
 
     @classmethod
     def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineCpAsync:
         """As `PipelineAsync.create`; each of the `producers` threads arrives by itself."""
-        full, empty = barriers(stages, producers), barriers(stages, consumers // WARP)
+        full, empty = barriers(stages, producers), barriers(stages, whole_warps(consumers))
         if sync:
             pipeline_init_sync()
         return PipelineCpAsync(full, empty, stages)
-
-    producer_state = PipelineAsync.producer_state
-    consumer_state = PipelineAsync.consumer_state
-    producer_acquire = PipelineAsync.producer_acquire
-    producer_tail = PipelineAsync.producer_tail
-    consumer_wait = PipelineAsync.consumer_wait
-    consumer_try_wait = PipelineAsync.consumer_try_wait
-    consumer_release = PipelineAsync.consumer_release
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full once all of this thread's cp.async copies so far are complete."""
@@ -149,16 +137,13 @@ class PipelineCpAsync:
 
 
 @dataclass(frozen=True)
-class PipelineTmaAsync:
+class PipelineTmaAsync(Ring):
     """One producer thread fills buffers by TMA (or bulk copies), which count their bytes on the buffer's barrier.
 
     tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
     """
 
-    full: Any
-    empty: Any
-    stages: int
     tx_bytes: int
     peers: tuple[Any, ...] = ()
 
@@ -175,15 +160,10 @@ class PipelineTmaAsync:
                     block. They wait for this block's consumers as well as for their own
         sync        meet at a barrier at the end: of the block, or of the cluster if there are peers
         """
-        full, empty = barriers(stages, 1), barriers(stages, consumers // WARP * max(1, len(peers)))
+        full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * max(1, len(peers)))
         if sync:
             pipeline_init_sync(len(peers) > 0)
         return PipelineTmaAsync(full, empty, stages, tx_bytes, peers)
-
-    producer_state = PipelineAsync.producer_state
-    consumer_state = PipelineAsync.consumer_state
-    consumer_wait = PipelineAsync.consumer_wait
-    consumer_try_wait = PipelineAsync.consumer_try_wait
 
     def barrier(self, state: PipelineState) -> Any:
         """What the copies into the buffer count their bytes on."""
@@ -196,12 +176,6 @@ class PipelineTmaAsync:
 
     def producer_commit(self, state: PipelineState) -> None:
         """Nothing: the copies arrive by themselves."""
-
-    def producer_tail(self, state: PipelineState) -> None:
-        """Wait until every buffer is empty: with multicast before this block exits, as others arrive here."""
-        for _ in static_range(self.stages):
-            self.empty[state.index].wait(state.phase)
-            state = state.advance()
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
@@ -270,7 +244,7 @@ class PipelineOrder:
         if linear_thread_idx() == 0:
             for d in static_range(depth):
                 for g in static_range(groups):
-                    bars[d, g].init(threads // WARP)
+                    bars[d, g].init(whole_warps(threads))
             fence_mbarrier_init()
         if sync:
             pipeline_init_sync()

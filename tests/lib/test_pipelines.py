@@ -29,7 +29,7 @@ def test_producers_and_consumers(kind: str, stages: int) -> None:
     def kernel(a: Tensor[cl.i32, (M, 64)], out: Tensor[cl.i32, (M, 64)]) -> None:
         ring = cl.shared(cl.i32, (stages, 64))
         if kind == "threads":
-            pipe = cl.PipelineAsync.create(stages, producers=64, consumers=32)
+            pipe: Any = cl.PipelineAsync.create(stages, producers=64, consumers=32)
         else:
             pipe = cl.PipelineCpAsync.create(stages, producers=64, consumers=32)
         t = cl.thread_idx.x
@@ -176,3 +176,12 @@ def test_mistakes_are_told_at_the_call() -> None:
         kernel[1, 32](np.zeros(32, np.int32))
     assert "cl.NamedBarrier(17, 32).sync()" in str(caught.value)
     assert "cutelite/lib" not in str(caught.value)
+
+
+def test_consumers_come_in_warps() -> None:
+    @cl.kernel(block=64)
+    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
+        cl.PipelineTmaAsync.create(2, 1024, consumers=1)
+
+    with pytest.raises(CompileError, match="whole warps of 32, and here are 1"):
+        kernel[1, 64](np.zeros(32, np.int32))
