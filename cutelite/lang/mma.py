@@ -377,7 +377,7 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
     layout = atoms if isinstance(atoms, Layout) else Layout(atoms)
     if layout.rank != 3:
         raise mistake("tiled-mma", f"atoms are repeated along M, N and K: {layout} has {layout.rank} modes, not 3")
-    made = TiledMma(op, layout, tuple(permutation))  # type: ignore[arg-type]
+    made = TiledMma(op, layout, tuple(permutation))
     if len(made.permutation) != 3:
         raise mistake("tiled-mma", f"a permutation has one entry for each of M, N and K, not {len(made.permutation)}")
     for mode, name in enumerate(NAMES):

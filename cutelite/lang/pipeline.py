@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+WARP = 32
+
 
 @dataclass(frozen=True)
 class PipelineState:
@@ -47,6 +49,8 @@ class PipelineState:
 
 def whole_warps(threads: int) -> int:
     """How many warps so many threads are; an error if they are not whole ones."""
+    from cutelite.lang.values import mistake
+
     if threads < WARP or threads % WARP:
         raise mistake("pipeline", f"the threads of a pipeline come in whole warps of {WARP}, and here are {threads}")
     return threads // WARP

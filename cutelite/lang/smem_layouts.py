@@ -52,7 +52,7 @@ def make_smem_layout(dtype: DType, shape: tuple[int, ...], major: Major = "K", o
     """
     along = 1 if major == "K" else 0
     for swizzle in ("128B", "64B", "32B", "none"):
-        atom = make_smem_layout_atom(dtype, major, swizzle)  # type: ignore[arg-type]
+        atom = make_smem_layout_atom(dtype, major, swizzle)
         if all(extent % have == 0 for extent, have in zip(shape, atom.shape, strict=False)):
             default = (0, 1, 2) if along == 1 else (1, 0, 2)
             return tile_to_shape(atom, shape, default[: len(shape)] if order is None else order)

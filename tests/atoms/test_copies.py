@@ -106,10 +106,10 @@ def test_data_arrives(name: str, first: Any, second: Any, threads: Any, values: 
         "swizzled": cl.make_smem_layout(dtype, tile),
     }[how]
     order = Layout(threads, (threads[1], 1))
-    copies = [tiled(op, dtype, order, Layout(values, (values[1], 1))) for op in (first, second)]
+    one, two = (tiled(op, dtype, order, Layout(values, (values[1], 1))) for op in (first, second))
     a = (np.arange(32 * 128) % 100).reshape(32, 128).astype(NUMPY[name])
     b = np.zeros_like(a)
-    through_shared(*copies, layout, dtype, tile)[(2, 2), 32](a, b)
+    through_shared(one, two, layout, dtype, tile)[(2, 2), 32](a, b)
     np.testing.assert_array_equal(a, b)
 
 
