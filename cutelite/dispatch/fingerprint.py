@@ -27,7 +27,7 @@ from cutelite.layout import DimExpr
 
 OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
-"""Told by name and version. The frontend has Python execute their functions (`front.evaluation.NATIVE_PACKAGES`)."""
+"""Told by name and version. The frontend has Python execute their functions (`front.calls.NATIVE_PACKAGES`)."""
 
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__"))
 """Builtins that reach names which no bytecode shows."""
@@ -429,13 +429,14 @@ def _known_by_name(x: Any) -> str | None:
     module, root = x.__module__, _home(x)
     if not _is_library(root) or "<" in x.__qualname__:
         return None
-    found: Any = sys.modules.get(module)
-    for part in x.__qualname__.split("."):
-        found = getattr(found, part, None)
-    # A function may hide behind a descriptor of its class; a class that is not found was made by some factory.
-    if found is not x and isinstance(x, type):
-        return None
-    return f"{module}.{x.__qualname__} {_version(root)}"
+    if isinstance(x, types.FunctionType):  # `functools.wraps` gives a function of the user's any name
+        own = x.__code__.co_filename.startswith((_folder(root), "<frozen"))
+    else:
+        found: Any = sys.modules.get(module)
+        for part in x.__qualname__.split("."):
+            found = getattr(found, part, None)
+        own = found is x
+    return f"{module}.{x.__qualname__} {_version(root)}" if own else None
 
 
 def _home(x: Any) -> str:
@@ -455,7 +456,17 @@ def _is_library(root: str) -> bool:
     if root not in sys.stdlib_module_names:
         return False
     file = getattr(sys.modules.get(root), "__file__", None)
-    return file is None or os.path.abspath(file).startswith(os.path.dirname(os.__file__))
+    return file is None or os.path.abspath(file).startswith(_STDLIB)
+
+
+_STDLIB = os.path.dirname(os.__file__)
+
+
+@functools.cache
+def _folder(root: str) -> str:
+    """Where the files of a library are."""
+    path = getattr(sys.modules.get(root), "__path__", None)
+    return next(iter(path)) if path else _STDLIB
 
 
 def _version(root: str) -> str:

@@ -420,6 +420,19 @@ def test_the_build_is_part_of_every_key(tmp_path: Path, monkeypatch: pytest.Monk
     fingerprint.build_id.cache_clear()
 
 
+def test_a_function_that_takes_the_name_of_another_is_read() -> None:
+    import functools
+    import math
+
+    digests = set()
+    for n in (1, 2):
+        namespace: dict[str, Any] = {"__name__": "user"}
+        exec(f"def own(x):\n    return x + {n}\n", namespace)
+        digests.add(kernel_with(functools.wraps(math.sin)(namespace["own"])).digest)
+        digests.add(kernel_with(functools.wraps(functools.reduce)(namespace["own"])).digest)
+    assert len(digests) == 4 and None not in digests
+
+
 def test_a_file_that_hides_a_module_of_python_is_the_users(tmp_path: Path) -> None:
     (tmp_path / "queue.py").write_text("LIMIT = 1\ndef scale(x):\n    return x * LIMIT\n")
     ask = textwrap.dedent("""
