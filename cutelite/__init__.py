@@ -9,8 +9,11 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError Compiled",
+    "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled",
     "cutelite.diag": "CompileError InternalError",
+    "cutelite.toolchain": "ToolchainError",
+    "cutelite.sim": "SimError",
+    "cutelite_rt": "CudaError DeviceArray to_device",
     "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle E make_layout make_ordered_layout make_layout_like"
     " make_layout_tv make_identity_layout make_composed_layout make_fragment_like ceil_div round_up complement"
     " logical_product blocked_product raked_product tile_to_shape right_inverse left_inverse recast_layout crd2idx"

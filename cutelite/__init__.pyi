@@ -18,6 +18,7 @@ from cutelite.dispatch import Compiled as Compiled
 from cutelite.dispatch import Kernel as Kernel
 from cutelite.dispatch import Launch as Launch
 from cutelite.dispatch import LaunchError as LaunchError
+from cutelite.dispatch import OptionError as OptionError
 from cutelite.dispatch import kernel as kernel
 from cutelite.lang import math as math
 from cutelite.lang import wgmma as wgmma
@@ -229,6 +230,11 @@ from cutelite.lib.pipeline import PipelineTmaStore as PipelineTmaStore
 from cutelite.lib.pipeline import multicast_mask as multicast_mask
 from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
+from cutelite.sim import SimError as SimError
+from cutelite.toolchain import ToolchainError as ToolchainError
+from cutelite_rt import CudaError as CudaError
+from cutelite_rt import DeviceArray as DeviceArray
+from cutelite_rt import to_device as to_device
 
 __version__: str
 
@@ -383,6 +389,8 @@ __all__ = [
     "CopyG2SOp",
     "CopyReduceBulkTensorTileS2GOp",
     "CopyUniversalOp",
+    "CudaError",
+    "DeviceArray",
     "Dim",
     "E",
     "InternalError",
@@ -393,6 +401,7 @@ __all__ = [
     "LdMatrix8x8x16bOp",
     "MmaUniversalOp",
     "NamedBarrier",
+    "OptionError",
     "PipelineAsync",
     "PipelineCpAsync",
     "PipelineOrder",
@@ -401,6 +410,7 @@ __all__ = [
     "PipelineTmaStore",
     "Scalar",
     "SharedStorage",
+    "SimError",
     "Smem",
     "StMatrix8x8x16bOp",
     "StaticPersistentTileScheduler",
@@ -409,6 +419,7 @@ __all__ = [
     "TiledCopy",
     "TiledMma",
     "TmaTensor",
+    "ToolchainError",
     "Vector",
     "WarpMmaOp",
     "WarpgroupMmaOp",
@@ -612,6 +623,7 @@ __all__ = [
     "tma_reduce",
     "tma_shared",
     "tma_store",
+    "to_device",
     "trap",
     "u8",
     "u16",
