@@ -21,7 +21,6 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang import wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
-from cutelite.lang.math import fma
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import Vector, as_value, describe, emit, mistake
 from cutelite.layout import (
@@ -473,6 +472,8 @@ def _warp_mma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
 
 
 def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
+    from cutelite.lang.math import fma  # mathematics is much to load, for this alone
+
     return fma(a, b, c)
 
 
