@@ -9,6 +9,7 @@ the mode and the numbers. What every function promises is stated in `laws.py`, a
     expr      walking expressions: text, values    modes        coalesce, filter
     facts     what can be proven about them        compose      composition
     basis     strides that make coordinates        complements  what a layout leaves out
+    f2        strides that are added by XOR        laws         what every function promises, checked on demand
     inttuple  nested integer tuples                inverses     right, left, nullspace
     coords    coordinates and indices              common       what is contiguous in two layouts
     swizzle   XOR permutations                     divide       tiles: divide, product, tile_to_shape
@@ -37,6 +38,7 @@ _WHERE = {
     "divide": "blocked_product flat_divide flat_product logical_divide logical_product raked_product tile_to_shape"
     " tiled_divide tiled_product zipped_divide zipped_product",
     "errors": "LayoutError",
+    "f2": "F2",
     "expr": "Ops dims_of evaluate fold substitute",
     "facts": "exact_div is_divisible known_divisor lower_bound prove_le prove_lt static_value upper_bound",
     "inttuple": "IntTuple append ceil_div depth elem_less flatten flatten_to_tuple get group_modes inner_product"
@@ -48,7 +50,7 @@ _WHERE = {
     "layout": "AnyLayout ComposedLayout Layout cosize leading_dim shape stride",
     "make": "make_composed_layout make_fragment_like make_identity_layout make_layout make_layout_like"
     " make_ordered_layout row_major",
-    "modes": "coalesce filter filter_zeros",
+    "modes": "as_f2 coalesce filter filter_zeros",
     "swizzle": "Swizzle",
     "synthesis": "SwizzleSearch hopper_swizzle synthesize_swizzle tma_problems wgmma_problems",
     "text": "parse_int_tuple parse_layout",

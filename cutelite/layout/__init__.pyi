@@ -22,6 +22,7 @@ from cutelite.layout.divide import (
 )
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import Ops, dims_of, evaluate, fold, substitute
+from cutelite.layout.f2 import F2
 from cutelite.layout.facts import (
     exact_div,
     is_divisible,
@@ -76,7 +77,7 @@ from cutelite.layout.make import (
     make_ordered_layout,
     row_major,
 )
-from cutelite.layout.modes import coalesce, filter, filter_zeros
+from cutelite.layout.modes import as_f2, coalesce, filter, filter_zeros
 from cutelite.layout.swizzle import Swizzle
 from cutelite.layout.synthesis import SwizzleSearch, hopper_swizzle, synthesize_swizzle, tma_problems, wgmma_problems
 from cutelite.layout.text import parse_int_tuple, parse_layout
@@ -96,6 +97,7 @@ from cutelite.layout.tiles import (
 )
 
 __all__ = [
+    "F2",
     "AnyLayout",
     "BankReport",
     "Basis",
@@ -114,6 +116,7 @@ __all__ = [
     "Swizzle",
     "SwizzleSearch",
     "append",
+    "as_f2",
     "bank_conflicts",
     "basis_get",
     "basis_value",

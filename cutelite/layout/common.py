@@ -10,6 +10,7 @@ from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.divide import logical_divide
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import has_f2
 from cutelite.layout.facts import is_divisible, known_divisor, prove_le, prove_lt
 from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
@@ -31,6 +32,8 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     limits = [_fixed_by_swizzle(layout) for layout in (a, b) if isinstance(layout, ComposedLayout)]
     a = a.outer if isinstance(a, ComposedLayout) else a
     b = b.outer if isinstance(b, ComposedLayout) else b
+    if has_f2((*flatten_to_tuple(a.stride), *flatten_to_tuple(b.stride))):
+        raise LayoutError("max_common_layout", f"of {a} and {b} one is added by XOR: compare swizzled layouts")
     best = raw(1, 0)
     for inverse, other in ((right_inverse(a), b), (right_inverse(b), a)):
         common = _common_prefix(inverse, other)

@@ -13,10 +13,11 @@ from cutelite.layout import exact, laws
 from cutelite.layout.basis import Basis, E, Path, along, paths
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.facts import exact_div, prove_le, prove_lt
+from cutelite.layout.f2 import F2, columns, complement_columns, has_f2
+from cutelite.layout.facts import exact_div, prove_le, prove_lt, require_static
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show
 from cutelite.layout.layout import Layout, concat, cosize, raw
-from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero
+from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 
 
 def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
@@ -93,6 +94,8 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
     if has_bases(layout):
         return _coordinate_complement(layout, target)
     target = product(target)
+    if has_f2(flatten_to_tuple(layout.stride)):
+        return _f2_complement(layout, require_static("complement", target, "the target")), None
     gaps, span, uncovered = _gaps(layout)
     if uncovered is not None:
         if prove_le(target, uncovered):
@@ -108,6 +111,9 @@ def copies(layout: Layout) -> Layout:
     Its last mode, where the copies lie side by side, is unbounded; its extent is 1.
     """
     refuse_composed("complement", layout)
+    if has_f2(flatten_to_tuple(layout.stride)):
+        missing = _f2_complement(layout, 1)
+        return from_modes([*zip(*merged(missing), strict=True), (1, F2(int(cosize(layout))))])
     gaps, span, _ = _gaps(layout)
     return from_modes([*gaps, (1, span)])
 
@@ -134,6 +140,13 @@ def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
         modes.append((gap, span))
         span = s * d
     return modes, span, uncovered
+
+
+def _f2_complement(layout: Layout, target: int) -> Layout:
+    """Of a layout added by XOR: the bits that complete its values."""
+    have = columns("complement", flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+    missing = complement_columns("complement", have, (target - 1).bit_length())
+    return coalesce_modes(from_modes([(2, F2(value)) for value in missing]))
 
 
 def _values(layout: Layout) -> list[int] | None:

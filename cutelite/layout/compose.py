@@ -9,8 +9,9 @@ does not apply there may still be a layout with the right values: for static ope
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Any, overload
 
 from cutelite.layout import exact, laws
@@ -18,9 +19,10 @@ from cutelite.layout.basis import Basis, Path, coordinate
 from cutelite.layout.coords import pad_coord
 from cutelite.layout.dims import DimExpr, Int
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, get, is_static, leaves_with_paths, show, unflatten
-from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, cosize, raw
 from cutelite.layout.modes import from_modes, is_one, is_zero, merged, through
 from cutelite.layout.swizzle import Swizzle
 
@@ -31,6 +33,8 @@ def composition(lhs: Layout, rhs: ComposedLayout) -> ComposedLayout: ...
 def composition(lhs: L, rhs: Any) -> L: ...
 @overload
 def composition(lhs: Swizzle, rhs: AnyLayout) -> ComposedLayout: ...
+@overload
+def composition(lhs: Swizzle, rhs: Swizzle) -> Swizzle: ...
 @laws.promises(laws.composition_law)
 def composition(lhs: Any, rhs: Any) -> Any:
     """The layout R with R(c) == lhs(rhs(c)) for every coordinate of `rhs`, whose shape it refines.
@@ -54,7 +58,7 @@ def composition(lhs: Any, rhs: Any) -> Any:
         identity = isinstance(lhs, Layout) and merged(lhs)[1] == [1]
         return rhs if identity else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, Swizzle):
-        return lhs if isinstance(rhs, Swizzle) else ComposedLayout(lhs, 0, rhs)
+        return lhs.after(rhs) if isinstance(rhs, Swizzle) else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, ComposedLayout):
         return through(lhs, lambda outer: composition(outer, rhs))
     if isinstance(rhs, tuple):
@@ -68,8 +72,20 @@ def _by_mode(lhs: Layout, tiler: tuple[Any, ...]) -> Layout:
         raise LayoutError(
             "composition", f"tiler {show(tiler)} has more modes than {lhs}", mode=len(modes), rank=len(modes)
         )
-    done = [composition(mode, part) for mode, part in zip(modes, tiler, strict=False)]
-    return concat(done + modes[len(tiler) :])
+    done = [composition(mode, part) for mode, part in zip(modes, tiler, strict=False)] + modes[len(tiler) :]
+    result = concat(done)
+    if has_f2(flatten_to_tuple(result.stride)) and not has_f2(flatten_to_tuple(lhs.stride)):
+        reached = [_bits(mode) for mode in done]
+        if sum(reached) != reduce(or_, reached):
+            raise LayoutError("composition", f"{lhs} o {show(tiler)}: modes added by XOR carry into each other")
+    return result
+
+
+def _bits(layout: Layout) -> int:
+    """The bits that may be set in its values: from the lowest in any stride to the highest in the last value."""
+    strides = [d.value if isinstance(d, F2) else int(d) for d in flatten_to_tuple(layout.stride)]
+    lowest = min((d & -d for d in strides if d), default=1)
+    return (1 << (int(cosize(layout)) - 1).bit_length()) - lowest if any(strides) else 0
 
 
 class _Misfit(Exception):
@@ -143,6 +159,8 @@ class _Target:
 
 def _compose(lhs: Layout, rhs: Layout) -> Layout:
     try:
+        if has_f2(flatten_to_tuple(lhs.stride)) or has_f2(flatten_to_tuple(rhs.stride)):
+            raise _Misfit("the rules are for strides that add up")
         return _by_rules(lhs, rhs)
     except _Misfit as misfit:
         static = is_static(rhs) and is_static(flatten_to_tuple(lhs.shape))
@@ -193,20 +211,29 @@ def _added(parts: list[list[tuple[Any, Any]]], stride: Basis) -> list[tuple[Any,
 
 def _by_values(lhs: Layout, rhs: Layout) -> Layout | None:
     """The only layout that may be the composition, if it is: every leaf factored by its values, and all checked."""
-    shapes, strides = flatten_to_tuple(rhs.shape), flatten_to_tuple(rhs.stride)
+    strides = flatten_to_tuple(rhs.stride)
     if any(isinstance(d, int) and d < 0 for d in strides):
         return None
     value = _evaluator(lhs)
+    by_xor = has_f2(flatten_to_tuple(lhs.stride))
+    found = None if by_xor else _factored(rhs, value)
+    if found is None and (by_xor or has_f2(strides)):
+        found = _factored(rhs, lambda index: F2(value(index)))
+    return found
+
+
+def _factored(rhs: Layout, value: Callable[[Any], Any]) -> Layout | None:
+    shapes, strides = flatten_to_tuple(rhs.shape), flatten_to_tuple(rhs.stride)
     result: list[Layout] = []
     for s, d in zip(shapes, strides, strict=True):
         modes = exact.factor(partial(_along, value, d), s)
         if modes is None:
             return None
         result.append(from_modes(modes))
-    found = raw(
+    found = Layout(
         unflatten([mode.shape for mode in result], rhs.shape), unflatten([mode.stride for mode in result], rhs.shape)
     )
-    values = exact.values(flatten_to_tuple(found.shape), flatten_to_tuple(found.stride))
+    values = exact.values(flatten_to_tuple(found.shape), flatten_to_tuple(found.stride), value(0))
     return found if values == [value(index) for index in exact.values(shapes, strides)] else None
 
 
@@ -221,6 +248,7 @@ def _evaluator(lhs: Layout) -> Callable[[Any], Any]:
     def value(index: Any) -> Any:
         if isinstance(index, Basis):
             return lhs(pad_coord(coordinate(dict(index.terms)), lhs.shape))
-        return exact.at(index, shapes, strides)
+        result = exact.at(index.value if isinstance(index, F2) else index, shapes, strides)
+        return result.value if isinstance(result, F2) else result
 
     return value

@@ -12,6 +12,7 @@ from typing import Any
 from cutelite.layout.basis import Basis, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, mul
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2
 from cutelite.layout.facts import is_divisible, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, prefix_product, product, show, unflatten
 
@@ -27,12 +28,19 @@ def merge_modes(shapes: list[Any], strides: list[Any]) -> tuple[list[Any], list[
     for index, (s, d) in enumerate(zip(shapes, strides, strict=True)):
         if type(s) is int and s == 1 and index != last:
             continue
-        if out_shapes and d == out_shapes[-1] * out_strides[-1]:
+        if out_shapes and _continues(out_shapes[-1], out_strides[-1], d):
             out_shapes[-1] = out_shapes[-1] * s
         else:
             out_shapes.append(s)
             out_strides.append(d)
     return out_shapes, out_strides
+
+
+def _continues(s: Any, d: Any, following: Any) -> bool:
+    """Whether a mode of stride `following` continues s:d; added by XOR, sizes must be powers of two for that."""
+    if isinstance(d, F2) or isinstance(following, F2):
+        return type(s) is int and s & (s - 1) == 0 and bool(following == s * d)
+    return bool(following == s * d)
 
 
 def _is_static(x: Any) -> bool:
@@ -114,8 +122,11 @@ def _sum(terms: list[tuple[Any, Any]]) -> Any:
         if _is_static(c):
             known = known + c * d
         else:
-            term = c if _is(d, 1) else c * d
-            running = term if running is None else running + term
+            term = c if _is(d, 1) else d * c if isinstance(d, F2) else c * d
+            running = term if running is None else running ^ term if isinstance(d, F2) else running + term
+    if isinstance(known, F2):
+        known = known.value
+        return known if running is None else running ^ known if known else running
     if running is None:
         return known
     return running if _is(known, 0) else running + known

@@ -14,9 +14,9 @@ MAX_POINTS = 1 << 20
 """No function is probed at more points than this: about a second."""
 
 
-def values(shapes: Sequence[int], strides: Sequence[Any]) -> list[Any]:
-    """A layout's values at 0, 1, ... up to its size."""
-    result: list[Any] = [0]
+def values(shapes: Sequence[int], strides: Sequence[Any], zero: Any = 0) -> list[Any]:
+    """A layout's values at 0, 1, ... up to its size; `zero` is the value at 0."""
+    result: list[Any] = [zero]
     for s, d in zip(shapes, strides, strict=True):
         result = [value + c * d for c in range(s) for value in result]
     return result
@@ -41,7 +41,8 @@ def factor(function: Callable[[int], Any], n: int) -> list[tuple[int, Any]] | No
     """
     modes: list[tuple[int, Any]] = []
     step, left = 1, n
-    if function(0) != 0:
+    zero = function(0) * 0  # of whatever kind the values are
+    if function(0) != zero:
         return None
     while left > 1:
         stride = function(step)
@@ -53,7 +54,7 @@ def factor(function: Callable[[int], Any], n: int) -> list[tuple[int, Any]] | No
         modes.append((run, stride))
         step, left = step * run, left // run
     shapes, strides = [s for s, _ in modes], [d for _, d in modes]
-    if any(function(i) != value for i, value in enumerate(values(shapes, strides))):
+    if any(function(i) != value for i, value in enumerate(values(shapes, strides, zero))):
         return None
     return modes
 

@@ -10,6 +10,7 @@ from cutelite.layout.basis import Path, paths
 from cutelite.layout.complements import complement_cover, component, has_bases, moving_modes, refuse_composed
 from cutelite.layout.dims import Int
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2, columns, has_f2, left_inverse_columns, right_inverse_columns
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
@@ -37,6 +38,8 @@ def right_inverse(layout: Any) -> Any:
     refuse_composed("right_inverse", layout)
     if has_bases(layout):
         return _by_coordinate(layout, right_inverse)
+    if has_f2(flatten_to_tuple(layout.stride)):
+        return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
     shapes, strides = merged(layout)
     positions: list[Int] = [1]
     for s in shapes:
@@ -50,6 +53,20 @@ def right_inverse(layout: Any) -> Any:
     if len({d for _, d, _ in steps}) < len(steps) or not _injective(steps):
         chain = _longest(steps)
     return coalesce_modes(from_modes(chain))
+
+
+def _columns(function: str, layout: Layout) -> list[int]:
+    return columns(function, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+
+
+def _f2_layout(values: list[int]) -> Layout:
+    """A layout of bits, with plain strides where they do."""
+    bits = 0
+    for value in values:
+        if value & bits:
+            return coalesce_modes(from_modes([(2, F2(value) if value else 0) for value in values]))
+        bits |= value
+    return coalesce_modes(from_modes([(2, value) for value in values]))
 
 
 def _chain(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
@@ -151,6 +168,8 @@ def left_inverse(layout: Any) -> Any:
     refuse_composed("left_inverse", layout)
     if has_bases(layout):
         return _by_coordinate(layout, left_inverse)
+    if has_f2(flatten_to_tuple(layout.stride)):
+        return _f2_layout(left_inverse_columns("left_inverse", _columns("left_inverse", layout)))
     rest, uncovered = complement_cover(filter_zeros(layout), filter_zeros(layout).cosize)
     if uncovered is None:
         return right_inverse(raw((layout.shape, rest.shape), (layout.stride, rest.stride)))

@@ -16,7 +16,8 @@ from typing import Any, ParamSpec, TypeVar
 from cutelite.layout.coords import pad_coord
 from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.expr import dims_of, evaluate
-from cutelite.layout.inttuple import is_compatible, is_congruent, is_static, product, show, size
+from cutelite.layout.f2 import has_f2
+from cutelite.layout.inttuple import flatten_to_tuple, is_compatible, is_congruent, is_static, product, show, size
 from cutelite.layout.layout import ComposedLayout, Layout, cosize
 from cutelite.layout.swizzle import Swizzle
 
@@ -168,7 +169,8 @@ def complement_law(result: Any, layout: Any, cotarget: Any = 1) -> None:
         return  # coordinates: each is complemented by itself, as a layout of offsets
     starts, values = image(result), sorted(set(image(layout)))
     need(all(a < b for a, b in pairwise(starts)), "complement is ordered", layout, result)
-    sums = {start + value for start in starts for value in values}
+    by_xor = has_f2((*flatten_to_tuple(result.stride), *flatten_to_tuple(layout.stride)))
+    sums = {start ^ value if by_xor else start + value for start in starts for value in values}
     need(len(sums) == len(starts) * len(values), "complement is disjoint", layout, result)
 
 
@@ -227,6 +229,8 @@ def product_law(result: Any, block: Any, tiler: Any) -> None:
         need(is_compatible(tiler.shape, result[1].shape), "the second mode has the tiler's shape", tiler, result)
         if not isinstance(block, Layout):
             return  # a swizzle permutes the sums
+        if has_f2(flatten_to_tuple(block.stride)):
+            return  # so do strides added by XOR
         values, starts = set(image(block)), image(result[1])
         places = set(image(tiler))
         sums = {value + start for value in values for start in starts}

@@ -10,6 +10,7 @@ from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd, p
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import map_leaves
+from cutelite.layout.f2 import F2, has_f2, uniform
 from cutelite.layout.facts import prove_le
 from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import (
@@ -19,10 +20,12 @@ from cutelite.layout.inttuple import (
     flatten_to_tuple,
     get,
     is_congruent,
+    is_static,
     leaves_with_paths,
     product,
     product_each,
     show,
+    unflatten,
 )
 from cutelite.layout.swizzle import Swizzle
 
@@ -31,7 +34,8 @@ class Layout(Frozen):
     """A map from coordinates to integers, written ``shape:stride`` as CuTe does.
 
     shape   integer tuple; leaves are ints from 1, or expressions over dims
-    stride  congruent with shape; leaves are ints, expressions, or bases (`E`). Default: compact column-major
+    stride  congruent with shape; leaves are ints, expressions, bases (`E`) for coordinates, or `F2` to add by XOR.
+            Default: compact column-major
 
     It is defined on all naturals: its last mode is unbounded. Immutable; equal and hashed by value.
 
@@ -52,6 +56,12 @@ class Layout(Frozen):
             stride = compact_strides(shape)
         else:
             stride = _strides(_tuples(stride))
+            if has_f2(leaves := flatten_to_tuple(stride)):
+                if not is_static(shape):
+                    raise LayoutError(
+                        "Layout", f"shape {show(shape)} of strides added by XOR must be static", shape=shape
+                    )
+                stride = unflatten(uniform(leaves), stride)
             if not is_congruent(shape, stride):
                 message = f"shape {show(shape)} and stride {show(stride)} do not nest alike"
                 raise LayoutError("Layout", message, shape=shape, stride=stride)
@@ -138,7 +148,10 @@ def concat(layouts: Sequence[Any]) -> Layout:
     for layout in layouts:
         if not isinstance(layout, Layout):
             raise LayoutError("make_layout", f"{layout} is no layout; only layouts make modes")
-    return raw(tuple(item.shape for item in layouts), tuple(item.stride for item in layouts))
+    stride = tuple(item.stride for item in layouts)
+    if has_f2(leaves := flatten_to_tuple(stride)):
+        stride = unflatten(uniform(leaves), stride)
+    return raw(tuple(item.shape for item in layouts), stride)
 
 
 def _tuples(x: Any) -> Any:
@@ -159,7 +172,7 @@ def _shape(leaf: Any) -> IntTuple:
 def _strides(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(_strides, x))
-    return x if isinstance(x, (DimExpr, Basis)) else _integer(x, "stride")
+    return x if isinstance(x, (DimExpr, Basis, F2)) else _integer(x, "stride")
 
 
 def _integer(leaf: Any, what: str) -> int:
@@ -330,6 +343,8 @@ def cosize(x: Any, mode: Mode | None = None) -> Int:
     for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
         if isinstance(d, Basis):
             raise LayoutError("cosize", f"{layout} gives coordinates, which have no greatest", stride=d)
+        if isinstance(d, F2):
+            return 1 << max(x.value.bit_length() for x in _reached(layout))
         if not prove_le(0, d):
             if not prove_le(d, 0):
                 raise LayoutError("cosize", f"the sign of stride {d} is known at launch only", stride=d)
@@ -337,6 +352,12 @@ def cosize(x: Any, mode: Mode | None = None) -> Int:
         span = span + (s - 1) * d
     total: Int = span
     return total
+
+
+def _reached(layout: Layout) -> list[F2]:
+    """The greatest multiple of every XOR stride."""
+    leaves = zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True)
+    return [(1 << ((s - 1).bit_length() - 1)) * d for s, d in leaves if isinstance(d, F2) and s > 1] or [F2(0)]
 
 
 def _composed_cosize(layout: ComposedLayout) -> Int:

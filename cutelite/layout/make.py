@@ -9,6 +9,7 @@ from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2
 from cutelite.layout.facts import prove_lt
 from cutelite.layout.inttuple import IntTuple, flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
 from cutelite.layout.layout import ComposedLayout, Function, Layout, concat, raw
@@ -102,7 +103,7 @@ def _by_stride(strides: Sequence[Any]) -> list[int]:
 
 
 def _before(a: Any, b: Any) -> bool:
-    if isinstance(a, Basis) or isinstance(b, Basis):
+    if isinstance(a, (Basis, F2)) or isinstance(b, (Basis, F2)):
         return False
     return prove_lt(a, b) or (isinstance(b, DimExpr) and not isinstance(a, DimExpr))
 

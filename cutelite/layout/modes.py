@@ -1,4 +1,4 @@
-"""The modes of a layout: merged, coalesced, filtered."""
+"""The modes of a layout: merged, coalesced, filtered, and read as bits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any, cast
 from cutelite.layout import laws
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.inttuple import flatten_to_tuple, show
-from cutelite.layout.layout import ComposedLayout, L, Layout, concat, raw
+from cutelite.layout.f2 import F2, columns
+from cutelite.layout.inttuple import flatten_to_tuple, is_static, show, unflatten
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, raw
+from cutelite.layout.swizzle import Swizzle
 
 
 def through(layout: L, function: Callable[[Layout], Layout]) -> L:
@@ -96,3 +98,30 @@ def filter(layout: L) -> L:  # CuTe's name
     12:1
     """
     return through(layout, lambda outer: coalesce_modes(filter_zeros(outer)))
+
+
+def as_f2(layout: AnyLayout) -> Layout:
+    """The layout of shape and stride, added by XOR, that has the values of a swizzled one.
+
+    Errors  when a size or a stride is no power of two, or the sums have carries, or there is an offset
+
+    >>> from cutelite.layout import Swizzle
+    >>> as_f2(ComposedLayout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1))))
+    (8,8):(^9,^1)
+    """
+    swizzle, outer = (layout.inner, layout.outer) if isinstance(layout, ComposedLayout) else (None, layout)
+    offset = layout.offset if isinstance(layout, ComposedLayout) else 0
+    plain = isinstance(outer, Layout) and is_static(outer.shape) and (swizzle is None or isinstance(swizzle, Swizzle))
+    if not isinstance(outer, Layout) or not plain or not is_zero(offset):
+        raise LayoutError("as_f2", f"{layout} is not a swizzle of a static layout without offset")
+    seen = 0
+    modes: list[Layout] = []
+    for s, d in zip(flatten_to_tuple(outer.shape), flatten_to_tuple(outer.stride), strict=True):
+        bits = columns("as_f2", [s], [d])
+        for value in bits:
+            if value & seen and not isinstance(d, F2):
+                raise LayoutError("as_f2", f"stride {d} of {outer} carries into others", stride=d)
+            seen |= value
+        moved = [(2, F2(swizzle(value) if isinstance(swizzle, Swizzle) else value)) for value in bits]
+        modes.append(coalesce_modes(from_modes(moved)))
+    return Layout(unflatten([m.shape for m in modes], outer.shape), unflatten([m.stride for m in modes], outer.shape))

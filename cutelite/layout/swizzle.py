@@ -57,6 +57,19 @@ class Swizzle(Frozen):
         """The least block of indices that it maps onto itself, at every multiple of the block."""
         return 1 << (self.base + self.bits + abs(self.shift)) if self.bits else 1
 
+    def after(self, other: Swizzle) -> Swizzle:
+        """The swizzle that is this one after the other, where that is one: with the same base and shift.
+
+        >>> Swizzle(3, 4, 3).after(Swizzle(1, 4, 3)), Swizzle(2, 0, 4).after(Swizzle(2, 0, 4)).bits
+        (S<2,5,3>, 0)
+        """
+        if not self.bits or not other.bits:
+            return self if self.bits else other
+        if (self.base, self.shift) != (other.base, other.shift):
+            raise LayoutError("composition", f"{self} after {other} is no swizzle: base or shift differ")
+        fewer, more = sorted((self.bits, other.bits))  # the bits that both move are back in place
+        return Swizzle(more - fewer, self.base + fewer, self.shift)
+
     def __call__(self, index: Any) -> Any:
         """The index it maps `index` to: an int, or a run-time value with ``& ^ >> <<``."""
         if not self.bits:

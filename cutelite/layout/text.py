@@ -4,8 +4,10 @@ layout  = tuple ":" tuple  |  function " o " tuple " o " layout      with functi
 tuple   = sum  |  "(" [tuple {"," tuple}] ")"
 sum     = term {("+" | "-") term}
 term    = factor {("*" | "//" | "%") factor}
-factor  = ["-"] (number | name ["{" facts "}"] | ("ceil_div" | "min" | "max") "(" sum "," sum ")" | "(" sum ")")
-          {"@" number}
+factor  = "^" number  |  ["-"] (number | name ["{" facts "}"] | call | "(" sum ")") {"@" number}
+call    = ("ceil_div" | "min" | "max") "(" sum "," sum ")"
+
+"_" is None, where a coordinate is left open. C++'s `_8` is read as 8, and `Sw` as S.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from typing import Any, NoReturn
 from cutelite.layout.basis import E
 from cutelite.layout.dims import Dim, ceil_div_dims, maximum, minimum
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2
 from cutelite.layout.layout import ComposedLayout, Layout
 from cutelite.layout.swizzle import Swizzle
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(//|[-+*%@:(),{}=_])|(\S))")
+_TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(//|[-+*%@:^(),{}=_])|(\S))")
 _SWIZZLE = re.compile(r"S(?:w)?<\s*(\d+)\s*,\s*(\d+)\s*,\s*(-?\d+)\s*>")
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"ceil_div": ceil_div_dims, "min": minimum, "max": maximum}
 _FACTS = {"div": "divisible_by", "min": "min", "max": "max"}
@@ -125,6 +128,8 @@ class _Reader:
     def tuple_(self) -> Any:
         """A tuple, or a sum; parentheses around one sum are a tuple unless arithmetic follows them."""
         start = self.next
+        if self.take("_"):
+            return None
         if not self.take("("):
             return self.sum_()
         items: list[Any] = []
@@ -162,6 +167,8 @@ class _Reader:
     def factor(self) -> Any:
         if self.take("-"):
             return -self.factor()
+        if self.take("^"):
+            return F2(self.number())
         if self.take("("):
             value = self.sum_()
             self.need(")")
@@ -179,6 +186,8 @@ class _Reader:
         if not name.isidentifier():
             self.fail("a number, a name or '('")
         self.next += 1
+        if name[0] == "_" and name[1:].isdigit():
+            return int(name[1:])
         if name in _FUNCTIONS and self.take("("):
             values = [self.sum_()]
             while self.take(","):

@@ -10,11 +10,12 @@ from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2idx
 from cutelite.layout.divide import raked_product, zipped_divide
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div
-from cutelite.layout.inttuple import flatten_to_tuple, product_each, rank, show, unflatten
+from cutelite.layout.inttuple import flatten, flatten_to_tuple, product_each, rank, show, unflatten
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, L, Layout, plus, raw
-from cutelite.layout.modes import is_one, through
+from cutelite.layout.modes import is_one, is_zero, through
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -80,6 +81,9 @@ def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
     if isinstance(layout, ComposedLayout):
         sub, offset = slice_and_offset(coord, layout.outer)
         return cast("L", ComposedLayout(layout.inner, plus(layout.offset, offset), sub)), 0
+    if has_f2(flatten_to_tuple(layout.stride)) and not is_zero(layout(_zeroed(coord))):
+        sub, offset = slice_and_offset(coord, Layout(layout.shape))
+        return cast("L", ComposedLayout(through(layout, flatten), offset, sub)), 0  # an offset would be added by XOR
     return slice_(layout, coord), crd2idx(_zeroed(coord), layout.shape, layout.stride)
 
 
@@ -223,6 +227,8 @@ def upcast(layout: L, n: int) -> L:
 
 
 def _upcast(layout: Layout, n: int) -> Layout:
+    if has_f2(flatten_to_tuple(layout.stride)):
+        raise LayoutError("recast_layout", f"the strides of {layout} are added by XOR: recast the swizzled layout")
     shapes: list[Any] = []
     strides: list[Any] = []
     within: list[tuple[int, Any]] = []  # (stride, count) of what one wide element takes in
@@ -277,7 +283,7 @@ def _downcast(layout: Layout, n: int) -> Layout:
     extents, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     unit = [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if isinstance(d, int) and d == 1]
     unit += [i for i, s in enumerate(extents) if is_one(s)]
-    if not unit or any(isinstance(d, Basis) for d in strides):
+    if not unit or any(isinstance(d, (Basis, F2)) for d in strides):
         raise LayoutError(
             "recast_layout", f"{layout} has no mode of stride 1, or of size 1, to lengthen by {n}", factor=n
         )
