@@ -21,7 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "toolchain": LEAVES,
     "pipeline": BELOW_PIPELINE | LEAVES | {"cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
-    "cli": BELOW_PIPELINE | LEAVES | {"dispatch", "pipeline", "cutelite_rt"},
+    "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "pipeline", "cutelite_rt"},
     "__init__": LEAVES | {"dispatch", "lang", "lib"},
     "cutelite_rt": set(),
 }
