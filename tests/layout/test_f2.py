@@ -76,9 +76,11 @@ def test_composition(outer: Layout, swizzle: Swizzle, rhs: Layout) -> None:
         return
     with checked():
         result = composition(layout, rhs)
-        again = composition(rhs, as_f2(composition(swizzle, Layout(size(rhs)))))
     assert image(result) == [layout(index) for index in image(rhs)]
-    assert image(again) == [rhs(swizzle(i)) for i in range(size(rhs))] or size(rhs) < swizzle.size
+    if size(rhs) % swizzle.size == 0:  # else it moves indices out of rhs
+        with checked():
+            again = composition(rhs, as_f2(composition(swizzle, Layout(size(rhs)))))
+        assert image(again) == [rhs(swizzle(i)) for i in range(size(rhs))]
 
 
 @USUAL
