@@ -253,6 +253,7 @@ def _artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         registers=usage.registers if usage else -1,
         spills=usage.spill_stores + usage.spill_loads if usage else -1,
         max_threads=x * y * z,
+        built_with=cubin.cuda_version if cubin else (0, 0),
         signature={"warnings": build.warnings},
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 import types
 from typing import Any
@@ -147,7 +148,9 @@ class ConstantParameter:
 
     def ahead(self, call: Call, example: Any) -> Constant:
         if example is MISSING:
-            raise call.error(self.name, f"is a compile-time constant: give its value, as in `compile({self.name}=...)`")
+            whole, _, field = self.name.partition(".")
+            what = f"an example of `{whole}`" if field else "its value"
+            raise call.error(self.name, f"is a compile-time constant: give {what}, as in `compile({whole}=...)`")
         return self.bind(call, example)
 
     def _converted(self, x: Any) -> Any:
@@ -175,8 +178,15 @@ class StructParameter:
     def ahead(self, call: Call, example: Any) -> Struct:
         if example is not MISSING and not isinstance(example, self.cls):
             raise call.error(self.name, f"must be a {self.cls.__name__}, not {example!r}")
-        fields = ((n, p, getattr(example, n, MISSING)) for n, p in self.fields.items())
-        return Struct(self.cls, tuple((name, parameter.ahead(call, given)) for name, parameter, given in fields))
+        given = {n: self._default(n) if example is MISSING else getattr(example, n) for n in self.fields}
+        return Struct(self.cls, tuple((n, p.ahead(call, given[n])) for n, p in self.fields.items()))
+
+    def _default(self, field: str) -> Any:
+        """The default of a field; `MISSING` without."""
+        if hasattr(self.cls, "_field_defaults"):
+            return self.cls._field_defaults.get(field, MISSING)
+        default = self.cls.__dataclass_fields__[field].default  # type: ignore[attr-defined]
+        return MISSING if default is dataclasses.MISSING else default
 
 
 class OptionalParameter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from cutelite.toolchain.log import ToolWarning, Usage
@@ -24,3 +25,9 @@ class Cubin:
     warnings: tuple[ToolWarning, ...]
     log: str
     tool: str
+
+    @property
+    def cuda_version(self) -> tuple[int, int]:
+        """Of the assembler, (13, 0), as a note in the image tells; (0, 0) where there is none."""
+        found = re.search(rb"Cuda compilation tools, release (\d+)\.(\d+)", self.image)
+        return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -6,6 +6,7 @@ import inspect
 import io
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import cutelite as cl
 from cutelite import Constexpr, Tensor, f16, f32, lower, passes, pipeline, toolchain
 from cutelite.dispatch import ArgumentError, Compiled, Kernel, LaunchError, OptionError, kernel
 from cutelite.front.types import Constant
-from cutelite.ir import types as ir
 from cutelite.options import Options
 from cutelite.target import UnknownTarget
 from cutelite.toolchain import ToolchainError
@@ -135,6 +135,25 @@ def test_constants_have_no_default_of_their_own() -> None:
     ):
         needs.compile()
     assert needs.compile(n=3) is needs.compile(3)
+
+
+@dataclass(frozen=True)
+class Tile:
+    x: Tensor[f32, (N,)]
+    size: Constexpr[int]
+    depth: Constexpr[int] = 2
+
+
+def test_structs_ahead_of_a_launch() -> None:
+    @kernel(block=32)
+    def uses(t: Tile) -> None:
+        for i in cl.static_range(t.size * t.depth):
+            t.x[i] = 1.0
+
+    with pytest.raises(ArgumentError, match=r"`t.size` is a compile-time constant: give an example of `t`, as in"):
+        uses.compile()
+    example: Any = (8,)
+    assert uses.compile(Tile(example, 3)).ir.count("tensor.store") == 6
 
 
 def test_a_block_is_needed() -> None:
@@ -461,4 +480,11 @@ def test_parameters_as_the_runtime_packs_them() -> None:
     assert artifact.params[:2] == ("tensormap", "ptr") and set(artifact.params[2:]) == {"i32"}
     assert fresh(kernels.scale).compile(T=f16).artifact.params == ("ptr", "f16", "i32")
     assert artifact.block == (128, 1, 1) and artifact.max_threads == 128
-    assert isinstance(ir.i32, ir.Scalar)
+
+
+def test_the_assembler_s_version_goes_with_the_cubin(add: Compiled, ptxas: str) -> None:
+    from cutelite.toolchain.ptxas import version
+
+    major, minor = version(ptxas).split(".")[:2]
+    assert add.artifact.built_with in ((int(major), int(minor)), (0, 0))
+    assert int(major) < 13 or add.artifact.built_with != (0, 0)
