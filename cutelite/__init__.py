@@ -15,12 +15,12 @@ _WHERE = {
     "cutelite.sim": "SimError",
     "cutelite_rt": "CudaError DeviceArray to_device",
     "cutelite.layout": "dims Dim Layout ComposedLayout Swizzle E make_layout make_ordered_layout make_layout_like"
-    " make_layout_tv make_identity_layout make_composed_layout make_fragment_like ceil_div round_up complement"
-    " logical_product blocked_product raked_product tile_to_shape right_inverse left_inverse recast_layout crd2idx"
-    " idx2crd max_common_vector",
+    " make_layout_tv make_identity_layout make_composed_layout ceil_div round_up complement logical_product"
+    " blocked_product raked_product tile_to_shape right_inverse left_inverse recast_layout crd2idx idx2crd"
+    " max_common_vector",
     "cutelite.lang.algebra": "size cosize rank depth leading_dim composition coalesce flatten filter_zeros group_modes"
     " select take append prepend logical_divide zipped_divide tiled_divide flat_divide with_layout domain_offset"
-    " local_tile local_partition recast_tensor",
+    " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align",
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
     "cutelite.lang.fragments": "full full_like zeros_like",

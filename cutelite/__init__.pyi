@@ -35,6 +35,7 @@ from cutelite.lang.algebra import group_modes as group_modes
 from cutelite.lang.algebra import leading_dim as leading_dim
 from cutelite.lang.algebra import local_partition as local_partition
 from cutelite.lang.algebra import logical_divide as logical_divide
+from cutelite.lang.algebra import make_fragment_like as make_fragment_like
 from cutelite.lang.algebra import prepend as prepend
 from cutelite.lang.algebra import rank as rank
 from cutelite.lang.algebra import select as select
@@ -208,7 +209,6 @@ from cutelite.layout import idx2crd as idx2crd
 from cutelite.layout import left_inverse as left_inverse
 from cutelite.layout import logical_product as logical_product
 from cutelite.layout import make_composed_layout as make_composed_layout
-from cutelite.layout import make_fragment_like as make_fragment_like
 from cutelite.layout import make_identity_layout as make_identity_layout
 from cutelite.layout import make_layout as make_layout
 from cutelite.layout import make_layout_like as make_layout_like

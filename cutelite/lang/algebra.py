@@ -13,7 +13,7 @@ from typing import Any
 from cutelite import layout as leaf
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.coord import CoordTensor
-from cutelite.lang.tensor import Tensor
+from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import describe, mistake
 from cutelite.layout import Layout, LayoutError, make_layout, static_value
 
@@ -172,6 +172,21 @@ def _along(mode: Layout, index: Any) -> Any:
             total = total + part * step if step != 1 else part if type(total) is int and total == 0 else total + part
         step *= extent
     return total
+
+
+def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
+    """Registers for a partition: the compact layout whose first mode, one instruction's values, is contiguous.
+
+    like    a tensor of static shape (a partition, say), or a layout, for which it is the leaf's function
+    dtype   of the elements; default: that of `like`
+    """
+    if not is_tensor(like):
+        return leaf.make_fragment_like(like)
+    if dtype is None and isinstance(like, CoordTensor):
+        raise mistake(
+            "dtype", "coordinates have no dtype", help="pass one: `cl.make_fragment_like(coords, cl.boolean)`"
+        )
+    return make_rmem_tensor(dtype or like.dtype, leaf.make_fragment_like(Layout(like.shape)))
 
 
 def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
