@@ -79,6 +79,7 @@ class Specialisations:
         self.compiled: dict[Specialisation, Compiled] = {}
         self.simulated: dict[Specialisation, Function] = {}
         # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
+        # Replaced and never changed, for launches in other threads go through it.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
         self._lock = threading.Lock()
         self._making: dict[object, threading.Lock] = {}
@@ -103,7 +104,7 @@ class Specialisations:
         if all(source.is_current() for source in self._sources.values()):
             return False
         with self._lock:
-            before = dict(self._sources)
+            before = self._sources
             now = {key: self._read(key) for key in before}
             changed = any(now[key].digest is None or now[key].digest != before[key].digest for key in now)
             self._sources = {} if changed else now
@@ -193,7 +194,7 @@ class Specialisations:
         with self._lock:
             for key in (lines, spec):
                 if key not in self._sources:
-                    self._sources[key] = self._read(key)
+                    self._sources = {**self._sources, key: self._read(key)}
             return self._sources[lines], self._sources[spec]
 
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:

@@ -304,6 +304,28 @@ def test_threads_launch_at_once(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     assert len(cuda.launches) == 160 and len(cuda.images) == 1
 
 
+def test_threads_launch_while_others_compile(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((70,))
+    cuda.stack.append(0x1000)
+    problems: list[BaseException] = []
+
+    def work(times: int) -> None:
+        try:
+            for i in range(30):
+                kernels.scale[2, 64](x, 2.0, times if i % 10 == 0 else 1)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cuda.stack.clear()
+    assert not problems
+    assert len(cuda.launches) == 180 and len(kernels.scale.specialisations) == 6
+
+
 # ---- refused before anything runs
 
 
