@@ -183,9 +183,7 @@ def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
     if not is_tensor(like):
         return leaf.make_fragment_like(like)
     if dtype is None and isinstance(like, CoordTensor):
-        raise mistake(
-            "dtype", "coordinates have no dtype", help="pass one: `cl.make_fragment_like(coords, cl.boolean)`"
-        )
+        raise mistake("dtype", "coordinates have no dtype", help="pass one, say `cl.boolean`")
     return make_rmem_tensor(dtype or like.dtype, leaf.make_fragment_like(Layout(like.shape)))
 
 

@@ -2,15 +2,17 @@
 
     v = fragment.load()                  # of the fragment's shape, say ((2, 2), 4)
     m = v.reduce("max", modes=(0,))      # over the first mode: shape (4,)
-    p = cl.math.exp2(v - m.reshape((1, 4)).broadcast_to(v.shape))
+    p = cl.math.exp2(v - m.reshape((1, 4)))
 
-Elements are in colexicographic order of their coordinates. Operators and mathematics keep the shape.
+Elements are in colexicographic order of their coordinates. Operators and mathematics keep the shape; where two shapes
+meet, modes of extent 1 are repeated.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
+from cutelite.ir.function import Value
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean
 from cutelite.lang.values import Scalar, Vector, as_value, emit, mistake
@@ -76,6 +78,29 @@ def broadcast_to(v: Vector, shape: Any) -> Vector:
         step *= count
     layout = Layout(shape, tuple(strides))
     return _picked(v, tuple(layout(i) for i in range(extent(shape))), shape)
+
+
+def together(a: Value, b: Value) -> tuple[Value, Value]:
+    """Two vector values of different shapes, as operands of one operator: modes of extent 1 are repeated.
+
+    Shapes of as many elements that cannot be broadcast to each other are combined in order.
+    """
+    width = max(len(a.shape), len(b.shape))
+    shapes = [(*v.shape, *(1,) * (width - len(v.shape))) for v in (a, b)]
+    extents = [tuple(map(extent, shape)) for shape in shapes]
+    if extents[0] == extents[1]:
+        return a, b
+    if any(1 not in pair and len(set(pair)) > 1 for pair in zip(*extents, strict=True)):
+        if _count(a) == _count(b):
+            return a, b
+        raise mistake("broadcast", f"vectors of shapes {a.shape} and {b.shape} cannot be combined", help="reshape one")
+    common = tuple(x if extent(x) > 1 else y for x, y in zip(*shapes, strict=True))
+    return broadcast_to(Vector(a), common).value, broadcast_to(Vector(b), common).value
+
+
+def _count(v: Value) -> int:
+    assert isinstance(v.type, Vec)
+    return v.type.n
 
 
 def reduce(v: Vector, operation: Reduction, modes: Any = None, init: Any = None) -> Any:

@@ -80,6 +80,13 @@ def test_reshapes_and_broadcasts() -> None:
         return v - v.reduce("max", (1,)).reshape((4, 1, 5)).broadcast_to(SHAPE)
 
     np.testing.assert_array_equal(on_fragment(normalised, SHAPE, SHAPE), VALUES - VALUES.max(axis=1, keepdims=True))
+
+    def implicitly(v: Any) -> Any:
+        return v.reduce("max", (1,)).reshape((4, 1, 5)) - v
+
+    np.testing.assert_array_equal(on_fragment(implicitly, SHAPE, SHAPE), VALUES.max(axis=1, keepdims=True) - VALUES)
+    outer = on_fragment(lambda v: v.reduce("sum", (1, 2)) * v.reduce("min", (0, 1)).reshape((1, 5)), SHAPE, (4, 5))
+    np.testing.assert_array_equal(outer, np.outer(VALUES.sum(axis=(1, 2)), VALUES.min(axis=(0, 1))))
     assert on_fragment(lambda v: v[2, 1, 3], SHAPE, (1,))[0] == VALUES[2, 1, 3]
     assert (on_fragment(lambda v: cl.full((2, 3), 7.0, cl.f32), SHAPE, (2, 3)) == 7).all()
     assert (on_fragment(lambda v: v + cl.full_like(v, 1.0), SHAPE, SHAPE) == VALUES + 1).all()
@@ -97,6 +104,7 @@ def test_converts_whole_fragments() -> None:
         (lambda v: v.reduce("all"), "a all is not for f32"),
         (lambda v: v.reshape((7, 8)), "60 elements cannot have the shape (7, 8), of 56"),
         (lambda v: v.broadcast_to((4, 6, 5)), "mode 1 of (4, 3, 5) is 3, neither 1 nor the 6"),
+        (lambda v: v + v.reduce("sum", (0,)), "shapes (4, 3, 5) and (3, 5) cannot be combined"),
         (lambda v: v[1, 2], "2 indices into a vector of 3 modes"),
         (lambda v: v[4, 0, 0], "is no coordinate"),
     ],

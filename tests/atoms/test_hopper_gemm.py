@@ -1,4 +1,4 @@
-"""Whole products through TMA, wgmma and pipelines: major modes, several boxes to a tile, groups left in flight, clusters."""
+"""Whole products through TMA, wgmma and pipelines: major modes, several boxes to a tile, groups left in flight."""
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
@@ -23,7 +23,7 @@ def integers(*shape: int, seed: int) -> Any:
 @pytest.mark.parametrize("depth", [64, 128])
 @pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
 def test_operands_of_every_major_mode(majors: str, depth: int) -> None:
-    """A tile contiguous along M or N comes in boxes of 64 columns of the transposed tensor; one along K in boxes of 64."""
+    """Tiles come in boxes of 64 contiguous elements: along K, or along M or N of the transposed tensor."""
     bm, bn, stages = 128, 128, 2
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=bn), (2, 1, 1))
     a_k, b_k = majors[0] == "K", majors[1] == "K"
@@ -105,7 +105,7 @@ def test_a_product_from_registers() -> None:
     def kernel(a: Tensor[bf16, (64, 64)], b: Tensor[bf16, (64, 64)], c: Tensor[f32, (64, 64)]) -> None:
         tiles = [cl.shared(bf16, cl.make_smem_layout(bf16, (64, 64))) for _ in range(2)]
         t = cl.thread_idx.x
-        for source, tile in zip((a, b), tiles):
+        for source, tile in zip((a, b), tiles, strict=True):
             for i in range(t, 64 * 64, 128):
                 tile[i] = source[i]
         cl.fence_proxy_async()
