@@ -9,9 +9,8 @@ does not apply there may still be a layout with the right values: for static ope
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
-from operator import or_
 from typing import Any, overload
 
 from cutelite.layout import exact, laws
@@ -22,8 +21,8 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, get, is_static, leaves_with_paths, show, unflatten
-from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, cosize, raw
-from cutelite.layout.modes import from_modes, is_one, is_zero, merged, through
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, raw
+from cutelite.layout.modes import from_modes, is_one, is_zero, merged, rejoined, through
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -73,19 +72,7 @@ def _by_mode(lhs: Layout, tiler: tuple[Any, ...]) -> Layout:
             "composition", f"tiler {show(tiler)} has more modes than {lhs}", mode=len(modes), rank=len(modes)
         )
     done = [composition(mode, part) for mode, part in zip(modes, tiler, strict=False)] + modes[len(tiler) :]
-    result = concat(done)
-    if has_f2(flatten_to_tuple(result.stride)) and not has_f2(flatten_to_tuple(lhs.stride)):
-        reached = [_bits(mode) for mode in done]
-        if sum(reached) != reduce(or_, reached):
-            raise LayoutError("composition", f"{lhs} o {show(tiler)}: modes added by XOR carry into each other")
-    return result
-
-
-def _bits(layout: Layout) -> int:
-    """The bits that may be set in its values: from the lowest in any stride to the highest in the last value."""
-    strides = [d.value if isinstance(d, F2) else int(d) for d in flatten_to_tuple(layout.stride)]
-    lowest = min((d & -d for d in strides if d), default=1)
-    return (1 << (int(cosize(layout)) - 1).bit_length()) - lowest if any(strides) else 0
+    return rejoined("composition", lhs, done)
 
 
 class _Misfit(Exception):

@@ -106,7 +106,9 @@ class DimExpr:
         raise TypeError(f"{question} {text(self)} is known at launch only; ask prove_lt, is_divisible, static_value")
 
     def __lt__(self, other: object) -> bool:
-        self._unknown("how it compares:")
+        if isinstance(other, (int, DimExpr)):
+            self._unknown("how it compares:")
+        return NotImplemented  # a run-time value compares itself
 
     __le__ = __gt__ = __ge__ = __lt__
 
@@ -145,11 +147,13 @@ class Dim(DimExpr):
     (K{div=8}, batch{min=0,max=64})
     """
 
-    __slots__ = ("divisible_by", "max", "min", "name")
+    __slots__ = ("divisible_by", "key", "max", "min", "name")
     name: str
     divisible_by: int
     min: int
     max: int | None
+    key: str
+    """Orders atoms; distinct for distinct ones."""
 
     def __init__(self, name: str, divisible_by: int = 1, *, min: int = 1, max: int | None = None) -> None:
         if not isinstance(name, str) or not name.isidentifier():
@@ -163,6 +167,7 @@ class Dim(DimExpr):
         put(self, "divisible_by", int(divisible_by))
         put(self, "min", min)
         put(self, "max", max)
+        put(self, "key", f"{name}{{{divisible_by},{min},{max}}}")
         put(self, "_hash", hash((name, divisible_by, min, max)))
         put(self, "_terms", ((((self, 1),), int(divisible_by)),))
         least, most = self.unit_bounds()  # multiples of the divisor lie between the bounds' own multiples
@@ -175,11 +180,6 @@ class Dim(DimExpr):
 
     def _facts(self) -> tuple[object, ...]:
         return self.name, self.divisible_by, self.min, self.max
-
-    @property
-    def key(self) -> str:
-        """Orders atoms; distinct for distinct ones."""
-        return f"{self.name}{{{self.divisible_by},{self.min},{self.max}}}"
 
     def unit_bounds(self) -> Bounds:
         """Bounds of `self // divisible_by`."""

@@ -7,13 +7,14 @@ from typing import Any
 from cutelite.layout import laws
 from cutelite.layout.complements import complement_cover, copies
 from cutelite.layout.compose import composition
-from cutelite.layout.dims import DimExpr
+from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
+from cutelite.layout.f2 import F2
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import product, show
 from cutelite.layout.layout import ComposedLayout, L, Layout, concat, raw
 from cutelite.layout.make import make_ordered_layout
-from cutelite.layout.modes import through
+from cutelite.layout.modes import is_one, rejoined, through
 
 
 def _layout(tiler: Any) -> Layout:
@@ -51,7 +52,9 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
     if isinstance(tiler, tuple):
         modes = _modes("logical_divide", target, tiler)
         done = [_logical_divide(mode, part) for mode, part in zip(modes, tiler, strict=False)]
-        return concat(done + modes[len(tiler) :])
+        return rejoined("logical_divide", target, done + modes[len(tiler) :])
+    if isinstance(tiler, (int, DimExpr)) and not isinstance(target.shape, tuple) and not isinstance(target.stride, F2):
+        return _cut(target, Layout(tiler, 1).shape)
     tiler = _layout(tiler)
     rest, covered = complement_cover(tiler, target.size)
     if covered is not None and not prove_le(target.size, covered):
@@ -60,6 +63,12 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
         )
     result: Layout = composition(target, concat([tiler, rest]))
     return result
+
+
+def _cut(mode: Layout, n: Int) -> Layout:
+    """A single mode, which is linear, cut into pieces of n: what most divisions come down to."""
+    count = ceil_div_dims(mode.shape, n)
+    return raw((n, count), (0 if is_one(n) else mode.stride, 0 if is_one(count) else mode.stride * n))
 
 
 def _unzip(layout: Any, tiler: Any) -> Layout:

@@ -148,10 +148,10 @@ def concat(layouts: Sequence[Any]) -> Layout:
     for layout in layouts:
         if not isinstance(layout, Layout):
             raise LayoutError("make_layout", f"{layout} is no layout; only layouts make modes")
-    stride = tuple(item.stride for item in layouts)
-    if has_f2(leaves := flatten_to_tuple(stride)):
-        stride = unflatten(uniform(leaves), stride)
-    return raw(tuple(item.shape for item in layouts), stride)
+    strides = tuple(item.stride for item in layouts)
+    if any(type(d) is not int and has_f2(flatten_to_tuple(d)) for d in strides):
+        strides = unflatten(uniform(flatten_to_tuple(strides)), strides)
+    return raw(tuple(item.shape for item in layouts), strides)
 
 
 def _tuples(x: Any) -> Any:

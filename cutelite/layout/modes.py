@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, cast
 
 from cutelite.layout import laws
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.f2 import F2, columns
+from cutelite.layout.f2 import F2, columns, has_f2
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, show, unflatten
-from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, cosize, raw
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -59,6 +61,23 @@ def coalesce(layout: L, target_profile: Any = None) -> L:
     (2,6):(1,2)
     """
     return through(layout, lambda outer: coalesce_modes(outer, target_profile))
+
+
+def rejoined(function: str, whole: Layout, modes: list[Layout]) -> Layout:
+    """The layout of the modes that those of `whole` became; what was added must not be added by XOR now."""
+    result = concat(modes)
+    if has_f2(flatten_to_tuple(result.stride)) and not has_f2(flatten_to_tuple(whole.stride)):
+        reached = [_bits(mode) for mode in modes]
+        if sum(reached) != reduce(or_, reached):
+            raise LayoutError(function, f"the modes of {whole} added by XOR would carry into each other")
+    return result
+
+
+def _bits(layout: Layout) -> int:
+    """The bits that may be set in its values: from the lowest in any stride to the highest in the last value."""
+    strides = [d.value if isinstance(d, F2) else int(d) for d in flatten_to_tuple(layout.stride)]
+    lowest = min((d & -d for d in strides if d), default=1)
+    return (1 << (int(cosize(layout)) - 1).bit_length()) - lowest if any(strides) else 0
 
 
 def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:

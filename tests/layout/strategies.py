@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cutelite.layout import Layout, Swizzle, dims, flatten_to_tuple, make_ordered_layout, unflatten
 
 M, N, K, J = dims("M N:2 K:8 J:4")
-THOROUGH = settings(max_examples=1500, deadline=None)
-USUAL = settings(max_examples=400, deadline=None)
+THOROUGH = settings(max_examples=1200, deadline=None)
+USUAL = settings(max_examples=300, deadline=None)
 
 STRIDES = (0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 20, 24, 30, 48, 60)
 
