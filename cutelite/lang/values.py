@@ -502,12 +502,12 @@ def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
     else:
         elem = common_type(literal_type(x), literal_type(y), mode)
     vectors = [v for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)]
-    n, shapes = {v.type.n for v in vectors}, {v.shape for v in vectors}
+    n, shapes = {v.type.n for v in vectors if isinstance(v.type, Vec)}, {v.shape for v in vectors}
     if len(shapes) > 1 and None not in shapes:
         from cutelite.lang import fragments
 
         x, y = fragments.together(x, y)
-        n = {x.type.n}
+        n = {v.type.n for v in (x, y) if isinstance(v.type, Vec)}
     if len(n) > 1:
         raise mistake("vector-length", f"vectors of {min(n)} and {max(n)} elements cannot be combined")
     return _operand(x, elem, n), _operand(y, elem, n)
