@@ -23,6 +23,7 @@ from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import as_value, describe, emit, mistake
 from cutelite.layout import (
     Layout,
+    LayoutError,
     coalesce,
     composition,
     is_static,
@@ -135,7 +136,7 @@ class TiledCopy:
         """(threads, values, rests) of a tensor of that layout, for the atom's side `side`."""
         try:
             divided = zipped_divide(layout, self.tiler)
-        except Exception as why:
+        except LayoutError as why:
             raise mistake("partition", f"{layout} cannot be cut into tiles of {self.tiler}: {why}") from None
         atom_tv = zipped_divide(self.layout_tv, (self.atom.threads, self.atom.values))
         part = composition(atom_tv[0], composition(right_inverse(self.atom.layout_ref_tv), side))
