@@ -1,7 +1,8 @@
 """How often each byte occurs: atomics on a histogram in shared memory, then one pass of them to global memory."""
 
-import cutelite as cl
 import numpy as np
+
+import cutelite as cl
 from common import array, check, to_numpy
 from cutelite import Tensor, i32, u8
 

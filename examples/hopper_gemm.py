@@ -49,9 +49,7 @@ def gemm(
         consume(a_ring, b_ring, full, empty, c, row + (warpgroup - 1) * 64, column, warpgroup - 1, steps)
 
 
-def produce(
-    a: Any, b: Any, a_ring: Any, b_ring: Any, full: Any, empty: Any, row: Any, column: Any, steps: Any
-) -> None:
+def produce(a: Any, b: Any, a_ring: Any, b_ring: Any, full: Any, empty: Any, row: Any, column: Any, steps: Any) -> None:
     """One thread: fill the stages, each as soon as the consumers have emptied it."""
     stage = PipelineState.producer(STAGES)
     for step in range(steps):

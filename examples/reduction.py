@@ -1,7 +1,8 @@
 """The sum of an array: shuffles within a warp, shared memory between warps, one atomic a block."""
 
-import cutelite as cl
 import numpy as np
+
+import cutelite as cl
 from common import array, check, random, to_numpy
 from cutelite import Tensor, f32
 

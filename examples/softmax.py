@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable
 
-import cutelite as cl
 import numpy as np
+
+import cutelite as cl
 from common import check, poisoned, random, to_numpy
 from cutelite import Constexpr, Tensor, f32
 

@@ -19,7 +19,19 @@ from typing import Any, TypeVar
 
 from cutelite.ir.types import Vec, boolean, f16, f32, f64
 from cutelite.lang import fastmath, libm
-from cutelite.lang.values import Arithmetic, Scalar, Vector, as_value, builder_here, describe, emit, mistake, promote, to_dtype, wrap
+from cutelite.lang.values import (
+    Arithmetic,
+    Scalar,
+    Vector,
+    as_value,
+    builder_here,
+    describe,
+    emit,
+    mistake,
+    promote,
+    to_dtype,
+    wrap,
+)
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
 

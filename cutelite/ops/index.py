@@ -23,7 +23,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     **{f"tid.{axis}": (0, extent) for axis, extent in zip("xyz", (1024, 1024, 64), strict=True)},
     **{f"ntid.{axis}": (1, extent + 1) for axis, extent in zip("xyz", (1024, 1024, 64), strict=True)},
     **{f"{name}.{axis}": (0, 2**31 - 1 if axis == "x" else 65535) for name in ("ctaid", "clusterid") for axis in "xyz"},
-    **{f"{name}.{axis}": (1, -(2**31) if axis == "x" else 65536) for name in ("nctaid", "nclusterid") for axis in "xyz"},
+    **{f"{name}.{a}": (1, -(2**31) if a == "x" else 65536) for name in ("nctaid", "nclusterid") for a in "xyz"},
     **{f"cluster_ctaid.{axis}": (0, 16) for axis in "xyz"},
     **{f"cluster_nctaid.{axis}": (1, 17) for axis in "xyz"},
     "cluster_ctarank": (0, 16),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Ptr, Scalar, Type, Vec, boolean, elem_of, i32, i64
+from cutelite.ir.types import Ptr, Type, Vec, boolean, elem_of, i32, i64
 from cutelite.layout import Swizzle
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
@@ -184,7 +184,8 @@ class Store(Op):
     def simulate(self, lanes: Lanes) -> None:
         assert isinstance(self.p.type, Ptr)
         data = lanes.get(self.a)
-        lanes.store(self.p.type.space, lanes.get(self.p), elem_of(self.a.type), data if data.ndim == 2 else data[:, None])
+        data = data if data.ndim == 2 else data[:, None]
+        lanes.store(self.p.type.space, lanes.get(self.p), elem_of(self.a.type), data)
 
 
 def hints(cache: str, evict: str) -> str:

@@ -170,7 +170,8 @@ def shortest(x: float, which: int) -> str:
 
 
 def main() -> None:
-    print('"""Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `docs/tools/fit_libm.py`."""\n')
+    made = "Coefficients of the polynomials in `lang.libm`, lowest power first. Made by `docs/tools/fit_libm.py`."
+    print(f'"""{made}"""\n')
     print("TABLES: dict[str, dict[str, tuple[float, ...]]] = {")
     for which, dtype in enumerate(("f32", "f64")):
         print(f'    "{dtype}": {{')

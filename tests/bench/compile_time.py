@@ -36,7 +36,9 @@ common = sys.modules["common"] = types.ModuleType("common")  # where examples ru
 common.__getattr__ = lambda name: None
 sys.path.insert(0, {examples!r})
 """
-KERNEL = EXAMPLE + """
+KERNEL = (
+    EXAMPLE
+    + """
 import time
 from {module} import {kernel} as wanted
 import cutelite as cl
@@ -50,10 +52,14 @@ start = time.perf_counter()
 compiled = wanted.compile()
 print(time.perf_counter() - start)
 """
-WHOLE = EXAMPLE + """
+)
+WHOLE = (
+    EXAMPLE
+    + """
 from {module} import {kernel} as wanted
 wanted.compile()
 """
+)
 UNROLLED = """
 import time
 import cutelite as cl

@@ -16,8 +16,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
-import hopper_gemm as example  # noqa: E402
 import torch
+
+import hopper_gemm as example
 
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
 ROUNDS, L2_BYTES = 15, 60 << 20

@@ -40,8 +40,8 @@ from cutelite.ir.types import (
 from cutelite.ops import arith, atomics, bits, convert, math, sync, trig, warp
 from cutelite.target import Target
 from cutelite.target.arch import FEATURES
-from tests.ops.spellings import GMEM, REMOTE, SMEM, kernel, spellings
 from docs.tools.ops_page import markdown
+from tests.ops.spellings import GMEM, REMOTE, SMEM, kernel, spellings
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_TEMPLATE = re.compile(r"(const|vec|br|cond_br|ret|unreachable|assert|printf|dim|rmem|tensor)\b.*")
