@@ -61,7 +61,7 @@ class Scalar(Type):
         return 0, (1 << self.bits) - 1
 
     def __call__(self, x: object) -> object:
-        """`f32(x)` converts, but only in a kernel, where the frontend does it. (A TypeVar's choices must be callable.)"""
+        """`f32(x)` converts, in kernels only: the frontend does it. (What a TypeVar chooses from must be callable.)"""
         raise TypeError(f"cl.{self.name}(...) converts numbers inside kernels only; use NumPy's types outside")
 
     def __str__(self) -> str:
