@@ -1,5 +1,6 @@
-"""docs/atoms.md says what the tables say."""
+"""docs/atoms.md says what the tables say, docs/from-cute-dsl.md names what there is."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import cutelite as cl
 from cutelite.ir.types import SCALARS
 from cutelite.ops import ldmatrix, mma, wgmma_layouts
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "atoms.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "atoms.md").read_text()
 bf16, f16 = SCALARS["bf16"], SCALARS["f16"]
 
 
@@ -37,3 +39,11 @@ def test_every_operation_is_described() -> None:
     described = [name for name in cl.__all__ if name.endswith("Op") or name.startswith(("Pipeline", "make_tiled"))]
     missing = [name for name in described if name not in TEXT and name not in ("PipelineState", "make_tiled_copy_C")]
     assert [name for name in missing if not name.endswith(("G2SMulticastOp", "_B"))] == []
+
+
+def test_the_porting_guide_names_what_there_is() -> None:
+    guide = (ROOT / "docs" / "from-cute-dsl.md").read_text()
+    names = set(re.findall(r"\bcl\.(\w+)", guide))
+    assert names - set(cl.__all__) == set()
+    for example in re.findall(r"`examples/(\w+)\.py`", guide):
+        assert (ROOT / "examples" / f"{example}.py").exists()
