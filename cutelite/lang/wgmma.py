@@ -43,7 +43,7 @@ Accumulator = Vector | Handle
 """What `mma_async` takes and returns: a readable vector, or a handle while it is in flight."""
 
 
-def zeros_accumulator(n: int, dtype: DType = f32) -> Vector:
+def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
     """An accumulator (64, n) of zeros, readable.
 
     n       8 to 256 in steps of 8 (integers: of 16 above 32)

@@ -411,7 +411,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     is rounding once.
     """
     if a.dtype == np.float64:
-        return np.frompyfunc(_fma64, 3, 1)(a, b, c).astype(np.float64)
+        return np.asarray(np.frompyfunc(_fma64, 3, 1)(a, b, c), np.float64)
     x, y, z = (v.astype(np.float64) for v in (a, b, c))
     product = x * y  # exact: twice 24 bits fit in 53
     total = product + z

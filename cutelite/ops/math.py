@@ -409,4 +409,4 @@ class Remainder(Division):
     def compute(self, a: Array, b: Array) -> Array:
         valid = np.isfinite(a) & (b != 0) & ~np.isnan(b)
         rest = np.frompyfunc(math.remainder, 2, 1)(np.where(valid, a, 0).astype(float), np.where(valid, b, 1))
-        return np.where(valid, rest.astype(a.dtype), np.asarray("nan", a.dtype))
+        return np.where(valid, np.asarray(rest, a.dtype), np.asarray("nan", a.dtype))

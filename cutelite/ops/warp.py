@@ -244,7 +244,7 @@ class Redux(Collective):
         lanes.define(np.repeat(combine[self.operation].reduce(filled, axis=1, dtype=a.dtype), 32))
 
     def _float(self, a: Array, here: Array) -> Array:
-        combine = {"min": (np.fmin, np.minimum), "max": (np.fmax, np.maximum)}[self.operation][self.nan]
+        combine: Any = {"min": (np.fmin, np.minimum), "max": (np.fmax, np.maximum)}[self.operation][self.nan]
         first = np.take_along_axis(a, here.argmax(axis=1)[:, None], axis=1)  # any that takes part
         return combine.reduce(np.where(here, a, first), axis=1)
 

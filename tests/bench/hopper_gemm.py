@@ -43,7 +43,7 @@ def timed(captured: Any, repeats: int) -> float:
     captured.replay()
     stop.record()
     stop.synchronize()
-    return start.elapsed_time(stop) * 1e-3 / repeats
+    return float(start.elapsed_time(stop)) * 1e-3 / repeats
 
 
 def compare(m: int, n: int, k: int) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from cutelite import Constexpr, Layout, Tensor, bf16, f32
 from cutelite.ops.tma import SWIZZLES
 
 N, K = cl.dims("N K")
-A, B, D = TypeVar("A"), TypeVar("B"), TypeVar("D")
+A = TypeVar("A", bound=Any)
+B = TypeVar("B", bound=Any)
+D = TypeVar("D", bound=Any)
 
 DTYPES = {
     "f16": np.float16,
