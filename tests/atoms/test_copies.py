@@ -8,6 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cutelite as cl
 from cutelite import CompileError, Layout, Tensor, TmaTensor
@@ -56,6 +58,25 @@ def test_source_and_target_together_move_every_element(name: str) -> None:
         elements = [element for own in held(copy, side, extents) for element in own]
         counts = np.bincount(elements, minlength=extents[0] * extents[1])
         assert set(counts.tolist()) == {len(elements) // len(counts)}
+
+
+EXTENTS = st.sampled_from([1, 2, 4, 8])
+
+
+@given(st.tuples(EXTENTS, EXTENTS), st.tuples(EXTENTS, EXTENTS), st.booleans(), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_any_tile_is_dealt_out_once(threads: Any, values: Any, thr_rows: bool, val_rows: bool) -> None:
+    """Whatever the thread and value layouts: every element of several tiles has one owner, values in their order."""
+    thr = Layout(threads, (threads[1], 1) if thr_rows else (1, threads[0]))
+    val = Layout(values, (values[1], 1) if val_rows else (1, values[0]))
+    copy = tiled(cl.CopyUniversalOp(), cl.f32, thr, val)
+    extents = tuple(2 * extent for extent in copy.tiler)
+    own = held(copy, copy.atom.layout_src_tv, extents)
+    assert sorted(element for elements in own for element in elements) == list(range(extents[0] * extents[1]))
+    for i, j in ((i, j) for i in range(threads[0]) for j in range(threads[1])):
+        block = {(i * values[0] + v, j * values[1] + w): val(v, w) for v in range(values[0]) for w in range(values[1])}
+        elements = own[thr(i, j)][: values[0] * values[1]]
+        assert all(elements[order] == row + column * extents[0] for (row, column), order in block.items())
 
 
 @pytest.mark.parametrize("name", ["ldmatrix A", "ldmatrix B"])

@@ -211,6 +211,20 @@ def test_ldmatrix_transposes(majors: str, count: int) -> None:
     run(kernel, op, (2, 2, 1), "f16", "f16", "f32", shape)
 
 
+def test_ldmatrix_on_a_permuted_tile() -> None:
+    """A layout in place of an extent: neighbouring columns of B for a thread of one MMA come from two places."""
+    op, shape = cl.WarpMmaOp(cl.f16, cl.f32), (64, 64, 32)
+    copies: Any = {
+        "a_copy": cl.LdMatrix8x8x16bOp(),
+        "b_copy": cl.LdMatrix8x8x16bOp(),
+        "permutation": (64, PERMUTED, 16),
+    }
+    run(product(op, "f16", "f16", "f32", shape, (4, 1, 1), **copies), op, (4, 1, 1), "f16", "f16", "f32", shape)
+
+
+PERMUTED = Layout((8, 2, 2), (1, 16, 8))
+
+
 def test_fma_atoms() -> None:
     op, shape = cl.MmaUniversalOp(cl.f32), (32, 32, 8)
     run(product(op, "f32", "f32", "f32", shape, (8, 16, 1), swizzled=False), op, (8, 16, 1), "f32", "f32", "f32", shape)
