@@ -1,4 +1,4 @@
-"""Misuse of layouts, tensors and atoms: one error, at the user's line, that names the function, the modes, the numbers."""
+"""Misuse of layouts, tensors and atoms: one error, at the user's line, that names the function, modes and numbers."""
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (what is wrong here is wrong on purpose)
