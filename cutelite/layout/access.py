@@ -100,7 +100,8 @@ def requests(function: str, layout: Any, bits: int, access_bytes: int | None) ->
     threads = int(size(layout, 0)) if rank(layout) > 1 else int(size(layout))
     values = int(size(layout)) // threads
     if access_bytes is None:
-        access_bytes = max(1, values * bits // 8)
+        own = max(1, values * bits // 8)
+        access_bytes = min(16, own & -own)
     elements = access_bytes * 8 // bits
     if access_bytes not in (1, 2, 4, 8, 16) or elements * bits != access_bytes * 8:
         message = f"an access of {access_bytes} bytes is none: 1, 2, 4, 8 or 16 bytes of whole elements are"
@@ -138,8 +139,8 @@ def bank_conflicts(layout: Any, bits: int, access_bytes: int | None = None) -> B
     layout        (thread, value), or thread, -> element offset; may be swizzled. For ldmatrix and stmatrix the layout
                   of the row addresses, threads being rows, with access_bytes=16
     bits          of an element
-    access_bytes  per thread and instruction: 1, 2, 4, 8 or 16. Default: all values of a thread; of a layout of threads
-                  alone, one element. Where a layout gives one offset per thread, the elements behind it go with it
+    access_bytes  per thread and instruction: 1, 2, 4, 8 or 16. Default: the most that a thread's values come in; of a
+                  layout of threads alone, one element (given more, the elements behind each offset go with it)
     Errors        misaligned, or not contiguous, accesses
 
     >>> from cutelite.layout import Layout, Swizzle, composition

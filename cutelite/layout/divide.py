@@ -56,13 +56,14 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
     if isinstance(tiler, (int, DimExpr)) and not isinstance(target.shape, tuple) and not isinstance(target.stride, F2):
         return _cut(target, Layout(tiler, 1).shape)
     tiler = _layout(tiler)
-    rest, covered = complement_cover(tiler, target.size)
-    if covered is not None and not prove_le(target.size, covered):
-        raise LayoutError(
-            "logical_divide", f"copies of {tiler} cover only the first {covered} elements of {target}", covered=covered
-        )
-    result: Layout = composition(target, concat([tiler, rest]))
-    return result
+    try:
+        rest, covered = complement_cover(tiler, target.size)
+        if covered is not None and not prove_le(target.size, covered):
+            message = f"copies of the tiler cover only the first {covered} elements"
+            raise LayoutError("logical_divide", message, covered=covered)
+        return composition(target, concat([tiler, rest]))
+    except LayoutError as error:
+        raise error.within("logical_divide", f"{target} by {tiler}") from None
 
 
 def _cut(mode: Layout, n: Int) -> Layout:
@@ -83,6 +84,7 @@ def _unzip(layout: Any, tiler: Any) -> Layout:
     return concat([tiles, rests])
 
 
+@laws.promises(laws.zipped_divide_law)
 def zipped_divide(target: L, tiler: Any) -> L:
     """`logical_divide` with all tile modes in the first mode and all rest modes in the second.
 
@@ -92,6 +94,7 @@ def zipped_divide(target: L, tiler: Any) -> L:
     return through(target, lambda outer: _unzip(_logical_divide(outer, tiler), tiler))
 
 
+@laws.promises(laws.regrouped_law)
 def tiled_divide(target: L, tiler: Any) -> L:
     """`zipped_divide` with the rest modes side by side: ((tile, ...), rest, ...).
 
@@ -101,6 +104,7 @@ def tiled_divide(target: L, tiler: Any) -> L:
     return through(zipped_divide(target, tiler), _spread_second)
 
 
+@laws.promises(laws.regrouped_law)
 def flat_divide(target: L, tiler: Any) -> L:
     """`zipped_divide` with all modes side by side: (tile, ..., rest, ...).
 
@@ -141,9 +145,13 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
         done = [_logical_product(mode, part) for mode, part in zip(modes, tiler, strict=False)]
         return concat(done + modes[len(tiler) :])
     tiler = _layout(tiler)
-    return concat([block, composition(copies(block), tiler)])
+    try:
+        return concat([block, composition(copies(block), tiler)])
+    except LayoutError as error:
+        raise error.within("logical_product", f"{block} by {tiler}") from None
 
 
+@laws.promises(laws.regrouped_law)
 def zipped_product(block: L, tiler: Any) -> L:
     """`logical_product` with the modes of the blocks in the first mode and of the copies in the second.
 
@@ -153,6 +161,7 @@ def zipped_product(block: L, tiler: Any) -> L:
     return through(block, lambda outer: _unzip(_logical_product(outer, tiler), tiler))
 
 
+@laws.promises(laws.regrouped_law)
 def tiled_product(block: L, tiler: Any) -> L:
     """`zipped_product` with the modes of the copies side by side.
 
@@ -162,6 +171,7 @@ def tiled_product(block: L, tiler: Any) -> L:
     return through(zipped_product(block, tiler), _spread_second)
 
 
+@laws.promises(laws.regrouped_law)
 def flat_product(block: L, tiler: Any) -> L:
     """`zipped_product` with all modes side by side.
 

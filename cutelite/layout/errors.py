@@ -26,6 +26,10 @@ class LayoutError(ValueError):
         self.mode = mode
         self.numbers = numbers
 
+    def within(self, function: str, what: str) -> LayoutError:
+        """The same error as one of the function that was called, in whose terms `what` puts it."""
+        return LayoutError(function, f"{what}: {self.message}", mode=self.mode, **self.numbers)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.function, self.message, self.mode, self.numbers)
 

@@ -13,12 +13,21 @@ from functools import wraps
 from itertools import islice, pairwise
 from typing import Any, ParamSpec, TypeVar
 
-from cutelite.layout.coords import pad_coord
+from cutelite.layout.coords import idx2crd, pad_coord
 from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.expr import dims_of, evaluate
 from cutelite.layout.f2 import has_f2
-from cutelite.layout.inttuple import flatten_to_tuple, is_compatible, is_congruent, is_static, product, show, size
-from cutelite.layout.layout import ComposedLayout, Layout, cosize
+from cutelite.layout.inttuple import (
+    flatten_to_tuple,
+    is_compatible,
+    is_congruent,
+    is_static,
+    product,
+    product_each,
+    show,
+    size,
+)
+from cutelite.layout.layout import ComposedLayout, Layout, cosize, plus
 from cutelite.layout.swizzle import Swizzle
 
 P = ParamSpec("P")
@@ -214,6 +223,64 @@ def divide_law(result: Any, target: Any, tiler: Any) -> None:
     else:
         composition_law(result[0], target, tiler)
         need(set(image(target)) <= set(image(result)), "a divided layout has all its elements", target, tiler, result)
+
+
+def zipped_divide_law(result: Any, target: Any, tiler: Any) -> None:
+    """Two modes, the tile and its copies; the first is target o tiler."""
+    regrouped_law(result, target, tiler)
+    need(result.rank == 2, "a zipped division has two modes", target, tiler, result)
+    if isinstance(tiler, tuple) and None not in tiler:
+        for mode, part in enumerate(tiler):
+            if not isinstance(part, tuple):
+                composition_law(result[0, mode], target[mode], part)
+
+
+def regrouped_law(result: Any, whole: Any, tiler: Any) -> None:
+    """No element is lost."""
+    need(set(image(whole)) <= set(image(result)), "all elements are there", whole, tiler, result)
+
+
+def local_tile_law(result: tuple[Any, Any], layout: Any, tiler: Any, coord: Any, proj: Any = None) -> None:
+    """tile(x) + offset == layout(coord * tiler + x), mode by mode, within the grid of tiles."""
+    tile, at_tile = _used(tiler, proj), _used(coord, proj)
+    if len(tile) == len(at_tile) == layout.rank and _are_ints(tile + at_tile):
+        starts = tuple(c * t for c, t in zip(at_tile, tile, strict=True))
+        if all(start < size(mode) for start, mode in zip(starts, layout, strict=True)):
+            _strided_law("local_tile", result, layout, starts, tile, (1,) * len(tile))
+
+
+def local_partition_law(result: tuple[Any, Any], layout: Any, tile: Any, index: Any, proj: Any = None) -> None:
+    """part(x) + offset == layout(thread + tile * x), mode by mode, thread being the coordinate of `index` in `tile`."""
+    if isinstance(tile, Layout) and isinstance(index, int):
+        threads = _used(product_each(tile.shape), proj)
+        thread = _used(tile.get_flat_coord(index), proj)
+        if len(threads) == layout.rank and _are_ints(threads + thread) and index < size(tile):
+            counts = tuple(-(-int(size(mode)) // t) for mode, t in zip(layout, threads, strict=True))
+            _strided_law("local_partition", result, layout, thread, counts, threads)
+
+
+def _used(modes: Any, proj: Any) -> tuple[Any, ...]:
+    modes = modes if isinstance(modes, tuple) else (modes,)
+    return modes if proj is None else tuple(m for m, p in zip(modes, proj, strict=True) if p is not None)
+
+
+def _are_ints(values: tuple[Any, ...]) -> bool:
+    return all(isinstance(value, int) for value in values)
+
+
+def _strided_law(
+    name: str, result: tuple[Any, Any], layout: Any, starts: Any, counts: tuple[int, ...], steps: tuple[int, ...]
+) -> None:
+    part, offset = result
+    for i in range(product(counts) if isinstance(part, Layout) and isinstance(layout, Layout) else 0):
+        x = idx2crd(i, counts)
+        there = tuple(start + step * c for start, step, c in zip(starts, steps, x, strict=True))
+        need(plus(part(*x), offset) == layout(*there), f"{name} picks its elements", layout, x, result)
+
+
+def identity_law(result: Layout, shape: Any) -> None:
+    """Every coordinate is its own image."""
+    need(all(result(i) == idx2crd(i, result.shape) for i in range(int(size(result)))), "the identity", result)
 
 
 def product_law(result: Any, block: Any, tiler: Any) -> None:

@@ -147,6 +147,7 @@ def make_fragment_like(layout: Any) -> Layout:
     return raw(shape, unflatten(compact, shape))
 
 
+@laws.promises(laws.identity_law)
 def make_identity_layout(shape: Any) -> Layout:
     """The layout that maps every coordinate to itself, as a nested coordinate.
 

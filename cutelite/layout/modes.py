@@ -94,6 +94,7 @@ def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
     return from_modes(list(zip(shapes, strides, strict=True)))
 
 
+@laws.promises(laws.filter_law)
 def filter_zeros(layout: L) -> L:
     """The layout with every mode of stride 0 cut to size 1.
 

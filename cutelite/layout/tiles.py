@@ -106,6 +106,7 @@ def _open(proj: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0 if p is None else None for p in proj)
 
 
+@laws.promises(laws.local_tile_law)
 def local_tile_and_offset(layout: L, tiler: Any, coord: Any, proj: Any = None) -> tuple[L, Any]:
     """The tile at `coord` in the grid of tiles, and its offset; None in `coord` keeps that mode of the grid.
 
@@ -143,6 +144,7 @@ def local_tile(layout: L, tiler: Any, coord: Any, proj: Any = None) -> L:
     return local_tile_and_offset(layout, tiler, coord, proj)[0]
 
 
+@laws.promises(laws.local_partition_law)
 def local_partition_and_offset(layout: L, tile: Any, index: Any, proj: Any = None) -> tuple[L, Any]:
     """The elements that thread `index` of the thread layout `tile` owns, and their offset.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from cutelite.layout import (
     ComposedLayout,
@@ -30,6 +31,7 @@ from cutelite.layout import (
     parse_layout,
     raked_product,
     row_major,
+    size,
     tile_to_shape,
     tiled_divide,
     tiled_product,
@@ -182,6 +184,24 @@ def test_local_tile_with_projection(proj: Any) -> None:
     assert offset == layout(*(tiler[i] * coord[i] for i in kept))
 
 
+@USUAL
+@given(layouts(200), st.data())
+def test_local_tiles_and_partitions(layout: Layout, data: st.DataObject) -> None:
+    if not isinstance(layout.shape, tuple):
+        return
+    tile = tuple(data.draw(st.integers(1, 4)) for _ in layout.shape)
+    coord = tuple(data.draw(st.integers(0, 2)) for _ in layout.shape)
+    for function, arguments in (
+        (local_tile_and_offset, (tile, coord)),
+        (local_partition_and_offset, (Layout(tile), data.draw(st.integers(0, int(size(tile)) - 1)))),
+    ):
+        try:
+            with checked():
+                function(layout, *arguments)
+        except LayoutError as error:
+            assert error.function == "logical_divide"
+
+
 def test_local_tile_keeps_open_modes() -> None:
     M, K = dims("M K:8")
     with checked():
@@ -194,7 +214,8 @@ def test_local_partition_deals_elements_out() -> None:
     layout, threads = row_major((16, 8)), Layout((4, 8), (8, 1))
     seen = []
     for thread in range(32):
-        part, offset = local_partition_and_offset(layout, threads, thread)
+        with checked():
+            part, offset = local_partition_and_offset(layout, threads, thread)
         seen += [offset + value for value in oracle.values(part)]
         assert offset == layout(thread // 8, thread % 8)
     assert sorted(seen) == list(range(128))
