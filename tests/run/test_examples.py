@@ -20,6 +20,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "matmul_simt": [{"m": 1, "n": 1, "k": 1}, {"m": 128, "n": 128, "k": 8}, {"m": 150, "n": 130, "k": 17}],
     "histogram": [{"n": 1}, {"n": 20_011, "blocks": 3}],
     "elementwise_add": [{"m": 1, "n": 8}, {"m": 16, "n": 256}, {"m": 100, "n": 1000}],
+    "tma_transpose": [{"m": 1, "n": 4}, {"m": 64, "n": 128}, {"m": 100, "n": 300}],
     "tiled_copy": [{"m": 1, "n": 8}, {"m": 64, "n": 64}, {"m": 100, "n": 200}],
     "tensorop_gemm": [
         {"m": 1, "n": 1, "k": 16},
@@ -43,6 +44,7 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "matmul_simt": [{"m": 1000, "n": 1001, "k": 1002}, {"m": 2048, "n": 2048, "k": 2048}],
     "histogram": [{"n": 50_000_017, "blocks": 528}],
     "elementwise_add": [{"m": 4097, "n": 8200}],
+    "tma_transpose": [{"m": 8191, "n": 4100}],
     "tiled_copy": [{"m": 4097, "n": 8200}],
     "tensorop_gemm": [
         {"m": 1000, "n": 1001, "k": 1008, "dtype": d} for d in ("float16", "bfloat16", "float32", "int8")
