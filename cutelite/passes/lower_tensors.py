@@ -134,8 +134,12 @@ class _Lowering:
         if t.swizzle is None or not t.swizzle.bits:
             return self._move(p, moved, align)
         block = t.swizzle.size
-        if t.align % block:
-            return self.make(PtrSwizzle, self._moved(p, moved, 1), t.swizzle, align)  # type: ignore[no-any-return]
+        if t.align % block:  # whole blocks are added behind the swizzle, which addresses far apart then share
+            p, known = _peeled(p)
+            aside = (known + moved.number) // block * block
+            near = self._moved(p, moved + (known - aside), 1)
+            swizzled = self.make(PtrSwizzle, near, t.swizzle, gcd(align, block))
+            return self._move(swizzled, self.arithmetic.number(aside, i32), align)
         # The base has none of the bits that change, so it is enough to swizzle the distance, and of that what does
         # not move whole blocks.
         aside = moved.number // block * block
@@ -204,6 +208,15 @@ class _Lowering:
             part = self.emit(VecGather(data, picks, scalar=width == 1))
             p = self._address(base, shape, offset * t.elem.bytes, t.elem.bytes * width)
             self.emit(Store(p, part))
+
+
+def _peeled(p: Value) -> tuple[Value, int]:
+    """`p` without the distances known at compile time that were added last, and their sum in bytes."""
+    known = 0
+    while isinstance(p.op, PtrAdd) and isinstance(p.op.bytes.op, Const):
+        known += int(p.op.bytes.op.value)
+        p = p.op.p
+    return p, known
 
 
 class _Shape:
