@@ -1,4 +1,4 @@
-"""The command line: `cutelite demo | compile FILE:KERNEL | doctor | cache info|verify|clear`."""
+"""The command line: `cutelite demo | compile FILE:KERNEL | layout TEXT | doctor | cache info|verify|clear`."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _foreseen() -> tuple[type[Exception], ...]:
     """What says all there is to say in its text."""
     from cutelite.dispatch import ArgumentError, LaunchError, OptionError
+    from cutelite.layout import LayoutError
     from cutelite.target import UnknownTarget
     from cutelite.toolchain import ToolchainError
     from cutelite_rt import CudaError
 
-    ours = (ArgumentError, LaunchError, OptionError, UnknownTarget, ToolchainError, CudaError)
+    ours = (ArgumentError, LaunchError, LayoutError, OptionError, UnknownTarget, ToolchainError, CudaError)
     return (UsageError, config.ConfigError, *ours)
 
 
@@ -77,6 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
     compiling.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
     compiling.set_defaults(run=_compile)
+    picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'")
+    picture.add_argument("layout", help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'")
+    picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
+    picture.add_argument("--bits", type=int, help="of an element: show the banks of shared memory")
+    picture.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
+    picture.add_argument("--form", choices=("text", "svg", "html"), default="text")
+    picture.set_defaults(run=_layout)
     doctor = commands.add_parser("doctor", help="what is there to compile with and to run on")
     doctor.set_defaults(run=_doctor)
     cache = commands.add_parser("cache", help="the disk cache of compiled kernels")
@@ -280,6 +288,18 @@ def _gpus() -> str:
     if not devices:
         return "none; kernels run on NumPy arrays, in the simulator"
     return "; ".join(f"{device.name} ({device.arch})" for device in devices)
+
+
+# layout
+
+
+def _layout(given: argparse.Namespace) -> int:
+    from cutelite.layout.viz import picture
+
+    extents = dict(map(_setting, given.set))
+    color = config.read().use_color(sys.stdout.isatty())
+    print(picture(given.layout, tiler=given.tiler, bits=given.bits, dims=extents, form=given.form, color=color))
+    return 0
 
 
 # cache

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cutelite.cli import main
 from cutelite.layout import (
     ComposedLayout,
     Layout,
@@ -37,6 +38,17 @@ def test_text_of_a_layout() -> None:
     assert picture("(M,4):(4,1)", dims={"M": 2}, color=False).splitlines()[-1] == " 1   4   5   6   7"
     assert picture("4:2", color=False).splitlines()[-1] == " 0   0   2   4   6"
     assert "(1,2)" in str(offsets(make_identity_layout((2, 3))))
+
+
+def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["layout", "(M,2):(2,1)", "--set", "M=2"]) == 0
+    assert capsys.readouterr().out == "(2,2):(2,1)\n     0   1\n 0   0   1\n 1   2   3\n"
+    assert main(["layout", "(8,8):(8,1)", "--bits", "32", "--form", "svg"]) == 0
+    assert "banks of 32-bit elements" in texts(capsys.readouterr().out)[0]
+    assert main(["layout", "(4,2):(2,1)", "--tiler", "(2,4)"]) == 0
+    assert "T3V1" in capsys.readouterr().out
+    assert main(["layout", "(M,2)"]) == 1
+    assert "cutelite: viz: (M,2):(1,M) is known at launch only" in capsys.readouterr().err
 
 
 def test_colour() -> None:
