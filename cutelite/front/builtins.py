@@ -5,13 +5,14 @@ Every function here takes the frame that calls it first.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math as python_math
 from collections.abc import Callable
 from typing import Any
 
 from cutelite.front import tree
-from cutelite.front.calls import special
+from cutelite.front.calls import call, initialiser, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
@@ -266,6 +267,16 @@ def _set_attribute(frame: Frame, obj: Any, name: str, value: Any) -> None:
     """What `__post_init__` of frozen dataclasses needs."""
     frame.evaluation.mutables.changing(obj, frame.share, f"setting `.{name}`")
     object.__setattr__(obj, name, value)
+
+
+@special(dataclasses.replace)
+def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
+    """What the class does when it is initialised is done here too."""
+    cls: Any = type(obj)
+    if initialiser(cls) is None:
+        return dataclasses.replace(obj, **changes)
+    names = [field.name for field in dataclasses.fields(obj) if field.init]
+    return call(frame, cls, [], {name: getattr(obj, name) for name in names} | changes)
 
 
 @special(callable)

@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 import types
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from cutelite.front import bytecode, cfg, tree
@@ -92,7 +92,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
             args, function = [function, *args], own
     if is_inlined(function):
         return _call_python(frame, function, args, kwargs)
-    if isinstance(function, type) and (init := _own_init(function)) is not None:
+    if isinstance(function, type) and (init := initialiser(function)) is not None:
         made = frame.evaluation.mutables.made(frame.native(object.__new__, function), frame.share)
         _call_python(frame, init, [made, *args], kwargs)
         return made
@@ -134,13 +134,12 @@ def class_attribute(cls: type, name: str) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _own_init(cls: Hashable) -> types.FunctionType | None:
+def initialiser(cls: Any) -> types.FunctionType | None:
     """The `__init__` of a class of the user's, to be inlined; None where Python makes the object.
 
     That is so for frozen dataclasses too, unless the user had something to say about what happens behind the fields.
     """
-    assert isinstance(cls, type)
-    init: Any = cls.__init__  # type: ignore[misc]
+    init: Any = cls.__init__
     made_by_python: tuple[Any, Any] = (type.__call__, object.__new__)
     if (type(cls).__call__, cls.__new__) != made_by_python or not is_inlined(init):
         return None
@@ -275,7 +274,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(function, functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     if _package(function) == "cutelite":
-        args = [_callable(frame, arg) for given in args for arg in _expanded(given)]
+        args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     owner = _owner(function, args)
     if owner is not None and function.__name__ in MUTATORS:
         frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
@@ -302,12 +301,16 @@ def _package(function: Any) -> str:
     return (getattr(function, "__module__", None) or "").partition(".")[0]
 
 
-def _expanded(arg: Any) -> list[Any]:
-    """For cutelite's `printf`: a text that holds run-time numbers, as a format string and its arguments."""
+def _expanded(function: Any, arg: Any) -> list[Any]:
+    """For `printf`: a text that holds run-time numbers, as a format string and its arguments."""
     if not isinstance(arg, RuntimeText):
         return [arg]
-    fmt, args = arg.printf()
-    return [fmt, *args]
+    if getattr(function, "__name__", "") != "printf":
+        raise mistake(
+            "runtime-text", "a text with run-time numbers in it", help="only `print`, `cl.printf` and `assert` take one"
+        )
+    template, args = arg.printf()
+    return [template, *args]
 
 
 def _callable(frame: Frame, x: Any) -> Any:

@@ -56,7 +56,7 @@ class Block:
                   both; where it ends in FOR_ITER (with a value, exhausted); () where control ends
     predecessors  in ascending order, each once
     loops         the loops it lies in, outermost first
-    is_assertion_failure  whether it begins to raise the AssertionError of an `assert`
+    is_assertion_failure  whether it begins to raise the AssertionError of an `assert`, or only leads to where that is
     """
 
     index: int
@@ -118,7 +118,7 @@ def build(code: Code) -> Cfg:
             successors=successors[i],
             predecessors=predecessors[i],
             loops=tuple(loop for loop in loops if i in loop.blocks),  # an outer loop has the smaller header
-            is_assertion_failure=bool(instrs[i]) and instrs[i][0].op == "ASSERTION_ERROR",
+            is_assertion_failure=_fails_assertion(i, successors, instrs),
         )
         for i, old in enumerate(order)
     )
@@ -324,6 +324,13 @@ def _predecessors(successors: Successors) -> Successors:
         for way in following:
             came_from[way].add(block)
     return tuple(tuple(sorted(blocks)) for blocks in came_from)
+
+
+def _fails_assertion(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) -> bool:
+    """A chained comparison that fails drops what it has kept for the next one on its way to the AssertionError."""
+    if instrs[block] and all(i.op == "POP" for i in instrs[block]) and len(successors[block]) == 1:
+        (block,) = successors[block]
+    return bool(instrs[block]) and instrs[block][0].op == "ASSERTION_ERROR"
 
 
 _ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")

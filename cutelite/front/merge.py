@@ -74,12 +74,12 @@ class _Meeting:
                 title = f"`{{name}}{tree.leaf_name(structures[0], number)}` has another type on another path"
                 help = "convert, so that it has one type on every path"
                 return self._conflict(slot, column, "type-changes", title, help)
-            made.append(column[0] if t is None else self._param(column, t))
+            made.append(column[0] if t is None else self._param(column, t, hint(slot, structures[0], number)))
         return tree.with_leaves(first, iter(made))
 
-    def _param(self, column: Sequence[Any], t: Type) -> Any:
+    def _param(self, column: Sequence[Any], t: Type, hint: str) -> Any:
         """A block parameter for these leaves, one for each state."""
-        param = Value(t)
+        param = Value(t, hint=hint)
         self.block.params.append(param)
         for state, leaf, passed in zip(self.states, column, self.args, strict=True):
             self.builder.block = state.block
@@ -95,6 +95,11 @@ class _Meeting:
 
     def _conflict(self, slot: Slot, found: Sequence[Any], code: str, title: str, help: str) -> Conflict:
         return Conflict(code, title, tell(found, [slot.place(state) for state in self.states]), help)
+
+
+def hint(slot: Slot, structure: Any, number: int) -> str:
+    """The name in the IR of the leaf `number` of what a slot holds."""
+    return f"{slot.key}{tree.leaf_name(structure, number)}" if isinstance(slot.key, str) and slot.key else ""
 
 
 def tell(found: Sequence[Any], places: Sequence[Span | None]) -> list[tuple[str, Span | None]]:

@@ -20,7 +20,7 @@ from cutelite.front import tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.iterators import Range, RangeIter, StaticIter, iterate, iterate_static
-from cutelite.front.merge import NO_TYPE, fits, join_types, leaf_value, merge, tell, wrap_like
+from cutelite.front.merge import NO_TYPE, fits, hint, join_types, leaf_value, merge, tell, wrap_like
 from cutelite.front.mutation import Mutables
 from cutelite.front.state import Conflict, Share, Slot, State, new_share, slots_of, split
 from cutelite.ir.builder import Builder
@@ -284,13 +284,14 @@ class Regions:
             if (slot.key, WHOLE_SLOT) in carried:
                 slot.write(state, carried[slot.key, WHOLE_SLOT])
                 continue
-            leaves = tree.leaves_of(slot.read(entry))
+            leaves: list[Any] = []
+            structure = tree.flatten(slot.read(entry), leaves)
             for i, leaf in enumerate(leaves):
                 t = carried.get((slot.key, i))
                 if t is not None:
                     args.append(leaf_value(leaf, t))
                     params.append((slot.key, i))
-                    block.params.append(Value(t, hint=slot.key if isinstance(slot.key, str) else ""))
+                    block.params.append(Value(t, hint=hint(slot, structure, i)))
                     leaves[i] = wrap_like(leaf, block.params[-1])
             slot.write(state, tree.with_leaves(slot.read(entry), iter(leaves)))
         for name in sorted(live & loop.assigned - state.locals.keys()):

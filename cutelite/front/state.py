@@ -71,6 +71,10 @@ class Conflict:
         return CompileError(Mistake(self.code, self.title.format(name=name), label, self.help), span, notes)
 
 
+MAX_FACTS = 32
+"""Conditions that a state remembers: the last ones, so that a long chain of branches costs no more than a short one."""
+
+
 class State:
     """Locals, stack, the open IR block, and the share of the threads that come here.
 
@@ -93,7 +97,10 @@ class State:
         self.block, self.share, self.facts = block, share, facts
 
     def fork(self, block: Block, share: Share) -> State:
-        return State(dict(self.locals), list(self.stack), dict(self.where), block, share, dict(self.facts))
+        facts = dict(self.facts)
+        if len(facts) > MAX_FACTS:
+            del facts[next(iter(facts))]
+        return State(dict(self.locals), list(self.stack), dict(self.where), block, share, facts)
 
 
 class Slot(NamedTuple):

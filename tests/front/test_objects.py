@@ -312,7 +312,8 @@ def test_initialisers_are_inlined():
 
     def f(a, b):
         basket = Basket().put(a).put(b)
-        return basket.total, basket.items, Clamped(a).n, Clamped(b, 2).n
+        again = dataclasses.replace(Clamped(a), n=b, low=1)
+        return basket.total, basket.items, Clamped(a).n, Clamped(b, 2).n, again.n, again.low
 
     same(f, *pairs())
 

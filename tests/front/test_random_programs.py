@@ -6,7 +6,7 @@ Loops are bounded by a counter of their own, and results are kept small by masks
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -74,9 +74,9 @@ class Program:
         return lines
 
     def statement(self, depth: int, loops: int) -> Lines:
-        kinds = ["assign", "assign", "augment", "pair"]
+        kinds = ["assign", "assign", "augment", "pair", "step", "bump", "walrus"]
         if depth > 0:
-            kinds += ["if", "if", "for", "while", "unrolled", "match", "forever"]
+            kinds += ["if", "if", "for", "while", "unrolled", "match", "forever", "function"]
         if loops:
             kinds += ["break", "continue", "return"]
         kind = self.draw(st.sampled_from(kinds))
@@ -92,6 +92,31 @@ class Program:
     def make_pair(self, depth: int, loops: int) -> Lines:
         x, y = self.draw(names()), self.draw(names())
         return [f"{x}, {y} = {self.draw(atoms())}, {self.draw(atoms())}"]
+
+    def make_step(self, depth: int, loops: int) -> Lines:
+        """A method of a structure, which branches and returns another one."""
+        return [f"p = p.step({self.draw(atoms())})"]
+
+    def make_bump(self, depth: int, loops: int) -> Lines:
+        """Structures in tuples, and back."""
+        return [
+            f"(p, {self.draw(names())}), q = (Point(p.y, {self.draw(atoms())}), p.size), [p, p.x]",
+            "p = q[0] if q[1] else p",
+        ]
+
+    def make_walrus(self, depth: int, loops: int) -> Lines:
+        x, y = self.draw(names()), self.draw(names())
+        return [f"{x} = sum((k := k0 + {y}) % 7 for k0 in (1, {self.draw(atoms())})) + ({y} := {self.draw(atoms())})"]
+
+    def make_function(self, depth: int, loops: int) -> Lines:
+        """A nested function that reads the variables around it, and may return early."""
+        name = f"f{self.counter()}"
+        returns = (
+            [f"if {self.draw(conditions())}:", f"    return {self.draw(atoms())}"] if self.draw(st.booleans()) else []
+        )
+        x = self.draw(names())
+        lines = [f"def {name}(n):", *indented([*returns, f"return (n + {self.draw(numbers())}) % 53"])]
+        return [*lines, *self.block(depth - 1, loops), f"{x} = {name}({self.draw(atoms())})"]
 
     def make_if(self, depth: int, loops: int) -> Lines:
         lines = [f"if {self.draw(conditions())}:", *indented(self.block(depth - 1, loops))]
@@ -138,7 +163,7 @@ class Program:
         return [f"if {self.draw(conditions())}:", "    continue"]
 
     def make_return(self, depth: int, loops: int) -> Lines:
-        return [f"if {self.draw(conditions())}:", f"    return {self.draw(atoms())}, b, c, d"]
+        return [f"if {self.draw(conditions())}:", f"    return {self.draw(atoms())}, b, c, d, p.y, p.x, 0"]
 
     def otherwise(self, depth: int, loops: int) -> Lines:
         return ["else:", *indented(self.block(depth - 1, loops))] if self.draw(st.booleans()) else []
@@ -151,7 +176,22 @@ class Program:
 @st.composite
 def programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
     body = Program(draw).block(3, 0)
-    return "\n".join(["def f(a, b):", "    c, d = 1, a", *indented(body), "    return a, b, c, d"])
+    start = ["def f(a, b):", "    c, d, p = 1, a, Point(b, 2)"]
+    return "\n".join([*start, *indented(body), "    return a, b, c, d, p.x, p.y, p.size"])
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+    def step(self, by: Any) -> Any:
+        if by > self.x:
+            return self._replace(x=by % 31)
+        return Point(self.y, (self.x + by) % 29)
+
+    @property
+    def size(self) -> Any:
+        return self.x - self.y if self.x > self.y else self.y - self.x
 
 
 def helper(x: Any, y: Any) -> Any:
@@ -166,6 +206,6 @@ def helper(x: Any, y: Any) -> Any:
 @settings(max_examples=250, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.lists(st.tuples(st.sampled_from(VALUES), st.sampled_from(VALUES)), min_size=1, max_size=3))
 def test_random_programs(source: str, inputs: list[tuple[int, int]]) -> None:
-    space: dict[str, Any] = {"helper": helper}
+    space: dict[str, Any] = {"helper": helper, "Point": Point}
     exec(source, space)
     same(space["f"], *inputs)

@@ -1,0 +1,138 @@
+# ruff: noqa
+# mypy: ignore-errors
+"""f-strings, print and printf; assertions.
+
+PYTEST_DONT_REWRITE: the assertions in here are compiled.
+"""
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import sim
+from cutelite.diag import CompileError
+from cutelite.front.build import build
+from cutelite.ir.types import boolean, f32, i8, i32, i64, u8, u32, u64
+from cutelite.ir.verifier import verify
+from cutelite.layout import dims
+from tests.front import scalar
+from tests.front.differential import array
+
+N = dims("N")
+
+
+def printed(function, *args, types, dims=None):
+    """What a kernel of one thread prints."""
+    made = build(function, types, {name: i32 for name in dims or {}}, {"block": (1, 1, 1)})
+    verify(made)
+    return sim.run(made, 1, list(args), dims=dims or {}).stdout
+
+
+def test_f_strings_become_printf():
+    def kernel(a, x, p):
+        cl.printf(
+            f"a = {a}, twice {a * 2:5d}|{a:<5}|{a:+}|{a:03}|{a:#x}, x = {x:.2f} {x:e} {x:8.3g}, {p}, 100% {'static'!r}\n"
+        )
+        cl.printf("plain %d\n", a)
+        print("items", a, x, sep=", ", end="!\n")
+        print(f"{a}" + " and " + str(x), "known", 3)
+
+    text = printed(kernel, 42, 1.5, True, types={"a": i32, "x": f32, "p": boolean})
+    assert text == (
+        "a = 42, twice    84|42   |+42|042|0x2a, x = 1.50 1.500000e+00      1.5, 1, 100% 'static'\n"
+        "plain 42\nitems, 42, 1.5!\n42 and 1.5 known 3\n"
+    )
+
+
+def test_numbers_of_all_widths():
+    def kernel(a, b, c, d):
+        print(a, b, c, d, f"{d:x}")
+
+    text = printed(kernel, -5, 250, -(2**40), 2**63, types={"a": i8, "b": u8, "c": i64, "d": u64})
+    assert text == f"-5 250 {-(2**40)} {2**63} {2**63:x}\n"
+
+
+def test_dims_print_their_value():
+    def kernel(a):
+        print(f"{a.shape[0]} and {a.size + 1}")
+
+    assert printed(kernel, np.zeros(5, np.float32), types={"a": array(f32, N)}, dims={"N": 5}) == "5 and 6\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("cl.printf(f'{a:b}')", "the format spec 'b' has no counterpart on the GPU"),
+        ("cl.printf(f'{a:^5}')", "has no counterpart on the GPU"),
+        ("cl.printf(f'{a!r}')", "`!r` needs a compile-time value"),
+        ("cl.printf(f'{x:d}')", "the format 'd' is for integers, not for f32"),
+        ("cl.printf(f'{x:{a}}')", "a format spec must be known at compile time"),
+        ("cl.printf('%d' % a)", "a compile-time integer is needed here"),
+        ("cl.printf('{}'.format(a))", "a run-time i32 has no text at compile time"),
+        ("cl.printf(a)", "printf takes a text known at compile time"),
+        ("y = {f'{a}': 1}[f'{a}']", "KeyError"),
+        ("cl.assert_(a > 0, f'{a}')", "a text with run-time numbers in it"),
+    ],
+)
+def test_mistakes(body, message):
+    space = {"cl": cl}
+    exec(f"def kernel(a, x):\n    {body}\n", space)
+    with pytest.raises(CompileError) as caught:
+        build(space["kernel"], {"a": i32, "x": f32}, {}, {})
+    assert message in str(caught.value)
+
+
+def asserting(out, a):
+    assert a != 3
+    assert 0 <= a < 10, "a is out of range"
+    if a == 5:
+        assert False, "five"
+    out[0] = a
+
+
+def names(function):
+    return [op.name for op in function.ops()]
+
+
+def test_assertions_are_compiled_where_they_are_enabled():
+    enabled = build(asserting, {"out": array(i32, 1), "a": i32}, {}, {"assertions": True})
+    disabled = build(asserting, {"out": array(i32, 1), "a": i32}, {}, {"assertions": False})
+    verify(enabled), verify(disabled)
+    assert names(enabled).count("assert.fail") >= 3
+    assert "assert.fail" not in names(disabled)
+    assert "cond_br" not in names(disabled)
+    for a in (1, 3, 5, 12, -1):
+        out = [None]
+        if a in (1,):
+            scalar.run(enabled, [out, a])
+            assert out == [a]
+        else:
+            with pytest.raises(scalar.Failed):
+                scalar.run(enabled, [out, a])
+
+
+def test_an_assertion_changes_nothing_behind_it():
+    def kernel(out, a):
+        xs = []
+        assert a > 0
+        xs.append(1)
+        for k in (1, 2):
+            assert a > k, f"{a} <= {k}"
+            xs.append(k)
+        out[0] = len(xs)
+
+    made = build(kernel, {"out": array(i32, 1), "a": i32}, {}, {"assertions": True})
+    verify(made)
+    out = [None]
+    scalar.run(made, [out, 5])
+    assert out == [3]
+
+
+def test_failed_assertions_say_so_in_the_simulator():
+    def kernel(a):
+        assert a < 3, f"a is {a}"
+
+    made = build(kernel, {"a": i32}, {}, {"block": (1, 1, 1), "assertions": True})
+    with pytest.raises(sim.SimError) as caught:
+        sim.run(made, 1, [7], dims={})
+    assert "assert a < 3" in str(caught.value)
