@@ -134,9 +134,7 @@ class Config:
     cuda_home: str | None = _variable(
         "CUDA_HOME", _optional(PATH), None, "a CUDA toolkit in which to look for tools", "what `CUDA_PATH` says"
     )
-    cuda_path: str | None = _variable(
-        "CUDA_PATH", _optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set"
-    )
+    cuda_path: str | None = _variable("CUDA_PATH", _optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set")
 
     cache: bool = _variable("CUTELITE_CACHE", FLAG, True, "keep compiled kernels on disk")
     cache_dir: str | None = _variable(

@@ -65,5 +65,3 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
 
 def missing(op: Op) -> str:
     return f"{op.name} has neither `llvm` nor `ptx`: a pass should have expanded it"
-
-

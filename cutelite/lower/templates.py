@@ -1,6 +1,6 @@
 """The texts of ops, taken apart once: what is fixed, and what to fill in.
 
-    "$out = fadd $contract $a:type $a, $b"   ->   text " = fadd ", contract, type of a, value of a, ...
+"$out = fadd $contract $a:type $a, $b"   ->   text " = fadd ", contract, type of a, value of a, ...
 """
 
 from __future__ import annotations

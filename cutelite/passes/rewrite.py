@@ -28,9 +28,7 @@ class Rewrite:
     builder  puts ops at the end of the new block; what it emits gets the span of the old op being looked at
     """
 
-    def __init__(
-        self, function: Function, dropped: Collection[Value] = (), order: list[Block] | None = None
-    ) -> None:
+    def __init__(self, function: Function, dropped: Collection[Value] = (), order: list[Block] | None = None) -> None:
         self.order = order or reverse_postorder(function.entry)
         self._dropped = dropped
         self._values: dict[Value, Value] = {}
