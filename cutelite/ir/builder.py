@@ -11,6 +11,7 @@ from cutelite.diag import CompileError, Mistake
 from cutelite.ir.contract import Problem
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
+from cutelite.target import TARGETS
 
 _CURRENT: ContextVar[Builder | None] = ContextVar("cutelite_builder", default=None)
 
@@ -87,9 +88,14 @@ class Builder:
             yield Problem(
                 "",
                 f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks",
-                f"compile for an architecture that has {op.feature}: see `cutelite doctor`",
+                f"compile for {_with(op.feature)}, which has it",
             )
         yield from op.verify()
+
+
+def _with(feature: str) -> str:
+    """The first architecture that has `feature`."""
+    return next(name for name, target in TARGETS.items() if target.has(feature))
 
 
 def _code(op: Op) -> str:
