@@ -415,7 +415,10 @@ class Accumulator:
         return Accumulator(kept if isinstance(kept, tuple) else (kept,), self.rows, self.columns)
 
     def load(self) -> Vector:
-        """Every element this thread holds, readable, as one vector."""
+        """Every element this thread holds, as one vector of the shape ((2, 2, n / 8), rows, columns).
+
+        The first mode is an instruction's: neighbours along N, the rows 8 apart, and every 8 columns.
+        """
         for part in self.parts:
             if not isinstance(part, Vector):
                 raise mistake(
@@ -423,9 +426,21 @@ class Accumulator:
                     "this accumulator is in flight: wgmma may still be writing it",
                     help="`acc = acc.wait()`",
                 )
-        if len(self.parts) == 1:
-            return self.parts[0]  # type: ignore[no-any-return]
-        return emit(VecMake(tuple(part.value for part in self.parts)))  # type: ignore[no-any-return]
+        everything: Vector = emit(VecMake(tuple(part.value for part in self.parts)))
+        everything.value.shape = ((2, 2, self.parts[0].n // 4), self.rows, self.columns)
+        return everything
+
+    def store(self, values: Vector) -> Accumulator:
+        """The accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
+
+        values   as `load` gives them, readable
+        """
+        each = sum(part.value.type.n for part in self.parts if isinstance(part, Vector)) // len(self.parts)
+        if not isinstance(values, Vector) or values.n != each * len(self.parts):
+            have = f"{len(self.parts)} times {each}"
+            raise mistake("mma-operand", f"the accumulator has {have} elements a thread, not {describe(values)}")
+        parts = tuple(values[i * each : (i + 1) * each] for i in range(len(self.parts)))
+        return Accumulator(parts, self.rows, self.columns)
 
 
 def gemm(

@@ -78,9 +78,10 @@ class Ring:
             self.empty[state.index].wait(state.phase)
             state = state.advance()
 
-    def consumer_wait(self, state: PipelineState) -> None:
-        """Wait until the buffer is full."""
-        self.full[state.index].wait(state.phase)
+    def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the buffer is full; not if it was `seen` to be, by `consumer_try_wait` of this state."""
+        if not seen:
+            self.full[state.index].wait(state.phase)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Whether the buffer is full; may sleep for a while to see it."""

@@ -124,6 +124,42 @@ def test_a_product_from_registers() -> None:
     np.testing.assert_array_equal(c, 4 * a.astype(np.float32))
 
 
+def test_accumulators_are_scaled_and_reduced_by_rows() -> None:
+    """What attention needs between two products: the greatest of each row, and the rows rescaled."""
+    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=32))
+
+    @cl.kernel(block=128)
+    def kernel(a: Tensor[bf16, (128, 64)], b: Tensor[bf16, (64, 64)], c: Tensor[f32, (128, 64)]) -> None:
+        tiles = (
+            cl.shared(bf16, cl.make_smem_layout(bf16, (128, 64))),
+            cl.shared(bf16, cl.make_smem_layout(bf16, (64, 64))),
+        )
+        t = cl.thread_idx.x
+        for source, tile in zip((a, b), tiles, strict=True):
+            for i in range(t, source.size, 128):
+                tile[i] = source[i]
+        cl.fence_proxy_async()
+        cl.syncthreads()
+        mine = mma.get_slice(t)
+        acc = mma.make_fragment_C(mma.partition_shape_C((128, 64)))
+        acc = cl.gemm(mma, acc, mine.partition_A(tiles[0]), mine.partition_B(tiles[1])).wait()
+        scores = acc.load()
+        spread = scores.reshape((2, 2, 4, 2, 2))  # neighbours, rows 8 apart, every 8 columns; along M, along N
+        greatest = spread.reduce("max", (0, 2, 4))
+        for distance in (1, 2):
+            greatest = cl.where(
+                cl.shuffle_xor(greatest, distance) > greatest, cl.shuffle_xor(greatest, distance), greatest
+            )
+        acc = acc.store(spread - greatest.reshape((1, 2, 1, 2, 1)))
+        mine.partition_C(c).store(acc.load())
+
+    a, b = integers(128, 64, seed=6), integers(64, 64, seed=7)
+    c = np.zeros((128, 64), np.float32)
+    kernel[1, 128](a, b, c)
+    product = a.astype(np.float32) @ b.astype(np.float32).T
+    np.testing.assert_array_equal(c, product - product.max(axis=1, keepdims=True))
+
+
 def test_blocks_send_each_other_tiles() -> None:
     """A bulk copy into the next block's shared memory, counted on that block's barrier."""
     send = cl.make_copy_atom(cl.CopyDsmemStoreOp(), f32)

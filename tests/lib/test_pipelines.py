@@ -47,7 +47,7 @@ def test_producers_and_consumers(kind: str, stages: int) -> None:
         else:
             state = pipe.consumer_state()
             for i in range(a.shape[0]):
-                pipe.consumer_wait(state)
+                pipe.consumer_wait(state, pipe.consumer_try_wait(state))
                 for half in cl.static_range(2):
                     out[i, half * 32 + cl.lane_idx()] = ring[state.index, half * 32 + cl.lane_idx()]
                 pipe.consumer_release(state)
