@@ -419,15 +419,9 @@ class Accumulator:
 
         The first mode is an instruction's: neighbours along N, the rows 8 apart, and every 8 columns.
         """
-        for part in self.parts:
-            if not isinstance(part, Vector):
-                raise mistake(
-                    "in-flight",
-                    "this accumulator is in flight: wgmma may still be writing it",
-                    help="`acc = acc.wait()`",
-                )
+        each = self._each()
         everything: Vector = emit(VecMake(tuple(part.value for part in self.parts)))
-        everything.value.shape = ((2, 2, self.parts[0].n // 4), self.rows, self.columns)
+        everything.value.shape = ((2, 2, each // 4), self.rows, self.columns)
         return everything
 
     def store(self, values: Vector) -> Accumulator:
@@ -435,12 +429,20 @@ class Accumulator:
 
         values   as `load` gives them, readable
         """
-        each = sum(part.value.type.n for part in self.parts if isinstance(part, Vector)) // len(self.parts)
+        each = self._each()
         if not isinstance(values, Vector) or values.n != each * len(self.parts):
             have = f"{len(self.parts)} times {each}"
             raise mistake("mma-operand", f"the accumulator has {have} elements a thread, not {describe(values)}")
         parts = tuple(values[i * each : (i + 1) * each] for i in range(len(self.parts)))
         return Accumulator(parts, self.rows, self.columns)
+
+    def _each(self) -> int:
+        """How many elements each part has; an error while one of them is in flight."""
+        for part in self.parts:
+            if not isinstance(part, Vector):
+                text = "this accumulator is in flight: wgmma may still be writing it"
+                raise mistake("in-flight", text, help="wait for it first: `acc = acc.wait()`")
+        return len(self.parts[0])
 
 
 def gemm(
