@@ -16,8 +16,8 @@ from cutelite.front.calls import call, initialiser, special
 from cutelite.front.closure import Closure
 from cutelite.front.frame import Frame
 from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
-from cutelite.front.names import attribute
-from cutelite.front.operators import binary, truth_of
+from cutelite.front.names import attribute, has_attribute
+from cutelite.front.operators import binary, overloads, truth_of
 from cutelite.front.strings import make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, f32, f64, i32, i64
@@ -114,7 +114,22 @@ def _all(frame: Frame, items: Any) -> Any:
     return found
 
 
+def own_method(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator of a builtin: objects of the user's classes may have the method `name` for it, which is inlined."""
+
+    def decorate(builtin: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(builtin)
+        def function(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+            own = overloads(type(args[0])).get(name) if args else None
+            return builtin(frame, *args, **kwargs) if own is None else call(frame, own, list(args), kwargs)
+
+        return function
+
+    return decorate
+
+
 @special(len)
+@own_method("len")
 def _len(frame: Frame, x: Any) -> Any:
     if isinstance(x, Range):
         return x.count()
@@ -153,6 +168,7 @@ def _next(frame: Frame, x: Any, *default: Any) -> Any:
 
 
 @special(int)
+@own_method("int")
 def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
     if _known(x, *base):
         return int(x, *base)
@@ -163,6 +179,7 @@ def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
 
 
 @special(float)
+@own_method("float")
 def _float(frame: Frame, x: Any = 0.0) -> Any:
     if _known(x):
         return float(x)
@@ -192,11 +209,13 @@ def _divmod(frame: Frame, a: Any, b: Any) -> Any:
 
 
 @special(abs)
+@own_method("abs")
 def _abs(frame: Frame, x: Any) -> Any:
     return abs(_number(x))
 
 
 @special(round)
+@own_method("round")
 def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
     if _known(x, digits):
         return round(x, digits)
@@ -259,7 +278,16 @@ special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
 
 @special(getattr)
 def _getattr(frame: Frame, obj: Any, name: str, *default: Any) -> Any:
-    return default[0] if default and not hasattr(obj, name) else attribute(frame, obj, name)
+    return default[0] if default and not has_attribute(obj, name) else attribute(frame, obj, name)
+
+
+special(hasattr)(lambda frame, obj, name: has_attribute(obj, name))
+
+
+@special(type)
+def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
+    """Of a run-time number, its dtype."""
+    return args[0].dtype if len(args) == 1 and isinstance(args[0], Scalar) else type(*args, **kwargs)
 
 
 @special(object.__setattr__)

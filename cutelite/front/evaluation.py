@@ -66,6 +66,8 @@ class Evaluation:
         help = ""
         if isinstance(error, TypeError) and "unsupported operand" in str(error):
             help = "one of the operands is not a number, or has no such operator"
+        elif origin := _origin(error):
+            help = f"it comes from `{origin}`: are the arguments of the call what it takes?"
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
     def unknown_name(self, name: str, frame: Frame) -> CompileError:
@@ -81,3 +83,14 @@ class Evaluation:
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
         help = f"did you mean `{near[0]}`?" if near else ""
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
+
+
+def _origin(error: Exception) -> str:
+    """The function of cutelite's that was called and did not get to its end; "" where Python itself complains."""
+    step = error.__traceback__
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__", "")
+        if module.startswith("cutelite.") and not module.startswith("cutelite.front"):
+            return f"{module}.{step.tb_frame.f_code.co_qualname}"
+        step = step.tb_next
+    return ""

@@ -138,7 +138,7 @@ class Frame:
         self.calls += 1
         return (self.key, self.instr.offset, self.calls, self.regions.iteration)
 
-    def native(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def native(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Let Python execute it; what it raises becomes an error at the user's line."""
         try:
             return function(*args, **kwargs)

@@ -168,6 +168,12 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
     return getter if is_property and isinstance(getter, FunctionType) else None
 
 
+def has_attribute(obj: Any, name: str) -> bool:
+    """hasattr(), which executes no property of the user's."""
+    kind: Any = type(obj)
+    return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)
+
+
 def _getattr(frame: Frame, obj: Any, name: str) -> Any:
     try:
         return getattr(obj, name)

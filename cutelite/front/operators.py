@@ -302,13 +302,10 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     own = overloads(type(obj)).get("getitem")
     if own is not None:
         return calls.call(frame, own, [obj, key], {})
-    if isinstance(obj, dict) and tree.holds_runtime(key):
-        raise mistake(
-            "runtime-index",
-            "a dict is looked into at compile time",
-            f"the key is {describe(key)}",
-            "use `match` or `if`",
-        )
+    if (isinstance(obj, dict) or type(obj).__module__ == "numpy") and tree.holds_runtime(key):
+        what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
+        help = "use `match` or `if`, or pass it to the kernel as a tensor"
+        raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
     result = frame.native(operator.getitem, obj, key)
     return frame.made(result) if isinstance(key, slice) else result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cutelite.front.builtins import is_instance
 from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
-from cutelite.front.names import attribute
+from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import subscript
 from cutelite.front.state import State
 
@@ -46,7 +46,7 @@ def _match_class(frame: Frame, state: State, instr: Instr) -> None:
     else:
         positional = getattr(cls, "__match_args__", ())[: instr.arg]
         found = [attribute(frame, subject, name) for name in positional]
-    if not all(hasattr(subject, name) for name in names):
+    if not all(has_attribute(subject, name) for name in names):
         state.stack.append(None)
         return
     state.stack.append((*found, *(attribute(frame, subject, name) for name in names)))

@@ -31,7 +31,7 @@ from cutelite.lang.values import Runtime, Scalar, Vector, common_type, mistake
 from cutelite.ops.control import Br
 
 UNROLL_LIMIT = 100_000
-"""Iterations after which an unrolled `while` is taken for one that never ends."""
+"""Iterations that are unrolled at most. A `while` that has not ended by then is taken for one that never does."""
 
 Carried = dict[tuple[str | int, int], Any]
 """(slot, number of the leaf in it) -> type of the header's parameter; (slot, WHOLE_SLOT) -> a Conflict."""
@@ -165,15 +165,19 @@ class Regions:
 
     def _unrolled(self, loop: Loop, state: State) -> None:
         outer = self.iteration
-        n = 0
-        while True:
+        for n in range(UNROLL_LIMIT):
             self.iteration = (*outer, n)
             back = self._body(loop, state, None)
             if not back:
-                break
+                self.iteration = outer
+                return
             state = merge(self.builder, back, self.cfg.live_in[loop.header])
-            n += 1
-        self.iteration = outer
+        self.builder.span = self._span(loop)
+        raise mistake(
+            "unrolling",
+            f"this loop is unrolled, and has more than {UNROLL_LIMIT} iterations",
+            help="use `range` for a loop on the GPU",
+        )
 
     # `while`.
 

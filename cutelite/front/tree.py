@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cutelite.front.closure import Closure
-from cutelite.lang.values import Runtime
+from cutelite.lang.values import Runtime, is_numpy_number
 from cutelite.layout import DimExpr
 
 
@@ -38,13 +38,13 @@ LEAF = Leaf()
 
 
 def is_leaf(x: Any) -> bool:
-    return isinstance(x, Runtime | DimExpr) or type(x) in (int, float, bool)
+    return type(x) in (int, float, bool) or isinstance(x, Runtime | DimExpr) or is_numpy_number(x)
 
 
 def flatten(x: Any, leaves: list[Any]) -> Any:
     """The structure of `x`; its leaves are appended to `leaves`."""
     if is_leaf(x):
-        leaves.append(x)
+        leaves.append(x.item() if is_numpy_number(x) else x)
         return LEAF
     parts = take_apart(x)
     if parts is None:

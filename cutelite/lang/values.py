@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
@@ -371,10 +372,10 @@ def static_index(key: Any, extent: int, what: str) -> int:
 
 
 def is_number(x: Any) -> bool:
-    return isinstance(x, bool | int | float | Arithmetic | DimExpr) or _is_numpy_number(x)
+    return isinstance(x, bool | int | float | Arithmetic | DimExpr) or is_numpy_number(x)
 
 
-def _is_numpy_number(x: Any) -> bool:
+def is_numpy_number(x: Any) -> bool:
     """A scalar of NumPy's: in a kernel it is the literal that it holds."""
     return type(x).__module__ == "numpy" and getattr(x, "shape", None) == () and hasattr(x, "item")
 
@@ -449,7 +450,7 @@ def as_value(x: Any, type: Type | None = None) -> Value:
             value = x
         case Runtime():
             value = x.value
-        case _ if _is_numpy_number(x):
+        case _ if is_numpy_number(x):
             return as_value(x.item(), type)
         case _:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
@@ -516,7 +517,7 @@ def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
 def _literal_or_value(x: Any) -> Any:
     if isinstance(x, bool | int | float):
         return x
-    return x.item() if _is_numpy_number(x) else as_value(x)
+    return x.item() if is_numpy_number(x) else as_value(x)
 
 
 def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
@@ -718,6 +719,8 @@ def describe(x: Any) -> str:
         return f"a run-time {x.type}"
     if isinstance(x, int | float | str | bool | None):
         return f"{x!r}"
+    if isinstance(x, Enum):
+        return str(x)
     if callable(x) and isinstance(name := getattr(x, "__name__", None), str):
         return f"the {'class' if isinstance(x, type) else 'function'} `{name}`"
     return f"a {type(x).__name__}"

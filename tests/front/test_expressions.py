@@ -277,3 +277,14 @@ def test_bool_arithmetic_is_i32():
         out[0] = p & q
 
     assert result_type(logic, out=array(boolean, 1), p=boolean, q=boolean) == boolean
+
+
+def test_types_of_run_time_numbers():
+    def kernel(out, a, x):
+        out[0] = 1 if type(a) == i32 and type(x) is f32 and isinstance(a, int) and not isinstance(x, int) else 0
+        out[1] = isinstance(x, float) + isinstance(a, (f32, i32)) + isinstance(a > 1, bool) + isinstance(a, str)
+
+    made = build(kernel, {"out": array(i32, 2), "a": i32, "x": f32}, {}, {})
+    out = [None] * 2
+    scalar.run(made, [out, 3, 1.5])
+    assert out == [1, 3]

@@ -4,11 +4,13 @@
 """Structures of run-time values through control flow, the user's own operators, and what may be changed."""
 
 import dataclasses
+import enum
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pytest
 
 from cutelite.diag import CompileError
@@ -91,6 +93,19 @@ class Complex:
     def __contains__(self, x):
         return x == self.re or x == self.im
 
+    def __abs__(self):
+        return self.re if self.re > self.im else self.im
+
+    def __len__(self):
+        return 2
+
+    def __int__(self):
+        return self.re * 2 if self.re > 0 else 0
+
+    @property
+    def size(self):
+        return self.re if self.re > 1 else 1
+
     def __iadd__(self, other):
         return self + 10 * other
 
@@ -147,6 +162,7 @@ def test_operators_of_the_users_classes():
             [(z.re, z.im) for z in (c + d, c + 1, 2 + c, c * d, 3 * c, -c, e, c + Derived(1, 2, 3), 1 + Derived(a, b))],
             c[a], d[1], c < d, d > c, c == d, c != d, c == Complex(a, b), c != Complex(a, b), a in c, b not in d,
             1 if c else 2, not d, bool(c), sum([c, d], Complex(0, 0)).re, any((c, d)),
+            abs(c), len(c), int(d), hasattr(c, "size"), getattr(c, "size"), getattr(c, "other", 3), hasattr(c, "other"),
         )  # fmt: skip
 
     same(f, *pairs(-1, 0, 1, 2))
@@ -358,6 +374,8 @@ THING = type("Thing", (), {})()
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
         ("d = {'x': a}\nout[0] = d['y']", "KeyError: 'y'"),
+        ("out[0] = i32(COUNTS[a])", "a NumPy array that is no argument is looked into at compile time"),
+        ("m = Mode.FAST if a > 1 else Mode.SLOW\nout[0] = m.value", "it may be Mode.FAST or Mode.SLOW"),
         ("xs = [a]\nout[0] = xs[1]", "IndexError: list index out of range"),
     ],
 )
@@ -388,6 +406,62 @@ def test_structured_parameters():
     out = [None, None]
     scalar.run(made, [out, 1, 0, 4, True])
     assert out == [6, 0]
+
+
+class Mode(enum.Enum):
+    FAST = 1
+    SLOW = 2
+
+
+class Bits(enum.IntFlag):
+    A = 1
+    B = 4
+
+
+TABLE = np.array([1.5, 2.5, 3.5])
+COUNTS = np.arange(5)
+
+
+def test_enums_and_numpy_tables_are_constants():
+    def f(a, b):
+        mode = Mode.FAST if len(TABLE) > 2 else Mode.SLOW
+        match mode:
+            case Mode.FAST:
+                r = a
+            case Mode.SLOW:
+                r = b
+        s = 0
+        for k in range(3):
+            s += int(COUNTS[2]) + a * COUNTS[3]
+        return r + (Bits.A | Bits.B) + Mode(2).value + (a & Bits.B), s, int(COUNTS.sum()), mode is Mode.FAST
+
+    same(f, *pairs())
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    x: Any
+    y: Any = 3
+
+    def up(self):
+        return Slotted(self.x + 1, self.y * 2) if self.x > 0 else self
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyed(Slotted):
+    z: Any = 1
+
+
+def test_dataclasses_with_slots_and_keywords():
+    def f(a):
+        s = Slotted(a)
+        for _ in range(3):
+            s = s.up()
+        k = Keyed(x=a, z=s.y)
+        k = dataclasses.replace(k, y=k.z + 1) if a > 1 else k
+        return s.x, s.y, k.x, k.y, k.z
+
+    same(f, *singles())
 
 
 def test_fields_that_are_not_parameters_of_init():
