@@ -1,5 +1,7 @@
 """Layouts of tiles in shared memory: what wgmma, TMA and ldmatrix make of them."""
 
+from typing import Any
+
 import pytest
 
 import cutelite as cl
@@ -15,7 +17,7 @@ SWIZZLES = ("128B", "64B", "32B", "none")
 CASES = [(name, major, swizzle) for name in ("bf16", "tf32", "i8") for major in ("K", "MN") for swizzle in SWIZZLES]
 
 
-def tile(name: str, major: str, swizzle: str) -> object:
+def tile(name: str, major: str, swizzle: str) -> Any:
     atom = cl.make_smem_layout_atom(SCALARS[name], major, swizzle)
     return cl.tile_to_shape(atom, (128, 128), (0, 1) if major == "K" else (1, 0))
 
@@ -29,7 +31,7 @@ def test_rows_of_matrices_are_free_of_bank_conflicts(name: str, major: str, swiz
     for row, column in ((0, 0), (8, chunk), (64, 3 * chunk), (120, 128 - chunk)):
         start, threads = (row + shape[0] * column, 1) if major == "K" else (column + shape[0] * row, shape[0])
         values = shape[0] if major == "K" else 1
-        phase = ComposedLayout(layout, start, Layout((8, chunk), (threads, values)))  # type: ignore[arg-type]
+        phase = ComposedLayout(layout, start, Layout((8, chunk), (threads, values)))
         assert bank_conflicts(phase, elem.bits, 16).ways == 1
 
 
@@ -38,8 +40,8 @@ def test_wgmma_reads_them(name: str, major: str, swizzle: str) -> None:
     """Both the description that the compiler makes and the leaf's own check agree."""
     elem, layout = SCALARS[name], tile(name, major, swizzle)
     composed = isinstance(layout, ComposedLayout)
-    pattern = byte_swizzle(layout, elem) if composed else None  # type: ignore[arg-type]
-    plain = layout.outer if composed else layout  # type: ignore[attr-defined]
+    pattern = byte_swizzle(layout, elem) if composed else None
+    plain = layout.outer if composed else layout
     matrix = smem_matrix(TensorType(elem, "smem", plain, 1024, pattern))
     assert (matrix.major, matrix.swizzle, matrix.rows) == (major, swizzle, 128)
     assert wgmma_problems(layout, elem.bits) == []
