@@ -193,15 +193,20 @@ def _why_not_loaded(artifact: Artifact, device: Device, problem: CudaError) -> s
     return problem.sentence
 
 
-def launch(function: Function, config: LaunchConfig, parameters: Parameters, sync: bool = False) -> None:
+def launch(
+    function: Function, config: LaunchConfig, parameters: Parameters, sync: bool = False, current: int | None = None
+) -> None:
     """Put the kernel into `config.stream`; return at once, or when it has ended if `sync`.
 
     With `sync` an error of the kernel is raised here, with its name; without, it shows at some later call. A stream
-    that is being captured into a graph is never waited for.
+    that is being captured into a graph is never waited for. `current` is the handle of the calling thread's context,
+    if known.
     Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
     """
-    status, current = function.driver.raw.cuCtxGetCurrent()
-    if status or int(current) != function.context:
+    if current is None:
+        status, handle = function.driver.raw.cuCtxGetCurrent()
+        current = 0 if status else int(handle)
+    if current != function.context:
         with context_active(function.driver, function.context):
             _launch(function, config, parameters, sync)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt import driver as cuda
@@ -73,6 +73,22 @@ def read(array: object, stream: int | None = None) -> ArrayView:
     return reader(array)
 
 
+def facts(array: object) -> tuple[int, Hashable] | None:
+    """The address of a GPU library's array, and all else that `read` would look at: with equal facts and addresses that
+    are no null, arrays of one type read alike. None for other arrays.
+
+    Quicker to read than a view, for nothing is checked or translated. Errors: whatever the array raises
+    """
+    kind = type(array)
+    reader = _FACTS.get(kind)
+    if reader is None:
+        reader = _FACTS_OF.get(_READERS.get(kind))
+        if reader is None:  # nor for what `read` has not met yet
+            return None
+        _FACTS[kind] = reader
+    return reader(array)
+
+
 def is_array(value: object) -> bool:
     """Whether `read` would take it for an array at all."""
     kind = type(value)
@@ -121,6 +137,10 @@ def _read_torch(tensor: Any) -> ArrayView:
     return ArrayView(pointer, shape, strides, code, where, tensor, "torch")
 
 
+def _facts_torch(tensor: Any) -> tuple[int, Hashable]:
+    return tensor.data_ptr(), (tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.is_neg())
+
+
 _numpy_codes: dict[object, str] = {}
 
 
@@ -147,9 +167,17 @@ def _read_cupy(array: Any) -> ArrayView:
     return ArrayView(array.data.ptr, array.shape, strides, _numpy_code(array.dtype), where, array, "cupy")
 
 
+def _facts_cupy(array: Any) -> tuple[int, Hashable]:
+    return array.data.ptr, (array.dtype, array.shape, array.strides, array.device.id)
+
+
 def _read_own(array: DeviceArray) -> ArrayView:
     where = ("cuda", array.device.ordinal)
     return ArrayView(array.pointer, array.shape, array.strides, array.dtype, where, array, "cutelite")
+
+
+def _facts_own(array: DeviceArray) -> tuple[int, Hashable]:
+    return array.pointer, (array.dtype, array.shape, array.strides, array.device)
 
 
 def _read_interface(array: Any, stream: int | None) -> ArrayView:
@@ -379,3 +407,9 @@ def _without_gaps(array: object) -> object:
 
 
 _READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}
+_FACTS: dict[type, Callable[[Any], tuple[int, Hashable]]] = {}
+_FACTS_OF: dict[Callable[[Any], ArrayView] | None, Callable[[Any], tuple[int, Hashable]]] = {
+    _read_torch: _facts_torch,
+    _read_cupy: _facts_cupy,
+    _read_own: _facts_own,
+}

@@ -5,7 +5,7 @@ launch.py       what a launch says besides its arguments             device.py  
 signature.py    a call's arguments, one for each parameter           arguments.py    what they have told so far
 arrays.py       which arrays fit a parameter                         parameters.py   which other values do
 specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
-fingerprint.py  what a kernel's code depends on
+fingerprint.py  what a kernel's code depends on                      plan.py         launches like an earlier one
 """
 
 from cutelite.dispatch.arguments import ArgumentError

@@ -15,6 +15,8 @@ from __future__ import annotations
 import copyreg
 import enum
 import functools
+import itertools
+import operator
 import os
 import sys
 import types
@@ -36,21 +38,23 @@ NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import
 class Source(NamedTuple):
     """What a kernel is made from.
 
-    digest   None where something reached has none; `why` says what
-    names    (namespace, name, what it held): globals and attributes of the user's modules
-    cells    (cell, what it held): variables of enclosing functions
+    digest                   None where something reached has none; `why` says what
+    namespaces, names, held  globals and attributes of the user's modules: for each where it is, its name, what it held
+    cells                    (cell, what it held): variables of enclosing functions
     """
 
     digest: bytes | None
     why: str
-    names: tuple[tuple[dict[str, Any], str, Any], ...]
+    namespaces: tuple[dict[str, Any], ...]
+    names: tuple[str, ...]
+    held: tuple[Any, ...]
     cells: tuple[tuple[types.CellType, Any], ...]
 
     def is_current(self) -> bool:
         """Whether every name still holds the object that was read. What an object holds is not looked at again."""
-        return all(namespace.get(name, _MISSING) is held for namespace, name, held in self.names) and all(
-            _content(cell) is held for cell, held in self.cells
-        )
+        # Asked at every launch, of tens of names: the loop is one of C.
+        found = map(dict.get, self.namespaces, self.names, itertools.repeat(_MISSING))
+        return all(map(operator.is_, found, self.held)) and all(_content(cell) is held for cell, held in self.cells)
 
 
 _MISSING = object()
@@ -61,7 +65,15 @@ def source(x: Any, positions: bool = False) -> Source:
     reader = _Reader(positions)
     digest = reader.whole(x)
     why = reader.problems[0] if reader.problems else ""
-    return Source(None if why else digest, why, tuple(reader.names.values()), tuple(reader.cells.values()))
+    read = reader.names.values()
+    return Source(
+        None if why else digest,
+        why,
+        namespaces=tuple(namespace for namespace, _, _ in read),
+        names=tuple(name for _, name, _ in read),
+        held=tuple(held for _, _, held in read),
+        cells=tuple(reader.cells.values()),
+    )
 
 
 def combined(*digests: bytes) -> str:

@@ -26,6 +26,7 @@ from cutelite.dispatch.launch import (
     extents,
     from_subscript,
 )
+from cutelite.dispatch.plan import Plan, Plans, Reader
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.options import Options
@@ -66,6 +67,7 @@ class Kernel:
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
+        self._plans = Plans()
         self._parameters = threading.local()
 
     def __repr__(self) -> str:
@@ -75,6 +77,10 @@ class Kernel:
     def signature(self) -> Signature:
         """The parameters. Errors: `CompileError` for annotations that are none."""
         return Signature(self.__cutelite_function__, method=self._owner is not None)
+
+    @functools.cached_property
+    def _reader(self) -> Reader:
+        return Reader(self.signature.parameters)
 
     @functools.cached_property
     def _settings(self) -> _Settings:
@@ -122,14 +128,39 @@ class Kernel:
             raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
     def _launch(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """As an earlier launch went, if there was one like it; else from the start."""
+        key, plan, parameters = self._planned(launch, args, kwargs)
+        if plan is None or parameters is None:
+            self._launch_anew(launch, args, kwargs, key)
+        else:
+            plan.launch(parameters, None if launch.stream is None else _handle(launch.stream))
+
+    def _planned(
+        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Hashable, Plan | None, rt.Parameters | None]:
+        """What a plan for this launch is kept under, None where none can be; the plan, and its parameters packed."""
+        key: Hashable = None
+        try:
+            facts, values = self._reader.read(launch, self.signature.match(args, kwargs).values())
+            key = facts
+            self._forget_if_changed()
+            plan = self._plans.get(key)
+            if plan is not None and plan.holds():
+                return key, plan, self._packed(plan.function, plan.values(values))
+        except Exception:  # whatever it is, launching anew meets it too, and says it in full
+            pass
+        return key, None, None
+
+    def _launch_anew(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None) -> None:
+        """Check everything, specialise, launch; and keep what was found out as the plan `key`, unless that is None."""
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return
         stream = None if launch.stream is None else _handle(launch.stream)
         bound = self.signature.bind(args, kwargs, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
-        if self._made.drop_if_changed():
-            self._known, self._loaded = {}, {}
+        self._forget_if_changed()
+        plans = self._plans  # those forgotten from here on are not added to
         arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, bound, arch)
         target = Target.parse(arch)
@@ -137,8 +168,14 @@ class Kernel:
         check_settings(launch, target)
         if ordinal is None:
             self._simulate(launch, grid, spec, bound)
-        else:
-            self._run(launch, grid, spec, bound, ordinal, stream)
+            return
+        function, shape = self._run(launch, grid, spec, bound, ordinal, stream)
+        if key is not None and bound.arrays:  # without arrays, where it goes is another question each time
+            plans.add(key, Plan(bound, self.__name__, function, shape, self._settings.environment.sync))
+
+    def _forget_if_changed(self) -> None:
+        if self._made.drop_if_changed():
+            self._known, self._loaded, self._plans = {}, {}, Plans()
 
     def _specialisation(self, launch: Launch, bound: Bound, arch: str) -> Specialisation:
         key = (bound.token, launch.block, launch.cluster, arch)
@@ -162,7 +199,7 @@ class Kernel:
 
     def _run(
         self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound, ordinal: int, stream: int | None
-    ) -> None:
+    ) -> tuple[rt.Function, rt.LaunchConfig]:
         environment = self._settings.environment
         compiled = self._made.get(spec, environment)
         artifact = compiled.artifact
@@ -179,6 +216,7 @@ class Kernel:
         shape = rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
         parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
         rt.launch(function, shape, parameters, sync=environment.sync)
+        return function, shape
 
     def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:
         """The kernel in the context that is current on its device, else in the primary one."""
@@ -238,8 +276,7 @@ class Kernel:
         bound = self.signature.ahead(examples, given, wide_dims)
         arch = Target.parse(arch or environment.arch or DEFAULT_ARCH).arch
         options = _completed(self.options, environment)
-        if self._made.drop_if_changed():
-            self._known, self._loaded = {}, {}
+        self._forget_if_changed()
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
         return self._made.get(spec, environment)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from cutelite.target import Target
@@ -40,9 +42,30 @@ class Launch:
     pdl: bool = False
     seed: int | None = None
 
+    @cached_property
+    def facts(self) -> Hashable:
+        """All but stream and seed, equal for equal launches; None where there are other things than ints, for 1, True
+        and 1.0 are equal, but do not launch alike."""
+        shapes = (self.grid, self.block, self.cluster)
+        if type(self.smem) is not int or not all(x is None or _exact(x) for x in shapes):
+            return None
+        return (*shapes, self.smem, bool(self.cooperative), bool(self.pdl))
+
+
+def _exact(x: Any) -> bool:
+    """Whether an extent is written in ints and tuples alone."""
+    return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
+
+
+@lru_cache(1024)
+def _usual(grid: Extent, block: Extent) -> Launch:
+    return Launch(grid, block)
+
 
 def from_subscript(key: Any) -> Launch:
     """``kernel[key]``: a `Launch`, or (grid, block) with stream and dynamic shared memory behind, as Numba has it."""
+    if type(key) is tuple and len(key) == 2 and _exact(key[0]) and _exact(key[1]):
+        return _usual(*key)
     if isinstance(key, Launch):
         return key
     if not isinstance(key, tuple) or not 2 <= len(key) <= 4:

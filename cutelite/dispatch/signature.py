@@ -37,9 +37,9 @@ class Signature:
         self.defaults = dict(zip(self.positional[count - len(defaults) :], defaults, strict=True))
         self.defaults |= function.__kwdefaults__ or {}
         self.specs = self._specs(function, method)
-        parameters = (parameter(name, spec) for name, spec in self.specs.items())
+        self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
-        self._order = sorted(parameters, key=_is_late)
+        self._order = sorted(self.parameters, key=_is_late)
 
     def _specs(self, function: FunctionType, method: bool) -> dict[str, Spec | None]:
         specs = specs_of(function)

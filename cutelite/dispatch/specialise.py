@@ -81,6 +81,7 @@ class Specialisations:
         # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
         # Replaced and never changed, for launches in other threads go through it.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
+        self._watched: tuple[fingerprint.Source, ...] = ()  # those of them that were reached through any name
         self._lock = threading.Lock()
         self._making: dict[object, threading.Lock] = {}
 
@@ -101,13 +102,17 @@ class Specialisations:
 
     def drop_if_changed(self) -> bool:
         """Forget everything if a global or a closure's variable holds another object than when it was compiled."""
-        if all(source.is_current() for source in self._sources.values()):
-            return False
+        for source in self._watched:
+            if not source.is_current():
+                return self._drop_if_other()
+        return False
+
+    def _drop_if_other(self) -> bool:
         with self._lock:
             before = self._sources
             now = {key: self._read(key) for key in before}
             changed = any(now[key].digest is None or now[key].digest != before[key].digest for key in now)
-            self._sources = {} if changed else now
+            self._depend_on({} if changed else now)
             if changed:
                 self.compiled, self.simulated = {}, {}
         return changed
@@ -194,8 +199,12 @@ class Specialisations:
         with self._lock:
             for key in (lines, spec):
                 if key not in self._sources:
-                    self._sources = {**self._sources, key: self._read(key)}
+                    self._depend_on({**self._sources, key: self._read(key)})
             return self._sources[lines], self._sources[spec]
+
+    def _depend_on(self, sources: dict[bool | Specialisation, fingerprint.Source]) -> None:
+        self._sources = sources
+        self._watched = tuple(source for source in sources.values() if source.names or source.cells)
 
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:
         if isinstance(key, bool):

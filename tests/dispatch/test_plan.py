@@ -1,0 +1,312 @@
+"""Launches like an earlier one: they come to what a launch from the start comes to, and no work is done twice."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
+from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, plan
+from cutelite_rt import memory
+from tests.dispatch.conftest import GpuArray
+from tests.rt.conftest import FakeCuda
+
+M, N, LD = cl.dims("M N LD")
+T = TypeVar("T", f16, f32)
+FACTOR = 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    x: Tensor[f32, (N,)]
+    by: i32
+
+
+def _everything(
+    a: Tensor[T, (M, N), (LD, 1)],
+    pair: Pair,
+    c: Tensor[T, (N,)] | None,
+    by: T,
+    n: i32,
+    times: Constexpr[Any] = 1,
+) -> None:
+    if c is not None:
+        c[0] = a[0, 0] * by
+    if times:
+        pair.x[0] = f32(n * pair.by)
+
+
+def _add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], by: f32) -> None:
+    a[0] = b[0] * by * FACTOR
+
+
+def _tiles(a: TmaTensor[bf16, (M, N), (64, 64)]) -> None:
+    pass
+
+
+def _narrow(a: Tensor[f32, (N,)], x: e4m3) -> None:
+    a[0] = f32(x)
+
+
+class Planless(Kernel):
+    """Launches from the start each time."""
+
+    def _planned(self, *launch: Any) -> Any:
+        return None, None, None
+
+
+def made(function: Any, cls: type[Kernel] = Kernel) -> Kernel:
+    return cls(function, cl.kernel(function).options)
+
+
+@dataclass(eq=False)
+class Placed:
+    """An array of our own kind, wherever a test wants it."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: rt.Device
+
+
+@pytest.fixture(autouse=True)
+def placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(memory._READERS, Placed, memory._read_own)
+
+
+@pytest.fixture(autouse=True)
+def in_a_context(cuda: FakeCuda) -> Any:
+    cuda.stack.append(0x1000)
+    yield
+    cuda.stack.clear()
+
+
+def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a launch comes to: the error and its words, or what the driver was asked for."""
+    cuda.launches.clear()
+    try:
+        kernel[launch](*args, **kwargs)
+    except Exception as error:
+        return type(error), str(error)
+    if not cuda.launches:
+        return None
+    config, handle, address = cuda.launches[-1]
+    (parameters,) = (p for p in kernel._parameters.kept.values() if p.address == address)
+    attributes = [attribute.id for attribute in config.attrs]
+    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], parameters.data()
+
+
+def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, launching from the start fails."""
+
+    def anew(*_: Any) -> None:
+        raise AssertionError("launched from the start")
+
+    monkeypatch.setattr(kernel, "_launch_anew", anew)
+
+
+GRIDS = st.sampled_from([1, 3, (2, 5), (1, 1, 2), (1, True), 0, (1, 2.0), 1 << 31, [2]])
+POINTERS = st.sampled_from([0x10000, 0x10010, 0x20000, 0x10004, 0x10002, 0])
+EXTENTS = st.sampled_from([1, 4, 8, 8, 8, 0, 1 << 33])
+NUMBERS = st.sampled_from([0, 1, 2.0, -0.0, True, 1 << 31, 7e4, 1e39, float("inf"), "x", None, 10**400])
+CONSTANTS = st.sampled_from([0, 1, True, 1.0, 0.0, -0.0, float("nan"), None, "x", (1, 2), [1], len])
+
+
+@st.composite
+def arrays(draw: Any, rank: int) -> Any:
+    shape = tuple(draw(EXTENTS) for _ in range(rank))
+    strides = (draw(st.sampled_from([8, 8, 16, 1])), 1)[2 - rank :]
+    where = rt.device(draw(st.sampled_from([0, 0, 0, 0, 0, 0, 1])))
+    return Placed(draw(POINTERS), shape, strides, draw(st.sampled_from(["f32", "f32", "f16"])), where)
+
+
+@st.composite
+def calls(draw: Any) -> list[Any]:
+    """Launches that differ in few things from one to the next, so that many of them are alike."""
+    drawn = {
+        "grid": GRIDS,
+        "stream": st.sampled_from([None, 0, 7, -1, "x"]),
+        "smem": st.sampled_from([0, 0, 64, True, -1]),
+        "a": arrays(2),
+        "x": arrays(1),
+        "c": st.none() | arrays(1),
+        "by": NUMBERS,
+        "n": NUMBERS,
+        "p": NUMBERS,
+        "times": CONSTANTS,
+    }
+    device = rt.device(0)
+    base = {
+        "grid": 1,
+        "stream": None,
+        "smem": 0,
+        "a": Placed(0x10000, (4, 8), (8, 1), "f32", device),
+        "x": Placed(0x10000, (8,), (1,), "f32", device),
+        "c": None,
+        "by": 1.0,
+        "n": 1,
+        "p": 1,
+        "times": 1,
+    }
+    result = [base, base]
+    for _ in range(draw(st.integers(1, 12))):
+        changed = draw(st.sets(st.sampled_from(sorted(drawn)), max_size=2))
+        start = draw(st.sampled_from(result))
+        result.append({**start, **{name: draw(drawn[name]) for name in sorted(changed)}})
+    return result
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(data=st.data())
+def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data: st.DataObject) -> None:
+    planned, anew = KERNELS.setdefault(id(cuda), (made(_everything), made(_everything, Planless)))
+    for call in data.draw(calls()):
+        launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
+        arguments = (call["a"], Pair(call["x"], call["p"]), call["c"], call["by"], call["n"])
+        expected = launched(anew, cuda, launch, *arguments, times=call["times"])
+        for _ in range(2):
+            assert launched(planned, cuda, launch, *arguments, times=call["times"]) == expected
+    assert set(planned._made.compiled) <= set(anew._made.compiled)
+
+
+KERNELS: dict[int, tuple[Kernel, Kernel]] = {}
+
+
+def test_addresses_numbers_and_streams_are_each_launchs_own(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, a, b, c = made(_add), on_gpu((8,)), on_gpu((8,)), on_gpu((8,))
+    kernel[4, 32](a, b, 2.0)
+    reuses(kernel, monkeypatch)
+    before = launched(kernel, cuda, (4, 32), a, b, 2.0)
+    assert launched(kernel, cuda, (4, 32), a, b, by=2.0) == before
+    assert launched(kernel, cuda, (4, 32), c, b, 2.0)[3] != before[3]
+    assert launched(kernel, cuda, (4, 32), a, b, 3.0)[3] != before[3]
+    for stream in (7, 9, 7):
+        assert launched(kernel, cuda, (4, 32, stream), a, b, 2.0)[0]["hStream"] == stream
+
+
+def test_tensor_maps_follow_the_address(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = made(_tiles)
+    tensors = [Placed(pointer, (128, 64), (64, 1), "bf16", rt.device(0)) for pointer in (0x7A0000, 0x7B0000)]
+    kernel[1, 32](tensors[0])
+    reuses(kernel, monkeypatch)
+    first, second, again = (launched(kernel, cuda, (1, 32), tensors[i]) for i in (0, 1, 0))
+    assert first == again
+    assert first[3] != second[3]
+    assert launched(kernel, cuda, (1, 32), tensors[1]) == second
+    assert [drawn["address"] for drawn in cuda.maps] == [0x7A0000, 0x7B0000]
+
+
+def test_errors_are_the_same_after_a_launch_that_went_well(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    a, b = on_gpu((8,)), on_gpu((8,))
+    wrong: list[tuple[Any, tuple[Any, ...], type[Exception]]] = [
+        ((1, 32), (a, on_gpu((9,)), 1.0), ArgumentError),
+        ((1, 32), (a, on_gpu((8,), gpu=1), 1.0), ArgumentError),
+        ((1, 32), (a, b, 1e39), ArgumentError),
+        ((1, 32), (a, b, True), ArgumentError),
+        ((1, 32), (a, b), ArgumentError),
+        ((True, 32), (a, b, 1.0), LaunchError),
+        (((1, True), 32), (a, b, 1.0), LaunchError),
+        ((1, 32, -1), (a, b, 1.0), LaunchError),
+    ]
+    for launch, arguments, kind in wrong:
+        kernel = made(_add)
+        before = launched(kernel, cuda, launch, *arguments)
+        assert before[0] is kind
+        for _ in range(3):
+            assert launched(kernel, cuda, (1, 32), a, b, 1.0)[0]["gridDimX"] == 1
+            assert launched(kernel, cuda, launch, *arguments) == before
+
+
+def test_the_number_that_packing_would_round_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kernel, a = made(_narrow), on_gpu((8,))
+    for _ in range(3):
+        assert launched(kernel, cuda, (1, 32), a, 448.0)[3]
+        assert launched(kernel, cuda, (1, 32), a, -464.0)[0] is ArgumentError
+
+
+def test_a_failing_driver_fails_launches_from_a_plan(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    kernel[1, 32](a, a, 1.0)
+    cuda.fail["cuLaunchKernelEx"] = 700
+    planned, anew = (launched(made_, cuda, (1, 32), a, a, 1.0) for made_ in (kernel, made(_add, Planless)))
+    assert planned == anew
+    assert planned[0] is rt.CudaError
+
+
+def test_a_global_bound_to_another_object(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    handles = []
+    for factor in (2, 2, 3, 3, 2):
+        monkeypatch.setitem(globals(), "FACTOR", factor)
+        handles.append([launched(kernel, cuda, (1, 32), a, a, 1.0)[1] for _ in range(3)])
+    assert all(len(set(each)) == 1 for each in handles)
+    first, same, other, _, back = (each[0] for each in handles)
+    assert first == same == back != other
+
+
+def test_contexts_have_their_own_and_handles_may_come_back(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    seen = []
+    for context in (0x1000, 0x3000, 0x1000):
+        cuda.stack[-1] = context
+        seen += [launched(kernel, cuda, (1, 32), a, a, 1.0)[1:3] for _ in range(2)]
+    assert seen[0] == seen[1] == seen[4] == seen[5]
+    assert seen[2] == seen[3] != seen[0]
+    cuda.stack[-1] = 0x3000
+    cuda._context_ids.pop(0x3000)  # destroyed, and another one made at its address
+    again = [launched(kernel, cuda, (1, 32), a, a, 1.0)[1] for _ in range(2)]
+    assert again[0] == again[1] != seen[2][0]
+
+
+def test_arrays_elsewhere_than_the_current_context(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, a = made(_add), on_gpu((8,), gpu=1)
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_80")
+    kernel[1, 32](a, a, 1.0)
+    reuses(kernel, monkeypatch)
+    assert launched(kernel, cuda, (1, 32), a, a, 1.0)[2] == 0x1001
+    assert cuda.stack == [0x1000]
+
+
+def test_plans_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "MOST_PLANS", 3)
+    kernel, a = made(_add), on_gpu((8,))
+    for grid in range(1, 9):
+        kernel[grid, 32](a, a, 1.0)
+        assert len(kernel._plans) == min(grid, 3)
+    reuses(kernel, monkeypatch)
+    for grid in (6, 7, 8):
+        assert launched(kernel, cuda, (grid, 32), a, a, 1.0)[0]["gridDimX"] == grid
+
+
+def test_threads_share_plans_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    found: dict[int, set[bytes]] = {i: set() for i in range(6)}
+
+    def work(i: int) -> None:
+        for _ in range(200):
+            kernel[1, 32](a, a, float(i))
+            (parameters,) = kernel._parameters.kept.values()
+            found[i].add(parameters.data())
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len(each) == 1 for each in found.values())
+    assert len({next(iter(each)) for each in found.values()}) == len(found)
+    assert len(kernel._plans) == 1
