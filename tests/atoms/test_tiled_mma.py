@@ -246,6 +246,16 @@ def test_warpgroup_atoms(a: str, b: str, d: str, n: int, source: str) -> None:
     run(product(op, a, b, d, shape, (2, 1, 1)), op, (2, 1, 1), a, b, d, shape)
 
 
+@pytest.mark.parametrize(
+    ("name", "d", "transpose"), [("f16", "f32", False), ("bf16", "f32", True), ("i8", "i32", False)]
+)
+def test_ldmatrix_feeds_wgmma(name: str, d: str, transpose: bool) -> None:
+    op, shape = cl.WarpgroupMmaOp(SCALARS[name], SCALARS[d], 32, a_source="rmem"), (256, 32, 64)
+    copy = cl.LdMatrix8x8x16bOp(transpose=transpose)
+    kernel = product(op, name, name, d, shape, (2, 1, 1), a_copy=copy, majors="MK" if transpose else "KK")
+    run(kernel, op, (2, 1, 1), name, name, d, shape)
+
+
 @pytest.mark.parametrize("majors", ["KM", "MK", "MM"])
 def test_warpgroup_major_modes(majors: str) -> None:
     op, shape = cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64), (128, 128, 64)
