@@ -22,7 +22,7 @@ from cutelite.front.iterators import StaticIter, exhaust, iterate_static
 from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
 from cutelite.front.regions import Returned
-from cutelite.front.state import Conflict, State
+from cutelite.front.state import UNBOUND, Conflict, State
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
@@ -192,7 +192,7 @@ def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
         states.append(State({"": value, **held}, [], where, state.block, state.share, state.facts))
     merged = merge(frame.builder, states, names)
     for name, cell in callee.own.items():
-        cell.detach(merged.locals.get(name))
+        cell.detach(merged.locals.get(name, UNBOUND))
     assert frame.state is not None
     frame.state.share, frame.state.facts = merged.share, merged.facts
     value = merged.locals[""]

@@ -229,12 +229,16 @@ def tma_annotation(item: Any) -> TmaSpec:
     tensor = tensor_annotation((dtype, shape, *(x for x in rest if x is not swizzle)))
     if tensor.order != "row" or (tensor.stride is not None and tensor.stride[-1] != 1):
         raise _wrong(
-            "TmaTensor", "needs its last mode contiguous", "declare the transposed tensor, and pass `x.T`; wgmma takes both"
+            "TmaTensor",
+            "needs its last mode contiguous",
+            "declare the transposed tensor, and pass `x.T`; wgmma takes both",
         )
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
         raise _wrong("TmaTensor", f"takes compile-time tile extents, not {tile!r}", "")
     if len(tile) != rank(tensor.layout("t")):
-        raise _wrong("TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each")
+        raise _wrong(
+            "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
+        )
     return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile))
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite.lang.values import Scalar, builder_here, emit, mistake
 from cutelite.ops.index import Special
-
-from .values import Scalar, builder_here, emit, mistake
 
 AXES = {"x": 0, "y": 1, "z": 2}
 

@@ -18,9 +18,9 @@ from cutelite.ir.types import Ptr, Vec, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap as TensorMapType
+from cutelite.lang import whole
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
-from cutelite.lang import whole
 from cutelite.lang.values import (
     Handle,
     Runtime,
@@ -41,6 +41,8 @@ from cutelite.layout import (
     is_static,
     known_divisor,
     make_layout,
+    prove_le,
+    prove_lt,
     recast_layout,
     size,
     static_value,
@@ -178,7 +180,9 @@ class Tensor(Runtime, TensorAnnotation):
         """The tensor (flattened where `key` nests) and one index value per mode of it."""
         coord = key if isinstance(key, tuple) else (key,)
         if len(coord) not in (1, self.ndim):
-            raise mistake("rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}")
+            raise mistake(
+                "rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}"
+            )
         tensor = self
         if any(isinstance(index, tuple) for index in coord):
             modes, leaves = _flattened(coord, self.layout)
@@ -194,7 +198,9 @@ class Tensor(Runtime, TensorAnnotation):
             at = coord.index(Ellipsis)
             coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
         if len(coord) != self.ndim:
-            raise mistake("rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}")
+            raise mistake(
+                "rank", f"{len(coord)} indices into a tensor of {self.ndim} modes", f"its layout is {self.layout}"
+            )
         kept, fixed = _split(coord, self.layout)
         return self._moved(make_layout(*kept), fixed)
 
@@ -312,7 +318,9 @@ def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
 def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
     """The memory at `pointer` as a tensor of `dtype`; `layout` is a Layout or row-major extents."""
     if not isinstance(pointer, Runtime) or not isinstance(pointer.value.type, Ptr):
-        raise mistake("make-tensor", f"make_tensor takes a pointer, not {describe(pointer)}", help="use `t.ptr` or `t.at(i)`")
+        raise mistake(
+            "make-tensor", f"make_tensor takes a pointer, not {describe(pointer)}", help="use `t.ptr` or `t.at(i)`"
+        )
     p = pointer.value.type
     t = TensorType(dtype, p.space, _layout(layout), math.gcd(p.align, 1024))
     return emit(ops.TensorMake(pointer.value, t))  # type: ignore[no-any-return]
@@ -366,7 +374,9 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
     if not is_static(layout):
         raise mistake("static-layout", f"{what} needs a shape known at compile time, not {layout.shape}")
     if not isinstance(dtype, DType):
-        raise mistake("dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`")
+        raise mistake(
+            "dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`"
+        )
     return layout, swizzle
 
 
@@ -382,7 +392,9 @@ def _slices(key: Any) -> bool:
     if isinstance(key, tuple):
         return any(map(_slices, key))
     if isinstance(key, slice) and key != WHOLE:
-        raise mistake("slice", "only whole modes can be sliced", help="write `:` or None, or take a tile: `t.tile(...)`")
+        raise mistake(
+            "slice", "only whole modes can be sliced", help="write `:` or None, or take a tile: `t.tile(...)`"
+        )
     return key is None or key is Ellipsis or isinstance(key, slice)
 
 
@@ -422,22 +434,23 @@ def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], li
 
 
 def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> None:
-    if not isinstance(index, int) or isinstance(index, bool):
+    """An index that is known, or an expression over dims, must not lie outside for certain."""
+    if not isinstance(index, int | DimExpr) or isinstance(index, bool):
         return
-    limit = static_value(extent)
-    if index < 0 or (limit is not None and index >= limit):
+    below = prove_lt(index, 0)
+    if below or prove_le(extent, index):
         where = "" if mode is None else f" of mode {mode}"
         raise mistake(
             "out-of-bounds",
             f"index {index} is out of bounds{where}: the extent is {extent}",
             f"the layout is {layout}",
-            "indices do not count from the end" if index < 0 else "",
+            "indices do not count from the end" if below else "",
         )
 
 
 def _index(x: Any) -> Any:
     """An index as an i32 or i64 proxy."""
-    if isinstance(x, int) and not isinstance(x, bool) or isinstance(x, DimExpr):
+    if (isinstance(x, int) and not isinstance(x, bool)) or isinstance(x, DimExpr):
         return Handle(as_value(x))
     if not isinstance(x, Scalar) or not x.dtype.is_int:
         raise mistake("index", f"an index is an integer, not {describe(x)}")
