@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
-from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, plan
+from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device, plan
 from cutelite_rt import memory
+from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 
@@ -197,6 +198,7 @@ def test_addresses_numbers_and_streams_are_each_launchs_own(
 
 
 def test_tensor_maps_follow_the_address(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "encode", TensorMaps().encode)  # which has met no driver yet
     kernel = made(_tiles)
     tensors = [Placed(pointer, (128, 64), (64, 1), "bf16", rt.device(0)) for pointer in (0x7A0000, 0x7B0000)]
     kernel[1, 32](tensors[0])
