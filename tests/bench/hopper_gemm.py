@@ -8,43 +8,21 @@ Inputs are normal random bf16 in rotating buffers, larger than L2 together; call
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 import torch
 
 import hopper_gemm as example
 import hopper_gemm_tiled as tiled
+from tests.bench.timing import L2_BYTES, medians
 
 SHAPES = [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 7168)]
-ROUNDS, L2_BYTES = 15, 60 << 20
-
-
-def graph(call: Callable[[int], Any], buffers: int, repeats: int) -> Any:
-    """So many calls as one CUDA graph, so that the host does not count."""
-    for i in range(buffers):
-        call(i)
-    torch.cuda.synchronize()
-    captured = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(captured):
-        for i in range(repeats):
-            call(i % buffers)
-    return captured
-
-
-def timed(captured: Any, repeats: int) -> float:
-    """Seconds a call takes on the GPU."""
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    captured.replay()
-    stop.record()
-    stop.synchronize()
-    return float(start.elapsed_time(stop)) * 1e-3 / repeats
 
 
 def compare(m: int, n: int, k: int) -> dict[str, Any]:
@@ -64,16 +42,12 @@ def compare(m: int, n: int, k: int) -> dict[str, Any]:
         "cublas": lambda i: torch.mm(a[i], b[i].T, out=d),
     }
     repeats = max(buffers, int(8e-3 / (2 * m * n * k / 600e12)))
-    graphs = {name: graph(call, buffers, repeats) for name, call in competitors.items()}
-    times: dict[str, list[float]] = {name: [] for name in competitors}
-    for _ in range(ROUNDS):
-        for name, captured in graphs.items():
-            times[name].append(timed(captured, repeats))
+    seconds = medians(competitors, buffers, repeats)
     for call in competitors.values():
         call(0)
     torch.cuda.synchronize()
     apart = max(float((x.double() - d.double()).norm() / d.double().norm()) for x in (c, e))
-    rates = {name: 2 * m * n * k / statistics.median(t) / 1e12 for name, t in times.items()}
+    rates = {name: 2 * m * n * k / t / 1e12 for name, t in seconds.items()}
     ratios = {f"{name} / cublas": rates[name] / rates["cublas"] for name in rates if name != "cublas"}
     return {"shape": [m, n, k], **rates, **ratios, "difference": apart}
 

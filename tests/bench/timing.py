@@ -1,0 +1,43 @@
+"""Timing on a GPU without the host: calls captured in CUDA graphs, replayed in turn with their competitors."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+ROUNDS, L2_BYTES = 15, 60 << 20
+
+
+def graph(call: Callable[[int], Any], buffers: int, repeats: int) -> Any:
+    """So many calls as one CUDA graph, so that the host does not count."""
+    for i in range(buffers):
+        call(i)
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        for i in range(repeats):
+            call(i % buffers)
+    return captured
+
+
+def timed(captured: Any, repeats: int) -> float:
+    """Seconds a call takes on the GPU."""
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    captured.replay()
+    stop.record()
+    stop.synchronize()
+    return float(start.elapsed_time(stop)) * 1e-3 / repeats
+
+
+def medians(calls: Mapping[str, Callable[[int], Any]], buffers: int, repeats: int) -> dict[str, float]:
+    """Median seconds a call takes of each competitor, in interleaved rounds."""
+    graphs = {name: graph(call, buffers, repeats) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, captured in graphs.items():
+            times[name].append(timed(captured, repeats))
+    return {name: statistics.median(found) for name, found in times.items()}
