@@ -149,7 +149,8 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
     if isinstance(raised, AssertionError):
         _fail(frame, state, raised.args[0] if raised.args else "")
     if state.share == frame.start:
-        raise mistake("raised", f"{type(raised).__name__}: {raised}")
+        text = " ".join(_text(arg) for arg in getattr(raised, "args", ()))
+        raise mistake("raised", f"{type(raised).__name__}: {text}" if text else type(raised).__name__)
     raise mistake(
         "runtime-raise",
         "an exception cannot be raised under a run-time condition",
@@ -160,12 +161,17 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
 def _fail(frame: Frame, state: State, message: Any) -> None:
     """An assertion fails: while compiling, or (it is known at run time only who gets here) while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
-        raise mistake("assertion", "an assertion fails at compile time", f"{message}")
+        raise mistake("assertion", "an assertion fails at compile time", _text(message))
     if isinstance(message, RuntimeText):
         frame.evaluation.printf(message)
         message = "assertion failed"
-    frame.builder.emit(AssertFail(f"{message}" if message != "" else "assertion failed"))
+    frame.builder.emit(AssertFail(_text(message) or "assertion failed"))
     raise DeadEnd
+
+
+def _text(message: Any) -> str:
+    """For a message at compile time."""
+    return message.shown() if isinstance(message, RuntimeText) else f"{message}"
 
 
 @handles("UNSUPPORTED")

@@ -172,7 +172,8 @@ def _next(frame: Frame, x: Any, *default: Any) -> Any:
 def _int(frame: Frame, x: Any = 0, *base: Any) -> Any:
     if _known(x, *base):
         return int(x, *base)
-    x = _number(x)
+    if isinstance(x, DimExpr):
+        return x
     if not isinstance(x, Scalar):
         raise mistake("builtin", f"int() takes a number, not {describe(x)}")
     return x if x.dtype.is_int else to_dtype(x, i64 if x.dtype == f64 else i32)
@@ -205,7 +206,9 @@ def _pow(frame: Frame, a: Any, b: Any, modulus: Any = None) -> Any:
 
 @special(divmod)
 def _divmod(frame: Frame, a: Any, b: Any) -> Any:
-    return divmod(a, b) if _known(a, b) else (floordiv(_number(a), _number(b)), modulo(_number(a), _number(b)))
+    if all(isinstance(x, DimExpr | int) for x in (a, b)) or _known(a, b):
+        return divmod(a, b)
+    return floordiv(_number(a), _number(b)), modulo(_number(a), _number(b))
 
 
 @special(abs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cutelite.front import tree
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f64, i32, i64, u32, u64
 from cutelite.lang.values import Runtime, Scalar, as_value, describe, mistake, to_dtype, wrap
@@ -14,7 +15,7 @@ SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<
 
 
 class RuntimeText:
-    """Pieces of text and of (number, Python format spec), in order."""
+    """Pieces of text and of (number or dim, Python format spec), in order."""
 
     __slots__ = ("pieces",)
 
@@ -30,6 +31,10 @@ class RuntimeText:
     def __str__(self) -> str:
         raise mistake("runtime-text", "this text is known only at run time", help="pass it to `cl.printf` as it is")
 
+    def shown(self) -> str:
+        """The text for a message at compile time: dims by their names, and in place of a number its type."""
+        return "".join(piece if isinstance(piece, str) else _shown(piece[0]) for piece in self.pieces)
+
     def printf(self) -> tuple[str, list[Scalar]]:
         """The C format string and its arguments, widened as C's varargs are."""
         text, args = "", []
@@ -38,25 +43,41 @@ class RuntimeText:
                 text += piece.replace("%", "%%")
             else:
                 number, spec = piece
-                conversion, arg = _conversion(number, spec)
+                conversion, arg = _conversion(wrap(as_value(number)), spec)
                 text += conversion
                 args.append(arg)
         return text, args
 
 
+def _shown(number: Any) -> str:
+    return str(number) if isinstance(number, DimExpr) else f"{{{number.type}}}"
+
+
 def make_text(value: Any, spec: Any) -> Any:
     """`format(value, spec)`, now or on the GPU."""
-    if isinstance(value, DimExpr):
-        value = wrap(as_value(value))
     if isinstance(value, RuntimeText) and not spec:
         return value
-    if not isinstance(value, Runtime):
-        return format(value, spec)
-    if not isinstance(value, Scalar):
-        raise mistake("printf", f"{describe(value)} cannot be printed", help="print its elements")
-    if not isinstance(spec, str):
-        raise mistake("printf", "a format spec must be known at compile time")
-    return RuntimeText(((value, spec),))
+    if isinstance(value, Scalar | DimExpr):
+        if not isinstance(spec, str):
+            raise mistake("printf", "a format spec must be known at compile time")
+        return RuntimeText(((value, spec),))
+    if type(value) in (tuple, list) and not spec and any(map(_is_unknown, tree.leaves_of(value))):
+        return _sequence(value)
+    if tree.holds_runtime(value):
+        raise mistake("printf", f"{describe(value)} cannot be printed", help="print its parts")
+    return format(value, spec)
+
+
+def _is_unknown(leaf: Any) -> bool:
+    return isinstance(leaf, Runtime | DimExpr)
+
+
+def _sequence(items: Any) -> Any:
+    start, end = ("(", ",)" if len(items) == 1 else ")") if isinstance(items, tuple) else ("[", "]")
+    pieces: list[Any] = [start]
+    for i, item in enumerate(items):
+        pieces += ([", "] if i else []) + [repr(item) if isinstance(item, str) else make_text(item, "")]
+    return join_text([*pieces, end])
 
 
 def join_text(pieces: list[Any]) -> Any:

@@ -288,3 +288,31 @@ def test_types_of_run_time_numbers():
     out = [None] * 2
     scalar.run(made, [out, 3, 1.5])
     assert out == [1, 3]
+
+
+def test_dims_stay_expressions_where_they_can():
+    from cutelite.layout import Dim
+
+    N, K = Dim("N"), Dim("K", divisible_by=64)
+
+    def kernel(out, x, a):
+        n, k = x.shape
+        out[0] = n * k + int(n) - k // 2
+        out[1] = min(n, 128) + max(n, k)
+        q, r = divmod(k, 64)
+        out[2] = q + r
+        out[3] = 1 if n < n + 1 and k % 64 == 0 and n and not n == 0 and n >= 1 else a
+        out[4] = 1 if n > 3 else 2
+        out[5] = len(range(0, k, 64)) + n**2 + (n << 1) + abs(n - 5)
+        out[6] = i32(n * 0.5 + n / 4) + (a if a > n else n)
+        out[7] = i32(sum((n, k, a)) + -n + (n & 3))
+
+    made = build(kernel, {"out": array(i32, 8), "x": array(f32, N, K), "a": i32}, {"N": i32, "K": i32}, {})
+    assert len([op for op in made.ops() if op.name == "cond_br"]) == 2  # n > 3, a > n
+    for n, k, a in [(1, 64, 3), (6, 640, 2), (200, 128, 1000)]:
+        out = [None] * 8
+        scalar.run(made, [out, [], a], {"N": n, "K": k})
+        assert out == [
+            n * k + n - k // 2, min(n, 128) + max(n, k), k // 64, 1, 1 if n > 3 else 2,
+            k // 64 + n * n + 2 * n + abs(n - 5), int(n * 0.5 + n / 4) + max(a, n), n + k + a - n + (n & 3),
+        ]  # fmt: skip

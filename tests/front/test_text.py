@@ -5,6 +5,9 @@
 PYTEST_DONT_REWRITE: the assertions in here are compiled.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,9 +57,25 @@ def test_numbers_of_all_widths():
 
 def test_dims_print_their_value():
     def kernel(a):
-        print(f"{a.shape[0]} and {a.size + 1}")
+        print(f"{a.shape[0]} and {a.size + 1}", a.shape, [a.shape[0], "x"])
 
-    assert printed(kernel, np.zeros(5, np.float32), types={"a": array(f32, N)}, dims={"N": 5}) == "5 and 6\n"
+    text = printed(kernel, np.zeros(5, np.float32), types={"a": array(f32, N)}, dims={"N": 5})
+    assert text == "5 and 6 (5,) [5, 'x']\n"
+
+
+def test_messages_at_compile_time_name_dims():
+    def kernel(a, n):
+        if a.shape[0] != 2 * a.shape[0]:
+            raise ValueError(f"{a.shape[0]} of {a.shape}, {n}")
+
+    with pytest.raises(CompileError) as caught:
+        build(kernel, {"a": array(f32, N), "n": i32}, {"N": i32}, {})
+    assert "ValueError: N of (N,), {i32}" in str(caught.value)
+
+
+@dataclass(frozen=True)
+class State:
+    index: Any
 
 
 @pytest.mark.parametrize(
@@ -67,6 +86,7 @@ def test_dims_print_their_value():
         ("cl.printf(f'{a!r}')", "`!r` needs a compile-time value"),
         ("cl.printf(f'{x:d}')", "the format 'd' is for integers, not for f32"),
         ("cl.printf(f'{x:{a}}')", "a format spec must be known at compile time"),
+        ("print(cl.thread_idx, a, object, State(a))", "a State cannot be printed"),
         ("cl.printf('%d' % a)", "a compile-time integer is needed here"),
         ("cl.printf('{}'.format(a))", "a run-time i32 has no text at compile time"),
         ("cl.printf(a)", "printf takes a text known at compile time"),
@@ -75,7 +95,7 @@ def test_dims_print_their_value():
     ],
 )
 def test_mistakes(body, message):
-    space = {"cl": cl}
+    space = {"cl": cl, "State": State}
     exec(f"def kernel(a, x):\n    {body}\n", space)
     with pytest.raises(CompileError) as caught:
         build(space["kernel"], {"a": i32, "x": f32}, {}, {})
