@@ -39,7 +39,7 @@ INLINED_MODULES = ("cutelite.lib",)
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
 TAKES_FUNCTIONS: frozenset[Any] = frozenset(
-    (map, filter, sorted, min, max, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
+    (map, filter, sorted, functools.reduce, functools.partial, itertools.filterfalse, *_ITERTOOLS)
 )
 """Python's functions that call a function they are given: they get one that is evaluated when called."""
 
@@ -271,7 +271,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         if function in TAKES_FUNCTIONS:
             args = [_callable(frame, arg) for arg in args]
             kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}
-    if isinstance(function, functools._lru_cache_wrapper):
+    if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
     if _package(function) == "cutelite":
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]

@@ -9,6 +9,7 @@ import operator
 
 import pytest
 
+import cutelite as cl
 from cutelite.diag import CompileError
 from cutelite.ir.types import i32
 from tests.front.differential import array, compiled, pairs, same, singles
@@ -278,11 +279,19 @@ def test_decorated_and_cached_functions():
     def plus(x, y):
         return x + y
 
+    class Tables:
+        @functools.cache
+        def row(self, n):
+            calls.append(-n)
+            return n * 2
+
+    tables = Tables()
+
     def f(a):
-        return table(4)[2] + a, plus(a, 1)
+        return table(4)[2] + a, plus(a, 1), tables.row(5) + tables.row(5)
 
     same(f, *singles())
-    assert calls == [4]
+    assert calls == [4, -5]
 
 
 def test_exec_without_a_file():
@@ -341,6 +350,7 @@ def yields(xs):
         ("clamp(a, 1, x=a)", "clamp() got two values for `x`"),
         ("only_positional(a=a, b=2, c=3)", "has no parameter `a`"),
         ("helper(a, **{'z': 1}, **{'z': 2})", "the argument `z` is given twice"),
+        ("functools.cache(lambda: cl.thread_idx.x)()", "cl.thread_idx works only inside a kernel"),
         ("functools.cache(cached_identity)(a)", "is cached, and takes compile-time values only"),
         ("clmap(a, 1, 2)", "did you mean `clamp`?"),
         ("functools.reduec(clamp, ())", "did you mean `reduce`?"),
