@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -18,6 +19,8 @@ from cutelite_rt import memory
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
+from tests.rt.test_rt_memory import FakeTensor
+from tests.rt.test_rt_memory import torch as torch
 
 M, N, LD = cl.dims("M N LD")
 T = TypeVar("T", f16, f32)
@@ -40,8 +43,7 @@ def _everything(
 ) -> None:
     if c is not None:
         c[0] = a[0, 0] * by
-    if times:
-        pair.x[0] = f32(n * pair.by)
+    pair.x[0] = f32(n * pair.by + len(repr(times)))
 
 
 def _add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], by: f32) -> None:
@@ -114,55 +116,71 @@ def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "_launch_anew", anew)
 
 
-GRIDS = st.sampled_from([1, 3, (2, 5), (1, 1, 2), (1, True), 0, (1, 2.0), 1 << 31, [2]])
+GRIDS = st.sampled_from([1, 3, (2, 5), (1, 1), (1, 1, 2), (1, True), 0, (1, 2.0), 1 << 31, [2]])
 POINTERS = st.sampled_from([0x10000, 0x10010, 0x20000, 0x10004, 0x10002, 0])
 EXTENTS = st.sampled_from([1, 4, 8, 8, 8, 0, 1 << 33])
 NUMBERS = st.sampled_from([0, 1, 2.0, -0.0, True, 1 << 31, 7e4, 1e39, float("inf"), "x", None, 10**400])
 CONSTANTS = st.sampled_from([0, 1, True, 1.0, 0.0, -0.0, float("nan"), None, "x", (1, 2), [1], len])
 
 
-@st.composite
-def arrays(draw: Any, rank: int) -> Any:
-    shape = tuple(draw(EXTENTS) for _ in range(rank))
-    strides = (draw(st.sampled_from([8, 8, 16, 1])), 1)[2 - rank :]
-    where = rt.device(draw(st.sampled_from([0, 0, 0, 0, 0, 0, 1])))
-    return Placed(draw(POINTERS), shape, strides, draw(st.sampled_from(["f32", "f32", "f16"])), where)
+FIELDS = {
+    "grid": GRIDS,
+    "stream": st.sampled_from([None, 0, 7, -1, "x"]),
+    "smem": st.sampled_from([0, 0, 64, True, -1]),
+    "c": st.booleans(),
+    "by": NUMBERS,
+    "n": NUMBERS,
+    "p": NUMBERS,
+    "times": CONSTANTS,
+    "rows": EXTENTS,
+    "columns": EXTENTS,  # of all arrays
+    "length": EXTENTS,
+    "leading": st.sampled_from([8, 16, 1, -8]),
+    "step": st.sampled_from([1, 2]),
+    "at_a": POINTERS,
+    "at_x": POINTERS,
+    "a_dtype": st.sampled_from(["f32", "f16", "bf16"]),
+    "x_dtype": st.sampled_from(["f32", "i32"]),
+    "gpu": st.sampled_from([0, 1]),
+}
+PLAIN: dict[str, Any] = {
+    "grid": 1,
+    "stream": None,
+    "smem": 0,
+    "c": False,
+    "by": 1.0,
+    "n": 1,
+    "p": 1,
+    "times": 1,
+    "gpu": 0,
+    "rows": 4,
+    "columns": 8,
+    "length": 8,
+    "leading": 8,
+    "step": 1,
+    "at_a": 0x10000,
+    "at_x": 0x10000,
+    "a_dtype": "f32",
+    "x_dtype": "f32",
+}
 
 
 @st.composite
-def calls(draw: Any) -> list[Any]:
-    """Launches that differ in few things from one to the next, so that many of them are alike."""
-    drawn = {
-        "grid": GRIDS,
-        "stream": st.sampled_from([None, 0, 7, -1, "x"]),
-        "smem": st.sampled_from([0, 0, 64, True, -1]),
-        "a": arrays(2),
-        "x": arrays(1),
-        "c": st.none() | arrays(1),
-        "by": NUMBERS,
-        "n": NUMBERS,
-        "p": NUMBERS,
-        "times": CONSTANTS,
-    }
-    device = rt.device(0)
-    base = {
-        "grid": 1,
-        "stream": None,
-        "smem": 0,
-        "a": Placed(0x10000, (4, 8), (8, 1), "f32", device),
-        "x": Placed(0x10000, (8,), (1,), "f32", device),
-        "c": None,
-        "by": 1.0,
-        "n": 1,
-        "p": 1,
-        "times": 1,
-    }
-    result = [base, base]
+def calls(draw: Any) -> list[dict[str, Any]]:
+    """Launches that differ in few things from earlier ones, so that many of them are alike."""
+    result: list[dict[str, Any]] = [PLAIN]
     for _ in range(draw(st.integers(1, 12))):
-        changed = draw(st.sets(st.sampled_from(sorted(drawn)), max_size=2))
-        start = draw(st.sampled_from(result))
-        result.append({**start, **{name: draw(drawn[name]) for name in sorted(changed)}})
+        changed = draw(st.lists(st.sampled_from(sorted(FIELDS)), max_size=2))
+        result.append({**draw(st.sampled_from(result)), **{name: draw(FIELDS[name]) for name in changed}})
     return result
+
+
+def arguments_of(call: dict[str, Any]) -> tuple[Any, ...]:
+    gpus = rt.device(0), rt.device(call["gpu"])
+    a: Any = Placed(call["at_a"], (call["rows"], call["columns"]), (call["leading"], 1), call["a_dtype"], gpus[0])
+    x: Any = Placed(call["at_x"], (call["length"],), (call["step"],), call["x_dtype"], gpus[1])
+    c = Placed(call["at_x"], (call["columns"],), (1,), call["a_dtype"], gpus[0])
+    return a, Pair(x, call["p"]), c if call["c"] else None, call["by"], call["n"]
 
 
 @settings(
@@ -173,7 +191,7 @@ def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data:
     planned, anew = KERNELS.setdefault(id(cuda), (made(_everything), made(_everything, Planless)))
     for call in data.draw(calls()):
         launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
-        arguments = (call["a"], Pair(call["x"], call["p"]), call["c"], call["by"], call["n"])
+        arguments = arguments_of(call)
         expected = launched(anew, cuda, launch, *arguments, times=call["times"])
         for _ in range(2):
             assert launched(planned, cuda, launch, *arguments, times=call["times"]) == expected
@@ -227,8 +245,44 @@ def test_errors_are_the_same_after_a_launch_that_went_well(cuda: FakeCuda, on_gp
         before = launched(kernel, cuda, launch, *arguments)
         assert before[0] is kind
         for _ in range(3):
-            assert launched(kernel, cuda, (1, 32), a, b, 1.0)[0]["gridDimX"] == 1
+            for grid in (1, (1, 1)):
+                assert launched(kernel, cuda, (grid, 32), a, b, 1.0)[0]["gridDimX"] == 1
             assert launched(kernel, cuda, launch, *arguments) == before
+
+
+def test_tensors_of_torch(torch: ModuleType, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_80")  # they are on the other GPU
+    planned, anew = made(_add), made(_add, Planless)
+    plain = FakeTensor("torch.float32", (8,))
+    for _ in range(2):
+        for x in (
+            plain,
+            FakeTensor("torch.float32", (8,), pointer=0x9010),
+            FakeTensor("torch.float32", (8,), pointer=0),
+            FakeTensor("torch.float32", (8,), pointer=-1),
+            FakeTensor("torch.float32", (8,), negated=True),
+            FakeTensor("torch.float16", (8,)),
+            FakeTensor("torch.float32", (2, 3)),
+        ):
+            expected = launched(anew, cuda, (1, 32), plain, x, 1.0)
+            assert launched(planned, cuda, (1, 32), plain, x, 1.0) == expected
+    reuses(planned, monkeypatch)
+    assert launched(planned, cuda, (1, 32), plain, plain, 1.0)[0]["hStream"] == 0x101
+    torch.__dict__["cuda"].current_stream = lambda ordinal: SimpleNamespace(cuda_stream=0x500)
+    assert launched(planned, cuda, (1, 32), plain, plain, 1.0)[0]["hStream"] == 0x500
+
+
+def test_constants_are_told_apart_by_type_and_sign(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned, anew = made(_everything), made(_everything, Planless)
+    arguments = arguments_of(PLAIN)
+    for _ in range(2):
+        for times in (1, True, 1.0, 0.0, -0.0, float("nan"), "x", None, (1, 2), [1, 2, 3]):
+            expected = launched(anew, cuda, (1, 32), *arguments, times=times)
+            assert expected[3]
+            assert launched(planned, cuda, (1, 32), *arguments, times=times) == expected
+    reuses(planned, monkeypatch)
+    handles = [launched(planned, cuda, (1, 32), *arguments, times=times)[1] for times in (1, True, 1.0, -0.0)]
+    assert len(set(handles)) == 3, "by the lengths of their texts"
 
 
 def test_the_number_that_packing_would_round_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
