@@ -41,7 +41,7 @@ lint: $(INSTALLED)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy cutelite cutelite_rt tests $(wildcard examples)
-	$(if $(wildcard examples),$(PY) -m pyright --warnings)
+	$(if $(wildcard examples),$(PY) -m pyright --warnings --pythonpath $(PY))
 
 front-tests-%: .venv/%/.test
 	.venv/$*/bin/python -m pytest --quiet -n 2 $(FRONT_TESTS)
