@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cutelite.ir.contract import Effect, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import InFlight, Type, elem_of
+from cutelite.ir.types import InFlight, Scalar, Type, Vec, elem_of, tf32
 from cutelite.lower.templates import Hole, pieces
 from cutelite.lower.types import REGISTERS, Register, count, leaf, vector
 from cutelite.lower.writer import Writer, zero
@@ -54,7 +54,8 @@ class _Places:
                 k //= 2
             self.chunks.append(k)
             n -= k
-        self.registers = [REGISTERS[f"i{k * bits}" if packed else self.elem] for k in self.chunks]
+        as_bits = isinstance(t, Scalar | Vec | InFlight) and elem_of(t) == tf32  # PTX has tf32 in .b32 registers
+        self.registers = [REGISTERS[f"i{k * bits}" if packed or as_bits else self.elem] for k in self.chunks]
 
     def fill(self, w: Writer, elements: list[str]) -> Iterator[str]:
         """The operands, one per register, that hold the elements."""

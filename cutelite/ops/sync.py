@@ -144,7 +144,9 @@ class Fence(Op):
             yield Problem("scope_of_order", f"a scope is {', '.join(SCOPES)}, not {self.scope_of_order!r}")
 
     def ptx(self) -> Ptx:
-        return Ptx(f"fence.{self.semantic}.{self.scope_of_order};")
+        # PTX has the halves from sm_90 on only; the whole is legal everywhere, and orders what they order.
+        semantic = "acq_rel" if self.semantic in ("acquire", "release") else self.semantic
+        return Ptx(f"fence.{semantic}.{self.scope_of_order};")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.machine.fence(lanes, f"{self.semantic}.{self.scope_of_order}")
