@@ -58,7 +58,7 @@ class Buffers:
         return GLOBAL_BASE - GUARD  # of an empty array: any access is an error
 
     def _region(self, low: int, high: int, address: int, named: list[tuple[int, str, Array]]) -> Region:
-        data = np.frombuffer((ctypes.c_uint8 * (high - low)).from_address(low), np.uint8)
+        data = np.frombuffer(memoryview((ctypes.c_uint8 * (high - low)).from_address(low)), np.uint8)
         names: dict[int, str] = {}
         for offset, name, _ in named:
             names[offset] = f"{names[offset]}` and `{name}" if offset in names else name
