@@ -9,7 +9,7 @@ expressions over named dims, so no layout is ever a run-time thing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cutelite.layout import Layout, Swizzle
@@ -60,9 +60,20 @@ class Scalar(Type):
             return -(1 << self.bits - 1), (1 << self.bits - 1) - 1
         return 0, (1 << self.bits) - 1
 
-    def __call__(self, x: object) -> object:
-        """`f32(x)` converts, in kernels only: the frontend does it. (What a TypeVar chooses from must be callable.)"""
-        raise TypeError(f"cl.{self.name}(...) converts numbers inside kernels only; use NumPy's types outside")
+    def __call__(self, x: Any) -> bool | int | float:
+        """`f32(x)` in a kernel converts, which the frontend does. Outside it is the Python number that `x` is.
+
+        So ``def k(x: Tensor[f32, (N,)], by: f32 = f32(2))`` has a default of the type that it states.
+        Errors  ValueError for an integer that the type cannot hold
+        """
+        if self.is_float:
+            return float(x)
+        if self.kind == "bool":
+            return bool(x)
+        low, high = self.range
+        if not low <= int(x) <= high:
+            raise ValueError(f"{x} is no {self.name}: it holds {low} to {high}")
+        return int(x)
 
     def __str__(self) -> str:
         return self.name
