@@ -10,16 +10,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from cutelite.front.types import ArgType
-from cutelite.ir.types import SCALARS, Scalar, TensorMap, i32, i64
+from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Scalar, TensorMap, i32, i64
 from cutelite.lang.annotations import DTypeVar
 from cutelite.layout import Dim, DimExpr, dims_of, evaluate
 from cutelite_rt import ArrayView, UnreadableArray, read
 from cutelite_rt.memory import is_array
 from cutelite_rt.stream import current
-
-WIDE_DIM = (1 << 31) - (1 << 16)
-"""A dim above this is 64 bits wide, for sums of it stay within 32 bits (the limit of `lang.values.I32_DIM_LIMIT`)."""
-
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
 """Their arrays are read without naming a stream: they order their work by their own current one."""
@@ -104,7 +100,7 @@ class Call:
             expected = evaluate(expr, {dim: bound for dim, (bound, _) in self.dims.items()})
             if expected != value:
                 raise self.error(name, f"has {what}, but {expr} is {expected} ({self._sources(expr)})")
-        dims = {name: i64 if self.dims[name][0] > WIDE_DIM else i32 for name in self.needed}
+        dims = {name: i64 if self.dims[name][0] > I32_DIM_LIMIT else i32 for name in self.needed}
         self.values += (self.dims[name][0] for name in self.needed)
         wide = tuple(name for name, t in dims.items() if t is i64)
         return Bound(types, dims, (*self.token, wide) if wide else tuple(self.token), self.values, self.arrays)

@@ -7,10 +7,10 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.dispatch.arguments import MISSING, WIDE_DIM, ArgumentError, Bound, Call, Parameter
+from cutelite.dispatch.arguments import MISSING, ArgumentError, Bound, Call, Parameter
 from cutelite.dispatch.parameters import ScalarParameter, parameter
 from cutelite.front.types import ArgType
-from cutelite.ir.types import Scalar, i32, i64
+from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.lang.annotations import ConstexprSpec, DTypeVar, Spec, specs_of
 
 VARARGS, VARKEYWORDS = 0x04, 0x08  # flags of a code object
@@ -114,7 +114,7 @@ class Signature:
         types = {p.name: p.ahead(call, matched[p.name]) for p in self._order}
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
             raise self._wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
-        widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > WIDE_DIM) else i32 for n in call.needed}
+        widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
         return Bound({name: types[name] for name in self.names}, widths, None, [], [])
 
 

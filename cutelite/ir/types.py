@@ -92,6 +92,9 @@ SCALARS: dict[str, Scalar] = {
     s.name: s for s in (boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, tf32, e4m3, e5m2, mbarrier)
 }
 
+I32_DIM_LIMIT = (1 << 31) - (1 << 16)
+"""The largest extent that a dim has as an i32; a larger one is an i64. Small sums (`M + 63`) then stay i32 as well."""
+
 SPACES = ("gmem", "smem", "rmem", "cluster", "generic")
 """Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); generic."""
 

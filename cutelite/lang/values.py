@@ -17,6 +17,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import (
+    I32_DIM_LIMIT,
     SCALARS,
     InFlight,
     Tensor,
@@ -39,8 +40,6 @@ Number = int | float
 LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
 """The largest number of float types that are narrower than Python's."""
 Range = tuple[int, int]
-I32_DIM_LIMIT = (1 << 31) - (1 << 16)
-"""The launcher passes dims as i32 only below this, so that small sums of them (`M + 63`) stay i32 as well."""
 
 
 def mistake(code: str, title: str, label: str = "", help: str | tuple[str, ...] = "") -> CompileError:

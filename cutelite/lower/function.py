@@ -11,7 +11,7 @@ from cutelite.diag import InternalError
 from cutelite.ir.faults import reported
 from cutelite.ir.function import Block, Function, Jump, Value, predecessors, reverse_postorder
 from cutelite.ir.op import Op
-from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap, i32
+from cutelite.ir.types import I32_DIM_LIMIT, Ptr, Scalar, Tensor, TensorMap, i32
 from cutelite.lower import assembly, instructions
 from cutelite.lower.debug import LineInfo
 from cutelite.lower.structure import STRUCTURE, missing
@@ -20,9 +20,6 @@ from cutelite.lower.writer import Writer
 from cutelite.ops.control import Br, CondBr
 from cutelite.ops.tensor import SmemAlloc
 from cutelite.target import Target
-
-I32_DIM_LIMIT = (1 << 31) - (1 << 16)
-"""The launcher passes a dim as i32 only up to this."""
 
 ATTRIBUTES = """\
 attributes #1 = { nounwind }

@@ -10,16 +10,13 @@ from typing import Any
 
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar, i32, i64
+from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.layout import Dim, DimExpr, Int, dims_of, substitute, upper_bound
 from cutelite.ops.arith import Add, And, Const, FloorDiv, Mod, Mul, Shl, Shr, Sub, Xor
 from cutelite.ops.convert import Convert
 from cutelite.ops.index import Dim as DimOp
 from cutelite.ops.index import DimBind
 from cutelite.passes.rewrite import Rewrite
-
-I32_DIM_LIMIT = (1 << 31) - (1 << 16)
-"""The launcher passes a dim as i32 only up to this."""
 
 
 class Arithmetic:
