@@ -6,6 +6,7 @@ signature.py    a call's arguments, one for each parameter           arguments.p
 arrays.py       which arrays fit a parameter                         parameters.py   which other values do
 specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
 fingerprint.py  what a kernel's code depends on                      plan.py         launches like an earlier one
+divert.py       launches that do something else instead
 """
 
 from cutelite.dispatch.arguments import ArgumentError

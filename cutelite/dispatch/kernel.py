@@ -15,6 +15,7 @@ from cutelite import config
 from cutelite.dispatch.arguments import ArgumentError, Bound
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, packable, simulable
+from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.launch import (
     Dim3,
     Extent,
@@ -45,6 +46,21 @@ class _Settings(NamedTuple):
 
     environment: config.Config
     options: Options
+
+
+class _Checked(NamedTuple):
+    """A launch whose arguments and shapes have been found to fit.
+
+    ordinal  of the GPU it goes to; None for the simulator
+    plans    where its plan goes: if these are forgotten meanwhile, so is that
+    """
+
+    grid: Dim3
+    spec: Specialisation
+    bound: Bound
+    ordinal: int | None
+    stream: int | None
+    plans: Plans
 
 
 class Kernel:
@@ -119,7 +135,21 @@ class Kernel:
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
                 a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
-        self._named(self._launch, launch, args, kwargs)
+        instead = diversion.get()
+        if instead is None:
+            self._named(self._launch, launch, args, kwargs)
+        else:
+            instead(self, launch, args, kwargs)
+
+    def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Callable[[], Compiled] | None:
+        """What a launch would do before it launches: checks now, and the compile when the result is called.
+
+        The result may be called in any thread; None for a grid of no blocks. Errors: as `launch`, each in its half
+        """
+        checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
+        if checked is None:
+            return None
+        return functools.partial(self._named, self._compiled, launch, checked.spec)
 
     def _named(self, function: Callable[..., Any], *args: Any) -> Any:
         try:
@@ -153,25 +183,33 @@ class Kernel:
 
     def _launch_anew(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None) -> None:
         """Check everything, specialise, launch; and keep what was found out as the plan `key`, unless that is None."""
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            return
+        bound = checked.bound
+        if checked.ordinal is None:
+            self._simulate(launch, checked.grid, checked.spec, bound)
+            return
+        function, shape = self._run(launch, checked, checked.ordinal)
+        if key is not None and bound.arrays:  # without arrays, where it goes is another question each time
+            checked.plans.add(key, Plan(bound, self.__name__, function, shape, self._settings.environment.sync))
+
+    def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
+        """All that can be known of a launch without compiling; None where there are no blocks to launch."""
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
-            return
+            return None
         stream = None if launch.stream is None else _handle(launch.stream)
         bound = self.signature.bind(args, kwargs, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
         self._forget_if_changed()
-        plans = self._plans  # those forgotten from here on are not added to
+        plans = self._plans
         arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, bound, arch)
         target = Target.parse(arch)
         check_grid(grid, spec.cluster, target)
         check_settings(launch, target)
-        if ordinal is None:
-            self._simulate(launch, grid, spec, bound)
-            return
-        function, shape = self._run(launch, grid, spec, bound, ordinal, stream)
-        if key is not None and bound.arrays:  # without arrays, where it goes is another question each time
-            plans.add(key, Plan(bound, self.__name__, function, shape, self._settings.environment.sync))
+        return _Checked(grid, spec, bound, ordinal, stream, plans)
 
     def _forget_if_changed(self) -> None:
         if self._made.drop_if_changed():
@@ -197,19 +235,22 @@ class Kernel:
 
     # On a GPU.
 
-    def _run(
-        self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound, ordinal: int, stream: int | None
-    ) -> tuple[rt.Function, rt.LaunchConfig]:
-        environment = self._settings.environment
-        compiled = self._made.get(spec, environment)
-        artifact = compiled.artifact
+    def _compiled(self, launch: Launch, spec: Specialisation) -> Compiled:
+        """Errors: as compiling; `LaunchError` where the launch asks for more shared memory than is left."""
+        compiled = self._made.get(spec, self._settings.environment)
         target = Target.parse(spec.arch)
-        smem = launch.smem + artifact.dynamic_smem
-        if smem + artifact.static_smem > target.smem_per_block:
+        if launch.smem + compiled.shared_memory > target.smem_per_block:
             raise LaunchError(
                 f"a block needs {compiled.shared_memory} bytes of shared memory and {launch.smem} are asked for on "
                 f"top; {target.arch} has {target.smem_per_block}"
             )
+        return compiled
+
+    def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
+        environment = self._settings.environment
+        grid, spec, bound, stream = checked.grid, checked.spec, checked.bound, checked.stream
+        compiled = self._compiled(launch, spec)
+        smem = launch.smem + compiled.artifact.dynamic_smem
         function = self._function(spec, compiled, ordinal)
         if stream is None:
             stream = streams.current(view for _, view in bound.arrays)

@@ -1,0 +1,32 @@
+"""Launches that do something else instead: `Kernel.launch` asks here first.
+
+In    a function, for as long as a `with` lasts and in this thread alone
+Out   every launch goes to it, kernel, `Launch` and arguments, and nothing is launched unless it does so
+
+So any code that launches kernels can be run to learn which kernels it needs, without knowing the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cutelite.dispatch.kernel import Kernel
+    from cutelite.dispatch.launch import Launch
+
+Diversion = Callable[["Kernel", "Launch", tuple[Any, ...], dict[str, Any]], None]
+
+diversion: ContextVar[Diversion | None] = ContextVar("diversion", default=None)
+
+
+@contextmanager
+def diverted(to: Diversion | None) -> Iterator[None]:
+    """Have launches of this thread go to `to` within the `with`; to the GPU or the simulator again where it is None."""
+    token = diversion.set(to)
+    try:
+        yield
+    finally:
+        diversion.reset(token)
