@@ -81,6 +81,11 @@ class Device:
         return raw.split(b"\0", 1)[0].decode(errors="replace")
 
     @cached_property
+    def uuid(self) -> str:
+        """Which piece of hardware it is, 32 hex digits, alike in every process."""
+        return bytes(self.driver.call("cuDeviceGetUuid", self._handle).bytes).hex()
+
+    @cached_property
     def compute_capability(self) -> tuple[int, int]:
         """(major, minor), such as (9, 0)."""
         major, minor = _CAPABILITY

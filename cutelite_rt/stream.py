@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -64,6 +65,22 @@ def source(arrays: Iterable[ArrayView]) -> Callable[[], int]:
         if array.device[0] == "cuda" and array.library in _CURRENT:
             return partial(_CURRENT[array.library], array.device[1])
     return _default
+
+
+@contextlib.contextmanager
+def made_current(stream: int, ordinal: int, libraries: Iterable[str]) -> Iterator[None]:
+    """Have the handle `stream`, of device `ordinal`, be the current one of these libraries, in this thread, within the
+    `with`; those that have no current stream are passed over."""
+    with contextlib.ExitStack() as stack:
+        for library in libraries:
+            if library == "torch":
+                cuda = sys.modules["torch"].cuda
+                stack.enter_context(cuda.stream(cuda.ExternalStream(stream, device=ordinal)))
+            elif library == "cupy":
+                cuda = sys.modules["cupy"].cuda
+                stack.enter_context(cuda.Device(ordinal))
+                stack.enter_context(cuda.ExternalStream(stream, ordinal))
+        yield
 
 
 def _default() -> int:

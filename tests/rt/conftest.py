@@ -84,10 +84,13 @@ class FakeCuda:
     calls       names of the functions called, in order
     launches    of each kernel: its raw config, function handle and the address of its parameters
     capturing   streams that are being captured
+    graphs      the launches in each graph that is not freed; `replays` those of each graph launched
+    clock       milliseconds, as events read it; a launch from a graph takes `tick` of them
     """
 
     CUresult = CUresult
     CUdevice_attribute = CUfunction_attribute = CUjit_option = CUlaunchAttributeID = CUpointer_attribute = int
+    CUstreamCaptureMode = int
     CUlaunchConfig = SimpleNamespace
     CUlaunchAttribute = LaunchAttribute
 
@@ -103,6 +106,11 @@ class FakeCuda:
         self.launches: list[tuple[Any, Any, int]] = []
         self.launch_contexts: list[int] = []
         self.capturing: set[int] = set()
+        self.graphs: dict[int, list[tuple[Any, Any, int]]] = {}
+        self.replays: list[list[tuple[Any, Any, int]]] = []
+        self.events: dict[int, float] = {}
+        self.clock, self.tick = 0.0, 0.25
+        self._captured = 0  # launches before the capture under way
         self.memory: dict[int, Any] = {}
         self.maps: list[dict[str, Any]] = []
         self.blocks_per_sm = 2
@@ -217,7 +225,67 @@ class FakeCuda:
         ctypes.memmove(target, source, size)
         return ()
 
-    cuMemcpyDtoHAsync = cuMemcpyHtoDAsync
+    cuMemcpyDtoHAsync = cuMemcpyDtoDAsync = cuMemcpyHtoDAsync
+
+    def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> tuple[()]:
+        ctypes.memset(target, value, size)
+        return ()
+
+    def cuDeviceGetUuid(self, device: int) -> tuple[Any]:
+        return (SimpleNamespace(bytes=bytes([device]) * 16),)
+
+    # Streams, graphs and events: what is captured is remembered, and every launch takes `tick` on a clock.
+
+    def cuStreamCreate(self, flags: int) -> tuple[int]:
+        return (0x500 + next(self._ids),)
+
+    def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> tuple[()]:
+        return ()
+
+    def cuStreamBeginCapture(self, stream: int, mode: int) -> tuple[()]:
+        self.capturing.add(stream)
+        self._captured = len(self.launches)
+        return ()
+
+    def cuStreamEndCapture(self, stream: int) -> tuple[int | None]:
+        self.capturing.discard(stream)
+        if "cuStreamEndCapture" in self.fail:
+            return (None,)
+        self.graphs[key := next(self._ids)] = self.launches[self._captured :]
+        return (key,)
+
+    def cuGraphInstantiate(self, graph: int, flags: int) -> tuple[int]:
+        self.graphs[key := next(self._ids)] = self.graphs[graph]
+        return (key,)
+
+    def cuGraphLaunch(self, graph: int, stream: int) -> tuple[()]:
+        self.replays.append(self.graphs[graph])
+        self.clock += self.tick * len(self.graphs[graph])
+        return ()
+
+    def cuGraphExecDestroy(self, graph: int) -> tuple[()]:
+        del self.graphs[graph]
+        return ()
+
+    cuGraphDestroy = cuGraphExecDestroy
+
+    def cuEventCreate(self, flags: int) -> tuple[int]:
+        self.events[key := next(self._ids)] = 0.0
+        return (key,)
+
+    def cuEventRecord(self, event: int, stream: int) -> tuple[()]:
+        self.events[event] = self.clock
+        return ()
+
+    def cuEventSynchronize(self, event: int) -> tuple[()]:
+        return ()
+
+    def cuEventElapsedTime(self, start: int, stop: int) -> tuple[float]:
+        return (self.events[stop] - self.events[start],)
+
+    def cuEventDestroy(self, event: int) -> tuple[()]:
+        del self.events[event]
+        return ()
 
     def _encode_tiled(self, target: int, dtype: int, rank: int, address: int, *arrays_and_modes: Any) -> int:
         dims, strides, box, steps, interleave, swizzle, l2, fill = arrays_and_modes
