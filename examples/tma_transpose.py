@@ -3,6 +3,9 @@
 Threads read 16 bytes of a row each, neighbours in neighbouring rows, so that what they write are whole rows of the
 result. Rows lie 128 bytes apart: without a swizzle a warp would find all it reads in a few banks.
 `synthesize_swizzle` searches those that TMA can do for one that is free of conflicts, and proves that it is.
+
+Blocks that run at once turn a few strips of columns into whole rows of the result. Neighbouring strips lie in the same
+few memory channels where rows of x are a large power of two apart, so every other strip is of the right half of x.
 """
 
 import cutelite as cl
@@ -12,11 +15,11 @@ from cutelite.layout import synthesize_swizzle
 
 M, N = cl.dims("M N:4")
 
-ROWS, COLUMNS, BOX = 64, 128, 32  # of a tile of x, and of the boxes in which TMA brings it
+ROWS, COLUMNS, BOX = 64, 128, (16, 32)  # of a tile of x, and of the boxes in which TMA brings it
 THREADS = 256
 BY_COLUMNS = cl.make_layout((32, THREADS // 32)), cl.make_layout((1, 4))  # threads down the rows, and their values
 
-READ = cl.make_layout((32, 4), stride=(BOX, 1))  # what a warp reads at once: (thread, value) to an element of a box
+READ = cl.make_layout((32, 4), stride=(BOX[1], 1))  # what a warp reads at once: (thread, value) to an element of a box
 SWIZZLE = synthesize_swizzle([(READ, 16)], f32.bits, hopper_only=True).hopper or "none"
 COPY = cl.make_tiled_copy_tv(cl.make_copy_atom(cl.CopyUniversalOp(bits=128), f32), *BY_COLUMNS)
 LOAD = cl.make_copy_atom(cl.CopyBulkTensorTileG2SOp(), f32)
@@ -24,10 +27,13 @@ TILE = cl.tile_to_shape(cl.make_smem_layout_atom(f32, "K", SWIZZLE), (ROWS, COLU
 
 
 @cl.kernel(block=THREADS)
-def transpose(x: TmaTensor[f32, (M, N), (ROWS, BOX), SWIZZLE], out: Tensor[f32, (N, M)]) -> None:
+def transpose(x: TmaTensor[f32, (M, N), BOX, SWIZZLE], out: Tensor[f32, (N, M)]) -> None:
     tile = cl.shared(f32, TILE)
     full = cl.shared(cl.mbarrier, (1,))
-    where = cl.block_idx.x, cl.block_idx.y
+    side, strip = cl.block_idx.y % 2, cl.block_idx.y // 2
+    where = cl.block_idx.x, side * (cl.grid_dim.y // 2) + strip
+    if where[1] * COLUMNS >= N:
+        return
     if cl.thread_idx.x == 0:
         full[0].init(1)
         cl.fence_mbarrier_init()
@@ -50,9 +56,14 @@ def transpose(x: TmaTensor[f32, (M, N), (ROWS, BOX), SWIZZLE], out: Tensor[f32, 
                 target[i] = values[i]
 
 
+def grid(m: int, n: int) -> tuple[int, int]:
+    """A block for each tile, and strips in pairs."""
+    return -(-m // ROWS), 2 * -(-n // (2 * COLUMNS))
+
+
 def main(m: int = 100, n: int = 300) -> None:
     x, out = random(m, n), poisoned(n, m)
-    transpose[(-(-m // ROWS), -(-n // COLUMNS)), THREADS](x, out)
+    transpose[grid(m, n), THREADS](x, out)
     check(f"transpose of {m} x {n}, swizzled {SWIZZLE}", out, to_numpy(x).T, 0.0)
 
 

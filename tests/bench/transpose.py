@@ -27,7 +27,7 @@ def compare(m: int, n: int) -> dict[str, Any]:
     buffers = max(2, -(-3 * L2_BYTES // (8 * m * n)))
     x = [torch.randn(m, n, device="cuda") for _ in range(buffers)]
     turned, same = torch.full((n, m), float("nan"), device="cuda"), torch.empty(m, n, device="cuda")
-    launch = example.transpose[(-(-m // example.ROWS), -(-n // example.COLUMNS)), example.THREADS]
+    launch = example.transpose[example.grid(m, n), example.THREADS]
     competitors: dict[str, Callable[[int], Any]] = {
         "cutelite transpose": lambda i: launch(x[i], turned),
         "torch.add(x, 1)": lambda i: torch.add(x[i], 1, out=same),
