@@ -9,6 +9,7 @@ import pytest
 
 from cutelite.target import Target
 from cutelite.toolchain import find
+from tests.places import GPU, PLACES, Place, place_of
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,6 +20,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be rewritten."""
     return bool(request.config.getoption("--update"))
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> Place:
+    """Launches a kernel on the simulator, and where there is one on a GPU (`tests.places`)."""
+    return place_of(request.param)
+
+
+@pytest.fixture(params=[0, 1, 2, 3, GPU])
+def scheduled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """As `place`, the simulator under several seeds. 0: asynchronous work ends as late as possible, 1: at once."""
+    if request.param != "gpu":
+        monkeypatch.setenv("CUTELITE_SIM_SEED", str(request.param))
+    return place_of(str(request.param))
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import cutelite as cl
 from cutelite import CompileError, Layout, Tensor, TmaTensor
 from cutelite.ir.types import SCALARS
+from tests.places import Place
 
 NUMPY = {
     "f16": np.float16,
@@ -119,7 +120,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "first", "second", "threads", "values", "how"), CASES)
-def test_data_arrives(name: str, first: Any, second: Any, threads: Any, values: Any, how: str) -> None:
+def test_data_arrives(place: Place, name: str, first: Any, second: Any, threads: Any, values: Any, how: str) -> None:
     dtype, tile = SCALARS[name], (16, 64)
     layout = {
         "plain": Layout(tile, (64, 1)),
@@ -130,12 +131,12 @@ def test_data_arrives(name: str, first: Any, second: Any, threads: Any, values: 
     one, two = (tiled(op, dtype, order, Layout(values, (values[1], 1))) for op in (first, second))
     a = (np.arange(32 * 128) % 100).reshape(32, 128).astype(NUMPY[name])
     b = np.zeros_like(a)
-    through_shared(one, two, layout, dtype, tile)[(2, 2), 32](a, b)
+    place(through_shared(one, two, layout, dtype, tile)[(2, 2), 32], a, b)
     np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("op", [cl.CopyG2SOp(128), cl.CopyG2SOp(128, zero_fill=False), cl.CopyUniversalOp(128)])
-def test_predicates(op: Any) -> None:
+def test_predicates(place: Place, op: Any) -> None:
     """Rows beyond the end are not read; cp.async writes zeros for them, others leave the target as it was."""
     rows = tiled(op, cl.f16, Layout((8, 4), (4, 1)), Layout((1, 8)))
 
@@ -157,12 +158,12 @@ def test_predicates(op: Any) -> None:
         cl.copy(mine.partition_S(buffer), mine.partition_D(b))
 
     a, b = np.arange(19 * 32).reshape(19, 32).astype(np.float16), np.zeros((32, 32), np.float16)
-    kernel[1, 32](a, b)
+    place(kernel[1, 32], a, b)
     np.testing.assert_array_equal(b[:19], a)
     assert (b[19:] == (0 if getattr(op, "zero_fill", False) else 5)).all()
 
 
-def test_stmatrix_writes_what_ldmatrix_reads() -> None:
+def test_stmatrix_writes_what_ldmatrix_reads(place: Place) -> None:
     load = cl.make_tiled_copy_C(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), WARP_MMA)
     store = cl.make_tiled_copy_C(cl.make_copy_atom(cl.StMatrix8x8x16bOp(transpose=True), cl.f16), WARP_MMA)
 
@@ -182,11 +183,11 @@ def test_stmatrix_writes_what_ldmatrix_reads() -> None:
             b[i] = second[i]
 
     a, b = np.arange(4096).reshape(64, 64).astype(np.float16), np.zeros((64, 64), np.float16)
-    kernel[1, 128](a, b)
+    place(kernel[1, 128], a, b)
     np.testing.assert_array_equal(a, b)
 
 
-def test_tiles_by_tma_and_in_bulk() -> None:
+def test_tiles_by_tma_and_in_bulk(place: Place) -> None:
     """TMA load, multicast to itself, store and reduction; a bulk copy there and back."""
     load = cl.make_copy_atom(cl.CopyBulkTensorTileG2SOp(cache="evict_first"), cl.f32)
     spread = cl.make_copy_atom(cl.CopyBulkTensorTileG2SMulticastOp(), cl.f32)
@@ -223,12 +224,12 @@ def test_tiles_by_tma_and_in_bulk() -> None:
 
     a, b = np.arange(24 * 80).reshape(24, 80).astype(np.float32), np.zeros((24, 80), np.float32)
     row = np.stack([np.arange(64), np.zeros(64)]).astype(np.float32)
-    kernel[(2, 3), 32](a, b, row)
+    place(kernel[(2, 3), 32], a, b, row)
     np.testing.assert_array_equal(b, 2 * a)
     np.testing.assert_array_equal(row[1], row[0])
 
 
-def test_without_an_atom() -> None:
+def test_without_an_atom(place: Place) -> None:
     @cl.kernel(block=4)
     def kernel(a: Tensor[cl.f16, (M, N)], b: Tensor[cl.f16, (N, K)]) -> None:
         part = cl.local_tile(a, (4, 8), (cl.thread_idx.x, 0))
@@ -241,7 +242,7 @@ def test_without_an_atom() -> None:
 
     a = np.arange(16 * 16).reshape(16, 16).astype(np.float16)
     b = np.zeros((16, 16), np.float16)
-    kernel[1, 4](a, b)
+    place(kernel[1, 4], a, b)
     np.testing.assert_array_equal(b[:8], a.T[:8])
     assert not b[8:].any()
 

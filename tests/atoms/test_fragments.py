@@ -10,12 +10,15 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Layout, Tensor
+from tests.places import Place, simulator
 
 M, N = cl.dims("M N")
 SHAPE = (4, 3, 5)
 
 
-def on_fragment(body: Any, shape: tuple[int, ...], result: tuple[int, ...], dtype: Any = cl.f32) -> np.ndarray:
+def on_fragment(
+    place: Place, body: Any, shape: tuple[int, ...], result: tuple[int, ...], dtype: Any = cl.f32
+) -> np.ndarray:
     """What `body` makes of a fragment that holds 0, 1, 2, ... in colexicographic order, as an array in that order."""
     count, length = int(np.prod(shape)), int(np.prod(result))
     flat = Layout((count,))
@@ -32,7 +35,7 @@ def on_fragment(body: Any, shape: tuple[int, ...], result: tuple[int, ...], dtyp
 
     a = np.arange(count, dtype=np.float32)
     out = np.zeros(length, {"f32": np.float32, "bool": bool, "f16": np.float16}[dtype.name])
-    kernel[1, 1](a, out)
+    place(kernel[1, 1], a, out)
     return out.reshape(result, order="F")
 
 
@@ -41,18 +44,18 @@ VALUES = np.arange(60, dtype=np.float32).reshape(SHAPE, order="F")
 
 @pytest.mark.parametrize("modes", [(0,), (1,), (2,), (0, 2), (1, 0), (0, 1, 2)])
 @pytest.mark.parametrize("operation", ["sum", "max", "min"])
-def test_reduces_over_modes(operation: str, modes: tuple[int, ...]) -> None:
+def test_reduces_over_modes(place: Place, operation: str, modes: tuple[int, ...]) -> None:
     kept = tuple(extent for mode, extent in enumerate(SHAPE) if mode not in modes) or (1,)
-    got = on_fragment(lambda v: v.reduce(operation, modes), SHAPE, kept)
+    got = on_fragment(place, lambda v: v.reduce(operation, modes), SHAPE, kept)
     np.testing.assert_array_equal(got, getattr(np, operation)(VALUES, axis=modes).reshape(kept))
 
 
-def test_reduces_to_a_scalar() -> None:
-    assert on_fragment(lambda v: v.reduce("sum"), SHAPE, (1,))[0] == VALUES.sum()
-    assert on_fragment(lambda v: (v + 1.0)[0:7].reduce("prod"), SHAPE, (1,))[0] == 5040
-    assert on_fragment(lambda v: v.reduce("max", init=100.0), SHAPE, (1,))[0] == 100
-    assert on_fragment(lambda v: (v < 60.0).reduce("all"), SHAPE, (1,), cl.boolean)[0]
-    assert not on_fragment(lambda v: (v < 0.0).reduce("any"), SHAPE, (1,), cl.boolean)[0]
+def test_reduces_to_a_scalar(place: Place) -> None:
+    assert on_fragment(place, lambda v: v.reduce("sum"), SHAPE, (1,))[0] == VALUES.sum()
+    assert on_fragment(place, lambda v: (v + 1.0)[0:7].reduce("prod"), SHAPE, (1,))[0] == 5040
+    assert on_fragment(place, lambda v: v.reduce("max", init=100.0), SHAPE, (1,))[0] == 100
+    assert on_fragment(place, lambda v: (v < 60.0).reduce("all"), SHAPE, (1,), cl.boolean)[0]
+    assert not on_fragment(place, lambda v: (v < 0.0).reduce("any"), SHAPE, (1,), cl.boolean)[0]
 
 
 def test_a_reduction_is_a_balanced_tree() -> None:
@@ -64,7 +67,7 @@ def test_a_reduction_is_a_balanced_tree() -> None:
     assert str(text).count(" = add ") <= 6
 
 
-def test_shapes_survive_operators_mathematics_and_loops() -> None:
+def test_shapes_survive_operators_mathematics_and_loops(place: Place) -> None:
     def body(v: Any) -> Any:
         total = v * 0.0
         for _ in range(cl.thread_idx.x + 2):
@@ -72,28 +75,38 @@ def test_shapes_survive_operators_mathematics_and_loops() -> None:
         return cl.where(total > 10.0, total, 0.0).reduce("sum", (0, 1))
 
     doubled = 2 * VALUES
-    np.testing.assert_array_equal(on_fragment(body, SHAPE, (5,)), np.where(doubled > 10, doubled, 0).sum(axis=(0, 1)))
+    np.testing.assert_array_equal(
+        on_fragment(place, body, SHAPE, (5,)), np.where(doubled > 10, doubled, 0).sum(axis=(0, 1))
+    )
 
 
-def test_reshapes_and_broadcasts() -> None:
+def test_reshapes_and_broadcasts(place: Place) -> None:
     def normalised(v: Any) -> Any:
         return v - v.reduce("max", (1,)).reshape((4, 1, 5)).broadcast_to(SHAPE)
 
-    np.testing.assert_array_equal(on_fragment(normalised, SHAPE, SHAPE), VALUES - VALUES.max(axis=1, keepdims=True))
+    np.testing.assert_array_equal(
+        on_fragment(place, normalised, SHAPE, SHAPE), VALUES - VALUES.max(axis=1, keepdims=True)
+    )
 
     def implicitly(v: Any) -> Any:
         return v.reduce("max", (1,)).reshape((4, 1, 5)) - v
 
-    np.testing.assert_array_equal(on_fragment(implicitly, SHAPE, SHAPE), VALUES.max(axis=1, keepdims=True) - VALUES)
-    outer = on_fragment(lambda v: v.reduce("sum", (1, 2)) * v.reduce("min", (0, 1)).reshape((1, 5)), SHAPE, (4, 5))
+    np.testing.assert_array_equal(
+        on_fragment(place, implicitly, SHAPE, SHAPE), VALUES.max(axis=1, keepdims=True) - VALUES
+    )
+    outer = on_fragment(
+        place, lambda v: v.reduce("sum", (1, 2)) * v.reduce("min", (0, 1)).reshape((1, 5)), SHAPE, (4, 5)
+    )
     np.testing.assert_array_equal(outer, np.outer(VALUES.sum(axis=(1, 2)), VALUES.min(axis=(0, 1))))
-    assert on_fragment(lambda v: v[2, 1, 3], SHAPE, (1,))[0] == VALUES[2, 1, 3]
-    assert (on_fragment(lambda v: cl.full((2, 3), 7.0, cl.f32), SHAPE, (2, 3)) == 7).all()
-    assert (on_fragment(lambda v: v + cl.full_like(v, 1.0), SHAPE, SHAPE) == VALUES + 1).all()
+    assert on_fragment(place, lambda v: v[2, 1, 3], SHAPE, (1,))[0] == VALUES[2, 1, 3]
+    assert (on_fragment(place, lambda v: cl.full((2, 3), 7.0, cl.f32), SHAPE, (2, 3)) == 7).all()
+    assert (on_fragment(place, lambda v: v + cl.full_like(v, 1.0), SHAPE, SHAPE) == VALUES + 1).all()
 
 
-def test_converts_whole_fragments() -> None:
-    np.testing.assert_array_equal(on_fragment(lambda v: v.to(cl.f16), SHAPE, SHAPE, cl.f16), VALUES.astype(np.float16))
+def test_converts_whole_fragments(place: Place) -> None:
+    np.testing.assert_array_equal(
+        on_fragment(place, lambda v: v.to(cl.f16), SHAPE, SHAPE, cl.f16), VALUES.astype(np.float16)
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,14 +124,14 @@ def test_converts_whole_fragments() -> None:
 )
 def test_refusals(body: Any, text: str) -> None:
     with pytest.raises(CompileError) as caught:
-        on_fragment(body, SHAPE, (1,))
+        on_fragment(simulator, body, SHAPE, (1,))
     assert text in str(caught.value)
 
 
 # Tensors.
 
 
-def test_the_algebra_gives_views() -> None:
+def test_the_algebra_gives_views(place: Place) -> None:
     """Each view of a (16, 24) tensor writes its thread's number; who owns what is what the layout functions say."""
 
     @cl.kernel(block=8)
@@ -134,7 +147,7 @@ def test_the_algebra_gives_views() -> None:
         inner[None, 0, 0].fill(t)
 
     a, b, c = (np.full((16, 24), -1, np.int32) for _ in range(3))
-    kernel[1, 8](a, b, c)
+    place(kernel[1, 8], a, b, c)
     rows, columns = np.indices((16, 24))
     np.testing.assert_array_equal(a, rows % 2 * 4 + columns % 4)
     assert set(np.unique(b % 4)) == {0, 1, 2, 3}
@@ -143,7 +156,7 @@ def test_the_algebra_gives_views() -> None:
     np.testing.assert_array_equal(c, expected)
 
 
-def test_coordinates_say_where_elements_belong() -> None:
+def test_coordinates_say_where_elements_belong(place: Place) -> None:
     """Partitioned like the tensor, a coordinate tensor gives each element's place; with it edges are predicated."""
     copy = cl.make_tiled_copy_tv(
         cl.make_copy_atom(cl.CopyUniversalOp(), cl.i32), Layout((4, 8), (8, 1)), Layout((2, 1))
@@ -160,12 +173,12 @@ def test_coordinates_say_where_elements_belong() -> None:
                 part[i] = coords[i][0] * 100 + coords[i][1]
 
     a = np.full((19, 37), -1, np.int32)
-    kernel[(2, 3), 32](a)
+    place(kernel[(2, 3), 32], a)
     rows, columns = np.indices(a.shape)
     np.testing.assert_array_equal(a, rows * 100 + columns)
 
 
-def test_fill_clear_axpby() -> None:
+def test_fill_clear_axpby(place: Place) -> None:
     @cl.kernel(block=1)
     def kernel(x: Tensor[cl.f16, (8,)], y: Tensor[cl.f32, (8,)]) -> None:
         cl.axpby(2.0, x, 0.5, y)
@@ -173,12 +186,12 @@ def test_fill_clear_axpby() -> None:
         cl.clear(cl.local_tile(x, (4,), (1,)))
 
     x, y = np.arange(8).astype(np.float16), np.full(8, 10, np.float32)
-    kernel[1, 1](x, y)
+    place(kernel[1, 1], x, y)
     np.testing.assert_array_equal(y, 2 * np.arange(8) + 5)
     np.testing.assert_array_equal(x, [3] * 4 + [0] * 4)
 
 
-def test_shared_storage() -> None:
+def test_shared_storage(place: Place) -> None:
     class Storage(cl.SharedStorage):
         tile: cl.Smem[cl.i32, (4, 32)]
         bars: cl.Smem[cl.mbarrier, (2,)]
@@ -193,7 +206,7 @@ def test_shared_storage() -> None:
         storage.wide.fill(1.0)
 
     out = np.zeros((4, 32), np.int32)
-    kernel[1, 32](out)
+    place(kernel[1, 32], out)
     np.testing.assert_array_equal(out[0], 31 - np.arange(32))
     built = kernel.compile((4, 32), arch="sm_90a")
     assert built.shared_memory >= 4 * 32 * 4 + 16 + 8 * 64 * 2

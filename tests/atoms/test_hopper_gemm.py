@@ -11,6 +11,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f32
+from tests.places import Place
 
 M, N, K = cl.dims("M N K")
 LOAD = cl.make_copy_atom(cl.CopyBulkTensorTileG2SOp(), bf16)
@@ -22,7 +23,7 @@ def integers(*shape: int, seed: int) -> Any:
 
 @pytest.mark.parametrize("depth", [64, 128])
 @pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
-def test_operands_of_every_major_mode(majors: str, depth: int) -> None:
+def test_operands_of_every_major_mode(place: Place, majors: str, depth: int) -> None:
     """Tiles come in boxes of 64 contiguous elements: along K, or along M or N of the transposed tensor."""
     bm, bn, stages = 128, 128, 2
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=bn), (2, 1, 1))
@@ -62,11 +63,11 @@ def test_operands_of_every_major_mode(majors: str, depth: int) -> None:
 
     x, y = integers(128, 256, seed=1), integers(256, 256, seed=2)
     c = np.zeros((128, 256), np.float32)
-    gemm[(1, 2), 256](x if a_k else x.T.copy(), y if b_k else y.T.copy(), c)
+    place(gemm[(1, 2), 256], x if a_k else x.T.copy(), y if b_k else y.T.copy(), c)
     np.testing.assert_array_equal(c, x.astype(np.float32) @ y.astype(np.float32).T)
 
 
-def test_a_group_stays_in_flight() -> None:
+def test_a_group_stays_in_flight(scheduled: Place) -> None:
     """The next tile is issued before the one before is waited for; a buffer is released once its group is retired."""
     tile, stages = 64, 3
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=64))
@@ -91,12 +92,11 @@ def test_a_group_stays_in_flight() -> None:
 
     a, b = integers(64, 320, seed=3), integers(64, 320, seed=4)
     c = np.zeros((64, 64), np.float32)
-    for seed in range(3):
-        gemm[cl.Launch(1, 128, seed=seed)](a, b, c)
-        np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    scheduled(gemm[1, 128], a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
-def test_a_product_from_registers() -> None:
+def test_a_product_from_registers(place: Place) -> None:
     """(a @ b.T) converted, and multiplied again from registers: what attention does with its probabilities."""
     first = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=64))
     second = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=64, a_source="rmem"))
@@ -120,11 +120,11 @@ def test_a_product_from_registers() -> None:
 
     a, b = integers(64, 64, seed=5), np.eye(64).astype(ml_dtypes.bfloat16) * 4
     c = np.zeros((64, 64), np.float32)
-    kernel[1, 128](a, b, c)
+    place(kernel[1, 128], a, b, c)
     np.testing.assert_array_equal(c, 4 * a.astype(np.float32))
 
 
-def test_accumulators_are_scaled_and_reduced_by_rows() -> None:
+def test_accumulators_are_scaled_and_reduced_by_rows(place: Place) -> None:
     """What attention needs between two products: the greatest of each row, and the rows rescaled."""
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, n=32))
 
@@ -155,12 +155,12 @@ def test_accumulators_are_scaled_and_reduced_by_rows() -> None:
 
     a, b = integers(128, 64, seed=6), integers(64, 64, seed=7)
     c = np.zeros((128, 64), np.float32)
-    kernel[1, 128](a, b, c)
+    place(kernel[1, 128], a, b, c)
     product = a.astype(np.float32) @ b.astype(np.float32).T
     np.testing.assert_array_equal(c, product - product.max(axis=1, keepdims=True))
 
 
-def test_blocks_send_each_other_tiles() -> None:
+def test_blocks_send_each_other_tiles(place: Place) -> None:
     """A bulk copy into the next block's shared memory, counted on that block's barrier."""
     send = cl.make_copy_atom(cl.CopyDsmemStoreOp(), f32)
 
@@ -186,6 +186,6 @@ def test_blocks_send_each_other_tiles() -> None:
         cl.cluster_sync()
 
     out = np.zeros((4, 64), np.float32)
-    kernel[4, 32](out)
+    place(kernel[4, 32], out)
     expected = (np.arange(4) + 3)[:, None] % 4 * 100.0 + np.arange(64)
     np.testing.assert_array_equal(out, expected)

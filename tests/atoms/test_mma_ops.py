@@ -25,6 +25,7 @@ from cutelite.ops.arith import Const, VecGather, VecSplat
 from cutelite.ops.control import Ret
 from cutelite.ops.memory import PtrAdd, Store
 from cutelite.target import Target
+from tests.places import Place
 
 M, N, K = cl.dims("M N K")
 A, B, D = TypeVar("A"), TypeVar("B"), TypeVar("D")
@@ -77,32 +78,32 @@ def random(rng: np.random.Generator, name: str, *shape: int) -> Any:
 
 
 @pytest.mark.parametrize(("a", "b", "d", "k"), CASES)
-def test_multiplies(a: str, b: str, d: str, k: int) -> None:
+def test_multiplies(place: Place, a: str, b: str, d: str, k: int) -> None:
     form = mma.FORMS[a]
     rng = np.random.default_rng(k)
     x, y, z = random(rng, a, form.m, k), random(rng, b, form.n, k), random(rng, d, form.m, form.n)
     out = np.zeros((2, form.m, form.n), DTYPES[d])
-    multiply[1, 64](x, y, z, out, (SCALARS[a], SCALARS[b], k, False))
+    place(multiply[1, 64], x, y, z, out, (SCALARS[a], SCALARS[b], k, False))
     expected = x.astype(np.float64) @ y.astype(np.float64).T + z.astype(np.float64)
     np.testing.assert_array_equal(out.astype(np.float64), np.stack([expected, expected]))
 
 
 @pytest.mark.parametrize("saturate", [False, True])
-def test_integers_wrap_or_saturate(saturate: bool) -> None:
+def test_integers_wrap_or_saturate(place: Place, saturate: bool) -> None:
     x, y = np.full((16, 16), 127, np.int8), np.full((8, 16), 127, np.int8)
     z = np.full((16, 8), 2**31 - 5, np.int32)
     out = np.zeros((2, 16, 8), np.int32)
-    multiply[1, 64](x, y, z, out, (SCALARS["i8"], SCALARS["i8"], 16, saturate))
+    place(multiply[1, 64], x, y, z, out, (SCALARS["i8"], SCALARS["i8"], 16, saturate))
     exact = 2**31 - 5 + 16 * 127 * 127
     assert (out == (2**31 - 1 if saturate else exact - 2**32)).all()
 
 
-def test_f32_sums_round_once() -> None:
+def test_f32_sums_round_once(place: Place) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((16, 16)).astype(np.float16), rng.standard_normal((8, 16)).astype(np.float16)
     z = rng.standard_normal((16, 8)).astype(np.float32)
     out = np.zeros((2, 16, 8), np.float32)
-    multiply[1, 64](x, y, z, out, (SCALARS["f16"], SCALARS["f16"], 16, False))
+    place(multiply[1, 64], x, y, z, out, (SCALARS["f16"], SCALARS["f16"], 16, False))
     exact = x.astype(np.float64) @ y.astype(np.float64).T + z
     np.testing.assert_allclose(out[1], exact, rtol=1e-6, atol=1e-6)
 
@@ -156,13 +157,13 @@ MATRICES = [
 
 
 @pytest.mark.parametrize(("name", "count", "transpose"), MATRICES)
-def test_ldmatrix(name: str, count: int, transpose: bool) -> None:
+def test_ldmatrix(place: Place, name: str, count: int, transpose: bool) -> None:
     dtype, size = DTYPES[name], np.dtype(DTYPES[name]).itemsize
     rows = (np.arange(32 * 16 // size).reshape(32, -1) % 120).astype(dtype)
     values = 4 // size * count
     out = np.zeros((2, 32, values), dtype)
     kernel = matrix_kernel(name, count, transpose)
-    kernel[1, 64](rows, out)
+    place(kernel[1, 64], rows, out)
     expected = expected_fragments(rows, count, transpose)
     for warp in range(2):
         np.testing.assert_array_equal(out[warp], expected)
@@ -190,7 +191,7 @@ def matrix_kernel(name: str, count: int, transpose: bool) -> Any:
     return through
 
 
-def test_movmatrix() -> None:
+def test_movmatrix(place: Place) -> None:
     @cl.kernel(block=32)
     def transposed(src: Tensor[cl.f16, (8, 8)], out: Tensor[cl.f16, (8, 8)]) -> None:
         lane = cl.lane_idx()
@@ -201,7 +202,7 @@ def test_movmatrix() -> None:
         out[row, column], out[row, column + 1] = moved[0], moved[1]
 
     src, out = np.arange(64).reshape(8, 8).astype(np.float16), np.zeros((8, 8), np.float16)
-    transposed[1, 32](src, out)
+    place(transposed[1, 32], src, out)
     np.testing.assert_array_equal(out, src.T)
 
 

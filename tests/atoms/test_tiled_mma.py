@@ -15,6 +15,7 @@ from cutelite import CompileError, Tensor
 from cutelite.ir.types import SCALARS
 from cutelite.layout import Layout
 from cutelite.ops import mma as mma_ops
+from tests.places import Place
 
 DTYPES = {
     "f16": np.float16,
@@ -162,37 +163,37 @@ def product(
 
 
 @pytest.mark.parametrize(("a", "b", "d", "k"), WARP)
-def test_every_warp_atom(a: str, b: str, d: str, k: int) -> None:
+def test_every_warp_atom(place: Place, a: str, b: str, d: str, k: int) -> None:
     op = cl.WarpMmaOp(SCALARS[a], SCALARS[d], k, SCALARS[b])
     shape = (64, 32, 64)
-    run(product(op, a, b, d, shape, (2, 2, 1), swizzled=a != "f64"), op, (2, 2, 1), a, b, d, shape)
+    run(place, product(op, a, b, d, shape, (2, 2, 1), swizzled=a != "f64"), op, (2, 2, 1), a, b, d, shape)
 
 
-def run(kernel: Any, op: Any, atoms: Any, a: str, b: str, d: str, shape: tuple[int, int, int]) -> None:
+def run(place: Place, kernel: Any, op: Any, atoms: Any, a: str, b: str, d: str, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     rng = np.random.default_rng(7)
     x, y = (rng.integers(0 if "u8" in (a, b) else -4, 5, (rows, k)).astype(DTYPES[e]) for rows, e in ((m, a), (n, b)))
     out = np.full((m, n), 77, DTYPES[d])
-    kernel[1, cl.make_tiled_mma(op, atoms).size](x, y, out)
+    place(kernel[1, cl.make_tiled_mma(op, atoms).size], x, y, out)
     expected = x.astype(np.float64) @ y.astype(np.float64).T
     np.testing.assert_array_equal(out.astype(np.float64), expected)
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "i8", "e4m3"])
 @pytest.mark.parametrize("swizzled", [False, True])
-def test_ldmatrix_feeds_it(name: str, swizzled: bool) -> None:
+def test_ldmatrix_feeds_it(place: Place, name: str, swizzled: bool) -> None:
     d = "i32" if name == "i8" else "f32"
     op, shape = cl.WarpMmaOp(SCALARS[name], SCALARS[d]), (64, 64, 64)
     copy = cl.LdMatrix8x8x16bOp(num_matrices=4)
     kernel = product(
         op, name, name, d, shape, (2, 2, 1), a_copy=copy, b_copy=copy, permutation=(None, 32, None), swizzled=swizzled
     )
-    run(kernel, op, (2, 2, 1), name, name, d, shape)
+    run(place, kernel, op, (2, 2, 1), name, name, d, shape)
 
 
 @pytest.mark.parametrize("majors", ["KM", "MK", "MM"])
 @pytest.mark.parametrize("count", [2, 4])
-def test_ldmatrix_transposes(majors: str, count: int) -> None:
+def test_ldmatrix_transposes(place: Place, majors: str, count: int) -> None:
     op, shape = cl.WarpMmaOp(cl.f16, cl.f32), (64, 64, 32)
     a_copy = cl.LdMatrix8x8x16bOp(transpose=majors[0] == "M", num_matrices=count)
     b_copy = cl.LdMatrix8x8x16bOp(transpose=majors[1] == "M", num_matrices=count)
@@ -208,10 +209,10 @@ def test_ldmatrix_transposes(majors: str, count: int) -> None:
         permutation=(None, 32, None),
         majors=majors,
     )
-    run(kernel, op, (2, 2, 1), "f16", "f16", "f32", shape)
+    run(place, kernel, op, (2, 2, 1), "f16", "f16", "f32", shape)
 
 
-def test_ldmatrix_on_a_permuted_tile() -> None:
+def test_ldmatrix_on_a_permuted_tile(place: Place) -> None:
     """A layout in place of an extent: neighbouring columns of B for a thread of one MMA come from two places."""
     op, shape = cl.WarpMmaOp(cl.f16, cl.f32), (64, 64, 32)
     copies: Any = {
@@ -219,15 +220,24 @@ def test_ldmatrix_on_a_permuted_tile() -> None:
         "b_copy": cl.LdMatrix8x8x16bOp(),
         "permutation": (64, PERMUTED, 16),
     }
-    run(product(op, "f16", "f16", "f32", shape, (4, 1, 1), **copies), op, (4, 1, 1), "f16", "f16", "f32", shape)
+    run(place, product(op, "f16", "f16", "f32", shape, (4, 1, 1), **copies), op, (4, 1, 1), "f16", "f16", "f32", shape)
 
 
 PERMUTED = Layout((8, 2, 2), (1, 16, 8))
 
 
-def test_fma_atoms() -> None:
+def test_fma_atoms(place: Place) -> None:
     op, shape = cl.MmaUniversalOp(cl.f32), (32, 32, 8)
-    run(product(op, "f32", "f32", "f32", shape, (8, 16, 1), swizzled=False), op, (8, 16, 1), "f32", "f32", "f32", shape)
+    run(
+        place,
+        product(op, "f32", "f32", "f32", shape, (8, 16, 1), swizzled=False),
+        op,
+        (8, 16, 1),
+        "f32",
+        "f32",
+        "f32",
+        shape,
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,26 +251,33 @@ def test_fma_atoms() -> None:
     ],
 )
 @pytest.mark.parametrize("source", ["smem", "rmem"])
-def test_warpgroup_atoms(a: str, b: str, d: str, n: int, source: str) -> None:
+def test_warpgroup_atoms(place: Place, a: str, b: str, d: str, n: int, source: str) -> None:
     op, shape = cl.WarpgroupMmaOp(SCALARS[a], SCALARS[d], n, SCALARS[b], source), (256, 64, 128)
-    run(product(op, a, b, d, shape, (2, 1, 1)), op, (2, 1, 1), a, b, d, shape)
+    run(place, product(op, a, b, d, shape, (2, 1, 1)), op, (2, 1, 1), a, b, d, shape)
 
 
 @pytest.mark.parametrize(
     ("name", "d", "transpose"), [("f16", "f32", False), ("bf16", "f32", True), ("i8", "i32", False)]
 )
-def test_ldmatrix_feeds_wgmma(name: str, d: str, transpose: bool) -> None:
+def test_ldmatrix_feeds_wgmma(place: Place, name: str, d: str, transpose: bool) -> None:
     op, shape = cl.WarpgroupMmaOp(SCALARS[name], SCALARS[d], 32, a_source="rmem"), (256, 32, 64)
     copy = cl.LdMatrix8x8x16bOp(transpose=transpose)
     kernel = product(op, name, name, d, shape, (2, 1, 1), a_copy=copy, majors="MK" if transpose else "KK")
-    run(kernel, op, (2, 1, 1), name, name, d, shape)
+    run(place, kernel, op, (2, 1, 1), name, name, d, shape)
 
 
 @pytest.mark.parametrize("majors", ["KM", "MK", "MM"])
-def test_warpgroup_major_modes(majors: str) -> None:
+def test_warpgroup_major_modes(place: Place, majors: str) -> None:
     op, shape = cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64), (128, 128, 64)
     run(
-        product(op, "bf16", "bf16", "f32", shape, (1, 2, 1), majors=majors), op, (1, 2, 1), "bf16", "bf16", "f32", shape
+        place,
+        product(op, "bf16", "bf16", "f32", shape, (1, 2, 1), majors=majors),
+        op,
+        (1, 2, 1),
+        "bf16",
+        "bf16",
+        "f32",
+        shape,
     )
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from tests.hopper import test_sim_cluster as cluster
-from tests.hopper import test_sim_copies as copies
-from tests.hopper import test_sim_pipeline as pipeline
-from tests.hopper import test_sim_tma as tma
-from tests.hopper import test_sim_wgmma as wgmma
+from tests.hopper import test_cluster as cluster
+from tests.hopper import test_copies as copies
+from tests.hopper import test_mbarriers as pipeline
+from tests.hopper import test_tma as tma
+from tests.hopper import test_wgmma as wgmma
 
 KERNELS: list[tuple[str, Any, dict[str, Any]]] = [
     ("ring", pipeline.ring, {}),

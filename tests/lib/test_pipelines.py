@@ -10,19 +10,14 @@ import pytest
 
 import cutelite as cl
 from cutelite import CompileError, Tensor, TmaTensor
+from tests.places import Place
 
 M, N = cl.dims("M N")
-SEEDS = range(4)
-
-
-def launched(kernel: Any, grid: Any, block: int, *args: Any, seed: int) -> None:
-    """Run with a schedule of that seed."""
-    kernel[cl.Launch(grid, block, seed=seed)](*args)
 
 
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("kind", ["threads", "cp.async"])
-def test_producers_and_consumers(kind: str, stages: int) -> None:
+def test_producers_and_consumers(scheduled: Place, kind: str, stages: int) -> None:
     """Two warps fill buffers, one empties them: nothing is lost, read too early, or overwritten."""
 
     @cl.kernel(block=96)
@@ -54,14 +49,13 @@ def test_producers_and_consumers(kind: str, stages: int) -> None:
                 state = state.advance()
 
     a = np.arange(11 * 64, dtype=np.int32).reshape(11, 64)
-    for seed in SEEDS:
-        out = np.zeros_like(a)
-        launched(kernel, 1, 96, a, out, seed=seed)
-        np.testing.assert_array_equal(out, a)
+    out = np.zeros_like(a)
+    scheduled(kernel[1, 96], a, out)
+    np.testing.assert_array_equal(out, a)
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 4])
-def test_tma_with_multicast(blocks: int) -> None:
+def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
     """Each block of a cluster loads its share of a tile for all; every block sees every tile."""
     rows = 8 * blocks
 
@@ -94,14 +88,13 @@ def test_tma_with_multicast(blocks: int) -> None:
                 state = state.advance()
 
     a = np.arange(5 * rows * 32, dtype=np.int32).reshape(-1, 32)
-    for seed in SEEDS:
-        out = np.zeros((blocks, *a.shape), np.int32)
-        launched(kernel, blocks, 64, a, out, seed=seed)
-        for rank in range(blocks):
-            np.testing.assert_array_equal(out[rank], a)
+    out = np.zeros((blocks, *a.shape), np.int32)
+    scheduled(kernel[blocks, 64], a, out)
+    for rank in range(blocks):
+        np.testing.assert_array_equal(out[rank], a)
 
 
-def test_groups_take_turns() -> None:
+def test_groups_take_turns(scheduled: Place) -> None:
     """At each of two places the groups come by 0, 1, 2, 0, 1, 2, ...; each counts how many came before it."""
 
     @cl.kernel(block=96)
@@ -120,13 +113,12 @@ def test_groups_take_turns() -> None:
                     counts[place] = counts[place] + 1
                 order = order.arrive()
 
-    for seed in SEEDS:
-        out = np.full((2, 12), -1, np.int32)
-        launched(kernel, 1, 96, out, seed=seed)
-        assert out.tolist() == [[0, 1, 2] * 4] * 2
+    out = np.full((2, 12), -1, np.int32)
+    scheduled(kernel[1, 96], out)
+    assert out.tolist() == [[0, 1, 2] * 4] * 2
 
 
-def test_named_barriers() -> None:
+def test_named_barriers(place: Place) -> None:
     @cl.kernel(block=128)
     def kernel(out: Tensor[cl.i32, (64,)]) -> None:
         buffer = cl.shared(cl.i32, (64,))
@@ -138,14 +130,14 @@ def test_named_barriers() -> None:
             out[t] = buffer[63 - t]
 
     out = np.zeros(64, np.int32)
-    kernel[1, 128](out)
+    place(kernel[1, 128], out)
     np.testing.assert_array_equal(out, 63 - np.arange(64))
 
 
 @pytest.mark.parametrize("raster", ["M", "N"])
 @pytest.mark.parametrize("swizzle", [1, 2, 8])
 @pytest.mark.parametrize("tiles", [(1, 1), (5, 7), (8, 3, 2)])
-def test_every_tile_is_taken_once(tiles: tuple[int, ...], swizzle: int, raster: str) -> None:
+def test_every_tile_is_taken_once(place: Place, tiles: tuple[int, ...], swizzle: int, raster: str) -> None:
     batches = tiles[2] if len(tiles) > 2 else 1
 
     @cl.kernel(block=1)
@@ -159,7 +151,7 @@ def test_every_tile_is_taken_once(tiles: tuple[int, ...], swizzle: int, raster: 
             scheduler = scheduler.advance()
 
     taken, when = (np.zeros((batches, *tiles[:2]), np.int32) for _ in range(2))
-    kernel[4, 1](taken, when)
+    place(kernel[4, 1], taken, when)
     assert (taken == 1).all()
     along = when[0] if raster == "M" else when[0].T
     width = min(swizzle, along.shape[1])

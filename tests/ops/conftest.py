@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.ops import kernels
+from tests.places import PLACES
 
 
-@pytest.fixture(params=["sim", pytest.param("gpu", marks=pytest.mark.sm(90))])
+@pytest.fixture(params=PLACES)
 def run(request: pytest.FixtureRequest) -> kernels.Runner:
     """Executes a body for every thread, on arrays in place (see `kernels.run`)."""
     return kernels.run if request.param == "sim" else kernels.run_gpu

@@ -19,6 +19,7 @@ from cutelite.layout import Layout
 from cutelite.ops.control import Ret
 from cutelite.pipeline import parameter_kinds
 from cutelite.target import Target
+from tests.places import on_device
 
 HOPPER = Target.parse("sm_90a")
 
@@ -73,15 +74,13 @@ def run_gpu(
     device = rt.device()
     target = Target.for_capability(device.compute_capability)
     artifact = assembled(build(body, arrays, block, target, cluster), target)
-    there = [rt.to_device(array) for array in arrays]
     function = rt.load(artifact, device)
     parameters = rt.Parameters(function.layout)
-    parameters.write([array.pointer for array in there])
     shape = (cluster, 1, 1) if cluster > 1 else None
     config = rt.LaunchConfig((grid, 1, 1), (block, 1, 1), shape, artifact.dynamic_smem)
-    rt.launch(function, config, parameters, sync=True)
-    for array, copy in zip(arrays, there, strict=True):
-        array[...] = copy.numpy()
+    with on_device(arrays) as there:
+        parameters.write([array.pointer for array in there])
+        rt.launch(function, config, parameters, sync=True)
     return ""
 
 

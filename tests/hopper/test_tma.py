@@ -7,6 +7,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Layout, Tensor, TmaTensor, bf16, f32, i32, u16
+from tests.places import Place
 
 M, K, P = cl.dims("M K P")
 
@@ -49,12 +50,14 @@ BOXES = [
 
 @pytest.mark.parametrize(("tile", "box", "span"), BOXES, ids=[str(box) for _, box, _ in BOXES])
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 64), (40, 48), (-3, 80), (64, 8), (500, 504)])
-def test_every_element_lands_where_it_should(tile: Any, box: Any, span: int, row: int, column: int) -> None:
+def test_every_element_lands_where_it_should(
+    place: Place, tile: Any, box: Any, span: int, row: int, column: int
+) -> None:
     """Coordinates as values: a wrong place shows as a permutation. Outside of the tensor there are zeros."""
     shape = (48, 88)
     source = (np.arange(shape[0])[:, None] * 128 + np.arange(shape[1]) + 1).astype(np.uint16)
     out = np.full(box[0] * box[1], 0xFFFF, np.uint16)
-    dumper(tile)[1, 32](source, out, row, column)
+    place(dumper(tile)[1, 32], source, out, row, column)
     for i in range(box[0]):
         for j in range(box[1]):
             r, c = row + i, column + j
@@ -96,10 +99,10 @@ RANKS = [
 
 
 @pytest.mark.parametrize(("tile", "box", "shape"), RANKS, ids=[f"{len(box)}d" for _, box, _ in RANKS])
-def test_all_ranks_there_and_back(tile: Any, box: Any, shape: Any, seed: int) -> None:
+def test_all_ranks_there_and_back(tile: Any, box: Any, shape: Any, scheduled: Place) -> None:
     source = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
     result = np.zeros(shape, np.float32)
-    copier(tile, len(box))[1, 32](source, result, 1, 0)
+    scheduled(copier(tile, len(box))[1, 32], source, result, 1, 0)
     expected = np.zeros(shape, np.float32)
     moved = np.zeros(box, np.float32)
     there = source[(*(slice(1, 1 + b) for b in box[:-1]), slice(4, 4 + box[-1]))]
@@ -128,9 +131,9 @@ def epilogue(dst: TmaTensor[f32, (M, K), (32, 32)], total: TmaTensor[f32, (32, 3
         cl.cp_async_bulk_wait_group(0)
 
 
-def test_stores_stop_at_the_edge_and_reductions_add_up(seed: int) -> None:
+def test_stores_stop_at_the_edge_and_reductions_add_up(scheduled: Place) -> None:
     out, total = np.full((100, 72), -1, np.float32), np.ones((32, 32), np.float32)
-    epilogue[(3, 4), 128](out, total)
+    scheduled(epilogue[(3, 4), 128], out, total)
     full = 1000.0 * np.arange(128)[:, None] + np.arange(96)
     assert (out == full[:100, :72]).all()
     tiles = full.reshape(4, 32, 3, 32).sum(axis=(0, 2))
@@ -153,12 +156,12 @@ def wide(src: TmaTensor[bf16, (M, K), (16, 64)], out: Tensor[bf16, (32, 128)]) -
         out[i // 128, i % 128] = tile[i // 128, i % 128]
 
 
-def test_a_tile_of_several_boxes(seed: int) -> None:
+def test_a_tile_of_several_boxes(scheduled: Place) -> None:
     import ml_dtypes
 
     source = np.random.default_rng(0).integers(-128, 128, (64, 256)).astype(ml_dtypes.bfloat16)
     out = np.zeros((32, 128), ml_dtypes.bfloat16)
-    wide[1, 32](source, out)
+    scheduled(wide[1, 32], source, out)
     assert (out == source[16:48, 64:192]).all()
 
 

@@ -10,6 +10,7 @@ import pytest
 import cutelite as cl
 from cutelite import Constexpr, Layout, Tensor, bf16, f32
 from cutelite.ops.tma import SWIZZLES
+from tests.places import Place
 
 N, K = cl.dims("N K")
 A = TypeVar("A", bound=Any)
@@ -115,11 +116,11 @@ def integers(shape: tuple[int, int], name: str, seed: int, least: int = -4) -> A
     return rng.integers(0 if name == "u8" else least, 5, shape).astype(DTYPES[name])
 
 
-def check(how: How, a: str, b: str, d: str) -> None:
+def check(place: Place, how: How, a: str, b: str, d: str) -> None:
     left, right = integers((64, how.k), a, 1), integers((how.n, how.k), b, 2)
     before = integers((64, how.n), d, 3)
     out = np.full((64, how.n), 99, DTYPES[d])
-    product[1, 128](left, right, before, out, how)
+    place(product[1, 128], left, right, before, out, how)
     sign = -1.0 if how.negate_a != how.negate_b else 1.0
     expected = sign * (left.astype(np.float64) @ right.astype(np.float64).T)
     if how.accumulate:
@@ -128,18 +129,18 @@ def check(how: How, a: str, b: str, d: str) -> None:
 
 
 @pytest.mark.parametrize("n", range(8, 257, 8))
-def test_every_n(n: int) -> None:
-    check(How(n, 16, k_major(64, 16, "32B", 2), k_major(n, 16, "32B", 2), "32B", "32B"), "bf16", "bf16", "f32")
+def test_every_n(place: Place, n: int) -> None:
+    check(place, How(n, 16, k_major(64, 16, "32B", 2), k_major(n, 16, "32B", 2), "32B", "32B"), "bf16", "bf16", "f32")
 
 
 @pytest.mark.parametrize("swizzle_b", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize("swizzle_a", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
-def test_majors_and_swizzles(majors: str, swizzle_a: str, swizzle_b: str) -> None:
+def test_majors_and_swizzles(place: Place, majors: str, swizzle_a: str, swizzle_b: str) -> None:
     n, k = 128, 64
     a = k_major(64, k, swizzle_a, 2) if majors[0] == "K" else mn_major(64, k, swizzle_a)
     b = k_major(n, k, swizzle_b, 2) if majors[1] == "K" else mn_major(n, k, swizzle_b)
-    check(How(n, k, a, b, swizzle_a, swizzle_b), "f16", "f16", "f32")
+    check(place, How(n, k, a, b, swizzle_a, swizzle_b), "f16", "f16", "f32")
 
 
 FORMS = [
@@ -158,11 +159,11 @@ FORMS = [
 
 @pytest.mark.parametrize("registers", [False, True], ids=["shared", "registers"])
 @pytest.mark.parametrize(("a", "b", "d"), FORMS)
-def test_types(a: str, b: str, d: str, registers: bool) -> None:
+def test_types(place: Place, a: str, b: str, d: str, registers: bool) -> None:
     size = np.dtype(DTYPES[a]).itemsize
     k = 256 // size
     how = How(32, k, k_major(64, k, "128B", size), k_major(32, k, "128B", size), registers=registers)
-    check(how, a, b, d)
+    check(place, how, a, b, d)
 
 
 SQUARE = How(64, 64, k_major(64, 64, "128B", 2), k_major(64, 64, "128B", 2))
@@ -173,27 +174,27 @@ SQUARE = How(64, 64, k_major(64, 64, "128B", 2), k_major(64, 64, "128B", 2))
     [{"accumulate": False}, {"negate_a": True}, {"negate_b": True}, {"negate_a": True, "negate_b": True}],
     ids=str,
 )
-def test_variants(variant: dict[str, bool]) -> None:
-    check(replace(SQUARE, **variant), "bf16", "bf16", "f32")  # type: ignore[arg-type]
+def test_variants(place: Place, variant: dict[str, bool]) -> None:
+    check(place, replace(SQUARE, **variant), "bf16", "bf16", "f32")  # type: ignore[arg-type]
 
 
-def test_the_low_bits_of_tf32_do_not_count() -> None:
+def test_the_low_bits_of_tf32_do_not_count(place: Place) -> None:
     rng = np.random.default_rng(0)
     left, right = (rng.standard_normal((64, 32), np.float32) for _ in range(2))
     out = np.zeros((64, 64), np.float32)
     how = How(64, 32, k_major(64, 32, "128B", 4), k_major(64, 32, "128B", 4), accumulate=False)
-    product[1, 128](left, right, out, out, how)
+    place(product[1, 128], left, right, out, out, how)
     cut_left, cut_right = ((x.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for x in (left, right))
     np.testing.assert_allclose(out, cut_left @ cut_right.T, rtol=1e-5, atol=1e-5)
     assert np.abs(out - left @ right.T).max() > 1e-4
 
 
 @pytest.mark.parametrize("saturate", [False, True])
-def test_integers_wrap_or_saturate(saturate: bool) -> None:
+def test_integers_wrap_or_saturate(place: Place, saturate: bool) -> None:
     left, right = np.full((64, 32), 127, np.int8), np.full((8, 32), 127, np.int8)
     before, out = np.full((64, 8), 2**31 - 1000, np.int32), np.zeros((64, 8), np.int32)
     how = How(8, 32, k_major(64, 32, "32B", 1), k_major(8, 32, "32B", 1), "32B", "32B", saturate=saturate)
-    product[1, 128](left, right, before, out, how)
+    place(product[1, 128], left, right, before, out, how)
     exact = 2**31 - 1000 + 32 * 127 * 127
     assert (out == (2**31 - 1 if saturate else exact - 2**32)).all()
 
@@ -220,11 +221,11 @@ def chained(a: Tensor[bf16, (4, 128, 64)], b: Tensor[bf16, (4, 64, 64)], c: Tens
     cl.wgmma.partition(c.tile((64, 64), (half, 0))).store(acc)
 
 
-def test_an_accumulator_stays_in_flight_around_a_loop(seed: int) -> None:
+def test_an_accumulator_stays_in_flight_around_a_loop(scheduled: Place) -> None:
     left, right = integers((4 * 128, 64), "bf16", 1), integers((4 * 64, 64), "bf16", 2)
     left, right = left.reshape(4, 128, 64), right.reshape(4, 64, 64)
     out = np.full((128, 64), np.nan, np.float32)
-    chained[1, 256](left, right, out)
+    scheduled(chained[1, 256], left, right, out)
     assert (out == np.einsum("smk,snk->mn", left.astype(np.float64), right.astype(np.float64))).all()
 
 
@@ -248,10 +249,10 @@ def attention_like(q: Tensor[bf16, (64, 64)], k: Tensor[bf16, (64, 64)], o: Tens
     cl.wgmma.partition(o).store(out)
 
 
-def test_an_accumulator_becomes_an_operand(seed: int) -> None:
+def test_an_accumulator_becomes_an_operand(scheduled: Place) -> None:
     q, k = integers((64, 64), "bf16", 1, least=-1), integers((64, 64), "bf16", 2, least=-1)
     q, k = np.minimum(q, 1), np.minimum(k, 1)
     out = np.full((64, 64), np.nan, np.float32)
-    attention_like[1, 128](q, k, out)
+    scheduled(attention_like[1, 128], q, k, out)
     q64, k64 = q.astype(np.float64), k.astype(np.float64)
     assert (out == (q64 @ k64.T) @ k64).all()

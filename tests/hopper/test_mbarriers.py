@@ -8,6 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import PipelineState, Tensor, TmaTensor, f32, i32, u32
 from cutelite.sim import SimError
+from tests.places import Place
 
 M, K, P, T = cl.dims("M K P T")
 STAGES = 3
@@ -43,10 +44,10 @@ def ring(src: TmaTensor[f32, (M, K), (16, 32)], out: Tensor[f32, (T, 16, 32)]) -
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 4, 8])
-def test_a_ring_of_buffers(tiles: int, seed: int) -> None:
+def test_a_ring_of_buffers(tiles: int, scheduled: Place) -> None:
     source = np.arange(16 * tiles * 32, dtype=np.float32).reshape(16 * tiles, 32)
     out = np.zeros((tiles, 16, 32), np.float32)
-    ring[1, 96](source, out)
+    scheduled(ring[1, 96], source, out)
     assert (out.reshape(source.shape) == source).all()
 
 
@@ -85,9 +86,9 @@ def phases(out: Tensor[i32, (8, 4)]) -> None:
         out[4, 2] = cl.i32(bars[1].test_wait(1))
 
 
-def test_arrivals_and_phases() -> None:
+def test_arrivals_and_phases(place: Place) -> None:
     out = np.full((8, 4), -1, np.int32)
-    phases[1, 128](out)
+    place(phases[1, 128], out)
     assert out[0, :2].tolist() == [0, 1]
     assert out[1, :2].tolist() == [3, 0]
     assert out[2].tolist() == [1, 1, 1, 0]
@@ -115,9 +116,9 @@ def polling(out: Tensor[u32, (128,)]) -> None:
     out[cl.thread_idx.x] = turn[cl.thread_idx.x]
 
 
-def test_polling(seed: int) -> None:
+def test_polling(scheduled: Place) -> None:
     out = np.zeros(128, np.uint32)
-    polling[1, 128](out)
+    scheduled(polling[1, 128], out)
     assert out.tolist() == [i % 32 + i // 32 for i in range(128)]
 
 

@@ -8,6 +8,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32, u32
 from cutelite.sim import SimError
+from tests.places import Place
 
 P, T = cl.dims("P T")
 
@@ -39,10 +40,10 @@ def fetch(src: Any, rows: Any, t: Any, mine: Any, n: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [256, 250, 3, 0])
-def test_groups_of_cp_async(n: int, seed: int) -> None:
+def test_groups_of_cp_async(n: int, scheduled: Place) -> None:
     source = np.random.default_rng(0).standard_normal((7, 256), np.float32)
     out = np.full_like(source, np.nan)
-    staged[1, 64](source, out, n)
+    scheduled(staged[1, 64], source, out, n)
     expected = source.copy()
     expected[:, n:] = 0
     assert (out == expected).all()
@@ -64,9 +65,9 @@ def told(src: Tensor[u32, (64,)], out: Tensor[u32, (64,)], noinc: cl.Constexpr[b
 
 
 @pytest.mark.parametrize("noinc", [False, True])
-def test_copies_that_arrive(noinc: bool, seed: int) -> None:
+def test_copies_that_arrive(noinc: bool, scheduled: Place) -> None:
     source, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
-    told[1, 64](source, out, noinc)
+    scheduled(told[1, 64], source, out, noinc)
     assert (out == source[::-1]).all()
 
 
@@ -88,10 +89,10 @@ def bulk(src: Tensor[f32, (P,)], out: Tensor[f32, (P,)], total: Tensor[f32, (64,
         cl.cp_async_bulk_wait_group(0)
 
 
-def test_bulk_copies(seed: int) -> None:
+def test_bulk_copies(scheduled: Place) -> None:
     source = np.arange(256, dtype=np.float32)
     out, total = np.zeros_like(source), np.ones(64, np.float32)
-    bulk[4, 32](source, out, total)
+    scheduled(bulk[4, 32], source, out, total)
     assert (out == source).all()
     assert (total == 1 + source.reshape(4, 64).sum(0)).all()
 

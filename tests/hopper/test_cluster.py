@@ -6,6 +6,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32, u32
 from cutelite.sim import SimError
+from tests.places import Place
 
 M, K, P = cl.dims("M K P")
 
@@ -22,9 +23,9 @@ def gather(out: Tensor[i32, (P, 64)]) -> None:
     cl.cluster_sync()
 
 
-def test_distributed_shared_memory(seed: int) -> None:
+def test_distributed_shared_memory(scheduled: Place) -> None:
     out = np.zeros((8, 64), np.int32)
-    gather[8, 64](out)
+    scheduled(gather[8, 64], out)
     for block in range(8):
         other = block // 4 * 4 + (block + 1) % 4
         assert (out[block] == other * 100 + np.arange(64) + 1000 * (other % 4)).all()
@@ -54,10 +55,10 @@ def reduce(src: Tensor[f32, (P, 32)], out: Tensor[f32, (P, 32)], counts: Tensor[
     cl.cluster_sync()
 
 
-def test_asynchronous_stores_and_reductions(seed: int) -> None:
+def test_asynchronous_stores_and_reductions(scheduled: Place) -> None:
     source = np.random.default_rng(0).integers(0, 100, (4, 32)).astype(np.float32)
     out, counts = np.zeros_like(source), np.zeros(4, np.uint32)
-    reduce[4, 32](source, out, counts)
+    scheduled(reduce[4, 32], source, out, counts)
     sums = source.reshape(2, 2, 32).sum(1)
     assert (out == np.repeat(sums, 2, axis=0)).all()
     assert (counts == 2 * sum(range(32))).all()
@@ -91,10 +92,10 @@ def multicast(src: TmaTensor[f32, (M, K), (8, 32)], out: Tensor[f32, (P, 2, 8, 3
     cl.cluster_sync()
 
 
-def test_multicast_fills_all_blocks(seed: int) -> None:
+def test_multicast_fills_all_blocks(scheduled: Place) -> None:
     source = np.arange(16 * 32, dtype=np.float32).reshape(16, 32)
     out = np.zeros((2, 2, 8, 32), np.float32)
-    multicast[2, 32](source, out)
+    scheduled(multicast[2, 32], source, out)
     assert (out == source.reshape(1, 2, 8, 32)).all()
 
 
@@ -138,9 +139,9 @@ def roles(out: Tensor[i32, (P,)], elected: Tensor[i32, (8,)]) -> None:
     out[cl.thread_idx.x] = cl.thread_idx.x
 
 
-def test_registers_and_elections(seed: int) -> None:
+def test_registers_and_elections(scheduled: Place) -> None:
     out, elected = np.zeros(256, np.int32), np.zeros(8, np.int32)
-    roles[1, 256](out, elected)
+    scheduled(roles[1, 256], out, elected)
     assert (out == np.arange(256)).all()
     assert (elected > 0).all()
 
