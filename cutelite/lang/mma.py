@@ -502,11 +502,14 @@ def _warpgroup_gemm(tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, co
     rows, columns, depth = _agreed(a.layout, b.layout, Layout((1, c.rows, c.columns)))
     right = [_whole(b, n) for n in range(columns)]
     left = [_whole(a, m) if a.space == "smem" else _register_a(a, m, depth) for m in range(rows)]
-    parts = list(c.parts)
+    parts, several = list(c.parts), len(c.parts) > 1
+    if several:  # one fence for all of them, so that they are one group to ptxas as well
+        fenced = wgmma.fence(*parts, *(() if a.space == "smem" else left))
+        parts, left = list(fenced[: len(parts)]), list(fenced[len(parts) :]) or left
     for n in range(columns):
         for m in range(rows):
             i = m + rows * n
-            parts[i] = wgmma.mma_async(left[m], right[n], parts[i], accumulate=accumulate)
+            parts[i] = wgmma.mma_async(left[m], right[n], parts[i], accumulate=accumulate, fenced=several)
     if commit:
         wgmma.commit_group()
     return Accumulator(tuple(parts), c.rows, c.columns)

@@ -38,10 +38,14 @@ class PipelineState:
         """At the start, for those who wait on `empty` barriers."""
         return cls(stages, 0, 1)
 
-    def advance(self) -> PipelineState:
-        """The stage after this one."""
-        from cutelite.lang.values import where  # importing this class must not cost what compiling does
+    def advance(self, steps: Any = 1) -> PipelineState:
+        """The stage after this one; or `steps` stages on, which somebody else has taken or filled."""
+        from cutelite.ir.types import i32  # importing this class must not cost what compiling does
+        from cutelite.lang.values import as_value, where, wrap
 
+        if not isinstance(steps, int) or steps != 1:
+            far = self.index + wrap(as_value(steps, i32))
+            return PipelineState(self.stages, far % self.stages, self.phase ^ (far // self.stages & 1))
         following = self.index + 1
         around = following == self.stages
         return PipelineState(self.stages, where(around, 0, following), where(around, self.phase ^ 1, self.phase))

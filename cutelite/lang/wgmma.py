@@ -75,6 +75,7 @@ def mma_async(
     negate_a: bool = False,
     negate_b: bool = False,
     saturate: bool = False,
+    fenced: bool = False,
 ) -> Handle:
     """Start ``acc + a @ b.T``, and return at once: the accumulator, in flight.
 
@@ -85,6 +86,8 @@ def mma_async(
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     negate_a     multiply by ``-a``; `negate_b` likewise
     saturate     integers only: clamp sums instead of letting them wrap
+    fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
+                 one group of them
     Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
                  bf16 tiles may be contiguous along M or N instead of K (a transposed view)
     Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
@@ -116,7 +119,7 @@ def mma_async(
         elem_b=b.dtype,
         elem_d=elem_d,
         steps=tuple(zip(steps_a, right.steps, strict=True)),
-        fence=True,  # also where both are in flight: ptxas wants one in each iteration of a loop, and adds it if not
+        fence=not fenced,  # where all is in flight too: ptxas wants one in each iteration of a loop, or adds it
         a_major=left.major if left else "K",
         b_major=right.major,
         scale_a=-1 if negate_a else 1,

@@ -16,10 +16,10 @@ which phase of its barriers to wait for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cutelite.ir.types import mbarrier
-from cutelite.lang.cluster import cluster_sync
+from cutelite.lang.cluster import cluster_arrive, cluster_wait
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from cutelite.lang.index import lane_idx, linear_thread_idx
 from cutelite.lang.loops import static_range
@@ -32,8 +32,20 @@ from cutelite.lang.warp import syncwarp
 
 def pipeline_init_sync(cluster: bool = False) -> None:
     """Meet after pipelines were created with ``sync=False``: all threads of the block, or of the cluster."""
+    pipeline_init_arrive(cluster)
+    pipeline_init_wait(cluster)
+
+
+def pipeline_init_arrive(cluster: bool = False) -> None:
+    """The first half of `pipeline_init_sync`: what does not use the pipelines may be done before the second half."""
     if cluster:
-        cluster_sync()
+        cluster_arrive(relaxed=True)  # `fence_mbarrier_init` has made the barriers visible
+
+
+def pipeline_init_wait(cluster: bool = False) -> None:
+    """The second half."""
+    if cluster:
+        cluster_wait()
     else:
         syncthreads()
 
@@ -143,14 +155,22 @@ class PipelineTmaAsync(Ring):
 
     tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
+    reads      how consumers read: 'async' or 'generic', see `create`
     """
 
     tx_bytes: int
     peers: tuple[Any, ...] = ()
+    reads: str = "async"
 
     @classmethod
     def create(
-        cls, stages: int, tx_bytes: int, consumers: int, peers: tuple[Any, ...] = (), sync: bool = True
+        cls,
+        stages: int,
+        tx_bytes: int,
+        consumers: int,
+        peers: tuple[Any, ...] = (),
+        sync: bool = True,
+        reads: Literal["async", "generic"] = "async",
     ) -> PipelineTmaAsync:
         """A pipeline fed by TMA.
 
@@ -160,11 +180,14 @@ class PipelineTmaAsync(Ring):
         peers       with multicast: ranks of the blocks that fill this block's buffers, itself included, as many in each
                     block. They wait for this block's consumers as well as for their own
         sync        meet at a barrier at the end: of the block, or of the cluster if there are peers
+        reads       with peers: 'async' if consumers read buffers by wgmma alone and have waited for it before they
+                    release them, so that there is nothing left to order; 'generic' if they read by ordinary loads:
+                    then a release goes through a fence of the whole cluster, hundreds of cycles
         """
         full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * max(1, len(peers)))
         if sync:
             pipeline_init_sync(len(peers) > 0)
-        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers)
+        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads)
 
     def barrier(self, state: PipelineState) -> Any:
         """What the copies into the buffer count their bytes on."""
@@ -187,7 +210,7 @@ class PipelineTmaAsync(Ring):
         else:
             for i in static_range(len(self.peers)):
                 if lane_idx() == i:
-                    self.empty[state.index].remote(self.peers[i]).arrive(cluster=True)
+                    self.empty[state.index].remote(self.peers[i]).arrive(cluster=True, relaxed=self.reads == "async")
 
 
 @dataclass(frozen=True)

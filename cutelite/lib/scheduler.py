@@ -75,5 +75,5 @@ def banded(place: Any, along: Any, across: Any, width: int) -> tuple[Any, Any]:
         return place % along, place // along
     band = place // (along * width)
     within = place % (along * width)
-    here = min(width, across - band * width)
+    here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by
     return within // here, band * width + within % here
