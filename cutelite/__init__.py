@@ -10,6 +10,7 @@ from typing import Any
 
 _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled",
+    "cutelite.tune": "autotune AutotuneError Config",
     "cutelite.diag": "CompileError InternalError",
     "cutelite.toolchain": "ToolchainError",
     "cutelite.sim": "SimError",

@@ -232,6 +232,9 @@ from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
+from cutelite.tune import AutotuneError as AutotuneError
+from cutelite.tune import Config as Config
+from cutelite.tune import autotune as autotune
 from cutelite_rt import CudaError as CudaError
 from cutelite_rt import DeviceArray as DeviceArray
 from cutelite_rt import to_device as to_device
@@ -373,10 +376,12 @@ def local_tile(tensor: _D, tiler: Any, coord: Any, proj: Any = None) -> _D: ...
 __all__ = [
     "Accumulator",
     "ArgumentError",
+    "AutotuneError",
     "Barrier",
     "CompileError",
     "Compiled",
     "ComposedLayout",
+    "Config",
     "Constexpr",
     "CoordTensor",
     "CopyAtom",
@@ -440,6 +445,7 @@ __all__ = [
     "atomic_or",
     "atomic_sub",
     "atomic_xor",
+    "autotune",
     "axpby",
     "ballot",
     "barrier_arrive",

@@ -144,6 +144,19 @@ class Config:
         "CUTELITE_CACHE_MAX_MB", _whole(1), 1024, "size of the cache in MB; beyond it the entries unused longest go"
     )
 
+    autotune: str = _variable(
+        "CUTELITE_AUTOTUNE", _choice("1", "0", "cached", "again"), "1",
+        "tune what is not known yet; 0: use first configs; cached: use winners on disk, else first configs; "
+        "again: tune once more, and keep the new winners",
+    )  # fmt: skip
+    autotune_report: bool = _variable(
+        "CUTELITE_AUTOTUNE_REPORT", FLAG, False, "print what came of each tuning, config by config, to stderr"
+    )
+    autotune_jobs: int | None = _variable(
+        "CUTELITE_AUTOTUNE_JOBS", _optional(_whole(1)), None,
+        "kernels that are compiled at the same time when tuning", "the CPUs of the process",
+    )  # fmt: skip
+
     simulate: bool = _variable("CUTELITE_SIM", FLAG, False, "run every launch on the simulator, GPU or none")
     sim_seed: int = _variable(
         "CUTELITE_SIM_SEED", _whole(0), 0, "the simulator's schedule: another seed, another order of threads and copies"

@@ -21,8 +21,9 @@ ARROWS: dict[str, set[str]] = {
     "toolchain": LEAVES,
     "pipeline": BELOW_PIPELINE | LEAVES | {"cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
+    "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
     "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "pipeline", "cutelite_rt"},
-    "__init__": LEAVES | {"dispatch", "lang", "lib"},
+    "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),
 }
 

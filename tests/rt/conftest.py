@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,7 +85,7 @@ class FakeCuda:
     launches    of each kernel: its raw config, function handle and the address of its parameters
     capturing   streams that are being captured
     graphs      the launches in each graph that is not freed; `replays` those of each graph launched
-    clock       milliseconds, as events read it; a launch from a graph takes `tick` of them
+    clock       milliseconds, as events read it; `cost` says how many a launch takes
     """
 
     CUresult = CUresult
@@ -109,7 +109,8 @@ class FakeCuda:
         self.graphs: dict[int, list[tuple[Any, Any, int]]] = {}
         self.replays: list[list[tuple[Any, Any, int]]] = []
         self.events: dict[int, float] = {}
-        self.clock, self.tick = 0.0, 0.25
+        self.clock = 0.0
+        self.cost: Callable[[Any], float] = lambda config: 0.25
         self._captured = 0  # launches before the capture under way
         self.memory: dict[int, Any] = {}
         self.maps: list[dict[str, Any]] = []
@@ -198,6 +199,8 @@ class FakeCuda:
     def cuLaunchKernelEx(self, config: Any, function: int, parameters: int, extra: int) -> tuple[()]:
         self.launches.append((config, function, parameters))
         self.launch_contexts.append(self.stack[-1])
+        if config.hStream not in self.capturing:
+            self.clock += self.cost(config)
         return ()
 
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: int, threads: int, smem: int) -> tuple[int]:
@@ -234,7 +237,7 @@ class FakeCuda:
     def cuDeviceGetUuid(self, device: int) -> tuple[Any]:
         return (SimpleNamespace(bytes=bytes([device]) * 16),)
 
-    # Streams, graphs and events: what is captured is remembered, and every launch takes `tick` on a clock.
+    # Streams, graphs and events: what is captured is remembered, and every launch takes time on a clock.
 
     def cuStreamCreate(self, flags: int) -> tuple[int]:
         return (0x500 + next(self._ids),)
@@ -260,7 +263,7 @@ class FakeCuda:
 
     def cuGraphLaunch(self, graph: int, stream: int) -> tuple[()]:
         self.replays.append(self.graphs[graph])
-        self.clock += self.tick * len(self.graphs[graph])
+        self.clock += sum(self.cost(config) for config, _, _ in self.graphs[graph])
         return ()
 
     def cuGraphExecDestroy(self, graph: int) -> tuple[()]:

@@ -1,0 +1,66 @@
+"""Every config compiled at once, and nothing launched.
+
+In    a call for each config
+Out   for each config what it compiled, or why it cannot be used
+
+The calls are made here, one after another and in the caller's own thread, with launches diverted: what each would
+launch is bound, checked and handed to a pool of threads. User code so runs where it always does, with its current
+device and stream, and is neither pickled nor imported anywhere else. In the threads only the compiler is at work. Its
+Python takes turns (and LLVM, within llvmlite); the assembler, which takes longer than both, is a process of its own for
+each kernel. docs/autotuning.md has the figures.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from cutelite.dispatch.compiled import Compiled
+from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.launch import Launch
+
+
+class Outcome(NamedTuple):
+    """Of one config: the kernels it launches, in order; or the first error."""
+
+    kernels: tuple[Compiled, ...] = ()
+    error: Exception | None = None
+
+
+def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> list[Outcome]:
+    """Compile whatever each of `calls` launches; `jobs` at a time, by default as many as this process has CPUs."""
+    with ThreadPoolExecutor(jobs or _cpus(), thread_name_prefix="cutelite-compile") as pool:
+        started = [_started(call, pool) for call in calls]
+        return [outcome if isinstance(outcome, Outcome) else _finished(outcome) for outcome in started]
+
+
+def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[Compiled]] | Outcome:
+    compiling: list[Future[Compiled]] = []
+
+    def submit(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        compile = kernel.compiling(launch, *args, **kwargs)
+        if compile is not None:
+            compiling.append(pool.submit(compile))
+
+    try:
+        with diverted(submit):
+            call()
+    except Exception as error:  # of the user's factory as of ours: a config that cannot be, for the reason it gives
+        return Outcome(error=error)
+    return compiling
+
+
+def _finished(compiling: list[Future[Compiled]]) -> Outcome:
+    try:
+        return Outcome(tuple(future.result() for future in compiling))
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,124 @@
+"""Configs: what there is to choose between. Any object does for a host function; for a kernel, names and values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple, NoReturn
+
+from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.signature import Signature
+from cutelite.lang.annotations import ConstexprSpec
+from cutelite.options import Options
+
+
+class Config(Mapping[str, Any]):
+    """Names and values, fixed: ``Config(BM=128, BN=256, block=384)``, read as ``config.BM`` and ``config["BM"]``.
+
+    A compile-time constant within kernels, and equal to another one with the same names and values.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        for name in values:
+            if hasattr(Mapping, name):
+                raise ValueError(f"a Config cannot call a value {name!r}: mappings have a method of that name")
+        vars(self).update(values)
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def __len__(self) -> int:
+        return len(vars(self))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(vars(self).items()))
+
+    def __repr__(self) -> str:
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+    def __getattr__(self, name: str) -> Any:  # only for what is not there
+        raise AttributeError(f"the config has no {name!r}; it has {', '.join(self) or 'nothing'}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Config is fixed: make another one")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a Config is fixed: make another one")
+
+    def __cutelite_key__(self) -> dict[str, Any]:
+        return dict(sorted(vars(self).items()))
+
+
+def values_of(config: Any) -> dict[str, Any]:
+    """Names and values of a mapping, dataclass or NamedTuple. Errors: TypeError for anything else."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    if dataclasses.is_dataclass(config) and not isinstance(config, type):
+        return {field.name: getattr(config, field.name) for field in fields(config)}
+    if isinstance(config, tuple) and hasattr(config, "_asdict"):
+        return dict(config._asdict())
+    raise TypeError(f"a config of a kernel has names: a Config, dict, dataclass or NamedTuple, not {config!r}")
+
+
+class KernelConfig(NamedTuple):
+    """What a config means for a kernel.
+
+    constants  for its Constexpr parameters
+    launch     settings of `Launch`, such as block, cluster, smem
+    options    of `@kernel`, such as max_registers
+    """
+
+    constants: dict[str, Any]
+    launch: dict[str, Any]
+    options: dict[str, Any]
+
+
+_LAUNCH = frozenset(("block", "cluster", "smem", "cooperative", "pdl"))
+_OPTIONS = frozenset(Options.__dataclass_fields__)
+
+
+def for_kernel(config: Any, signature: Signature) -> KernelConfig:
+    """Sort a config's names. Those of parameters go first; errors: TypeError for a name that means nothing."""
+    found = KernelConfig({}, {}, {})
+    for name, value in values_of(config).items():
+        if name in signature.names:
+            if not isinstance(signature.specs[name], ConstexprSpec):
+                raise TypeError(f"{config!r} sets `{name}`, which {signature.kernel}() has as a run-time parameter: "
+                                "a config sets Constexpr ones")  # fmt: skip
+            found.constants[name] = value
+        elif name in _LAUNCH:
+            found.launch[name] = value
+        elif name in _OPTIONS:
+            found.options[name] = value
+        else:
+            constants = [n for n, spec in signature.specs.items() if isinstance(spec, ConstexprSpec)]
+            raise TypeError(
+                f"{config!r} sets {name!r}, which is neither a Constexpr parameter of {signature.kernel}() "
+                f"({', '.join(constants) or 'it has none'}), nor a setting of its launch "
+                f"({', '.join(sorted(_LAUNCH))}), nor an option of @kernel ({', '.join(sorted(_OPTIONS))})"
+            )
+    return found
+
+
+def variant(kernel: Kernel, options: dict[str, Any]) -> Kernel:
+    """The kernel compiled with other options: itself where there are none."""
+    if not options:
+        return kernel
+    return Kernel(
+        kernel.__cutelite_function__, dataclasses.replace(kernel.options, **options), kernel.block, kernel.cluster
+    )
+
+
+def launch_of(config: Any, launch: Launch, settings: dict[str, Any]) -> Launch:
+    """The launch for a config: what is callable is asked with the config, what the config says goes before it."""
+    given = {field.name: getattr(launch, field.name) for field in fields(Launch)}
+    asked = {name: value(config) if callable(value) and name != "stream" else value for name, value in given.items()}
+    return Launch(**{**asked, **settings})

@@ -1,0 +1,154 @@
+"""One call of a tuned function: which calls it is like, and where it runs.
+
+Two keys tell calls apart. The quick one has everything that is cheap to read, so that a call like an earlier one
+finds its config in microseconds. What it does not find is told by the slow one, which says what matters for the
+choice (`key=`), and is the same in every process.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import cutelite_rt as rt
+from cutelite.config import Config as Environment
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.device import has_gpu
+from cutelite_rt import ArrayView
+from cutelite_rt import stream as streams
+from cutelite_rt.memory import facts, is_array
+
+Call = Callable[..., Any]
+"""What is timed, for one config: takes the arguments of the tuned function."""
+
+_PLAIN = frozenset((int, bool, str, float, type(None)))
+_ALIGNMENT = 16  # bytes: what tensors are specialised for
+
+
+class Problem(NamedTuple):
+    """What is to be done, with whichever config.
+
+    call     (config) -> what does it, which takes `args` and `kwargs`
+    named    every argument by the name of its parameter
+    more     what else is known by name: dims of a kernel
+    how      what else a call of this kind is told apart by: how a kernel is launched
+    """
+
+    call: Callable[[Any], Call]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    named: dict[str, Any]
+    more: dict[str, Any]
+    how: tuple[Any, ...] = ()
+
+
+def arrays_in(x: Any) -> Iterator[Any]:
+    """Every array in an argument, within tuples, lists, dicts and dataclasses too."""
+    if type(x) in _PLAIN:
+        return
+    if is_array(x):
+        yield x
+    elif isinstance(x, tuple | list):
+        for part in x:
+            yield from arrays_in(part)
+    elif isinstance(x, Mapping):
+        yield from arrays_in(list(x.values()))
+    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
+        yield from arrays_in([getattr(x, field.name) for field in dataclasses.fields(x)])
+
+
+def views_of(args: Iterable[Any], kwargs: Mapping[str, Any]) -> list[tuple[Any, ArrayView]]:
+    """(array, its facts) for each array that is passed, once. Errors: `UnreadableArray`."""
+    found = {id(array): array for argument in (*args, *kwargs.values()) for array in arrays_in(argument)}
+    return [(array, rt.read(array)) for array in found.values()]
+
+
+def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> int | None:
+    """The GPU that a call with these arrays runs on; None where it runs in the simulator."""
+    if environment.simulate:
+        return None
+    homes = [view.device for _, view in views]
+    for kind, ordinal in homes:
+        if kind == "cuda":
+            return ordinal
+    return None if homes or not has_gpu() else rt.device().ordinal
+
+
+def is_capturing(views: Iterable[tuple[Any, ArrayView]], ordinal: int) -> bool:
+    """Whether the stream that launches go to is being captured into a graph, so that nothing can be waited for."""
+    device = rt.device(ordinal)
+    with device.active():
+        status, *captured = device.driver.raw.cuStreamIsCapturing(streams.current(view for _, view in views))
+        return bool(status) or bool(int(captured[0]))  # a bad status: another stream is, which forbids asking
+
+
+# Keys.
+
+
+def quick_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
+    """Equal for calls whose arguments have equal types, dtypes, shapes, strides, devices, alignments and values."""
+    key: list[Hashable] = []
+    for argument in args:
+        _quick(argument, key)
+    for name, argument in kwargs.items():
+        key.append(name)
+        _quick(argument, key)
+    return tuple(key)
+
+
+def _quick(x: Any, key: list[Hashable]) -> None:
+    kind: Any = type(x)
+    key.append(kind)
+    if kind in _PLAIN:
+        key.append(x)
+    elif (found := facts(x)) is not None:
+        key += found[1], found[0] % _ALIGNMENT == 0
+    elif is_array(x):
+        key.append(_told(rt.read(x)))
+    elif kind in (tuple, list):
+        key.append(len(x))
+        for part in x:
+            _quick(part, key)
+    elif not any(True for _ in arrays_in(x)):
+        key.append(fingerprint.constant_key(x))
+    else:
+        parts = x if isinstance(x, Mapping) else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+        key.append(quick_key((), dict(parts)))
+
+
+def _told(view: ArrayView) -> tuple[Any, ...]:
+    return view.dtype, view.shape, view.strides, view.device[0], view.pointer % _ALIGNMENT == 0
+
+
+def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> tuple[Any, ...]:
+    """What the choice depends on, as plain values. Errors: TypeError for a name in `key` that nothing has.
+
+    key  names of arguments: of an array the shape and strides count, of others the value; or a function of the
+         arguments. None: all of them, but of floats only that they are some. The dtypes of all arrays always count
+    """
+    dtypes = tuple(rt.read(array).dtype for array in arrays_in(list(problem.named.values())))
+    if callable(key):
+        return dtypes, problem.how, key(*problem.args, **problem.kwargs)
+    known = {**problem.more, **problem.named}
+    names = tuple(problem.named) if key is None else key
+    for name in names:
+        if name not in known:
+            raise TypeError(f"key names {name!r}, but the call has {', '.join(known)}")
+    return dtypes, problem.how, tuple((name, _matters(known[name], key is not None)) for name in names)
+
+
+def _matters(x: Any, named: bool) -> Any:
+    """Of one argument."""
+    if type(x) is float and not named:
+        return "a float"
+    if type(x) in _PLAIN:
+        return x
+    if is_array(x):
+        return _told(rt.read(x))
+    if isinstance(x, tuple | list):
+        return tuple(_matters(part, named) for part in x)
+    if not any(True for _ in arrays_in(x)):
+        return x
+    parts = x if isinstance(x, Mapping) else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
+    return tuple((name, _matters(part, named)) for name, part in parts.items())

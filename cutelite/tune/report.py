@@ -1,0 +1,113 @@
+"""What came of a tuning: as a table for people, and as data for the disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from cutelite.tune.compile import Outcome
+
+FORMAT = 1
+
+
+class AutotuneError(RuntimeError):
+    """No config runs; the text says of each why."""
+
+
+class Row(NamedTuple):
+    """One config: seconds a call took (None where it never ran), and what there is to say of it."""
+
+    config: str
+    seconds: float | None
+    rounds: int
+    note: str
+
+
+class Report(NamedTuple):
+    """How a config was chosen.
+
+    name                             of the tuned function
+    winner                           number of the config, in the order given
+    rows                             one for each config
+    compile_seconds, timing_seconds  how long it took
+    """
+
+    name: str
+    winner: int
+    rows: tuple[Row, ...]
+    compile_seconds: float
+    timing_seconds: float
+
+    def __str__(self) -> str:
+        """Fastest first, then those that did not run."""
+        ran = sorted((row for row in self.rows if row.seconds is not None), key=lambda row: -row.rounds)
+        ran.sort(key=lambda row: row.seconds or 0.0)
+        best = self.rows[self.winner]
+        spent = f"compiled in {self.compile_seconds:.2f} s, timed in {self.timing_seconds:.2f} s"
+        lines = [f"{self.name}: {len(ran)} of {len(self.rows)} configs timed, {spent}"]
+        for row in ran:
+            mark = "->" if row is best else "  "
+            relative = (row.seconds or 0.0) / (best.seconds or 1.0)
+            times = f"{(row.seconds or 0.0) * 1e6:10.2f} us  {relative:5.2f}x  {row.rounds:2} rounds"
+            lines.append(f"{mark} {times}  {row.config}{'; ' * bool(row.note)}{row.note}")
+        lines += [f"   not run: {row.config}: {row.note}" for row in self.rows if row.seconds is None]
+        return "\n".join(lines)
+
+    def to_bytes(self) -> bytes:
+        """As `from_bytes` reads it: JSON."""
+        return json.dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, configs: int) -> Report | None:
+        """What `to_bytes` wrote of a tuning of so many configs; None for anything else."""
+        try:
+            plain: dict[str, Any] = json.loads(data)
+            if plain.pop("format") != FORMAT:
+                return None
+            rows = tuple(Row(*row) for row in plain.pop("rows"))
+            report = cls(rows=rows, **plain)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+        whole = type(report.winner) is int and 0 <= report.winner < configs == len(rows)
+        return report if whole and rows[report.winner].seconds is not None else None
+
+
+def rows_of(
+    configs: Sequence[Any], outcomes: dict[int, Outcome], failed: dict[int, Exception], times: dict[int, list[float]]
+) -> tuple[Row, ...]:
+    """What there is to say of each config."""
+    return tuple(_row(i, config, outcomes.get(i), failed.get(i), times.get(i)) for i, config in enumerate(configs))
+
+
+def _row(i: int, config: Any, outcome: Outcome | None, failure: Exception | None, times: list[float] | None) -> Row:
+    if outcome is None:
+        return Row(str(config), None, 0, "pruned")
+    error = outcome.error or failure
+    if error is not None or times is None:
+        return Row(str(config), None, 0, _words(error))
+    return Row(str(config), median(times), len(times), _resources(outcome))
+
+
+def _words(error: Exception | None) -> str:
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _resources(outcome: Outcome) -> str:
+    """Registers, and what spills: what a reader looks for who wonders why."""
+    registers = "+".join(str(kernel.registers) for kernel in outcome.kernels)
+    spilled = sum(max(kernel.spills, 0) for kernel in outcome.kernels)
+    words = [f"{registers} registers"] if registers else []
+    return ", ".join(words + [f"{spilled} bytes spilled"] * bool(spilled))
+
+
+def none_runs(name: str, configs: Sequence[Any], errors: dict[int, Exception]) -> AutotuneError:
+    """The error where every config that was tried failed: each reason once, with the configs that have it."""
+    reasons: dict[str, list[str]] = {}
+    for i, error in sorted(errors.items()):
+        reasons.setdefault(f"{type(error).__name__}: {error}", []).append(str(configs[i]))
+    lines = [f"{name}: none of {len(errors)} configs runs"]
+    for reason, which in reasons.items():
+        lines.append(f"{'all of them' if len(reasons) == 1 else ', '.join(which)}: {reason}")
+    return AutotuneError("\n".join(lines))

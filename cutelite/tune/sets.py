@@ -1,0 +1,146 @@
+"""Copies of a call's arrays, over which timed calls rotate: each finds its inputs in memory, not in the L2 cache.
+
+A copy has the shape, strides, dtype and alignment of the array it was made of, its contents, and its library.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import cutelite_rt as rt
+from cutelite.tune.problem import views_of
+from cutelite_rt import ArrayView, CudaError, DeviceArray
+from cutelite_rt.clock import Lane
+from cutelite_rt.dtype import DTYPES
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+MOST_SETS = 256
+"""Of arguments smaller than L2 / 85 some stay in it."""
+TIMES_L2 = 3
+"""The sets together are this many times as large as L2, whose policy is not plainly the oldest first."""
+
+_BASE = 256  # bytes: how device memory is aligned
+_OUT_OF_MEMORY = 2
+
+
+class Sets:
+    """The arguments of a call, and copies of them.
+
+    sets     (args, kwargs), to be called with; those of the first are the user's own but for the arrays to restore
+    views    the arrays among the arguments
+    """
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], restored: Iterable[Any], lane: Lane) -> None:
+        self._lane, self._given = lane, (args, kwargs)
+        everywhere = views_of(args, kwargs)
+        self.views = [view for _, view in everywhere]
+        self._arrays = [(array, view) for array, view in everywhere if view.device[0] == "cuda" and view.size]
+        self._kept = {id(array) for array in restored}
+        self._fresh: list[tuple[Any, ArrayView]] = []  # (copy, what it is of) for each copy to be refreshed
+        self.sets: list[Arguments] = [self._copied(only=self._kept)]
+
+    @property
+    def movable(self) -> bool:
+        """Whether every array on the GPU can be copied."""
+        return all(_copyable(view) for _, view in self._arrays)
+
+    def grow(self, most: int) -> None:
+        """As many sets as make L2 cold, but at most `most`, and what there is memory for."""
+        of_each = sum(map(_span, (view for _, view in self._arrays)))
+        wanted = min(MOST_SETS, most, -(-TIMES_L2 * self._lane.device.limits.l2_bytes // of_each)) if of_each else 1
+        try:
+            while len(self.sets) < wanted:
+                self.sets.append(self._copied())
+        except CudaError as error:
+            if error.number != _OUT_OF_MEMORY:
+                raise
+
+    def refresh(self) -> None:
+        """Give the arrays to restore their contents again, in all sets."""
+        for copy, view in self._fresh:
+            self._fill(copy, view)
+
+    def _copied(self, only: set[int] | None = None) -> Arguments:
+        copies = {}
+        for array, view in self._arrays:
+            if only is None or id(array) in only:
+                copies[id(array)] = copy = self._copy(view)
+                if id(array) in self._kept:
+                    self._fresh.append((copy, view))
+        args, kwargs = self._given
+        return replaced(args, copies), replaced(kwargs, copies)
+
+    def _copy(self, view: ArrayView) -> Any:
+        if not _copyable(view):
+            raise TypeError(f"a {view.library} array with strides {view.strides} cannot be copied, so not restored")
+        copy = _COPIERS[view.library](view, self._lane.device)
+        self._fill(copy, view)
+        return copy
+
+    def _fill(self, copy: Any, view: ArrayView) -> None:
+        self._lane.copy(rt.read(copy).pointer, view.pointer, _span(view))
+
+
+def _copyable(view: ArrayView) -> bool:
+    return view.library in _COPIERS and min(view.strides, default=0) >= 0
+
+
+def _span(view: ArrayView) -> int:
+    """Bytes from an array's first element to its last, gaps included."""
+    if not view.size:
+        return 0
+    reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
+    return (reach + 1) * DTYPES[view.dtype].bytes
+
+
+def replaced(x: Any, copies: Mapping[int, Any]) -> Any:
+    """An argument with other arrays in it, by the ids of those that were."""
+    if id(x) in copies:
+        return copies[id(x)]
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(replaced(part, copies) for part in x))
+    if type(x) in (tuple, list):
+        return type(x)(replaced(part, copies) for part in x)
+    if type(x) is dict:
+        return {name: replaced(part, copies) for name, part in x.items()}
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        parts = {field.name: getattr(x, field.name) for field in dataclasses.fields(x) if field.init}
+        changed = {name: replaced(part, copies) for name, part in parts.items()}
+        if any(changed[name] is not parts[name] for name in parts):
+            return dataclasses.replace(x, **changed)
+    return x
+
+
+# Copies, by the library of the array.
+
+
+def _own(view: ArrayView, device: rt.Device) -> Any:
+    return rt.empty(view.shape, view.dtype, device)
+
+
+def _memory(view: ArrayView, device: rt.Device) -> tuple[DeviceArray, int]:
+    """Memory for a copy, and where in it the copy begins, so that it is aligned as the array is."""
+    offset = view.pointer % _BASE
+    return rt.empty((offset + _span(view),), "u8", device), offset
+
+
+def _torch(view: ArrayView, device: rt.Device) -> Any:
+    memory, offset = _memory(view, device)
+    array: Any = view.owner
+    flat = sys.modules["torch"].utils.dlpack.from_dlpack(memory.__dlpack__(stream=-1))
+    return flat[offset:].view(array.dtype).as_strided(array.shape, array.stride())
+
+
+def _cupy(view: ArrayView, device: rt.Device) -> Any:
+    memory, offset = _memory(view, device)
+    cupy, array = sys.modules["cupy"], view.owner
+    whole = cupy.cuda.UnownedMemory(memory.pointer, memory.nbytes, memory, device.ordinal)
+    pointer = cupy.cuda.MemoryPointer(whole, offset)
+    return cupy.ndarray(view.shape, array.dtype, pointer, array.strides)  # type: ignore[attr-defined]
+
+
+_COPIERS: dict[str, Callable[[ArrayView, rt.Device], Any]] = {"cutelite": _own, "torch": _torch, "cupy": _cupy}

@@ -1,0 +1,205 @@
+"""Seconds on the GPU, by a method that does not flatter: cold caches, no host, the same conditions for all.
+
+In    a call for each config, and their arguments
+Out   for each that runs a function that times it once more, and for the others why they do not
+
+A call is captured so many times in a CUDA graph that the host does not count; each time with the next of several
+copies of the arguments, so that L2 does not hold them. Calls that cannot be captured (they wait for a result, say), or
+whose arrays cannot be copied, are timed one by one between two events, L2 being overwritten before each, which takes
+the GPU longer than the host takes to launch.
+
+`Timer` is what the rest of this room knows of it: whatever else gives seconds can stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
+
+import cutelite_rt as rt
+from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.launch import Launch
+from cutelite.tune.problem import Call
+from cutelite.tune.sets import Sets
+from cutelite_rt import CudaError
+from cutelite_rt import stream as streams
+from cutelite_rt.clock import Graph, Lane
+from cutelite_rt.driver import STICKY
+
+GRAPH_S = 3e-3
+"""How long a graph should run, so that what events cannot resolve is a small part of it."""
+LONGEST_GRAPH_S = 20e-3
+MOST_CALLS = 512
+"""In one graph."""
+WARM_UP_S = 0.1
+"""Of work before anything counts: clocks and power settle."""
+HOPELESS = 5.0
+"""Times the fastest first call: such a config is not captured and warmed up again and again."""
+
+
+class Trials(NamedTuple):
+    """seconds: what times a call once more, by config; failed: why a config does not run."""
+
+    seconds: dict[int, Callable[[], float]]
+    failed: dict[int, Exception]
+
+
+class Timer(Protocol):
+    """Times calls. `on_gpu` is the one in use; `autotune(timer=...)` takes another, and tests give one of numbers.
+
+    calls     config number -> what to time, with the arguments of one of the sets
+    sets      those arguments; `args, kwargs = sets.sets[0]` are the caller's own
+    restored  whether `sets.refresh()` is to be called before each timing
+    """
+
+    def __call__(
+        self, calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool
+    ) -> AbstractContextManager[Trials]: ...
+
+
+@lru_cache(maxsize=64)
+def _lane(ordinal: int, context: int) -> Lane:
+    """One for each context: what libraries keep for a stream is not left behind by every tuning."""
+    return Lane(rt.device(ordinal))
+
+
+def lane_on(ordinal: int) -> Lane:
+    """The stream in which things are timed, in the current context of a GPU."""
+    device = rt.device(ordinal)
+    with device.active() as context:
+        return _lane(ordinal, int(device.driver.call("cuCtxGetId", context)))
+
+
+@contextmanager
+def in_lane(lane: Lane, sets: Sets) -> Iterator[None]:
+    """All work of this thread goes into the lane: kernels of ours, and what libraries put into their current stream."""
+
+    def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with diverted(None):
+            kernel.launch(replace(launch, stream=lane.handle), *args, **kwargs)
+
+    libraries = {view.library for view in sets.views}
+    with lane.device.active(), diverted(launched):
+        lane.follow(streams.current(sets.views))  # what makes the arrays may still be under way
+        with streams.made_current(lane.handle, lane.device.ordinal, libraries):
+            try:
+                yield
+            finally:
+                lane.wait()
+
+
+@contextmanager
+def on_gpu(calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) -> Iterator[Trials]:
+    """The `Timer` in use. Errors: `CudaError` where a kernel has taken the context with it."""
+    with in_lane(lane, sets), ExitStack() as opened:
+        first, failed = _first(calls, sets, lane)
+        sets.refresh()
+        fast = {i: seconds for i, seconds in first.items() if seconds <= HOPELESS * min(first.values())}
+        running = {i: calls[i] for i in fast}
+        captured = _captured(running, fast, sets, lane, opened) if sets.movable else None
+        seconds = _open(running, sets, lane) if captured is None else captured
+        _warm(list(seconds.values()))
+        if restored:
+            seconds = {i: _refreshed(sets, trial) for i, trial in seconds.items()}
+        slow = {i: _constantly(first[i]) for i in first if i not in fast}
+        yield Trials(seconds | slow, failed)
+
+
+def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int, float], dict[int, Exception]]:
+    """Seconds of a call of each, the host's included, after one that loads it; and why others do not run."""
+    first: dict[int, float] = {}
+    failed: dict[int, Exception] = {}
+    args, kwargs = sets.sets[0]
+    for i, call in calls.items():
+        try:
+            call(*args, **kwargs)
+            lane.wait()
+            first[i] = min(lane.timed(lambda: call(*args, **kwargs)) for _ in range(2))  # noqa: B023  (called here)
+        except Exception as error:
+            if isinstance(error, CudaError) and error.number in STICKY:
+                error.add_note("while a config was timed for the first time; the context is lost")
+                raise
+            failed[i] = error
+    return first, failed
+
+
+def _captured(
+    calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, lane: Lane, opened: ExitStack
+) -> dict[int, Callable[[], float]] | None:
+    """What times a graph of each call; None where one of them cannot be captured, for all are timed alike."""
+    if not calls:
+        return {}
+    sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))
+    trials = {}
+    for i, call in calls.items():
+        most = _at_most(LONGEST_GRAPH_S, first[i])
+        count = min(most, max(len(sets.sets), _at_most(GRAPH_S, first[i])))
+        graph = _graph(call, count, sets, lane)
+        if graph is None:
+            return None
+        opened.callback(graph.close)
+        trials[i] = _of_graph(graph, count, lane)
+    return trials
+
+
+def _at_most(seconds: float, each: float) -> int:
+    return max(1, min(MOST_CALLS, int(seconds / max(each, 1e-7))))
+
+
+def _graph(call: Call, count: int, sets: Sets, lane: Lane) -> Graph | None:
+    def work() -> None:
+        for i in range(count):
+            args, kwargs = sets.sets[i % len(sets.sets)]
+            call(*args, **kwargs)
+
+    try:
+        return lane.captured(work)
+    except Exception:  # it ran a moment ago: what is wrong is that it is being captured
+        return None
+
+
+def _of_graph(graph: Graph, count: int, lane: Lane) -> Callable[[], float]:
+    return lambda: lane.timed(graph.replay) / count
+
+
+def _open(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> dict[int, Callable[[], float]]:
+    """What times single calls, each after all of L2 has been overwritten."""
+    nbytes = 2 * lane.device.limits.l2_bytes
+    other = rt.empty((nbytes,), "u8", lane.device)
+    args, kwargs = sets.sets[0]
+
+    def once(call: Call) -> float:
+        lane.fill(other.pointer, nbytes)
+        return lane.timed(lambda: call(*args, **kwargs))
+
+    def trial(call: Call) -> Callable[[], float]:
+        return lambda: median(once(call) for _ in range(5))
+
+    return {i: trial(call) for i, call in calls.items()}
+
+
+def _warm(trials: Iterable[Callable[[], float]]) -> None:
+    end = perf_counter() + WARM_UP_S
+    while True:
+        for trial in trials:
+            trial()
+        if perf_counter() > end:
+            return
+
+
+def _refreshed(sets: Sets, trial: Callable[[], float]) -> Callable[[], float]:
+    def refreshed() -> float:
+        sets.refresh()
+        return trial()
+
+    return refreshed
+
+
+def _constantly(seconds: float) -> Callable[[], float]:
+    return lambda: seconds

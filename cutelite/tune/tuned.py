@@ -1,0 +1,223 @@
+"""`@autotune`, and what it makes of a host function or a kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields
+from types import FunctionType
+from typing import Any, overload
+
+from cutelite.dispatch.arguments import MISSING
+from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.launch import Launch, from_subscript
+from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
+from cutelite.tune.problem import Problem, quick_key
+from cutelite.tune.report import Report
+from cutelite.tune.timing import Timer, on_gpu
+from cutelite.tune.tuner import Key, Prune, Tuner
+
+
+class _Tuned:
+    """What both spellings have."""
+
+    def __init__(self, tuner: Tuner) -> None:
+        self._tuner = tuner
+
+    @property
+    def configs(self) -> list[Any]:
+        """What there is to choose from."""
+        return list(self._tuner.configs)
+
+    @property
+    def reports(self) -> list[Report]:
+        """Of the tunings that this process has made or found on disk, in order."""
+        return list(self._tuner.reports.values())
+
+    def forget(self) -> None:
+        """Everything that this process knows; what is on disk stays there."""
+        self._tuner.forget()
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        raise TypeError(f"{owner.__name__}.{name}: autotune goes over functions and kernels of a module, not methods")
+
+    def __cutelite_key__(self) -> tuple[Any, ...]:
+        return self._tuner.subject, tuple(self._tuner.configs)
+
+
+class TunedFunction(_Tuned):
+    """A host function whose first parameter is filled in with the fastest config. Made by `autotune`.
+
+    Threads may call it at the same time.
+    """
+
+    __name__: str
+
+    def __init__(self, function: FunctionType, tuner: Tuner) -> None:
+        functools.update_wrapper(self, function)
+        super().__init__(tuner)
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function, with the config for these arguments. A call unlike all before it tunes first.
+
+        Errors  `AutotuneError` where no config runs; `CudaError`; whatever the function raises
+        """
+        return self.function(self.config_for(*args, **kwargs), *args, **kwargs)
+
+    def config_for(self, *args: Any, **kwargs: Any) -> Any:
+        """The config for these arguments, found by tuning if it is not known; the call itself is not made."""
+        return self._tuner.pick(quick_key(args, kwargs), lambda: self._problem(args, kwargs))
+
+    def _problem(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
+        call = functools.partial(functools.partial, self.function)
+        return Problem(call, args, kwargs, _named(self.function, args, kwargs), {})
+
+    def __repr__(self) -> str:
+        return f"<{self.function.__qualname__} of {len(self.configs)} configs>"
+
+
+def _named(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by the names of their parameters, defaults filled in; the config is none of them."""
+    import inspect
+
+    signature = inspect.signature(function)
+    bound = signature.bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    _, *names = signature.parameters
+    named: dict[str, Any] = {}
+    for name in names:
+        more = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
+        named.update(bound.arguments[name] if more else {name: bound.arguments[name]})
+    return named
+
+
+class TunedKernel(_Tuned):
+    """A kernel whose Constexpr parameters, launch settings and options are filled in from the fastest config.
+
+    Launched as ``kernel[grid, block](...)``, where grid, block and cluster may be functions of the config.
+    """
+
+    __name__: str
+
+    def __init__(self, kernel: Kernel, tuner: Tuner) -> None:
+        functools.update_wrapper(self, kernel)
+        super().__init__(tuner)
+        self.kernel = kernel
+
+    @functools.cached_property
+    def _variants(self) -> list[tuple[Any, KernelConfig, Kernel]]:
+        """(config, what it means, the kernel with its options). Errors: TypeError for a config that means nothing."""
+        made: dict[str, Kernel] = {}
+        found = []
+        for config in self._tuner.configs:
+            means = for_kernel(config, self.kernel.signature)
+            text = repr(means.options)
+            if text not in made:
+                made[text] = variant(self.kernel, means.options)
+            found.append((config, means, made[text]))
+        return found
+
+    def __getitem__(self, key: Any) -> Callable[..., None]:
+        """``tuned[grid](...)``, ``tuned[grid, block](...)``, with stream and shared memory behind, or a `Launch`."""
+        launch = Launch(key) if callable(key) or isinstance(key, int) else from_subscript(key)
+        return functools.partial(self.launch, launch)
+
+    def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
+        """Run the kernel with the config for these arguments. A call unlike all before it tunes first.
+
+        Errors  `AutotuneError` where no config runs; as `Kernel.launch`
+        """
+        self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
+
+    def config_for(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Any:
+        """The config for these arguments, found by tuning if it is not known; nothing is launched."""
+        how = _how(launch)
+        return self._tuner.pick((how, quick_key(args, kwargs)), lambda: self._problem(launch, how, args, kwargs))
+
+    def _launching(self, config: Any, launch: Launch) -> Callable[..., None]:
+        _, means, kernel = next(entry for entry in self._variants if entry[0] is config)
+
+        def call(*args: Any, **kwargs: Any) -> None:
+            kernel.launch(launch_of(config, launch, means.launch), *args, **kwargs, **means.constants)
+
+        return call
+
+    def _problem(self, launch: Launch, how: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
+        signature = self.kernel.signature
+        constants = self._variants[0][1].constants
+        matched = signature.match(args, kwargs | constants)
+        named = {name: x for name, x in matched.items() if x is not MISSING and name not in constants}
+        bound = signature.bind(args, kwargs | constants)
+        dims = dict(zip(bound.dims, bound.values[len(bound.values) - len(bound.dims) :], strict=True))
+        return Problem(lambda config: self._launching(config, launch), args, kwargs, named, dims, how)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.kernel(*args, **kwargs)  # which says how kernels are launched
+
+    def __repr__(self) -> str:
+        return f"<{self.kernel!r} of {len(self.configs)} configs>"
+
+
+def _how(launch: Launch) -> tuple[Any, ...]:
+    """How a kernel is launched, but for what follows from the arguments: functions by their code, shapes of blocks."""
+    asked = [value for field in fields(Launch) if callable(value := getattr(launch, field.name))]
+    codes = tuple(getattr(value, "__code__", type(value)) for value in asked)
+    settings = (launch.block, launch.cluster, launch.smem, launch.cooperative, launch.pdl)
+    return codes, tuple(repr(value) for value in settings if not callable(value))
+
+
+class Autotune:
+    """The decorator that `autotune` returns."""
+
+    def __init__(self, configs: Iterable[Any], how: dict[str, Any]) -> None:
+        self._configs, self._how = list(configs), how
+
+    @overload
+    def __call__(self, function: Kernel, /) -> TunedKernel: ...
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> TunedFunction: ...
+    def __call__(self, function: Any, /) -> Any:
+        if isinstance(function, Kernel):
+            subject = (function.__cutelite_function__, function.options, function.block, function.cluster)
+            return TunedKernel(function, Tuner(function.__name__, self._configs, subject, **self._how))
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"autotune goes over a function or a kernel, not {function!r}")
+        if not function.__code__.co_argcount:
+            raise TypeError(f"{function.__name__}() needs a first parameter for the config")
+        return TunedFunction(function, Tuner(function.__name__, self._configs, function, **self._how))
+
+
+def autotune(
+    configs: Iterable[Any],
+    key: Iterable[str] | Callable[..., Hashable] | None = None,
+    *,
+    prune: Prune | None = None,
+    restore: Iterable[str] = (),
+    timer: Timer = on_gpu,
+) -> Autotune:
+    """Have the first parameter of a host function, or the constants of a kernel, chosen by measurement.
+
+        @cl.autotune([cl.Config(BM=128), cl.Config(BM=256)], key=("a", "b"))
+        def gemm(config, a, b, c):
+            build(config.BM)[grid(config, c), 384](a, b, c)
+
+    configs  what there is to choose from; any objects for a host function, names with values for a kernel. Where
+             nothing can be measured (no GPU, CUTELITE_AUTOTUNE=0) the first is used
+    key      what the choice depends on: names of arguments (of arrays shape and strides count, of others the value)
+             and, for kernels, of dims; or a function of the arguments. Default: all arguments, floats by type alone.
+             The dtypes of arrays, and the GPU, always count
+    prune    (configs, *args, **kwargs) -> those worth trying. At least two are tried, if there are
+    restore  names of the arguments that the function changes in place: they are as before when tuning has ended
+    timer    what measures, see `cutelite.tune.timing.Timer`
+
+    A config that does not compile, fit or run is skipped, and the report says why (CUTELITE_AUTOTUNE_REPORT=1).
+    Tuning calls the function many times, with the caller's own arrays among others: what it writes is written again by
+    the call that follows.
+    """
+    if isinstance(key, str):
+        raise TypeError(f"key takes several names: key=({key!r},)")
+    if isinstance(restore, str):
+        raise TypeError(f"restore takes several names: restore=({restore!r},)")
+    names: Key = key if key is None or callable(key) else tuple(key)
+    return Autotune(configs, {"key": names, "prune": prune, "restore": tuple(restore), "timer": timer})

@@ -1,0 +1,234 @@
+"""Which config a call gets: the one it got before, the one on disk, or the one a tuning finds now.
+
+In    a `Problem`
+Out   one of the configs
+
+Winners on disk lie in the cache of compiled kernels, as data with a checksum, under a digest of all they depend on: the
+GPU's model and the driver, the compiler and its tools, the tuned code and what it reaches, the configs, and the key.
+Processes that want the same winner have it found once; those of other keys take turns on the GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import perf_counter
+from typing import Any
+
+import cutelite_rt as rt
+from cutelite import config as environments
+from cutelite.config import Config as Environment
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.specialise import open_cache
+from cutelite.tune.compile import compile_all
+from cutelite.tune.problem import Problem, arrays_in, is_capturing, place, slow_key, views_of
+from cutelite.tune.race import race, winner
+from cutelite.tune.report import Report, none_runs, rows_of
+from cutelite.tune.sets import Sets
+from cutelite.tune.timing import Timer, lane_on
+from cutelite_rt import DiskCache
+from cutelite_rt.clock import Lane
+
+Key = tuple[str, ...] | Callable[..., Hashable] | None
+Prune = Callable[..., Iterable[Any]]
+
+MOST_KNOWN = 4096
+"""Calls remembered by their quick keys."""
+WAIT_S = 600.0
+"""For another process that tunes the same; and for one that uses the GPU, as long again."""
+
+_tuning = threading.RLock()  # one tuning at a time in a process: others would be measured with it. One may need another
+
+
+class Tuner:
+    """The configs of one tuned function, and what is known of them. Any number of threads may ask.
+
+    configs  at least one; the first is used where nothing can be measured
+    subject  what is tuned: read for the digest that winners are kept under
+    """
+
+    def __init__(
+        self,
+        name: str,
+        configs: Iterable[Any],
+        subject: Any,
+        *,
+        key: Key,
+        prune: Prune | None,
+        restore: tuple[str, ...],
+        timer: Timer,
+    ) -> None:
+        self.name, self.configs, self.subject = name, list(configs), subject
+        if not self.configs:
+            raise ValueError(f"{name} has no configs to choose from")
+        self.key, self.prune, self.restore, self.timer = key, prune, restore, timer
+        self.reports: dict[Hashable, Report] = {}
+        self._known: dict[Hashable, Any] = {}
+
+    def pick(self, quick: Hashable, problem: Callable[[], Problem]) -> Any:
+        """The config for a call whose facts are `quick`; what it is in full is asked for where they are new."""
+        try:
+            return self._known[quick]
+        except KeyError:
+            return self._settled(quick, problem())
+
+    def forget(self) -> None:
+        """Everything that is known in this process; what is on disk stays there."""
+        self._known, self.reports = {}, {}
+
+    def _settled(self, quick: Hashable, problem: Problem) -> Any:
+        environment = environments.read()
+        with _tuning, diverted(None):
+            found = self._found(problem, environment)
+            if found is None:
+                return self._candidates(problem)[0][1]  # once: the next call may be able to measure
+            while len(self._known) >= MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            self._known[quick] = found[0]
+            return found[0]
+
+    def _found(self, problem: Problem, environment: Environment) -> tuple[Any] | None:
+        """The config to use from now on, in a tuple; None where there is none to be had at this moment."""
+        views = views_of(problem.args, problem.kwargs)
+        ordinal = place(views, environment)
+        if len(self.configs) == 1 or ordinal is None or environment.autotune == "0":
+            return (self._candidates(problem)[0][1],)
+        told = slow_key(problem, self.key)
+        key = (_gpu(ordinal), fingerprint.constant_key(told))
+        if key in self.reports:
+            return (self.configs[self.reports[key].winner],)
+        cache = open_cache(environment)
+        entry = self._entry(told, ordinal, environment, cache)
+        kept = cache.get(entry) if cache and entry and environment.autotune != "again" else None
+        report = Report.from_bytes(kept, len(self.configs)) if kept is not None else None
+        if report is None and environment.autotune == "cached":
+            return (self._candidates(problem)[0][1],)
+        if report is None and is_capturing(views, ordinal):
+            warnings.warn(
+                f"{self.name} is captured into a graph before it was tuned for these arguments: the first config is "
+                "used; call it once before",
+                RuntimeWarning,
+                stacklevel=6,  # the caller of the tuned function
+            )
+            return None
+        if report is None:
+            report = self._shared(problem, ordinal, environment, cache, entry)
+        self.reports[key] = report
+        return (self.configs[report.winner],)
+
+    def _candidates(self, problem: Problem) -> list[tuple[int, Any]]:
+        """(number, config) of those to try; at least two, if there are: pruning narrows the choice, and makes none."""
+        everyone = list(enumerate(self.configs))
+        if self.prune is None:
+            return everyone
+        kept = list(self.prune(list(self.configs), *problem.args, **problem.kwargs))
+        numbers = dict.fromkeys(self._number(config) for config in kept)
+        for i, _ in everyone:
+            if len(numbers) >= 2:
+                break
+            numbers.setdefault(i)
+        return [(i, self.configs[i]) for i in numbers]
+
+    def _number(self, config: Any) -> int:
+        for i, known in enumerate(self.configs):
+            if known is config or known == config:
+                return i
+        raise ValueError(f"prune= of {self.name} gave {config!r}, which is none of the configs")
+
+    # On disk.
+
+    def _entry(self, told: Any, ordinal: int, environment: Environment, cache: DiskCache | None) -> str | None:
+        """The name of the winner on disk; None where it cannot be kept."""
+        if cache is None:
+            return None
+        from cutelite.toolchain.identity import identity
+
+        options = (environment.arch, environment.opt, environment.line_info, environment.assertions,
+                   environment.max_registers, environment.ptxas_options)  # fmt: skip
+        tools = identity(environment.assembler, environment.backend)
+        read = fingerprint.source((self.subject, tuple(self.configs), told, _gpu(ordinal), options, tools))
+        if read.digest is None:
+            _say(f"the winner of {self.name} is not kept on disk: {read.why}", environment)
+            return None
+        return fingerprint.combined(b"autotune", fingerprint.build_id(), read.digest)
+
+    def _shared(
+        self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None, entry: str | None
+    ) -> Report:
+        """What this process or another one finds, whoever comes first."""
+
+        def make() -> bytes:
+            made.append(self._tuned(problem, ordinal, environment, cache))
+            return made[0].to_bytes()
+
+        made: list[Report] = []
+        if cache is None or entry is None:
+            make()
+        elif environment.autotune == "again":
+            cache.put(entry, make())
+        else:
+            report = Report.from_bytes(cache.get_or_make(entry, make, WAIT_S), len(self.configs))
+            if report is not None:
+                return report
+            cache.put(entry, make())  # what was there is of another format
+        return made[0]
+
+    # Now.
+
+    def _tuned(self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None) -> Report:
+        """Errors: `AutotuneError` where no config runs; `CudaError` where one has broken the context."""
+        started = perf_counter()
+        candidates = dict(self._candidates(problem))
+        lane = lane_on(ordinal)
+        with lane.device.active():
+            sets = Sets(problem.args, problem.kwargs, list(self._restored(problem)), lane)
+            lane.wait()
+            args, kwargs = sets.sets[0]
+            calls = {i: problem.call(config) for i, config in candidates.items()}
+            compiling = [lambda call=call: call(*args, **kwargs) for call in calls.values()]
+            outcomes = dict(zip(calls, compile_all(compiling, environment.autotune_jobs), strict=True))
+            compiled = perf_counter()
+            usable = {i: calls[i] for i, outcome in outcomes.items() if outcome.error is None}
+            errors = {i: outcome.error for i, outcome in outcomes.items() if outcome.error is not None}
+            times: dict[int, list[float]] = {}
+            if usable:
+                with _turn(lane, cache), self.timer(usable, sets, lane, bool(self.restore)) as trials:
+                    errors |= trials.failed
+                    times = race(trials.seconds) if trials.seconds else {}
+            if not times:
+                raise none_runs(self.name, self.configs, errors) from next(iter(errors.values()))
+        rows = rows_of(self.configs, outcomes, errors, times)
+        report = Report(self.name, winner(times), rows, compiled - started, perf_counter() - compiled)
+        _say(str(report), environment, environment.autotune_report)
+        return report
+
+    def _restored(self, problem: Problem) -> Iterator[Any]:
+        for name in self.restore:
+            if name not in problem.named:
+                raise TypeError(f"restore names `{name}`, but {self.name} has {', '.join(problem.named)}")
+            yield from arrays_in(problem.named[name])
+
+
+def _gpu(ordinal: int) -> tuple[Any, ...]:
+    """What makes a GPU a kind of its own, a slice of one included; and the version of its driver."""
+    device = rt.device(ordinal)
+    limits = device.limits
+    return device.name, device.compute_capability, limits.sm_count, limits.l2_bytes, device.driver.version()
+
+
+@contextmanager
+def _turn(lane: Lane, cache: DiskCache | None) -> Iterator[None]:
+    """Alone on the GPU among the processes that tune, as far as they share a cache directory."""
+    with ExitStack() as held:
+        if cache is not None:
+            held.enter_context(cache.single_flight(fingerprint.combined(b"gpu", lane.device.uuid.encode()), WAIT_S))
+        yield
+
+
+def _say(text: str, environment: Environment, wanted: bool = False) -> None:
+    if wanted or environment.verbose:
+        print(f"cutelite: {text}", file=sys.stderr)

@@ -1,0 +1,207 @@
+"""What is done on a GPU to time calls: graphs over copies in a stream of one's own, and what is done instead."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import cutelite_rt as rt
+from cutelite import autotune
+from cutelite.tune import timing
+from cutelite.tune.sets import TIMES_L2, Sets
+from cutelite.tune.tuned import TunedFunction
+from cutelite_rt import CudaError, memory
+from tests.dispatch.conftest import GpuArray
+from tests.rt.conftest import H200, FakeCuda
+from tests.tune import kernels
+
+L2 = H200[38]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
+    """No warming up; a launch takes as many microseconds as it has blocks; and few copies."""
+    monkeypatch.setattr(timing, "WARM_UP_S", 0.0)
+    cuda.cost = lambda config: config.gridDimX * 1e-3
+    timing._lane.cache_clear()
+
+
+def tuned(*configs: int, **options: Any) -> TunedFunction:
+    kernels.build.cache_clear()
+    return autotune(configs, **options)(kernels.scaled_by)
+
+
+def test_the_fastest_on_the_gpu_wins_by_its_time_in_graphs(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    scaled = tuned(5, 3, 4, 40)
+    x, y = on_gpu((1 << 20,)), on_gpu((1 << 20,))
+    assert scaled.config_for(x, y) == 3
+    (report,) = scaled.reports
+    assert [row.seconds for row in report.rows] == pytest.approx([5e-6, 3e-6, 4e-6, 40e-6])
+    assert not cuda.graphs and not cuda.capturing
+    (stream,) = {config.hStream for config, _, _ in cuda.launches}
+    assert stream != 0
+    assert len({id(replay) for replay in cuda.replays}) == 3  # the slow one, known from its first call, is not captured
+    scaled(x, y)
+    assert cuda.launches[-1][0].hStream == 0
+
+
+def test_sets_are_larger_than_l2_and_copies_like_their_originals(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    lane = timing.lane_on(0)
+    x, y = on_gpu((1 << 22,)), on_gpu((3, 1 << 20))
+    with lane.device.active():
+        sets = Sets((x, [y]), {"z": (x, 5)}, [], lane)
+        assert sets.sets == [((x, [y]), {"z": (x, 5)})] and sets.movable
+        sets.grow(100)
+    total = x.nbytes + y.nbytes
+    assert len(sets.sets) == -(-TIMES_L2 * L2 // total) == 7
+    for args, kwargs in sets.sets[1:]:
+        a, (b,) = args
+        assert a is kwargs["z"][0] and kwargs["z"][1] == 5
+        assert (a.shape, b.shape, a.dtype) == (x.shape, y.shape, "f32")
+    assert len({id(args[0]) for args, _ in sets.sets}) == 7
+
+
+def test_fewer_sets_where_memory_or_time_is_short(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    lane = timing.lane_on(0)
+    x = on_gpu((1 << 20,))
+    with lane.device.active():
+        sets = Sets((x,), {}, [], lane)
+        sets.grow(3)
+        assert len(sets.sets) == 3
+        cuda.fail["cuMemAlloc"] = 2
+        sets.grow(100)
+        assert len(sets.sets) == 3
+        cuda.fail["cuMemAlloc"] = 1
+        with pytest.raises(CudaError):
+            sets.grow(100)
+
+
+def test_restored_arrays_are_copies_in_every_set_and_refreshed(cuda: FakeCuda) -> None:
+    import numpy as np
+
+    lane = timing.lane_on(0)
+    x = rt.to_device(np.arange(4.0))
+    with lane.device.active():
+        sets = Sets((x, x), {}, [x], lane)
+        sets.grow(2)
+        for (a, b), _ in sets.sets:
+            assert a is b and a is not x
+            np.testing.assert_array_equal(a.numpy(), np.arange(4.0))
+            rt.clock.Lane(lane.device).fill(a.pointer, a.nbytes)
+        np.testing.assert_array_equal(x.numpy(), np.arange(4.0))
+        sets.refresh()
+        for (a, _), _ in sets.sets:
+            np.testing.assert_array_equal(a.numpy(), np.arange(4.0))
+
+
+def test_in_place_functions_see_fresh_arrays_in_every_replay(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed: list[int] = []
+    monkeypatch.setattr(Sets, "refresh", lambda self: refreshed.append(len(cuda.replays)))
+    tuned(2, 3, restore=("y",)).config_for(rt.empty((64,), "f32"), rt.empty((64,), "f32"))
+    timed = refreshed[refreshed.index(2) :]  # after each was warmed up once
+    assert timed == list(range(2, 2 + len(timed))) and len(timed) == len(cuda.replays) - 2
+
+
+def test_what_cannot_be_captured_is_timed_in_the_open(
+    on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled: list[int] = []
+
+    def fill(target: int, value: int, size: int, stream: int) -> tuple[int]:
+        filled.append(size)
+        return (0,)
+
+    monkeypatch.setattr(cuda, "cuMemsetD8Async", fill)
+
+    capturing = cuda.capturing
+
+    def waits(config: int, x: Any, y: Any) -> None:
+        kernels.scaled_by(config, x, y)
+        if capturing:
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+    waiting = autotune([5, 3])(waits)
+    assert waiting.config_for(on_gpu((64,)), on_gpu((64,))) == 3
+    assert [row.seconds for row in waiting.reports[0].rows] == pytest.approx([5e-6, 3e-6])
+    assert not cuda.replays and set(filled) == {2 * L2} and not cuda.capturing and not cuda.graphs
+
+
+def test_arrays_that_cannot_be_copied_are_timed_in_the_open(
+    on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Foreign:
+        """An array known by DLPack alone."""
+
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return self.array.__dlpack_device__()
+
+    x, y = Foreign(on_gpu((64,))), Foreign(on_gpu((64,)))
+    assert tuned(5, 3).config_for(x, y) == 3
+    assert not cuda.replays
+    with pytest.raises(TypeError, match=r"a tests array with strides \(1,\) cannot be copied, so not restored"):
+        tuned(5, 3, restore=("y",)).config_for(Foreign(on_gpu((65,))), Foreign(on_gpu((65,))))
+
+
+def test_streams_that_the_function_names_are_replaced_while_it_is_timed(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    @autotune([2, 3])
+    def on_its_own(config: int, x: Any, y: Any) -> None:
+        kernels.build(config)[config, 64, 0x77](x, y)
+
+    x, y = on_gpu((64,)), on_gpu((64,))
+    on_its_own(x, y)
+    streams = [config.hStream for config, _, _ in cuda.launches]
+    assert streams[-1] == 0x77 and 0x77 not in streams[:-1]
+    assert cuda.replays
+
+
+def test_work_under_way_is_waited_for(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    tuned(2, 3).config_for(on_gpu((64,)), on_gpu((64,)))
+    first_launch = cuda.calls.index("cuLaunchKernelEx")
+    assert cuda.calls.index("cuStreamWaitEvent") < first_launch
+    last_replay = len(cuda.calls) - 1 - cuda.calls[::-1].index("cuGraphLaunch")
+    assert "cuStreamSynchronize" in cuda.calls[last_replay:]
+
+
+def test_a_config_that_does_not_run_is_skipped(on_gpu: GpuArray, cuda: FakeCuda) -> None:
+    loaded = cuda.images
+
+    def fails(config: int, x: Any, y: Any) -> None:
+        kernels.scaled_by(config, x, y)
+        if config == 2 and loaded:
+            raise CudaError(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "launching", "too many registers")
+
+    failing = autotune([2, 3, 4])(fails)
+    assert failing.config_for(on_gpu((64,)), on_gpu((64,))) == 3
+    notes = [row.note for row in failing.reports[0].rows]
+    assert notes[0] == "CudaError: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701) launching: too many registers"
+
+
+def test_no_thread_is_left_over(on_gpu: GpuArray) -> None:
+    before = threading.active_count()
+    tuned(2, 3).config_for(on_gpu((64,)), on_gpu((64,)))
+    assert threading.active_count() == before
+
+
+def test_strides_and_alignment_of_a_copy_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    lane = timing.lane_on(0)
+    base = torch.arange(4096, device="cuda", dtype=torch.bfloat16)
+    array = base[5:].as_strided((3, 50), (200, 3))
+    with lane.device.active():
+        sets = Sets((array,), {}, [array], lane)
+        lane.wait()
+    (copy,), _ = sets.sets[0]
+    assert (copy.shape, copy.stride(), copy.dtype) == (array.shape, array.stride(), array.dtype)
+    assert copy.data_ptr() % 256 == array.data_ptr() % 256 and copy.data_ptr() != array.data_ptr()
+    assert torch.equal(copy, array)
+    assert memory.read(copy).library == "torch"
