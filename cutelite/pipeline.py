@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from types import FunctionType, TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite import lower, passes, toolchain
 from cutelite.config import Config
@@ -33,6 +33,9 @@ from cutelite.options import Options
 from cutelite.target import Target
 from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
+
+if TYPE_CHECKING:
+    from cutelite.sim import CheckReport
 
 
 class Source(NamedTuple):
@@ -118,6 +121,20 @@ def simulate(
     from cutelite import sim  # which needs NumPy
 
     sim.run(function, grid, args, dims=dims, smem_dynamic=smem, seed=seed)
+
+
+def check(
+    function: Function,
+    grid: tuple[int, int, int],
+    args: Sequence[Any],
+    dims: dict[str, int],
+    smem: int,
+    **options: Any,
+) -> CheckReport:
+    """Simulate under several schedules, watched by the model of memory. `options` and errors: as `sim.check`."""
+    from cutelite import sim
+
+    return sim.check(function, grid, args, dims=dims, smem_dynamic=smem, **options)
 
 
 def stage(build: Build, name: str) -> dict[str, str | bytes]:

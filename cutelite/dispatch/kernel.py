@@ -35,7 +35,10 @@ from cutelite.target import Target
 from cutelite_rt import stream as streams
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
+
+    from cutelite.ir.function import Function
+    from cutelite.sim import CheckReport
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
@@ -283,12 +286,59 @@ class Kernel:
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
         from cutelite import pipeline
 
-        function = self._made.simulation(spec)
+        function, values, dims = self._simulation(spec, bound)
+        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
+        pipeline.simulate(function, grid, values, dims, launch.smem, seed)
+
+    def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
+        """What the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
         values = [simulable(self.__name__, value) for value in bound.values]
         count = len(values) - len(bound.dims)
-        dims = dict(zip(bound.dims, values[count:], strict=True))
-        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        pipeline.simulate(function, grid, values[:count], dims, launch.smem, seed)
+        return self._made.simulation(spec), values[:count], dict(zip(bound.dims, values[count:], strict=True))
+
+    def check(
+        self,
+        grid: Extent,
+        block: Extent | None = None,
+        /,
+        *args: Any,
+        cluster: Extent | None = None,
+        smem: int = 0,
+        seeds: int | Iterable[int] | None = None,
+        **kwargs: Any,
+    ) -> CheckReport:
+        """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
+
+        grid, block    as in ``kernel[grid, block](*args)``; a block of None is the decorator's
+        cluster, smem  as in `Launch`. A parameter of the kernel that is called like an option is passed in its place
+        seeds          how many schedules, or which; default: 4
+        Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
+                       host memory, are then as the last schedule left them
+        Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
+        """
+        launch = Launch(grid, block, cluster, smem)
+        report: CheckReport = self._named(self._check, launch, args, kwargs, {} if seeds is None else {"seeds": seeds})
+        return report
+
+    def check_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> CheckReport:
+        """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
+        options = {} if launch.seed is None else {"seeds": [launch.seed]}
+        report: CheckReport = self._named(self._check, launch, args, kwargs, options)
+        return report
+
+    def _check(
+        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> CheckReport:
+        from cutelite import pipeline
+
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            raise LaunchError("a grid of no blocks has nothing to check")
+        if checked.ordinal is not None and checked.bound.arrays:
+            name = checked.bound.arrays[0][0]
+            raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
+        function, values, dims = self._simulation(checked.spec, checked.bound)
+        return pipeline.check(function, checked.grid, values, dims, launch.smem, **options)
 
     # Compiling.
 
@@ -371,6 +421,10 @@ class BoundKernel:
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
+
+    def check(self, grid: Extent, block: Extent | None = None, /, *args: Any, **options: Any) -> CheckReport:
+        """As `Kernel.check`."""
+        return self.kernel.check(grid, block, self.instance, *args, **options)
 
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """As `Kernel.compile`."""

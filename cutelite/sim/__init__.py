@@ -10,9 +10,22 @@ memory.py       addresses, bytes and their checks            atomics.py
 error.py        what a kernel did wrong                      report.py
 """
 
+from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, check
 from cutelite.sim.error import Place, SimError
 from cutelite.sim.launch import Observer, Report
 from cutelite.sim.run import run
 from cutelite.sim.tensormap import SimTensorMap
 
-__all__ = ["Observer", "Place", "Report", "SimError", "SimTensorMap", "run"]
+__all__ = [
+    "CheckFailed",
+    "CheckReport",
+    "Finding",
+    "Observer",
+    "Place",
+    "Report",
+    "SimError",
+    "SimTensorMap",
+    "TooLarge",
+    "check",
+    "run",
+]

@@ -1,0 +1,10 @@
+"""The checker: whether a kernel is right under the memory model of the PTX ISA, by any timing the hardware may show.
+
+run.py        the entry: `check(function, grid, args, ...)`: the simulator under several schedules, watched
+findings.py   what was found, as data and as text
+"""
+
+from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding
+from cutelite.sim.checker.run import SEEDS, TooLarge, check
+
+__all__ = ["SEEDS", "CheckFailed", "CheckReport", "Finding", "TooLarge", "check"]

@@ -1,0 +1,186 @@
+"""What a check found: both sides of a conflict, where, who, and the seed that shows it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cutelite.diag import Mistake, Note, Span, render
+from cutelite.sim.error import Place, SimError
+
+Thread = tuple[tuple[int, int, int], tuple[int, int, int]]
+"""blockIdx and threadIdx."""
+
+SHOWN = 4  # threads of a side, in text
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two accesses of a conflict.
+
+    what     'write', 'asynchronous read' ...: as the text calls it
+    op       the name of the operation, `span` its line
+    threads  who executed it, or started it where it is asynchronous
+    """
+
+    what: str
+    op: str
+    span: Span | None
+    threads: tuple[Thread, ...] = ()
+
+    def who(self) -> str:
+        """'block (0, 0, 0), threads (0, 0, 0), (1, 0, 0) and 30 more'."""
+        if not self.threads:
+            return ""
+        block = self.threads[0][0]
+        shown = ", ".join(str(thread) for _, thread in self.threads[:SHOWN])
+        more = f" and {len(self.threads) - SHOWN} more" if len(self.threads) > SHOWN else ""
+        return f"block {block}, thread{'s' if len(self.threads) > 1 else ''} {shown}{more}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with a kernel; ``str(finding)`` is the whole report.
+
+    kind      as in ``error[race]``: see docs/checking.md
+    message   in a line
+    sides     the access at which it showed, then, where there is one, the access it is in conflict with
+    space     'smem', 'cluster', 'gmem', 'rmem'; '' where it is not about memory
+    bytes     first and last byte in conflict, counted from the start of `name`; None where it is not about memory
+    name      of the tensor or argument
+    seed      the schedule that shows it again
+    kernel    its name
+    severity  'error', or 'note' for what costs time and is not wrong
+    label     what stands under the caret, `help` what to do, `notes` more lines
+    """
+
+    kind: str
+    message: str
+    sides: tuple[Side, ...] = ()
+    space: str = ""
+    bytes: tuple[int, int] | None = None
+    name: str = ""
+    seed: int = 0
+    kernel: str = ""
+    severity: str = "error"
+    label: str = ""
+    help: str = ""
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def span(self) -> Span | None:
+        """The line at which it showed."""
+        return self.sides[0].span if self.sides else None
+
+    @property
+    def other(self) -> Span | None:
+        """The line of the other side."""
+        return self.sides[1].span if len(self.sides) > 1 else None
+
+    @property
+    def threads(self) -> tuple[Thread, ...]:
+        """Of both sides, those of the access at which it showed first."""
+        return tuple(thread for side in self.sides for thread in side.threads)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """Line numbers of the sides and of the notes, for tools."""
+        spans = [side.span for side in self.sides] + [note.span for note in self.notes]
+        return tuple(span.line for span in spans if span is not None)
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, *, color: bool = False) -> str:
+        """As text: the line, the other line, who and where."""
+        mistake = Mistake(self.kind, self.message, self.label, self.help, severity=self.severity)
+        return render(mistake, self.span, self._facts(), color=color)
+
+    def _facts(self) -> Iterator[Note]:
+        for i, side in enumerate(self.sides):
+            if i:
+                yield Note(
+                    f"the {side.what}, by {side.op}" if side.span else f"the {side.what} by {side.op}", side.span
+                )
+        for side in self.sides:
+            if side.threads:
+                yield Note(f"{side.what}: {side.who()}" if side.what else f"in kernel `{self.kernel}`, {side.who()}")
+        if self.bytes is not None:
+            first, last = self.bytes
+            span = f"byte {first}" if first == last else f"bytes {first} to {last}"
+            yield Note(f"{span} of `{self.name}` in {self.space}" if self.name else f"{span} of {self.space}")
+        yield from self.notes
+        if self.severity == "error":
+            yield Note(f"schedule of seed {self.seed}")
+
+
+def of_error(error: SimError) -> Finding:
+    """What the simulator refused to go on with, as a finding."""
+    threads = tuple((error.block, thread) for thread in error.threads) if error.block is not None else ()
+    side = Side("", error.op.name if error.op is not None else "", error.span, threads)
+    place: Place = error.place or Place("", 0)
+    help = error.mistake.help if isinstance(error.mistake.help, str) else " ".join(error.mistake.help)
+    return Finding(
+        error.code, error.mistake.title, (side,), place.space, (place.offset, place.offset) if place.name else None,
+        place.name, error.seed, error.kernel, label=error.mistake.label, help=help, notes=error.notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What became of a check; true where nothing is wrong.
+
+    findings  what is wrong, in the order in which it was found, each pair of lines once
+    notes     what costs time: bank conflicts, uncoalesced accesses
+    seeds     the schedules that were run; after a finding that ends a run, the others were run still
+    blocks    how many blocks of the grid were checked in each of them, of how many
+    ops       executed in all schedules, each counted once for all threads that execute it together
+    seconds   it took
+    """
+
+    kernel: str
+    findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...] = ()
+    seeds: tuple[int, ...] = ()
+    blocks: tuple[int, int] = (0, 0)
+    ops: int = 0
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return not self.findings
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of what was found."""
+        return {finding.kind for finding in self.findings}
+
+    def summary(self) -> str:
+        """'gemm: nothing found under 4 schedules of 4 blocks (1.2 s)'."""
+        found = f"{len(self.findings)} found" if self.findings else "nothing found"
+        some = f"{self.blocks[0]} of {self.blocks[1]} blocks" if self.blocks[0] < self.blocks[1] else "all blocks"
+        count = f"{len(self.seeds)} schedule{'s' if len(self.seeds) != 1 else ''}"
+        return f"{self.kernel}: {found} under {count} of {some} ({self.seconds:.1f} s)"
+
+    def render(self, *, color: bool = False) -> str:
+        """Everything, the summary last."""
+        found = [finding.render(color=color) for finding in (*self.findings, *self.notes)]
+        return "\n\n".join([*found, self.summary()])
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def raise_if_wrong(self) -> None:
+        """Errors: `CheckFailed` with everything found, if anything was."""
+        if self.findings:
+            raise CheckFailed(self)
+
+
+class CheckFailed(AssertionError):
+    """A check found something; ``str(error)`` is the report."""
+
+    def __init__(self, report: CheckReport) -> None:
+        self.report = report
+        super().__init__(report)
+
+    def __str__(self) -> str:
+        return self.report.render()
