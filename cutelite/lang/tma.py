@@ -38,11 +38,12 @@ def tma_shared(like: TmaTensor, stages: int | None = None) -> Tensor:
     stages   how many tiles; the result is (stages, *tile), or just a tile without it
     """
     box, swizzle = descriptor(like).box, descriptor(like).swizzle
-    align = ops.tile_align(swizzle)
-    tile = row_major(box)
+    align, bytes = ops.tile_align(swizzle), like.dtype.bytes
+    pitch = ops.row_pitch(box[-1] * bytes, swizzle) // bytes
+    tile = Layout(box, (*(pitch // box[-1] * step for step in row_major(box).stride[:-1]), 1))
     layout = tile
     if stages is not None:
-        step = -(-prod(box) * like.dtype.bytes // align) * align // like.dtype.bytes
+        step = -(-prod(box[:-1]) * pitch * bytes // align) * align // bytes
         layout = Layout((stages, *tile.shape), (step, *tile.stride))
     t = TensorType(like.dtype, "smem", layout, align, ops.SWIZZLES[swizzle])
     return emit(tensor_ops.SmemAlloc(t))  # type: ignore[no-any-return]

@@ -52,7 +52,11 @@ class SmemAlloc(Op):
 
     @property
     def bytes(self) -> int:
-        return 0 if self.dynamic else static_cosize(self.type.layout) * self.type.elem.bytes
+        """What it takes; a swizzle may move its last elements up to the end of what is permuted together."""
+        if self.dynamic:
+            return 0
+        whole = 1 if self.type.swizzle is None else 1 << self.type.swizzle.base + self.type.swizzle.bits
+        return -(-static_cosize(self.type.layout) * self.type.elem.bytes // whole) * whole
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.smem_address(self, lanes))

@@ -1,7 +1,8 @@
 """TMA: copies of whole tiles between a tensor in global memory, known by its tensor map, and shared memory.
 
 A map says how the tensor lies in global memory and which box of it one operation moves. In shared memory the box
-is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permuted by an XOR of address bits.
+is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permuted by an XOR of address bits. Rows of
+fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs/measurements.md).
 
     cp.async.bulk.tensor.g2s     counts its bytes on an mbarrier, in one CTA or (multicast) in several
     cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
@@ -46,8 +47,13 @@ def tile_align(swizzle: str) -> int:
     return max(TILE_ALIGN, SWIZZLE_REPEAT[swizzle])
 
 
-def is_row_major(layout: Layout, box: tuple[int, ...]) -> bool:
-    """Whether `layout` is that of a compact box with its last mode contiguous; extents of 1 do not matter."""
+def row_pitch(row_bytes: int, swizzle: str) -> int:
+    """How many bytes rows of a box lie apart in shared memory."""
+    return row_bytes if swizzle == "none" else max(row_bytes, int(swizzle[:-1]))
+
+
+def is_row_major(layout: Layout, box: tuple[int, ...], pitch: int) -> bool:
+    """Whether `layout` is that of a box whose rows lie `pitch` elements apart; extents of 1 do not matter."""
     extents: list[int] = []
     expected = 1
     for mode in reversed(range(rank(layout))):
@@ -57,6 +63,8 @@ def is_row_major(layout: Layout, box: tuple[int, ...]) -> bool:
             if count is None or (count > 1 and step != expected):
                 return False
             extent, expected = extent * count, expected * count
+        if extent > 1:
+            expected = max(expected, pitch)
         extents.append(extent)
     return [e for e in reversed(extents) if e > 1] == [e for e in box if e > 1]
 
@@ -99,13 +107,14 @@ class TileForm(Op):
         yield from address_problems(self, field, ("smem",), tile_align(box.swizzle))
         if not isinstance(t, Tensor):
             return
+        pitch = row_pitch(box.box[-1] * box.elem.bytes, box.swizzle) // box.elem.bytes
         if t.elem.bits != box.elem.bits:
             yield Problem(field, f"the tile holds {t.elem}, the tensor {box.elem}")
         elif t.swizzle != SWIZZLES[box.swizzle]:
             yield Problem(field, f"the tile is swizzled by {t.swizzle}, but the tensor map by {box.swizzle}")
-        elif not is_row_major(t.layout, box.box):
+        elif not is_row_major(t.layout, box.box, pitch):
             text = f"the tile has the layout {t.layout}, but TMA moves a row-major box of {box.box}"
-            yield Problem(field, text, "give the tile the shape of the box, its last mode contiguous")
+            yield Problem(field, text, f"give the tile the shape of the box, its rows {pitch} elements apart")
 
     def boxes(self, lanes: Lanes) -> Iterator[tuple[int, Box]]:
         """The box of each active lane."""

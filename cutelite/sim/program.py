@@ -111,7 +111,7 @@ class Frame:
             self.names[self.offsets[last]] = name_of(last)
 
     def _place(self, op: SmemAlloc | RmemAlloc, offset: int) -> None:
-        size = static_cosize(op.type.layout) * op.type.elem.bytes
+        size = op.bytes if isinstance(op, SmemAlloc) else static_cosize(op.type.layout) * op.type.elem.bytes
         self.offsets[op] = offset
         self.sizes[op] = size
         self.names[offset] = name_of(op)

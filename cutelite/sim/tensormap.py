@@ -2,7 +2,7 @@
 
 A tile in shared memory is row-major, its last mode contiguous. A swizzle then permutes 16-byte chunks: bits 4, 5 and
 6 of the byte address are XORed with bits 7, 8 and 9 (128B), 4 and 5 with 7 and 8 (64B), 4 with 7 (32B). PTX ISA:
-tensor copies, swizzling modes.
+tensor copies, swizzling modes. Rows of fewer bytes than a swizzle permutes lie that many bytes apart.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from cutelite.ir.types import TensorMap, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
+from cutelite.ops.tma import row_pitch
 from cutelite.sim.engine import Agent
 from cutelite.sim.memory import memory_dtype
 
@@ -41,7 +42,8 @@ class SimTensorMap:
         self.address = 0
         self._check()
         self.box_bytes = prod(type.box) * type.elem.bytes
-        self._chunk_offsets = np.arange(0, self.box_bytes, CHUNK)
+        rows = np.arange(prod(type.box[:-1]))[:, None] * row_pitch(self.row_bytes, type.swizzle)
+        self._chunk_offsets = (rows + np.arange(0, self.row_bytes, CHUNK)).reshape(-1)
 
     @property
     def row_bytes(self) -> int:

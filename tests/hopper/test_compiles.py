@@ -18,7 +18,7 @@ KERNELS: list[tuple[str, Any, dict[str, Any]]] = [
     ("polling", pipeline.polling, {}),
     ("epilogue", tma.epilogue, {}),
     ("wide tile", tma.wide, {}),
-    ("dump", tma.dumper(tma.BOXES[0][0]), {}),
+    ("dump", tma.dumper(tma.BOXES[0][0], 1024), {}),
     ("5d", tma.copier(tma.RANKS[4][0], 5), {}),
     ("cp.async", copies.staged, {}),
     ("cp.async told", copies.told, {"noinc": True}),

@@ -18,16 +18,19 @@ def swizzled(byte: int, span: int) -> int:
     return byte + ((chunk ^ line & span // 16 - 1) - chunk) * 16
 
 
-def dumper(tile: Any) -> Any:
+def dumper(tile: Any, length: int) -> Any:
     """A kernel that loads one box at (row, column) and writes out the shared memory as it lies there."""
 
     @cl.kernel(block=32)
-    def dump(src: tile, out: Tensor[u16, (P,)], row: i32, column: i32) -> None:
+    def dump(src: tile, out: Tensor[u16, (length,)], row: i32, column: i32) -> None:
         box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
-        raw = cl.make_tensor(box.ptr, Layout(src.tile_bytes // 2, 1), u16)
+        raw = cl.make_tensor(box.ptr, Layout(out.size, 1), u16)
+        for i in range(cl.thread_idx.x, raw.size, 32):
+            raw[i] = cl.u16(0)
         if cl.thread_idx.x == 0:
             full[0].init(1)
             cl.fence_mbarrier_init()
+        cl.fence_proxy_async()
         cl.syncthreads()
         if cl.elect_one():
             full[0].arrive_expect_tx(src.tile_bytes)
@@ -43,7 +46,7 @@ BOXES = [
     (TmaTensor[u16, (M, K), (16, 64), "128B"], (16, 64), 128),
     (TmaTensor[u16, (M, K), (32, 32), "64B"], (32, 32), 64),
     (TmaTensor[u16, (M, K), (8, 16), "32B"], (8, 16), 32),
-    (TmaTensor[u16, (M, K), (8, 32), "128B"], (8, 32), 128),
+    (TmaTensor[u16, (M, K), (8, 32), "128B"], (8, 32), 128),  # rows lie 128 bytes apart all the same
     (TmaTensor[u16, (M, K), (4, 128), "none"], (4, 128), 16),
 ]
 
@@ -54,15 +57,15 @@ def test_every_element_lands_where_it_should(
     place: Place, tile: Any, box: Any, span: int, row: int, column: int
 ) -> None:
     """Coordinates as values: a wrong place shows as a permutation. Outside of the tensor there are zeros."""
-    shape = (48, 88)
+    shape, pitch = (48, 88), max(box[1], span // 2)
     source = (np.arange(shape[0])[:, None] * 128 + np.arange(shape[1]) + 1).astype(np.uint16)
-    out = np.full(box[0] * box[1], 0xFFFF, np.uint16)
-    place(dumper(tile)[1, 32], source, out, row, column)
+    out = np.full(box[0] * pitch, 0xFFFF, np.uint16)
+    place(dumper(tile, len(out))[1, 32], source, out, row, column)
     for i in range(box[0]):
         for j in range(box[1]):
             r, c = row + i, column + j
             inside = 0 <= r < shape[0] and 0 <= c < shape[1]
-            assert out[swizzled((i * box[1] + j) * 2, span) // 2] == (source[r, c] if inside else 0)
+            assert out[swizzled((i * pitch + j) * 2, span) // 2] == (source[r, c] if inside else 0)
 
 
 def copier(tile: Any, coords: int) -> Any:
