@@ -26,7 +26,9 @@ _WHERE = {
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
     "cutelite.lang.fragments": "full full_like zeros_like",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
-    " NamedBarrier pipeline_init_sync multicast_mask",
+    " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
+    "cutelite.lib.multicast": "OperandTile",
+    "cutelite.lib.epilogue": "ResultRing Fetch Epilogue",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",

@@ -221,6 +221,10 @@ from cutelite.layout import right_inverse as right_inverse
 from cutelite.layout import round_up as round_up
 from cutelite.layout import tile_to_shape as tile_to_shape
 from cutelite.lib.copy import copy as copy
+from cutelite.lib.epilogue import Epilogue as Epilogue
+from cutelite.lib.epilogue import Fetch as Fetch
+from cutelite.lib.epilogue import ResultRing as ResultRing
+from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
 from cutelite.lib.pipeline import PipelineAsync as PipelineAsync
 from cutelite.lib.pipeline import PipelineCpAsync as PipelineCpAsync
@@ -228,7 +232,9 @@ from cutelite.lib.pipeline import PipelineOrder as PipelineOrder
 from cutelite.lib.pipeline import PipelineTmaAsync as PipelineTmaAsync
 from cutelite.lib.pipeline import PipelineTmaStore as PipelineTmaStore
 from cutelite.lib.pipeline import multicast_mask as multicast_mask
+from cutelite.lib.pipeline import pipeline_init_arrive as pipeline_init_arrive
 from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
+from cutelite.lib.pipeline import pipeline_init_wait as pipeline_init_wait
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -398,6 +404,8 @@ __all__ = [
     "DeviceArray",
     "Dim",
     "E",
+    "Epilogue",
+    "Fetch",
     "InternalError",
     "Kernel",
     "Launch",
@@ -406,6 +414,7 @@ __all__ = [
     "LdMatrix8x8x16bOp",
     "MmaUniversalOp",
     "NamedBarrier",
+    "OperandTile",
     "OptionError",
     "PipelineAsync",
     "PipelineCpAsync",
@@ -413,6 +422,7 @@ __all__ = [
     "PipelineState",
     "PipelineTmaAsync",
     "PipelineTmaStore",
+    "ResultRing",
     "Scalar",
     "SharedStorage",
     "SimError",
@@ -580,7 +590,9 @@ __all__ = [
     "mul_wide",
     "multicast_mask",
     "nanosleep",
+    "pipeline_init_arrive",
     "pipeline_init_sync",
+    "pipeline_init_wait",
     "popc",
     "prefetch",
     "prefetch_tensormap",

@@ -163,7 +163,10 @@ def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, 
     if not isinstance(tile, Tensor) or not is_static(tile.layout):
         raise mistake("tile-mismatch", f"a tile of shared memory is needed here, not {describe(tile)}")
     extents = tuple(static_value(size(mode)) or 0 for mode in tile.layout)
-    if tile.ndim != len(box) or extents == box:  # modes of extent 1 may be left out of a tile
+    left_out = len(box) - len(extents)  # leading modes of extent 1, such as a batch
+    if left_out > 0 and set(box[:left_out]) == {1}:
+        extents = (1,) * left_out + extents
+    if len(extents) != len(box) or extents == box:
         yield tile, tuple(map(coordinate, start))
         return
     if any(extent % b for extent, b in zip(extents, box, strict=True)):
@@ -172,6 +175,7 @@ def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, 
             f"the tile is {extents}, but the TMA tensor moves boxes of {box}",
             help="make it with `tma_shared`, or give the TmaTensor this tile",
         )
+    tiler = box[max(0, left_out) :]
     for index in product(*(range(extent // b) for extent, b in zip(extents, box, strict=True))):
         where = (c + i * b if i else c for c, i, b in zip(start, index, box, strict=True))
-        yield tile.tile(box, index), tuple(map(coordinate, where))
+        yield tile.tile(tiler, index[max(0, left_out) :]), tuple(map(coordinate, where))

@@ -19,13 +19,13 @@ from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 class StaticPersistentTileScheduler:
     """As many blocks (or clusters) as run at once, each taking every so many-th tile.
 
-    tiles    how many tiles there are along M, along N, and in how many batches
+    tiles    how many tiles there are along M, along N, and if there are batches, how many of these
     swizzle  tiles are walked in bands of so many along the other mode: what runs at once then shares operands
     raster   'M': within a band the walk goes along M; 'N': along N
     index    of the tile, `step` to the next one of this block
     """
 
-    tiles: tuple[Any, Any, Any]
+    tiles: tuple[Any, ...]
     swizzle: int
     raster: str
     index: Any
@@ -41,23 +41,23 @@ class StaticPersistentTileScheduler:
         cluster   the unit that takes a tile is a cluster, not a block
         Launch    on a one-dimensional grid; more blocks than tiles do no harm
         """
-        counts = (tiles[0], tiles[1], tiles[2] if len(tiles) > 2 else 1)
         if cluster:
             first, step = cluster_idx.x, grid_dim.x // cluster_dim.x
         else:
             first, step = block_idx.x, grid_dim.x
-        return StaticPersistentTileScheduler(counts, swizzle, raster, first, step)
+        return StaticPersistentTileScheduler(tiles, swizzle, raster, first, step)
 
     def is_valid(self) -> Any:
         """Whether there is a tile left for this block."""
-        m, n, batches = self.tiles
-        return self.index < m * n * batches
+        count = self.tiles[0] * self.tiles[1]
+        return self.index < (count if len(self.tiles) == 2 else count * self.tiles[2])
 
     def coordinate(self) -> tuple[Any, Any, Any]:
         """(along M, along N, batch) of the tile."""
-        m, n, batches = self.tiles
-        batch = 0 if isinstance(batches, int) and batches == 1 else self.index // (m * n)
-        place = self.index if isinstance(batches, int) and batches == 1 else self.index % (m * n)
+        m, n = self.tiles[0], self.tiles[1]
+        place, batch = self.index, 0
+        if len(self.tiles) == 3:
+            place, batch = self.index % (m * n), self.index // (m * n)
         if self.raster == "M":
             row, column = banded(place, m, n, self.swizzle)
         else:

@@ -1,0 +1,278 @@
+"""Results on their way from the accumulators of a warpgroup to global memory, piece by piece, by TMA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from cutelite.ir.types import f32, mbarrier
+from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
+from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
+from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
+from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.loops import static_range
+from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.mma import make_tiled_mma
+from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, shared
+from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
+from cutelite.lang.warp import syncwarp
+from cutelite.layout import make_layout
+from cutelite.lib.copy import copy
+from cutelite.lib.pipeline import NamedBarrier
+
+ROWS = 64  # of a wgmma
+
+
+def piece_copy(op: Any, dtype: Any) -> Any:
+    """The tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else pair by pair."""
+    if dtype.bits == 16:
+        atom = make_copy_atom(StMatrix8x8x16bOp(num_matrices=4), dtype)
+    else:
+        atom = make_copy_atom(CopyUniversalOp(2 * dtype.bits), dtype)
+    return make_tiled_copy_C(atom, make_tiled_mma(op))
+
+
+@dataclass(frozen=True)
+class ResultRing:
+    """Pieces of (64, columns) results of one warpgroup, in a ring of shared memory that TMA empties.
+
+        out = ResultRing.create(storage.d[None, None, None, group], op, thread, NamedBarrier(1 + group, 128))
+        for i in cl.static_range(pieces):
+            out.acquire()
+            out.put(i, values)
+            out.send(i, d, at=(row, column))
+        ...
+        out.tail()
+
+    ring     shared memory (64, columns, buffers) of this warpgroup
+    op       the `WarpgroupMmaOp` of a piece: (64, columns)
+    thread   of the warpgroup, 0 to 127; number 0 starts the copies
+    group    the named barrier of the warpgroup
+    Who      all threads of the warpgroup, for all methods
+    """
+
+    ring: Any
+    op: Any
+    thread: Any
+    group: NamedBarrier
+
+    @classmethod
+    def create(cls, ring: Any, op: Any, thread: Any, group: NamedBarrier) -> ResultRing:
+        """The ring, empty."""
+        return ResultRing(ring, op, thread, group)
+
+    @property
+    def dtype(self) -> Any:
+        return self.ring.dtype
+
+    @property
+    def buffers(self) -> int:
+        """How many pieces the ring holds."""
+        return int(self.ring.shape[2])
+
+    def buffer(self, i: int) -> Any:
+        """Where piece `i` goes through."""
+        return self.ring[None, None, i % self.buffers]
+
+    def acquire(self) -> None:
+        """Wait until the oldest buffer has been read."""
+        if self.thread == 0:
+            cp_async_bulk_wait_group(self.buffers - 1, read=True)
+        self.group.sync()
+
+    def take(self, i: int) -> Any:
+        """What has been brought into the buffer of piece `i`, as a vector in the order of the accumulator."""
+        found = make_tiled_mma(self.op).get_slice(self.thread).partition_C(self.buffer(i)).load()
+        syncwarp()  # the warp writes to where others of it have read
+        return found
+
+    def put(self, i: int, values: Any) -> None:
+        """Write a piece, a vector in the order of the accumulator, to its buffer."""
+        to_shared = piece_copy(self.op, self.ring.dtype)
+        held = make_rmem_tensor(
+            self.ring.dtype, make_layout(make_tiled_mma(self.op).partition_shape_C((ROWS, self.op.n)))
+        )
+        held.store(values)
+        mine = to_shared.get_slice(self.thread)
+        copy(to_shared, mine.retile(held), mine.partition_D(self.buffer(i)))
+        fence_proxy_async("shared::cta")
+        self.group.sync()
+
+    def send(self, i: int, target: Any, at: tuple[Any, ...]) -> None:
+        """Start storing the piece to `target`, a TMA tensor, at these coordinates."""
+        if self.thread == 0:
+            tma_store(self.buffer(i), target, at=at)
+            cp_async_bulk_commit_group()
+
+    def tail(self) -> None:
+        """Wait until all buffers have been read: before the block exits."""
+        if self.thread == 0:
+            cp_async_bulk_wait_group(0, read=True)
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """Tiles that one thread brings by TMA for others, with a barrier for each place that they go to.
+
+    bars  mbarriers, of any shape
+    """
+
+    bars: Any
+
+    @classmethod
+    def create(cls, shape: tuple[int, ...]) -> Fetch:
+        """Barriers, not yet for use: a barrier of the block must follow. Who: all threads of the block."""
+        bars = shared(mbarrier, shape)
+        if linear_thread_idx() == 0:
+            for i in static_range(prod(shape)):
+                bars[i].init(1)
+            fence_mbarrier_init()
+        return Fetch(bars)
+
+    def start(self, place: Any, tiles: list[Any]) -> None:
+        """Start bringing tiles, each (TMA tensor, shared memory, coordinates), to a place. One thread."""
+        bar = self.bars[place]
+        bar.arrive_expect_tx(sum(int(target.nbytes) for _, target, _ in tiles))
+        for source, target, at in tiles:
+            tma_load(source, target, at=at, barrier=bar)
+
+    def wait(self, place: Any, phase: Any) -> None:
+        """Wait until they have come; `phase` is the parity of how often the place was filled before."""
+        self.bars[place].wait(phase)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """``d = activation(alpha * scale_a * scale_b * acc + beta * c + bias)`` for the tiles of one warpgroup.
+
+    shape         (rows, columns) of the warpgroup's tile
+    ring          where its pieces go through
+    d, c          TMA tensors of results, and of what is added or None; boxes (64, columns of a piece) or parts of it
+    bias          TMA tensor of a number for each column, or None
+    scale_a       TMA tensor of a number for each row; or a tensor of one number for all; or None. `scale_b` of columns
+    alpha, beta   numbers
+    activation    elementwise, on vectors of f32, or None
+    fetch         barriers (1 + buffers,), this warpgroup's own
+    vectors       shared memory of bias and scales that are TMA tensors, in this order; None for the others
+    Who           all threads of the warpgroup, for all methods
+    """
+
+    shape: tuple[int, int]
+    ring: ResultRing
+    d: Any
+    c: Any
+    bias: Any
+    scale_a: Any
+    scale_b: Any
+    alpha: Any
+    beta: Any
+    activation: Any
+    fetch: Fetch
+    vectors: tuple[Any, Any, Any]
+
+    @classmethod
+    def create(
+        cls,
+        shape: tuple[int, int],
+        ring: ResultRing,
+        d: Any,
+        c: Any,
+        bias: Any,
+        scale_a: Any,
+        scale_b: Any,
+        alpha: Any,
+        beta: Any,
+        activation: Any,
+        fetch: Fetch,
+        groups: int,
+        group: Any,
+    ) -> Epilogue:
+        """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this."""
+        ones, first, second = (
+            shared(x.dtype, (groups, shape[mode]), align=128)[group, None] if isinstance(x, TmaTensor) else None
+            for x, mode in ((bias, 1), (scale_a, 0), (scale_b, 1))
+        )
+        vectors = ones, first, second
+        for x in (scale_a, scale_b):
+            if x is not None and not isinstance(x, TmaTensor):
+                alpha = alpha * x[0]
+        return Epilogue(shape, ring, d, c, bias, scale_a, scale_b, alpha, beta, activation, fetch, vectors)
+
+    @property
+    def pieces(self) -> int:
+        return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
+
+    def place(self, i: int) -> tuple[int, int]:
+        """Row and column of a piece in the tile."""
+        across = self.shape[1] // self.ring.op.n
+        return i // across * ROWS, i % across * int(self.ring.op.n)
+
+    def prepare(self, row: Any, column: Any, batch: tuple[Any, ...] = ()) -> None:
+        """Start bringing what the tile at (row, column) needs; best before its products are added up."""
+        tiles = [
+            (x, held, (start,))
+            for x, held, start in zip(
+                (self.bias, self.scale_a, self.scale_b), self.vectors, (column, row, column), strict=True
+            )
+            if held is not None
+        ]
+        if self.ring.thread == 0 and len(tiles) > 0:
+            self.fetch.start(0, tiles)
+        if self.c is not None:
+            self.bring(0, row, column, batch)
+
+    def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
+        """Start bringing a piece of C into its buffer, once that is free."""
+        if self.ring.thread == 0:
+            cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
+            down, right = self.place(i)
+            at = (*batch, row + down, column + right)
+            self.fetch.start(1 + i % self.ring.buffers, [(self.c, self.ring.buffer(i), at)])
+
+    def write(self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
+        """Finish the tile and start storing it.
+
+        acc    the accumulator, readable
+        count  how many tiles this warpgroup has written before
+        """
+        if any(held is not None for held in self.vectors):
+            self.fetch.wait(0, count & 1)
+        turns = self.pieces // self.ring.buffers
+        for i in static_range(self.pieces):
+            if self.c is None:
+                self.ring.acquire()
+            else:
+                if i + 1 < self.pieces and self.ring.buffers > 1:
+                    self.bring(i + 1, row, column, batch)
+                self.fetch.wait(1 + i % self.ring.buffers, (count * turns + i // self.ring.buffers) & 1)
+            down, right = self.place(i)
+            n = self.ring.op.n // 2  # elements of each thread
+            values = acc.parts[down // ROWS][right // 2 : right // 2 + n]
+            self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
+            self.ring.send(i, self.d, (*batch, row + down, column + right))
+            if self.c is not None and self.ring.buffers == 1 and i + 1 < self.pieces:
+                self.bring(i + 1, row, column, batch)
+
+    def finish(self, x: Any, i: int) -> Any:
+        """What becomes of a piece of the sums."""
+        if self.ring.dtype.is_int:
+            return x
+        down, right = self.place(i)
+        bias, scale_a, scale_b = self.vectors
+        x = x.to(f32) * self.alpha
+        if scale_a is not None:
+            x = x * self.spread(scale_a, down, (1, 0))
+        if scale_b is not None:
+            x = x * self.spread(scale_b, right, (0, 1))
+        if self.c is not None:
+            x = x + self.ring.take(i).to(f32) * self.beta
+        if bias is not None:
+            x = x + self.spread(bias, right, (0, 1)).to(f32)
+        return x if self.activation is None else self.activation(x)
+
+    def spread(self, held: Any, start: int, stride: tuple[int, int]) -> Any:
+        """A vector of rows or columns as every thread of the piece needs it."""
+        length = ROWS if stride == (1, 0) else int(self.ring.op.n)
+        wide = held.tile((length,), (start // length,)).view(make_layout((ROWS, int(self.ring.op.n)), stride=stride))
+        return make_tiled_mma(self.ring.op).get_slice(self.ring.thread).partition_C(wide).load()

@@ -1,0 +1,65 @@
+"""Tiles of operands by TMA: one thread brings them, for its own block or, by multicast, for all that take the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.lang.algebra import select
+from cutelite.lang.index import block_rank_in_cluster
+from cutelite.lang.tma import tma_load
+
+
+@dataclass(frozen=True)
+class OperandTile:
+    """A (rows, k) tile of a matrix operand, taken alike by `shares` blocks of a cluster; each brings a part to all.
+
+        left = OperandTile.create(a, BM, cluster=(2, 1), mode=0)
+        left.load(storage.a[None, None, stage], (batch,), m * BM, k * BK, barrier)
+
+    tensor  the TMA tensor: (..., rows, k), or (..., k, rows) where `major` is 'MN'
+    rows    of the tile
+    major   'K' or 'MN': along which neighbours are contiguous
+    shares  how many blocks take this tile; the barrier of each receives the bytes of all parts
+    part    which part of the rows this block brings
+    mask    the blocks that take it, as bits; None for this one alone
+    """
+
+    tensor: Any
+    rows: int
+    major: str
+    shares: int
+    part: Any
+    mask: Any
+
+    @classmethod
+    def create(cls, tensor: Any, rows: int, cluster: tuple[int, int], mode: int, major: str = "K") -> OperandTile:
+        """The tile of operand A (mode 0, rows along M) or B (mode 1, rows along N).
+
+        cluster  blocks along M and along N, numbered along M first. Those along N take the same tile of A, those along
+                 M the same of B
+        """
+        shares = cluster[1 - mode]
+        if shares == 1:
+            return OperandTile(tensor, rows, major, 1, 0, None)
+        along_m, along_n = block_rank_in_cluster() % cluster[0], block_rank_in_cluster() // cluster[0]
+        if mode == 0:
+            mask = sum(1 << cluster[0] * i for i in range(shares)) << along_m
+            return OperandTile(tensor, rows, major, shares, along_n, mask)
+        return OperandTile(tensor, rows, major, shares, along_m, (1 << shares) - 1 << along_n * cluster[0])
+
+    def load(self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any) -> None:
+        """Start bringing the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
+
+        barrier  of the stage, which expects `stage.nbytes`
+        """
+        rows, depth = self.rows // self.shares, stage.shape[1]
+        start = row if self.shares == 1 else row + self.part * rows
+        if self.major == "K":
+            target = stage if self.shares == 1 else stage.tile((rows, depth), (self.part, 0))
+            at = (*lead, start, k)
+        else:
+            stage = select(stage, (1, 0))
+            target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
+            at = (*lead, k, start)
+        tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask)
