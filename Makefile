@@ -3,6 +3,8 @@
 # make gpu-test         the tests that need a GPU
 # make lint             ruff, mypy, pyright
 # make bench            compile times, as docs/measurements.md has them
+# make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
+#                       and torch: PY=python3 for the Python that has it
 # make update-goldens   rewrite the second halves of golden files; read the diff like code
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
@@ -27,7 +29,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench demo update-goldens pythons
+.PHONY: test lint gpu-test bench bench-gemm demo update-goldens pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -51,6 +53,10 @@ gpu-test: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(PY) tests/bench/compile_time.py
+
+SETS := large,skinny
+bench-gemm: $(INSTALLED)
+	$(PY) tests/bench/gemm.py --sets $(SETS) --out build/bench-gemm
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from cutelite.tune.race import race, winner
+
 ROUNDS, L2_BYTES = 15, 60 << 20
 
 
@@ -31,6 +33,36 @@ def timed(captured: Any, repeats: int) -> float:
     stop.record()
     stop.synchronize()
     return float(start.elapsed_time(stop)) * 1e-3 / repeats
+
+
+class Replay:
+    """A graph of so many calls that it takes about `target` seconds, `each` being what a call takes.
+
+    Called, it gives the seconds that a call takes, this time.
+    """
+
+    def __init__(self, call: Callable[[int], Any], buffers: int, target: float, each: float) -> None:
+        self.repeats = max(buffers, min(2000, int(target / each)))
+        self.graph = graph(call, buffers, self.repeats)
+
+    def __call__(self) -> float:
+        return timed(self.graph, self.repeats)
+
+
+def best(calls: Mapping[str, Callable[[int], Any]], buffers: int, each: float) -> str:
+    """The name of the fastest, raced."""
+    return winner(race({name: Replay(call, buffers, 3e-3, each) for name, call in calls.items()}))
+
+
+def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> dict[str, list[float]]:
+    """Seconds of each, in so many rounds, after one that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in trials}
+    for number in range(count + 1):
+        for name, trial in trials.items():
+            seconds = trial()
+            if number:
+                times[name].append(seconds)
+    return times
 
 
 def medians(calls: Mapping[str, Callable[[int], Any]], buffers: int, repeats: int) -> dict[str, float]:
