@@ -117,8 +117,27 @@ def variant(kernel: Kernel, options: dict[str, Any]) -> Kernel:
     )
 
 
-def launch_of(config: Any, launch: Launch, settings: dict[str, Any]) -> Launch:
-    """The launch for a config: what is callable is asked with the config, what the config says goes before it."""
-    given = {field.name: getattr(launch, field.name) for field in fields(Launch)}
-    asked = {name: value(config) if callable(value) and name != "stream" else value for name, value in given.items()}
-    return Launch(**{**asked, **settings})
+class Meta(dict[str, Any]):
+    """What grids and blocks that are functions are asked with: arguments and the config's values, by name.
+
+    Its attributes are the config's: ``meta.BM`` and ``meta["BM"]``, ``meta["x"].shape``.
+    """
+
+    def __init__(self, config: Any, arguments: dict[str, Any]) -> None:
+        super().__init__(arguments | values_of(config))
+        self._config = config
+
+    def __getattr__(self, name: str) -> Any:
+        if isinstance(self._config, dict) and name in self._config:
+            return self._config[name]
+        return getattr(self._config, name)
+
+
+def launch_of(config: Any, launch: Launch, settings: dict[str, Any], arguments: dict[str, Any]) -> Launch:
+    """The launch for a config: what is callable is asked with `Meta`, what the config says goes before it."""
+    given = {field.name: getattr(launch, field.name) for field in fields(Launch)} | settings
+    asked = {name: value for name, value in given.items() if callable(value) and name != "stream"}
+    if asked:
+        meta = Meta(config, arguments)
+        given |= {name: function(meta) for name, function in asked.items()}
+    return Launch(**given)

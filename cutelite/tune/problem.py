@@ -17,7 +17,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.device import has_gpu
 from cutelite_rt import ArrayView
 from cutelite_rt import stream as streams
-from cutelite_rt.memory import facts, is_array
+from cutelite_rt.memory import is_array
 
 Call = Callable[..., Any]
 """What is timed, for one config: takes the arguments of the tuned function."""
@@ -102,10 +102,9 @@ def _quick(x: Any, key: list[Hashable]) -> None:
     key.append(kind)
     if kind in _PLAIN:
         key.append(x)
-    elif (found := facts(x)) is not None:
-        key += found[1], found[0] % _ALIGNMENT == 0
     elif is_array(x):
-        key.append(_told(rt.read(x)))
+        view = rt.read(x)
+        key += _told(view), view.device
     elif kind in (tuple, list):
         key.append(len(x))
         for part in x:

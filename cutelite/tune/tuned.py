@@ -54,7 +54,7 @@ class TunedFunction(_Tuned):
     __name__: str
 
     def __init__(self, function: FunctionType, tuner: Tuner) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         super().__init__(tuner)
         self.function = function
 
@@ -95,13 +95,14 @@ def _named(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 class TunedKernel(_Tuned):
     """A kernel whose Constexpr parameters, launch settings and options are filled in from the fastest config.
 
-    Launched as ``kernel[grid, block](...)``, where grid, block and cluster may be functions of the config.
+    Launched as ``kernel[grid, block](...)``, where grid, block and cluster may be functions of arguments and config by
+    name: ``lambda meta: cl.ceil_div(meta["x"].shape[0], meta.BM)``.
     """
 
     __name__: str
 
     def __init__(self, kernel: Kernel, tuner: Tuner) -> None:
-        functools.update_wrapper(self, kernel)
+        functools.update_wrapper(self, kernel, updated=())
         super().__init__(tuner)
         self.kernel = kernel
 
@@ -139,7 +140,8 @@ class TunedKernel(_Tuned):
         _, means, kernel = next(entry for entry in self._variants if entry[0] is config)
 
         def call(*args: Any, **kwargs: Any) -> None:
-            kernel.launch(launch_of(config, launch, means.launch), *args, **kwargs, **means.constants)
+            given = kernel.signature.match(args, kwargs | means.constants)
+            kernel.launch(launch_of(config, launch, means.launch, given), **given)
 
         return call
 

@@ -16,7 +16,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.launch import Launch
-from cutelite.tune.configs import Config, for_kernel, launch_of, values_of, variant
+from cutelite.tune.configs import Config, Meta, for_kernel, launch_of, values_of, variant
 from tests.tune import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,5 +119,19 @@ def test_launches_ask_the_config_and_the_config_goes_first() -> None:
     config = {"BN": 64}
     functions: dict[str, Any] = {"grid": lambda c: 1024 // c["BN"], "block": lambda c: c["BN"]}
     launch = Launch(**functions)
-    assert launch_of(config, launch, {"cluster": 2}) == Launch(16, 64, 2)
-    assert launch_of(config, launch, {"block": 32}) == Launch(16, 32)
+    assert launch_of(config, launch, {"cluster": 2}, {}) == Launch(16, 64, 2)
+    assert launch_of(config, launch, {"block": 32}, {}) == Launch(16, 32)
+    assert launch_of(config, Launch(5, 32), {}, {}) == Launch(5, 32)
+
+
+def test_functions_are_asked_with_arguments_and_the_config() -> None:
+    class Tall(Tile):
+        @property
+        def rows(self) -> int:
+            return 2 * self.BN
+
+    meta = Meta(Tall(64), {"x": 5, "BN": None})
+    assert (meta["x"], meta["BN"], meta.BN, meta.rows, meta["twice"]) == (5, 64, 64, 128, False)
+    assert Meta({"BN": 3}, {}).BN == Meta(Config(BN=3), {}).BN == 3
+    with pytest.raises(AttributeError):
+        _ = meta.columns

@@ -12,7 +12,7 @@ from cutelite import autotune
 from cutelite.tune import timing
 from cutelite.tune.sets import TIMES_L2, Sets
 from cutelite.tune.tuned import TunedFunction
-from cutelite_rt import CudaError, memory
+from cutelite_rt import CudaError
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import H200, FakeCuda
 from tests.tune import kernels
@@ -188,20 +188,3 @@ def test_no_thread_is_left_over(on_gpu: GpuArray) -> None:
     before = threading.active_count()
     tuned(2, 3).config_for(on_gpu((64,)), on_gpu((64,)))
     assert threading.active_count() == before
-
-
-def test_strides_and_alignment_of_a_copy_of_torch() -> None:
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
-    lane = timing.lane_on(0)
-    base = torch.arange(4096, device="cuda", dtype=torch.bfloat16)
-    array = base[5:].as_strided((3, 50), (200, 3))
-    with lane.device.active():
-        sets = Sets((array,), {}, [array], lane)
-        lane.wait()
-    (copy,), _ = sets.sets[0]
-    assert (copy.shape, copy.stride(), copy.dtype) == (array.shape, array.stride(), array.dtype)
-    assert copy.data_ptr() % 256 == array.data_ptr() % 256 and copy.data_ptr() != array.data_ptr()
-    assert torch.equal(copy, array)
-    assert memory.read(copy).library == "torch"
