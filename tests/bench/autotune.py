@@ -46,7 +46,7 @@ def variant(config: cl.Config) -> dict[str, Any]:
         assert old in text, f"{SOURCE.name} no longer has {old!r}"
         text = text.replace(old, new)
     module: dict[str, Any] = {"__name__": "tiled"}
-    exec(compile(text, str(SOURCE), "exec"), module)
+    exec(compile(text, str(SOURCE), "exec", dont_inherit=True), module)
     return module
 
 
