@@ -41,10 +41,10 @@ class PipelineState:
     def advance(self, steps: Any = 1) -> PipelineState:
         """The stage after this one; or `steps` stages on, which somebody else has taken or filled."""
         from cutelite.ir.types import i32  # importing this class must not cost what compiling does
-        from cutelite.lang.values import as_value, where, wrap
+        from cutelite.lang.values import as_value, to_dtype, where, wrap
 
         if not isinstance(steps, int) or steps != 1:
-            far = self.index + wrap(as_value(steps, i32))
+            far = self.index + to_dtype(wrap(as_value(steps)), i32)
             return PipelineState(self.stages, far % self.stages, self.phase ^ (far // self.stages & 1))
         following = self.index + 1
         around = following == self.stages
