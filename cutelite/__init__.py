@@ -38,7 +38,8 @@ _WHERE = {
     " CopyBulkS2GOp CopyDsmemStoreOp",
     "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tiled_copy_A"
     " make_tiled_copy_B make_tiled_copy_C explain_copy",
-    "cutelite.lang.mma": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp TiledMma Accumulator make_tiled_mma gemm",
+    "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp",
+    "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",
     "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy",

@@ -367,7 +367,15 @@ class WarpMmaOp:
     ) -> None: ...
 
 class WarpgroupMmaOp:
-    def __init__(self, a_dtype: Any, acc_dtype: Any, n: int, b_dtype: Any = None, a_source: str = "smem") -> None: ...
+    def __init__(
+        self,
+        a_dtype: Any,
+        acc_dtype: Any,
+        n: int,
+        b_dtype: Any = None,
+        a_source: str = "smem",
+        sparse: bool = False,
+    ) -> None: ...
 
 def make_tiled_mma(op: Any, atoms: Any = (1, 1, 1), permutation: Any = (None, None, None)) -> TiledMma: ...
 def make_copy_atom(op: Any, dtype: Any) -> CopyAtom: ...

@@ -14,13 +14,13 @@ An accumulator of wgmma is a value (`Accumulator`), in flight until `acc.wait()`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from cutelite.ir.types import InFlight, f32, i32
-from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import InFlight, f32, i32, u32
 from cutelite.lang import wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
+from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, WarpgroupMmaOp
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import Vector, as_value, describe, emit, mistake
 from cutelite.layout import (
@@ -35,159 +35,11 @@ from cutelite.layout import (
     zipped_divide,
 )
 from cutelite.ops import mma as mma_ops
-from cutelite.ops import wgmma_layouts
 from cutelite.ops.arith import VecMake
 from cutelite.ops.tensor import TensorView
+from cutelite.ops.wgmma_sparse import words_for
 
-MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
-"""Which of M, N and K the two modes of each operand are."""
 NAMES = "MNK"
-
-
-@dataclass(frozen=True)
-class MmaOp:
-    """Base of MMA operations.
-
-    threads        how many threads execute one together
-    a_in_memory    operand A is read from shared memory by the instruction itself, likewise B
-    """
-
-    threads: ClassVar[int] = 1
-    a_in_memory: ClassVar[bool] = False
-    b_in_memory: ClassVar[bool] = False
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        """Extents of one instruction."""
-        raise NotImplementedError
-
-    def dtype_of(self, operand: str) -> DType:
-        raise NotImplementedError
-
-    def layout_tv(self, operand: str) -> Layout:
-        """Of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class MmaUniversalOp(MmaOp):
-    """A fused multiply-add of each thread for itself, on f16, bf16, f32 or f64."""
-
-    dtype: DType = f32
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        return 1, 1, 1
-
-    def dtype_of(self, operand: str) -> DType:
-        return self.dtype
-
-    def layout_tv(self, operand: str) -> Layout:
-        return Layout((1, 1), (0, 0))
-
-
-@dataclass(frozen=True)
-class WarpMmaOp(MmaOp):
-    """mma.sync of a warp, from registers.
-
-    a_dtype    type of A (and of B, unless `b_dtype` is given): f16, bf16, tf32, i8, u8, e4m3, e5m2 or f64
-    acc_dtype  type of the accumulator
-    k          extent along K; None for the largest that there is
-    saturate   integers only
-    Source     PTX ISA: mma
-    """
-
-    a_dtype: DType
-    acc_dtype: DType
-    k: int | None = None
-    b_dtype: DType | None = None
-    saturate: bool = False
-    threads = mma_ops.THREADS
-
-    def __post_init__(self) -> None:
-        form = mma_ops.FORMS.get(self.a_dtype.name)
-        b = self.dtype_of("B")
-        if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in mma_ops.FORMS.items())
-            raise mistake(
-                "mma-atom",
-                f"mma.sync does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
-                help=f"it takes {known}",
-            )
-        if self.shape_mnk[2] not in form.k:
-            raise mistake("mma-atom", f"mma.sync on {self.a_dtype} has K {' or '.join(map(str, form.k))}, not {self.k}")
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        form = mma_ops.FORMS[self.a_dtype.name]
-        return form.m, form.n, self.k or form.k[-1]
-
-    def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
-
-    def layout_tv(self, operand: str) -> Layout:
-        m, _, k = self.shape_mnk
-        if operand == "C":
-            return mma_ops.accumulator(m)
-        make = mma_ops.operand_a if operand == "A" else mma_ops.operand_b
-        return make(self.dtype_of(operand), k)
-
-
-@dataclass(frozen=True)
-class WarpgroupMmaOp(MmaOp):
-    """wgmma of a warpgroup: B, and A unless `a_source` is 'rmem', are read from shared memory.
-
-    a_dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8; of B too, unless `b_dtype` is given
-    acc_dtype  f32, f16 or i32
-    n          8 to 256: the extent of one instruction along N
-    Source     PTX ISA: wgmma.mma_async
-    """
-
-    a_dtype: DType
-    acc_dtype: DType
-    n: int
-    b_dtype: DType | None = None
-    a_source: Literal["smem", "rmem"] = "smem"
-    threads = wgmma_layouts.THREADS
-    b_in_memory = True
-
-    def __post_init__(self) -> None:
-        form = wgmma_layouts.FORMS.get(self.a_dtype.name)
-        b = self.dtype_of("B")
-        if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in wgmma_layouts.FORMS.items())
-            raise mistake(
-                "mma-atom",
-                f"wgmma does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
-                help=f"it takes {known}",
-            )
-        if not wgmma_layouts.legal_n(form, self.n):
-            step = "8 up to 32 and of 16 above" if form.wide_steps else "8"
-            raise mistake(
-                "mma-atom", f"wgmma on {self.a_dtype} takes N a multiple of {step}, from 8 to 256, not {self.n}"
-            )
-        if self.a_source not in ("smem", "rmem"):
-            raise mistake("mma-atom", f"A comes from 'smem' or 'rmem', not {self.a_source!r}")
-
-    @property
-    def a_in_memory(self) -> bool:  # type: ignore[override]
-        return self.a_source == "smem"
-
-    @property
-    def shape_mnk(self) -> tuple[int, int, int]:
-        return wgmma_layouts.M, self.n, wgmma_layouts.k_of(self.a_dtype)
-
-    def dtype_of(self, operand: str) -> DType:
-        return {"A": self.a_dtype, "B": self.b_dtype or self.a_dtype, "C": self.acc_dtype}[operand]
-
-    def layout_tv(self, operand: str) -> Layout:
-        m, n, k = self.shape_mnk
-        if operand == "C":
-            return wgmma_layouts.accumulator(n)
-        if operand == "A" and not self.a_in_memory:
-            return wgmma_layouts.operand_a(self.a_dtype)
-        rows = m if operand == "A" else n
-        return Layout((self.threads, (rows, k)), (0, (1, rows)))  # every thread names the whole operand
 
 
 @dataclass(frozen=True)
@@ -244,7 +96,7 @@ class TiledMma:
                 f"operand {operand} has modes {NAMES[modes[0]]} and {NAMES[modes[1]]}: {layout} has {layout.rank}",
             )
         for position, mode in enumerate(modes):
-            have, need = layout[position].size, self.tile_size(mode)
+            have, need = layout[position].size, self.tile_size(mode) // self.op.packing(operand, mode)
             if known_divisor(have) % need:
                 raise mistake(
                     "partition",
@@ -252,9 +104,9 @@ class TiledMma:
                     f"its layout is {layout}, the MMA's tile {self.tile_shape}",
                     "take a tile with `cl.local_tile` first; tiles over the edge are predicated",
                 )
-        permuted = [self.permutation[mode] for mode in modes]
+        permuted = [self._permutation(operand, mode) for mode in modes]
         whole = layout if permuted == [None, None] else logical_divide(layout, tuple(permuted))
-        atom = tuple(Layout(self.op.shape_mnk[mode]) for mode in modes)
+        atom = tuple(map(Layout, self.op.extents(operand)))
         divided = zipped_divide(whole, atom)
         tv = composition(divided[0], self.op.layout_tv(operand))
         threads, values = [tv[0]], [tv[1]]
@@ -264,9 +116,19 @@ class TiledMma:
             values.append(coalesce(shared[1]) if static_value(shared[1].size) is not None else shared[1])
         return threads, values + list(divided[1])[2:]
 
+    def _permutation(self, operand: str, mode: int) -> Any:
+        """That of a mode, of an operand as it lies in memory."""
+        given, packing = self.permutation[mode], self.op.packing(operand, mode)
+        if packing == 1 or given is None:
+            return given
+        if isinstance(given, int):
+            return given // packing
+        raise mistake("tiled-mma", f"K of a sparse MMA has an extent, but cannot be permuted by {given}")
+
     def tile_tv(self, operand: str) -> tuple[Layout, tuple[int, int], tuple[int, int, int]]:
         """Of an operand of one tile: (thread, value) to index, its extents, (values of an atom, repeats, repeats)."""
-        extents = self.tile_size(MODES[operand][0]), self.tile_size(MODES[operand][1])
+        first, second = ((self.tile_size(mode), self.op.packing(operand, mode)) for mode in MODES[operand])
+        extents = first[0] // first[1], second[0] // second[1]
         threads, values = self.parts(Layout(extents), operand)
         along = dict(zip((0, 1 + MODES[operand][0], 1 + MODES[operand][1]), threads, strict=True))
         found = [
@@ -300,6 +162,10 @@ class TiledMma:
     def make_fragment_B(self, partition: Any) -> Any:
         """Registers for a partition of B; where the instruction reads B from shared memory, the partition itself."""
         return self._fragment(partition, "B", self.op.b_in_memory)
+
+    def make_fragment_E(self, partition: Any) -> Any:
+        """Registers for a partition of the metadata of a sparse A."""
+        return make_rmem_tensor(u32, make_fragment_like(_layout_of(partition)))
 
     def make_fragment_C(self, partition: Any) -> Any:
         """An accumulator of zeros for a partition of C (or for a shape, from `partition_shape_C`)."""
@@ -353,6 +219,19 @@ class ThrMma:
     def partition_C(self, tensor: Any) -> Any:
         """This thread's part of an (M, N, ...) accumulator: (values, repeats along M, along N, ...)."""
         return self._partition(tensor, "C")
+
+    def partition_E(self, tensor: Any) -> Any:
+        """This thread's words of the metadata (M / 64, words, 128) of a sparse A: (1, repeats along M, words)."""
+        op = self.tiled.op
+        if not op.sparse:
+            raise mistake("partition", f"{op} is not sparse: it takes no metadata")
+        if not isinstance(tensor, Tensor) or tensor.ndim != 3 or static_value(tensor.layout[2].size) != op.threads:
+            text = f"metadata is a tensor (M / 64, words, {op.threads}) of u32, not {describe(tensor)}"
+            raise mistake("partition", text, help="`cl.wgmma.compress_sparse(a, dtype)` makes it")
+        coord = thread_coordinate(self.tiled.thr_layout_vmnk, self.thread)
+        shared = logical_divide(tensor.layout[0], Layout(extent(self.tiled.atoms, 0)))
+        kept = make_layout(Layout(1, 0), shared[1], tensor.layout[1])
+        return tensor._moved(kept, [(coord[1], shared[0]), (coord[0], tensor.layout[2])])
 
     def _partition(self, tensor: Any, operand: str) -> Any:
         if not is_tensor(tensor):
@@ -446,7 +325,15 @@ class Accumulator:
 
 
 def gemm(
-    tiled_mma: TiledMma, d: Any, a: Any, b: Any, c: Any = None, *, accumulate: Any = True, commit: bool = True
+    tiled_mma: TiledMma,
+    d: Any,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    *,
+    accumulate: Any = True,
+    commit: bool = True,
+    metadata: Any = None,
 ) -> Any:
     """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
@@ -454,6 +341,7 @@ def gemm(
     b           (values, N, K)
     c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
                 flight, its group committed unless `commit` is False
+    metadata    of a sparse A: a fragment in registers (1, M, words), from `make_fragment_E`
     accumulate  wgmma only: False for ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     Who         all threads of the tiled MMA
     Errors      `gemm-shape` when M, N or K disagree; `mma-operand` for a fragment of another atom or type
@@ -466,7 +354,7 @@ def gemm(
     for name, t in (("A", a), ("B", b)):
         _check_operand(tiled_mma, name, t)
     if isinstance(tiled_mma.op, WarpgroupMmaOp):
-        return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit)
+        return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit, metadata)
     if accumulate is not True:
         raise mistake("gemm", "`accumulate` is for wgmma", help="fill the accumulator with zeros")
     for t in (c, d):
@@ -494,7 +382,9 @@ def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
     return fma(a, b, c)
 
 
-def _warpgroup_gemm(tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, commit: bool) -> Accumulator:
+def _warpgroup_gemm(
+    tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, commit: bool, metadata: Any
+) -> Accumulator:
     if not isinstance(c, Accumulator):
         raise mistake(
             "mma-operand", f"the accumulator of wgmma comes from `make_fragment_C`, and this is {describe(c)}"
@@ -502,6 +392,7 @@ def _warpgroup_gemm(tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, co
     rows, columns, depth = _agreed(a.layout, b.layout, Layout((1, c.rows, c.columns)))
     right = [_whole(b, n) for n in range(columns)]
     left = [_whole(a, m) if a.space == "smem" else _register_a(a, m, depth) for m in range(rows)]
+    words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
         fenced = wgmma.fence(*parts, *(() if a.space == "smem" else left))
@@ -509,10 +400,27 @@ def _warpgroup_gemm(tiled: TiledMma, a: Any, b: Any, c: Any, accumulate: Any, co
     for n in range(columns):
         for m in range(rows):
             i = m + rows * n
-            parts[i] = wgmma.mma_async(left[m], right[n], parts[i], accumulate=accumulate, fenced=several)
+            how = {"accumulate": accumulate, "fenced": several, "metadata": words[m]}
+            parts[i] = wgmma.mma_async(left[m], right[n], parts[i], **how)
     if commit:
         wgmma.commit_group()
     return Accumulator(tuple(parts), c.rows, c.columns)
+
+
+def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:
+    """The words for each repeat along M, of a sparse MMA."""
+    if not op.sparse:
+        if t is not None:
+            raise mistake("gemm", f"{op} is not sparse: it takes no metadata")
+        return [None] * rows
+    need = words_for(op.dtype_of("A"), depth)
+    if not isinstance(t, Tensor) or t.space != "rmem" or t.dtype != u32 or t.ndim != 3:
+        text = f"a sparse A needs `metadata=`, a fragment of u32 in registers, not {describe(t)}"
+        raise mistake("mma-operand", text, help="`mma.make_fragment_E(mine.partition_E(words))`, and copy it")
+    if (extent(t.layout, 1), extent(t.layout, 2)) != (rows, need):
+        text = f"A repeats {rows} times along M and {depth} along K"
+        raise mistake("gemm-shape", f"the metadata has shape {t.shape}, not (1, {rows}, {need}): {text}")
+    return [_view(t, t.layout[2], t.layout[1](m)).load() for m in range(rows)]
 
 
 def _whole(t: Tensor, i: int) -> Tensor:

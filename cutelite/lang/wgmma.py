@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.function import Value
-from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32
+from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.index import linear_thread_idx
@@ -38,6 +38,7 @@ from cutelite.ops.wgmma_layouts import (
     operand_a,
     smem_matrix,
 )
+from cutelite.ops.wgmma_sparse import compress_sparse as compress_sparse
 
 Accumulator = Vector | Handle
 """What `mma_async` takes and returns: a readable vector, or a handle while it is in flight."""
@@ -76,6 +77,7 @@ def mma_async(
     negate_b: bool = False,
     saturate: bool = False,
     fenced: bool = False,
+    metadata: Vector | Scalar | None = None,
 ) -> Handle:
     """Start ``acc + a @ b.T``, and return at once: the accumulator, in flight.
 
@@ -86,6 +88,8 @@ def mma_async(
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     negate_a     multiply by ``-a``; `negate_b` likewise
     saturate     integers only: clamp sums instead of letting them wrap
+    metadata     A is sparse: `a` is what `compress_sparse` keeps of it, (64, K / 2), and this which that is: words of
+                 this thread, u32, one for each 32 bytes of a row of `a`, or each 64 where elements have 16 or 32 bits
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
                  one group of them
     Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
@@ -93,26 +97,28 @@ def mma_async(
     Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
     Who          the 128 threads of a warpgroup; tiles must stay unchanged until `wait_group` retires this
     Errors       `wgmma-operand` with what wgmma cannot read about a layout; `wgmma-accumulator`
-    Source       PTX ISA: wgmma.mma_async
+    Source       PTX ISA: wgmma.mma_async, wgmma.mma_async.sp
     """
-    right = matrix(b, "b")
-    k = static_extent(b, 1)
+    sparse = metadata is not None
+    right = matrix(b, "b", sparse)
+    k = static_extent(b, 1) // (2 if sparse else 1)
     left = matrix(a, "a") if isinstance(a, Tensor) else None
     elem_a = operand_type(a)
     if left is not None and (left.rows != M or static_extent(a, 1) != k):
         raise mistake(
             "wgmma-operand",
-            f"A has {left.rows} rows, and B is {b.shape}: A must be (64, {k})",
+            f"A has {left.rows} rows of {static_extent(a, 1)}, and B is {b.shape}: A must be (64, {k})",
             help="give each warpgroup its 64 rows: `a.tile((64, K), (i, 0))`",
         )
     if not isinstance(acc, Vector | Handle):
         raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
     elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
     steps_a = left.steps if left else (0,) * len(right.steps)
-    started = ops.MmaAsync(
+    kind, more = (ops.MmaAsyncSp, {"meta": words(metadata)}) if sparse else (ops.MmaAsync, {})
+    started = kind(
         acc.value,
         emit(ops.Descriptor(a.value)).value if left else register_operand(a, elem_a, k),
-        emit(ops.Descriptor(b.value)).value,
+        emit(ops.Descriptor(b.value, sparse)).value,
         as_value(accumulate, boolean),
         n=right.rows,
         elem_a=elem_a,
@@ -125,6 +131,7 @@ def mma_async(
         scale_a=-1 if negate_a else 1,
         scale_b=-1 if negate_b else 1,
         saturate=saturate,
+        **more,
     )
     return emit(started)  # type: ignore[no-any-return]
 
@@ -219,12 +226,20 @@ def _along_n(mode: Layout) -> Layout:
 # Operands.
 
 
-def matrix(t: Any, name: str) -> SmemMatrix:
-    """How wgmma reads the tile `t`; an error at the user's line if it cannot."""
+def words(metadata: Any) -> Value:
+    """Metadata as an operand."""
+    if not isinstance(metadata, Scalar | Vector) or metadata.dtype != u32:
+        raise mistake("wgmma-operand", f"metadata is one or several u32, not {describe(metadata)}")
+    value: Value = metadata.value
+    return as_value(metadata, Vec(u32, 1)) if isinstance(metadata, Scalar) else value
+
+
+def matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
+    """How wgmma reads the tile `t`; an error at the user's line if it cannot. `sparse`: it is B, and A is sparse."""
     if not isinstance(t, Tensor) or not isinstance(t.value.type, TensorType):
         raise mistake("wgmma-operand", f"`{name}` is a tile of shared memory, not {describe(t)}")
     try:
-        return smem_matrix(t.value.type)
+        return smem_matrix(t.value.type, sparse)
     except Unreadable as why:
         raise mistake(
             "wgmma-operand", f"wgmma cannot read `{name}`: {why.what}", f"its layout: {t.layout}", why.help

@@ -11,15 +11,17 @@ be moved above the wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent
-from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u64
+from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
 from cutelite.ops.address import address_problems
 from cutelite.ops.wgmma_layouts import (
     FORMS,
+    STEP_BYTES,
     THREADS,
     Form,
     M,
@@ -34,6 +36,7 @@ from cutelite.ops.wgmma_layouts import (
     smem_matrix,
     to_tile,
 )
+from cutelite.ops.wgmma_sparse import expanded, group_table, steps_of_word, valid, words_for
 
 PTX_NAMES = {"i8": "s8", "u8": "u8", "i32": "s32"}
 
@@ -43,9 +46,12 @@ class Descriptor(Op):
     """The 64-bit descriptor of the (rows, k) tile `t` in shared memory, at its first step along K.
 
     Adding ``bytes >> 4`` to it moves the address. Which tiles there are descriptors for, `smem_matrix` says.
+
+    sparse  the tile is B of products with a sparse A
     """
 
     t: Value
+    sparse: bool = False
 
     def result_types(self) -> tuple[Type, ...]:
         return (u64,)
@@ -59,14 +65,14 @@ class Descriptor(Op):
             yield Problem("t", f"wgmma.descriptor takes a tensor, not {self.t.type}")
             return
         try:
-            smem_matrix(self.t.type)
+            smem_matrix(self.t.type, self.sparse)
         except Unreadable as why:
             yield Problem("t", f"wgmma cannot read this tile: {why.what}", why.help)
 
     @property
     def constant(self) -> int:
         assert isinstance(self.t.type, Tensor)
-        return smem_matrix(self.t.type).constant
+        return smem_matrix(self.t.type, self.sparse).constant
 
     def llvm(self) -> Llvm:
         return Llvm(
@@ -169,6 +175,7 @@ class MmaAsync(Op):
     scale_a: int = 1
     scale_b: int = 1
     saturate: bool = False
+    sparse: ClassVar[bool] = False
 
     @property
     def a_in_registers(self) -> bool:
@@ -222,8 +229,8 @@ class MmaAsync(Op):
 
     def ptx(self) -> Ptx:
         a, b, d = (PTX_NAMES.get(t.name, t.name) for t in (self.elem_a, self.elem_b, self.elem_d))
-        shape = f"m{M}n{self.n}k{k_of(self.elem_a)}"
-        call = f"wgmma.mma_async.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
+        shape = f"m{M}n{self.n}k{k_of(self.elem_a, self.sparse)}"
+        call = f"{self.name}.sync.aligned.{shape}{'.satfinite' if self.saturate else ''}.{d}.{a}.{b}"
         lines = ["{ .reg .pred again; .reg .b64 da, db; setp.eq.b32 again, 0, 0;"]
         lines += ["wgmma.fence.sync.aligned;"] if self.fence else []
         for i, (to_a, to_b) in enumerate(self.steps):
@@ -236,8 +243,13 @@ class MmaAsync(Op):
                     left = "da"
             if to_b:
                 lines.append(f"add.s64 db, $b, {to_b >> 4};")
-            lines.append(f"{call} $d, {left}, {'db' if to_b else '$b'}, {scale}{self._immediates()};")
+            right = "db" if to_b else "$b"
+            lines.append(f"{call} $d, {left}, {right}{self._metadata(i)}, {scale}{self._immediates()};")
         return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out"))
+
+    def _metadata(self, step: int) -> str:
+        """The operands that only sparse ones have."""
+        return ""
 
     def _immediates(self) -> str:
         form = FORMS[self.elem_a.name]
@@ -258,6 +270,8 @@ class MmaAsync(Op):
         before = _held(lanes, self.d) if accumulate[0] else None
         left = _held(lanes, self.a) if self.a_in_registers else None
         machine, at_a, at_b = lanes.machine, 0 if self.a_in_registers else int(a[0]), int(b[0])
+        whole = self._expansion(lanes)
+        k_bytes = STEP_BYTES * (2 if self.sparse else 1)
 
         def read(agent: Agent) -> Array:
             total = None if before is None else to_tile(before(agent), self.n, self.elem_d)
@@ -267,12 +281,16 @@ class MmaAsync(Op):
                     a = read_matrix(agent, machine, at_a + (to_a >> 4), M, self.elem_a, self.a_major)
                 else:
                     a = self._registers_a(registers, i)
-                b = read_matrix(agent, machine, at_b + (to_b >> 4), self.n, self.elem_b, self.b_major)
-                total = self._sum(total, a, b)
+                b = read_matrix(agent, machine, at_b + (to_b >> 4), self.n, self.elem_b, self.b_major, k_bytes)
+                total = self._sum(total, whole(i, a), b)
             return from_tile(total, self.n)
 
         ticket = machine.engine.start(lanes, "wgmma", read, in_order=True)
         lanes.define(np.full(THREADS, ticket, np.int64))
+
+    def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
+        """What makes all of A of what is held of it, by the number of the step."""
+        return lambda step, a: a
 
     def _registers_a(self, held: Array, step: int) -> Array:
         """The (64, k) operand A of one step, from the registers of all threads."""
@@ -289,6 +307,48 @@ class MmaAsync(Op):
         sign = float(self.scale_a * self.scale_b)
         exact = sign * (_wide(a, self.elem_a) @ _wide(b, self.elem_b).T)
         return (exact if before is None else exact + before).astype(numpy_dtype(self.elem_d))
+
+
+@op(
+    "wgmma.mma_async.sp",
+    scope="warpgroup",
+    effects=Effect.READS | Effect.ASYNC | Effect.CONVERGENT,
+    feature="wgmma",
+    source="PTX ISA: wgmma.mma_async.sp",
+)
+class MmaAsyncSp(MmaAsync):
+    """As `wgmma.mma_async`, with an A of which half of every group of elements along K is zero and left out.
+
+    An instruction covers twice the extent along K: A is (64, k) packed elements, B (n, 2 k).
+
+    meta    which elements of A are there, as `ops.wgmma_sparse` has it: words of this thread, u32, as many as the
+            steps need. The same protocol as for A in registers
+    """
+
+    meta: Value
+    sparse: ClassVar[bool] = True
+
+    def _operand_problems(self) -> Iterator[Problem]:
+        yield from super()._operand_problems()
+        words = Vec(u32, words_for(self.elem_a, len(self.steps)))
+        if self.meta.type != words:
+            steps = f"{len(self.steps)} steps of {self.elem_a}"
+            yield Problem("meta", f"the metadata is {self.meta.type}, but must be {words} for {steps}")
+
+    def _metadata(self, step: int) -> str:
+        word, selector = divmod(step, steps_of_word(self.elem_a))
+        return f", $meta.{word}, {selector}"
+
+    def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
+        per, words = steps_of_word(self.elem_a), lanes.get(self.meta)
+        tables = [group_table(words[:, i], self.elem_a) for i in range(words.shape[1])]
+        columns = tables[0].shape[1] // per
+        steps = [tables[i // per][:, i % per * columns :][:, :columns] for i in range(len(self.steps))]
+        for i, table in enumerate(steps):
+            for row, group in np.argwhere(~valid(table, self.elem_a))[:1]:
+                text = f"the metadata of row {row}, group {group} of step {i} is {table[row, group]:#06b}"
+                lanes.fault(np.ones(THREADS, bool), f"{text}: it names no elements in order", "wgmma-operand")
+        return lambda step, a: expanded(a, steps[step], self.elem_a)
 
 
 def _wide(a: Array, elem: Scalar) -> Array:

@@ -54,9 +54,9 @@ def legal_n(form: Form, n: int) -> bool:
     return 8 <= n <= 256 and n % (16 if form.wide_steps and n > 32 else 8) == 0
 
 
-def k_of(elem: Scalar) -> int:
-    """The extent along K of one instruction on operands of type `elem`."""
-    return STEP_BYTES // elem.bytes
+def k_of(elem: Scalar, sparse: bool = False) -> int:
+    """The extent along K of one instruction on operands of type `elem`; twice as much where A is sparse."""
+    return STEP_BYTES * (2 if sparse else 1) // elem.bytes
 
 
 # Which thread holds what (PTX ISA, register fragments of wgmma: figures for D and for A).
@@ -125,18 +125,20 @@ class SmemMatrix(NamedTuple):
 
 
 @lru_cache
-def smem_matrix(t: Tensor) -> SmemMatrix:
+def smem_matrix(t: Tensor, sparse: bool = False) -> SmemMatrix:
     """The tile `t`, (rows, k) in shared memory, as wgmma operand; raises `Unreadable` if it can be none.
+
+    sparse   it is B of products with a sparse A: each step is 64 bytes along K instead of 32
 
     With chunks of 16 bytes and W the span of the swizzle (16 without one), wgmma reads (PTX ISA, canonical layouts):
 
-        K-major   rows W apart, groups of 8 rows `stride` apart; the two chunks of a row are neighbours,
+        K-major   rows W apart, groups of 8 rows `stride` apart; the chunks of a step are neighbours,
                   or `leading` apart if there is no swizzle
         MN-major  W bytes along M or N are contiguous, `leading` to the next W; k by k W apart, groups of 8
                   along k `stride` apart. Without a swizzle the two are exchanged.
 
     Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
-    instruction takes a step of 32 bytes of K, and `steps` says where it lies.
+    instruction takes a step of K, and `steps` says where it lies.
     """
     if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
         raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")
@@ -146,16 +148,16 @@ def smem_matrix(t: Tensor) -> SmemMatrix:
     if t.align % SWIZZLE_REPEAT[swizzle]:
         known = f"the tile starts at a multiple of {t.align} bytes"
         raise Unreadable(f"{known}, but must at one of {SWIZZLE_REPEAT[swizzle]} (its swizzle: {swizzle})")
-    size = t.elem.bytes
+    size, per = t.elem.bytes, k_of(t.elem, sparse)
     rows, ks = _offsets(t.layout[0], size), _offsets(t.layout[1], size)
-    if len(rows) % 8 or len(ks) * size % STEP_BYTES:
+    if len(rows) % 8 or len(ks) % per:
         shape = f"{len(rows)} rows of {len(ks)} {t.elem}"
-        raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {STEP_BYTES // size} elements")
+        raise Unreadable(f"a tile of {shape} is no whole number of 8 rows by {per} elements")
     span = 16 if swizzle == "none" else int(swizzle[:-1])
     if ks[1] == size:
-        return _k_major(swizzle, span, size, rows, ks)
+        return _k_major(swizzle, span, size, rows, ks, per)
     if rows[1] == size:
-        return _mn_major(swizzle, span, size, rows, ks)
+        return _mn_major(swizzle, span, size, rows, ks, per)
     raise Unreadable(
         f"neighbours lie {rows[1]} bytes apart along the rows and {ks[1]} along K",
         "one of the two modes must be contiguous",
@@ -169,9 +171,8 @@ def _offsets(mode: Layout, size: int) -> list[int]:
     return [mode(i) * size for i in range(extent)]
 
 
-def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int) -> SmemMatrix:
     stride = _blocks(rows, 8, span, "row")
-    per = STEP_BYTES // size
     chunk = 16 // size
     steps = tuple(ks[::per])
     leading = 16 if swizzle != "none" else ks[chunk] - ks[0]  # swizzled: not used, 1 by convention
@@ -180,7 +181,7 @@ def _k_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int])
     return SmemMatrix("K", swizzle, leading, stride, steps, len(rows))
 
 
-def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]) -> SmemMatrix:
+def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int], per: int) -> SmemMatrix:
     if size != 2:
         raise Unreadable(
             f"operands of {size * 8} bits must be contiguous along K, not along the rows", "only f16 and bf16 may be"
@@ -189,7 +190,6 @@ def _mn_major(swizzle: str, span: int, size: int, rows: list[int], ks: list[int]
         whole = f"the {span} contiguous bytes that a swizzle of {swizzle} permutes are {span // size} rows"
         raise Unreadable(f"{len(rows)} rows are no multiple of that: {whole}", "take a narrower swizzle")
     far = _blocks(rows, span // size, size, "row")
-    per = STEP_BYTES // size
     near = _blocks(ks[:per], 8, span, "k")
     steps = tuple(ks[::per])
     _same_steps(ks, ks[:per], steps)
@@ -248,27 +248,29 @@ def from_tile(tile: Array, n: int) -> Array:
     return np.ascontiguousarray(tile.T).reshape(-1)[places(accumulator(n))]
 
 
-def read_matrix(agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str) -> Array:
+def read_matrix(
+    agent: Agent, machine: Any, descriptor: int, rows: int, elem: Scalar, major: str, k_bytes: int = STEP_BYTES
+) -> Array:
     """The (rows, k) operand of one instruction that `descriptor` finds in shared memory."""
     swizzle = next(name for name, mode in MODES.items() if mode == descriptor >> 62)
     leading, stride = ((descriptor >> bit & 0x3FFF) << 4 for bit in (16, 32))
     start = int(machine.map_to_rank(np.int64((descriptor & 0x3FFF) << 4), machine.rank))
-    where = start + _chunks(rows, major, swizzle, leading, stride)
+    where = start + _chunks(rows, major, swizzle, leading, stride, k_bytes)
     pattern = SWIZZLES[swizzle]
     data = agent.load("smem", where if pattern is None else pattern(where), elem, 16 // elem.bytes)
-    if major == "K":  # (rows, 2, chunk)
+    if major == "K":  # (rows, chunks, chunk)
         return data.reshape(rows, -1)
     return data.transpose(0, 2, 1).reshape(rows, -1)  # from (rows / chunk, k, chunk)
 
 
 @lru_cache(maxsize=256)
-def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int) -> Array:
-    """Byte offsets of the 16-byte chunks of an operand: (rows, 2) if it is K-major, else (rows / 8, 16)."""
+def _chunks(rows: int, major: str, swizzle: str, leading: int, stride: int, k_bytes: int) -> Array:
+    """Byte offsets of the 16-byte chunks of an operand: (rows, k_bytes / 16) if K-major, else (rows / 8, k)."""
     span = 16 if swizzle == "none" else int(swizzle[:-1])
     if major == "K":
-        r, c = np.arange(rows)[:, None], np.arange(2)
+        r, c = np.arange(rows)[:, None], np.arange(k_bytes // 16)
         return r % 8 * span + r // 8 * stride + c * (leading if swizzle == "none" else 16)
     per = span // 16
-    m, k = np.arange(rows // 8)[:, None], np.arange(16)
+    m, k = np.arange(rows // 8)[:, None], np.arange(k_bytes // 2)  # of 16 bits: others are K-major
     far, near = (stride, leading) if swizzle == "none" else (leading, stride)
     return m % per * 16 + m // per * far + k % 8 * span + k // 8 * near

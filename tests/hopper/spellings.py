@@ -40,6 +40,7 @@ from cutelite.ops import mbarrier as bar
 from cutelite.ops.arith import VecSplat
 from cutelite.ops.control import Ret
 from cutelite.ops.wgmma_layouts import FORMS
+from cutelite.ops.wgmma_sparse import words_for
 
 SMEM, GMEM, REMOTE = Ptr("smem", 128), Ptr("gmem", 128), Ptr("cluster", 128)
 BAR = Tensor(mbarrier, "smem", Layout(1, 1), 8)
@@ -190,9 +191,12 @@ def _wgmma() -> Iterator[Spelling]:
                 kinds: dict[str, Any] = {"elem_a": elems[name], "elem_b": elems[other], "elem_d": elems[d]}
                 yield _mma(f"{name} {other} {d}", 16, **kinds)
                 yield _mma(f"{name} {other} {d} rs", 8, registers=True, **kinds)
+                yield _sparse(f"{name} {other} {d}", 16, **kinds)
+                yield _sparse(f"{name} {other} {d} rs", 8, registers=True, **kinds)
     types: dict[str, Any] = {"elem_a": bf16, "elem_b": bf16}
     for n in range(8, 257, 8):
         yield _mma(f"n {n}", n, **types)
+        yield _sparse(f"n {n}", n, **types)
     yield _mma("major", 64, a_major="MN", b_major="MN", **types)
     yield _mma("rs major", 64, registers=True, b_major="MN", **types)
     yield _mma("negated", 64, scale_a=-1, scale_b=-1, **types)
@@ -201,6 +205,10 @@ def _wgmma() -> Iterator[Spelling]:
     steps = ((0, 0), (32, 32), (64, 2048), (96, 4096))
     yield _mma("steps", 128, steps=steps, **types)
     yield _mma("rs steps", 128, registers=True, steps=steps, fence=True, **types)
+    yield _sparse("major", 64, a_major="MN", b_major="MN", **types)
+    yield _sparse("variants", 64, scale_a=-1, fence=True, **types)
+    yield _sparse("saturating", 48, saturate=True, elem_a=i8, elem_b=i8, elem_d=i32)
+    yield _sparse("steps", 128, steps=(*steps, (128, 64)), **types)
     yield Spelling("wgmma.fence", (), wgmma.Fence)
     acc = Vec(f32, 32)
     fence = lambda a, b, c: wgmma.Fence((a, b, c))  # noqa: E731
@@ -221,6 +229,15 @@ def _mma(name: str, n: int, registers: bool = False, **fields: Any) -> Spelling:
     d: Type = acc if fence else InFlight(acc)
     make = lambda d, a, b, p: wgmma.MmaAsync(d, a, b, p, n=n, fence=fence, **fields)  # noqa: E731
     return Spelling(f"wgmma.mma_async {name}", (d, a, u64, boolean), make)
+
+
+def _sparse(name: str, n: int, **fields: Any) -> Spelling:
+    dense = _mma(name, n, **fields)
+    known = {key: value for key, value in fields.items() if key not in ("registers", "fence")}
+    fence = not isinstance(dense.types[0], InFlight)
+    words = Vec(u32, words_for(fields["elem_a"], len(fields.get("steps", ((0, 0),)))))
+    make = lambda d, a, b, p, m: wgmma.MmaAsyncSp(d, a, b, p, n=n, fence=fence, meta=m, **known)  # noqa: E731
+    return Spelling(f"wgmma.mma_async.sp {name}", (*dense.types, words), make)
 
 
 def _cluster() -> Iterator[Spelling]:

@@ -1,0 +1,115 @@
+"""Sparse operands of wgmma: how half of A is left out, and how metadata says which half.
+
+A row of A comes in groups: 4 elements of 8 or 16 bits of which 2 are kept, or 2 of tf32 of which 1 is. The kept ones
+are packed, so that a sparse A takes half its extent along K, and four bits say for each group which they are:
+
+    4 bits, 2 of 4   the index of the first in bits 0 and 1, of the second, a larger one, in bits 2 and 3
+    4 bits, 1 of 2   0b0100 for the first, 0b1110 for the second: the 16-bit halves that are kept
+
+A word of metadata is a thread's, for 16 groups of each of 64 rows in all: two instructions' worth of 16 and 32 bits
+(the sparsity selector says which one is meant), one of 8 bits. `metadata_layout` says which groups are whose.
+PTX ISA: wgmma.mma_async.sp, sparse matrix storage, and the fragment figures of its metadata.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from cutelite.ir.contract import Array, np
+from cutelite.ir.types import Scalar
+from cutelite.layout import Layout
+from cutelite.ops.wgmma_layouts import THREADS, M, k_of, places
+
+GROUPS = 16
+"""Of each row, in one word of every thread."""
+
+FIRST, SECOND = 0b0100, 0b1110
+"""Of 1 in 2: which one is kept."""
+
+
+def group_of(elem: Scalar) -> int:
+    """How many elements of A, half of them kept, four bits are about."""
+    return 2 if elem.bytes == 4 else 4
+
+
+def steps_of_word(elem: Scalar) -> int:
+    """How many instructions along K a word of metadata is for."""
+    return GROUPS * group_of(elem) // k_of(elem, sparse=True)
+
+
+def words_for(elem: Scalar, steps: int) -> int:
+    """How many words of metadata each thread has for so many instructions along K."""
+    return -(-steps // steps_of_word(elem))
+
+
+@lru_cache
+def metadata_layout(elem: Scalar) -> Layout:
+    """(thread, place of four bits in its word, lowest first) to row + 64 group.
+
+    16 and 32 bits: two neighbouring threads have 4 groups each of a row, and of the row 8 below, for one instruction;
+    the next two those for the other one. 8 bits: two threads have the rows 8 apart, of half the groups each.
+    """
+    if elem.bytes == 1:
+        return Layout(((2, 2, 8, 4), 8), ((8, 8 * M, 1, 16), M))
+    return Layout(((2, 2, 8, 4), (4, 2)), ((4 * M, 8 * M, 1, 16), (M, 8)))
+
+
+def group_table(words: Array, elem: Scalar) -> Array:
+    """The four bits of each group, (64, 16), from a word of each of 128 threads."""
+    bits = words.astype(np.uint32)[:, None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
+    table = np.empty(M * GROUPS, np.int64)
+    table[places(metadata_layout(elem))] = bits
+    return table.reshape(GROUPS, M).T
+
+
+def group_words(table: Array, elem: Scalar) -> Array:
+    """The inverse of `group_table`."""
+    bits: Array = table.T.reshape(-1)[places(metadata_layout(elem))].astype(np.uint32)
+    return np.sum(bits << np.arange(0, 32, 4, dtype=np.uint32), axis=1, dtype=np.uint32)
+
+
+def valid(table: Array, elem: Scalar) -> Array:
+    """Which entries of a table name elements as they should."""
+    if elem.bytes == 4:
+        return (table == FIRST) | (table == SECOND)
+    return (table & 3) < (table >> 2)
+
+
+def expanded(packed: Array, table: Array, elem: Scalar) -> Array:
+    """The (64, 2 k) operand that (64, k) packed elements stand for, zeros included."""
+    group = group_of(elem)
+    kept = (table[..., None] >> 3 if group == 2 else table[..., None] >> np.array([0, 2])) & group - 1
+    whole = np.zeros((M, table.shape[1], group), packed.dtype)
+    np.put_along_axis(whole, kept, packed.reshape(M, table.shape[1], group // 2), axis=2)
+    return whole.reshape(M, -1)
+
+
+def compress_sparse(a: Any, dtype: Scalar) -> tuple[Any, Any]:
+    """The operands that a sparse wgmma takes for `a`: what is kept of it, and the metadata that says what that is.
+
+    a        a NumPy array (m, k) in the type that NumPy has for `dtype`; m a multiple of 64, k of the extent of an
+             instruction (64 bytes). Of every 4 neighbours in a row (2, if they have 32 bits) half are zero
+    dtype    f16, bf16, tf32, e4m3, e5m2, i8 or u8
+    Result   (m, k / 2) like `a`, and (m / 64, words, 128) u32: a word for each thread, and for each 32 bytes of a row
+             of 8 bits, 64 bytes of 16 and 32 bits, of what was kept
+    Errors   ValueError that names the row and the columns where too many are not zero
+    """
+    a = np.ascontiguousarray(a)
+    if a.ndim != 2 or a.shape[0] % M or a.shape[1] % k_of(dtype, sparse=True):
+        text = f"compress_sparse takes ({M} m, {k_of(dtype, sparse=True)} k) elements of {dtype}, not {a.shape}"
+        raise ValueError(text)
+    group = group_of(dtype)
+    keep = group // 2
+    groups = a.reshape(a.shape[0], -1, group)
+    needed = groups != 0
+    for row, at in np.argwhere(needed.sum(axis=2) > keep)[:1]:
+        where = f"row {row}, columns {at * group} to {at * group + group - 1}"
+        raise ValueError(f"{where}: {groups[row, at]} has more than {keep} in {group} that are not zero")
+    kept = np.sort(np.argsort(~needed, axis=2, kind="stable")[..., :keep], axis=2)
+    values = np.take_along_axis(groups, kept, axis=2).reshape(a.shape[0], -1)
+    table = np.where(kept[..., 0], SECOND, FIRST) if group == 2 else kept[..., 0] | kept[..., 1] << 2
+    table = np.pad(table, ((0, 0), (0, -table.shape[1] % GROUPS)), constant_values=FIRST)
+    blocks = table.reshape(-1, M, table.shape[1] // GROUPS, GROUPS).transpose(0, 2, 1, 3)
+    words = [[group_words(word, dtype) for word in block] for block in blocks]
+    return values, np.array(words, np.uint32).reshape(len(blocks), -1, THREADS)
