@@ -52,7 +52,7 @@ class Artifact(NamedTuple):
     @property
     def digest(self) -> str:
         """Identity of the kernel's code, 32 hex digits: equal digests load as one module."""
-        return _blake2b(f"{self.name}\0{self.arch}\0".encode() + (self.cubin or self.ptx.encode())).hex()
+        return checksum(f"{self.name}\0{self.arch}\0".encode() + (self.cubin or self.ptx.encode())).hex()
 
     def to_bytes(self) -> bytes:
         """The artefact as `from_bytes` reads it. Errors: TypeError where `signature` is not JSON data."""
@@ -62,7 +62,7 @@ class Artifact(NamedTuple):
         meta = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
         ptx = self.ptx.encode()
         body = meta + self.cubin + ptx
-        return _HEADER.pack(_MAGIC, _VERSION, len(meta), len(self.cubin), len(ptx), _blake2b(body)) + body
+        return _HEADER.pack(_MAGIC, _VERSION, len(meta), len(self.cubin), len(ptx), checksum(body)) + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
@@ -71,13 +71,13 @@ class Artifact(NamedTuple):
 
         if data[:8] != _MAGIC or len(data) < _HEADER.size:
             raise ArtifactError("this is not a cutelite artefact")
-        _, version, meta_bytes, cubin_bytes, ptx_bytes, checksum = _HEADER.unpack_from(data)
+        _, version, meta_bytes, cubin_bytes, ptx_bytes, expected = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise ArtifactError(f"the artefact has format {version}, and this runtime reads format {_VERSION}")
         body = data[_HEADER.size :]
         if len(body) != meta_bytes + cubin_bytes + ptx_bytes:
             raise ArtifactError(f"the artefact is cut short: {len(body)} bytes follow its header")
-        if _blake2b(body) != checksum:
+        if checksum(body) != expected:
             raise ArtifactError("the artefact is damaged: its checksum does not match")
         images = meta_bytes + cubin_bytes
         try:
@@ -93,7 +93,8 @@ _IMAGES = ("cubin", "ptx")  # kept as they are, beside the JSON
 _TUPLES = ("params", "block", "cluster", "built_with")  # which come back from JSON as lists
 
 
-def _blake2b(data: bytes) -> bytes:
+def checksum(data: bytes) -> bytes:
+    """16 bytes that change with any of `data`."""
     from _blake2 import blake2b  # hashlib's own, without the OpenSSL that it loads for others
 
     return blake2b(data, digest_size=16).digest()

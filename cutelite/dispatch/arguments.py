@@ -14,15 +14,12 @@ from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Scalar, TensorMap, i32, i6
 from cutelite.lang.annotations import DTypeVar
 from cutelite.layout import Dim, DimExpr, dims_of, evaluate
 from cutelite_rt import ArrayView, UnreadableArray, read
+from cutelite_rt.errors import ArgumentError as ArgumentError
 from cutelite_rt.memory import is_array
 from cutelite_rt.stream import current
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
 """Their arrays are read without naming a stream: they order their work by their own current one."""
-
-
-class ArgumentError(TypeError):
-    """An argument does not fit its parameter: the kernel, the parameter, what was expected and what came."""
 
 
 class MapRequest(NamedTuple):

@@ -35,6 +35,9 @@ from cutelite.target import Target
 from cutelite_rt import stream as streams
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
     from collections.abc import Hashable, Iterable
 
     from cutelite.ir.function import Function
@@ -371,6 +374,53 @@ class Kernel:
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
         return self._made.get(spec, environment)
 
+    def export(
+        self,
+        path: str | os.PathLike[str] | None,
+        /,
+        *examples: Any,
+        arch: str | Sequence[str] | None = None,
+        ptx: str | None = None,
+        grid: Any = None,
+        signatures: Sequence[Mapping[str, Any]] = ({},),
+        block: Extent | None = None,
+        cluster: Extent | None = None,
+        wide_dims: bool = False,
+        **given: Any,
+    ) -> rt.Bundle:
+        """Write the kernel to a file that `cutelite_rt.load_kernel` launches from, with no compiler installed.
+
+        path        None: write no file, only return what would be in it
+        examples    as for `compile`, with `given`, `block`, `cluster` and `wide_dims`
+        arch        architectures to make cubins for; default: that of `compile`
+        ptx         architecture to keep PTX for, which the driver of another GPU compiles; default: the highest plain
+                    one of `arch` ('sm_90', not 'sm_90a', whose PTX is for that GPU alone), if there is one
+        grid        blocks: ints and expressions over dims, as `cl.ceil_div(N, 256)`; then a launch need not say
+        signatures  several of what `given` may have, where one is not enough: the first that fits a call is taken
+        Errors      as `compile`; `ToolchainError` where there is no assembler
+        """
+        from cutelite.dispatch import export
+
+        asked = (arch,) if arch is None or isinstance(arch, str) else arch
+        default = config.read().arch or DEFAULT_ARCH
+        archs = [Target.parse(name or default).arch for name in asked]
+        ptx = export.default_ptx(archs) if ptx is None else Target.parse(ptx).arch
+        blocks = grid if grid is None or isinstance(grid, tuple | list) else (grid,)
+        made = export.bundle(
+            self,
+            examples,
+            [{**given, **more} for more in signatures],
+            archs,
+            ptx,
+            blocks,
+            wide_dims,
+            {"block": block, "cluster": cluster},
+            self._owner is not None,
+        )
+        if path is not None:
+            made.save(path)
+        return made
+
     # What Numba's users know. Each takes one of `specialisations`, or gives a dict with all of them.
 
     @property
@@ -429,6 +479,10 @@ class BoundKernel:
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """As `Kernel.compile`."""
         return self.kernel.compile(self.instance, *examples, **given)
+
+    def export(self, path: str | os.PathLike[str] | None, /, *examples: Any, **given: Any) -> rt.Bundle:
+        """As `Kernel.export`."""
+        return self.kernel.export(path, self.instance, *examples, **given)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.kernel, name)

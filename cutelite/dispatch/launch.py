@@ -8,13 +8,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from cutelite.target import Target
+from cutelite_rt.errors import LaunchError as LaunchError
 
 Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
-
-
-class LaunchError(ValueError):
-    """A launch that cannot be: what was asked for, and what the limit is."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,213 @@
+"""Launching an exported kernel, with no compiler installed.
+
+add = load_kernel("add.cutelite")
+add[grid](a, b, c)                 # as kernel[grid, block](a, b, c): same checks, same errors
+add(a, b, c)                       # where it was exported with its grid
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from cutelite_rt import launch as launching
+from cutelite_rt import rules
+from cutelite_rt import stream as streams
+from cutelite_rt.bundle import Bundle
+from cutelite_rt.device import Device, device
+from cutelite_rt.errors import ArgumentError, LaunchError
+from cutelite_rt.launch import Dim3, Function, LaunchConfig
+from cutelite_rt.params import Parameters
+
+
+class Launch(NamedTuple):
+    """Everything about a launch but the arguments. Any object with these will do, as the compiler's own `Launch`.
+
+    grid         blocks, as an int or up to three of them; None: by the rule that the kernel was exported with
+    block        threads in a block, cluster: blocks in a cluster; only what the kernel was compiled for
+    smem         bytes of dynamic shared memory on top of what the kernel declares
+    stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
+    """
+
+    grid: Any = None
+    block: Any = None
+    cluster: Any = None
+    smem: int = 0
+    stream: Any = None
+    cooperative: bool = False
+    pdl: bool = False
+
+
+class ExportedKernel:
+    """A kernel from a `Bundle`. Threads may launch it at the same time.
+
+    sync  wait for each launch, so that a fault is reported by the launch that caused it
+    """
+
+    def __init__(self, bundle: Bundle, sync: bool = False) -> None:
+        self.bundle, self.sync = bundle, sync
+        self.__name__ = bundle.name
+        self._kept = threading.local()
+        self._functions: dict[tuple[int, int], Function] = {}
+        self._rules = [rules.Rules(variant.signature) for variant in bundle.variants]
+
+    def __repr__(self) -> str:
+        return f"<exported kernel {self.__name__}({self._rules[0].text})>"
+
+    def __getitem__(self, key: Any) -> Callable[..., None]:
+        """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with a `Launch`."""
+        return partial(self.launch, _from_subscript(self.__name__, key))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """As a launch with the grid that the kernel was exported with."""
+        self.launch(Launch(), *args, **kwargs)
+
+    def launch(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
+        """Run the kernel on the GPU that holds the arrays, asynchronously.
+
+        A grid of no blocks launches nothing. Of several signatures the first that fits is taken.
+        Errors  `ArgumentError`, `LaunchError` before anything is launched; `CudaError` from the driver
+        """
+        try:
+            self._launch(launch, args, kwargs)
+        except LaunchError as error:
+            raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
+
+    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
+        if grid is not None and 0 in grid:
+            return
+        stream = None if launch.stream is None else _handle(launch.stream)
+        index, fitted = self._fit(args, kwargs, stream)
+        its_rules = self._rules[index]
+        if grid is None:
+            grid = _grid_of(its_rules, fitted.dims)
+            if 0 in grid:
+                return
+        ordinal = rules.device_of(self.__name__, fitted.arrays)
+        function = self._function(index, device(ordinal))
+        if stream is None:
+            stream = streams.current(view for _, view in fitted.arrays)
+        config = _config(launch, grid, function, stream)
+        parameters = self._parameters(function)
+        parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
+        launching.launch(function, config, parameters, sync=self.sync)
+
+    def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
+        problems = []
+        for index, its_rules in enumerate(self._rules):
+            try:
+                return index, its_rules.fit(args, kwargs, stream)
+            except ArgumentError as problem:
+                problems.append(problem)
+        if len(problems) == 1:
+            raise problems[0]
+        said = "\n".join(f"  ({r.text}): {problem}" for r, problem in zip(self._rules, problems, strict=True))
+        raise ArgumentError(f"{self.__name__}() was exported for {len(problems)} signatures, and none fits:\n{said}")
+
+    def _function(self, index: int, where: Device) -> Function:
+        """The code of a variant in the context that is current on `where`, else in its primary one."""
+        with where.active() as context:
+            key = index, int(where.driver.call("cuCtxGetId", context))
+            function = self._functions.get(key)
+            if function is None:
+                artifact = self.bundle.variants[index].artifact(where)
+                function = self._functions[key] = launching.load(artifact, where)
+            return function
+
+    def _parameters(self, function: Function) -> Parameters:
+        """A buffer of this thread's, which the driver copies when it launches."""
+        kept: dict[Function, Parameters] = self._kept.__dict__.setdefault("kept", {})
+        parameters = kept.get(function)
+        if parameters is None:
+            parameters = kept[function] = Parameters(function.layout)
+        return parameters
+
+
+def load_kernel(source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False) -> ExportedKernel:
+    """The kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
+
+    sync     wait for each launch, so that a fault is reported by the launch that caused it
+    Errors   `ArtifactError` for what is none, or damaged; OSError
+    """
+    if isinstance(source, bytes):
+        source = Bundle.from_bytes(source)
+    return ExportedKernel(source if isinstance(source, Bundle) else Bundle.open(source), sync)
+
+
+# How it is launched.
+
+
+def _from_subscript(name: str, key: Any) -> Any:
+    if hasattr(key, "grid"):
+        return key
+    if not isinstance(key, tuple):
+        return Launch(key)
+    if not 2 <= len(key) <= 4:
+        raise LaunchError(f"{name}: a kernel is launched as kernel[grid](...), kernel[grid, block](...) or "
+                          "kernel[Launch(...)](...)")  # fmt: skip
+    grid, block, *rest = key
+    return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+
+
+def extents(x: Any, what: str, least: int = 1) -> Dim3:
+    """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
+    given = x if isinstance(x, tuple | list) else (x,)
+    if not 1 <= len(given) <= 3:
+        raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
+    x_, y, z = (*(_whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
+    return x_, y, z
+
+
+def _whole(n: Any, what: str, least: int = 0) -> int:
+    if isinstance(n, bool) or not hasattr(type(n), "__index__"):
+        raise LaunchError(f"{what} takes whole numbers, not {n!r}")
+    if n.__index__() < least:
+        raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
+    return int(n.__index__())
+
+
+def _handle(stream: Any) -> int:
+    try:
+        return streams.handle(stream)
+    except (TypeError, ValueError) as error:
+        raise LaunchError(str(error)) from error
+
+
+def _grid_of(its_rules: rules.Rules, dims: dict[str, int]) -> Dim3:
+    if its_rules.grid is None:
+        raise LaunchError("no grid is given, and the kernel was exported without one: kernel[grid](...)")
+    return extents(tuple(rules.evaluate(expr, dims) for expr in its_rules.grid), "grid", least=0)
+
+
+def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchConfig:
+    artifact, limits = function.artifact, function.device.limits
+    for what, given, compiled in (
+        ("block", launch.block, artifact.block),
+        ("cluster", launch.cluster, artifact.cluster),
+    ):
+        if given is not None and extents(given, what) != (compiled or (1, 1, 1)):
+            raise LaunchError(f"the kernel was exported for a {what} of {compiled or 1}, not of {given}")
+    for axis, n, limit, of in zip("xyz", grid, limits[4:7], artifact.cluster or (1, 1, 1), strict=True):
+        if n > limit:
+            raise LaunchError(f"the grid's {axis} extent is {n}, but {artifact.arch} takes at most {limit}")
+        if n % of:
+            raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
+    if launch.pdl and function.device.compute_capability < (9, 0):
+        raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {artifact.arch} has none")
+    asked = _whole(launch.smem, "the dynamic shared memory")
+    most = limits.smem_per_block_optin
+    if asked > most:
+        raise LaunchError(f"{asked} bytes of shared memory are asked for, but {artifact.arch} has {most} for a block")
+    smem = asked + artifact.dynamic_smem
+    if smem + artifact.static_smem > most:
+        raise LaunchError(
+            f"a block needs {smem - asked + artifact.static_smem} bytes of shared memory and {asked} are asked for on "
+            f"top; {artifact.arch} has {most}"
+        )
+    block = artifact.block
+    assert block is not None, "the compiler fixes the block of every kernel"
+    return LaunchConfig(grid, block, artifact.cluster, smem, stream, bool(launch.cooperative), bool(launch.pdl))
