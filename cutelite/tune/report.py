@@ -17,12 +17,19 @@ class AutotuneError(RuntimeError):
 
 
 class Row(NamedTuple):
-    """One config: seconds a call took (None where it never ran), and what there is to say of it."""
+    """One config, and what there is to say of it.
+
+    seconds   median over the rounds it took part in; None where it never ran
+    rounds    how many those were
+    relative  its time in units of the winner's in the same rounds: clocks fall while the GPU gets warm, and whoever
+              was seen in the first rounds alone would look faster by seconds
+    """
 
     config: str
     seconds: float | None
     rounds: int
     note: str
+    relative: float = 0.0
 
 
 class Report(NamedTuple):
@@ -42,15 +49,13 @@ class Report(NamedTuple):
 
     def __str__(self) -> str:
         """Fastest first, then those that did not run."""
-        ran = sorted((row for row in self.rows if row.seconds is not None), key=lambda row: -row.rounds)
-        ran.sort(key=lambda row: row.seconds or 0.0)
+        ran = sorted((row for row in self.rows if row.seconds is not None), key=lambda row: row.relative)
         best = self.rows[self.winner]
         spent = f"compiled in {self.compile_seconds:.2f} s, timed in {self.timing_seconds:.2f} s"
         lines = [f"{self.name}: {len(ran)} of {len(self.rows)} configs timed, {spent}"]
         for row in ran:
             mark = "->" if row is best else "  "
-            relative = (row.seconds or 0.0) / (best.seconds or 1.0)
-            times = f"{(row.seconds or 0.0) * 1e6:10.2f} us  {relative:5.2f}x  {row.rounds:2} rounds"
+            times = f"{(row.seconds or 0.0) * 1e6:10.2f} us  {row.relative:5.3f}x  {row.rounds:2} rounds"
             lines.append(f"{mark} {times}  {row.config}{'; ' * bool(row.note)}{row.note}")
         lines += [f"   not run: {row.config}: {row.note}" for row in self.rows if row.seconds is None]
         return "\n".join(lines)
@@ -75,19 +80,27 @@ class Report(NamedTuple):
 
 
 def rows_of(
-    configs: Sequence[Any], outcomes: dict[int, Outcome], failed: dict[int, Exception], times: dict[int, list[float]]
+    configs: Sequence[Any],
+    outcomes: dict[int, Outcome],
+    failed: dict[int, Exception],
+    times: dict[int, list[float]],
+    best: list[float],
 ) -> tuple[Row, ...]:
-    """What there is to say of each config."""
-    return tuple(_row(i, config, outcomes.get(i), failed.get(i), times.get(i)) for i, config in enumerate(configs))
+    """What there is to say of each config; `best` are the winner's times."""
+    numbers = range(len(configs))
+    return tuple(_row(configs[i], outcomes.get(i), failed.get(i), times.get(i), best) for i in numbers)
 
 
-def _row(i: int, config: Any, outcome: Outcome | None, failure: Exception | None, times: list[float] | None) -> Row:
+def _row(
+    config: Any, outcome: Outcome | None, failure: Exception | None, times: list[float] | None, best: list[float]
+) -> Row:
     if outcome is None:
         return Row(str(config), None, 0, "pruned")
     error = outcome.error or failure
     if error is not None or times is None:
         return Row(str(config), None, 0, _words(error))
-    return Row(str(config), median(times), len(times), _resources(outcome))
+    relative = median(seconds / least for seconds, least in zip(times, best, strict=False))
+    return Row(str(config), median(times), len(times), _resources(outcome), relative)
 
 
 def _words(error: Exception | None) -> str:

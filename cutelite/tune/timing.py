@@ -37,7 +37,7 @@ GRAPH_S = 3e-3
 LONGEST_GRAPH_S = 20e-3
 MOST_CALLS = 512
 """In one graph."""
-WARM_UP_S = 0.1
+WARM_UP_S = 0.3
 """Of work before anything counts: clocks and power settle."""
 HOPELESS = 5.0
 """Times the fastest first call: such a config is not captured and warmed up again and again."""

@@ -201,8 +201,9 @@ class Tuner:
                     times = race(trials.seconds) if trials.seconds else {}
             if not times:
                 raise none_runs(self.name, self.configs, errors) from next(iter(errors.values()))
-        rows = rows_of(self.configs, outcomes, errors, times)
-        report = Report(self.name, winner(times), rows, compiled - started, perf_counter() - compiled)
+        best = winner(times)
+        rows = rows_of(self.configs, outcomes, errors, times, times[best])
+        report = Report(self.name, best, rows, compiled - started, perf_counter() - compiled)
         _say(str(report), environment, environment.autotune_report)
         return report
 

@@ -115,7 +115,7 @@ def inputs(case: Case, seed: int = 0) -> Inputs:
     m, n, k = case.m, case.n, case.k
 
     def scales(*shape: int) -> torch.Tensor:
-        return torch.rand(*shape, device="cuda", generator=source) + 0.5
+        return torch.rand(shape, device="cuda", generator=source) + 0.5
 
     if case.kind in ("fp8", "fp8-slow"):
         made.scale_a, made.scale_b = scales(), scales()

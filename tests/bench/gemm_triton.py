@@ -123,8 +123,10 @@ def tuned(inputs):
         if name[1] != BANDS[0] and (name[0], BANDS[0]) not in failed:
             compiled(name)
         elif name[1] != BANDS[0]:
-            failed[name] = None
+            failed[name] = failed[name[0], BANDS[0]]
     torch.cuda.synchronize()
+    if len(failed) == len(calls):
+        raise next(iter(failed.values()))
     seconds = inputs.case.flops / 500e12 + 5e-6
     replays = {name: Replay(call, inputs.count, 3e-3, seconds) for name, call in calls.items() if name not in failed}
     best = winner(race(replays))

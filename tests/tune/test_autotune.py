@@ -15,6 +15,8 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import AutotuneError, autotune
+from cutelite.tune.compile import Outcome
+from cutelite.tune.report import Report, rows_of
 from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
 from tests.dispatch.conftest import GpuArray
@@ -142,11 +144,19 @@ def test_configs_that_fail_are_skipped_and_the_report_says_why(on_gpu: GpuArray)
     (report,) = scaled.reports
     text = str(report).splitlines()
     assert text[0].startswith("scaled_by: 2 of 5 configs timed, compiled in ")
-    assert text[1].startswith("->       1.00 us   1.00x   3 rounds  4; ") and " registers" in text[1]
-    assert text[2].startswith("         2.00 us   2.00x   2 rounds  2; ")
+    assert text[1].startswith("->       1.00 us  1.000x   3 rounds  4; ") and " registers" in text[1]
+    assert text[2].startswith("         2.00 us  2.000x   2 rounds  2; ")
     assert text[3] == "   not run: 101: ValueError: 101 is too much"
     assert text[4].startswith("   not run: -1: LaunchError: scaled: the grid has -1, but 0 is the least")
     assert text[5] == "   not run: 5: RuntimeError: ran into something"
+
+
+def test_relative_times_are_of_the_same_rounds() -> None:
+    """A GPU that slows down: the loser of the first rounds has the lower median, and was slower all the same."""
+    times = {0: [1.1, 1.1], 1: [1.0, 1.0, 2.0, 2.0, 2.0]}
+    rows = rows_of("ab", {0: Outcome(), 1: Outcome()}, {}, times, times[1])
+    assert [(row.seconds, row.relative) for row in rows] == [(1.1, pytest.approx(1.1)), (2.0, 1.0)]
+    assert str(Report("f", 1, rows, 0.0, 0.0)).splitlines()[1].startswith("->")
 
 
 def test_where_all_fail_each_reason_is_given_once(on_gpu: GpuArray) -> None:

@@ -127,7 +127,7 @@ def test_an_entry_of_another_format_is_made_again(
 
 
 def test_a_report_survives_the_disk() -> None:
-    report = Report("f", 1, (Row("a", None, 0, "why"), Row("b", 1.25e-6, 7, "40 registers")), 1.5, 0.25)
+    report = Report("f", 1, (Row("a", None, 0, "why"), Row("b", 1.25e-6, 7, "40 registers", 1.0)), 1.5, 0.25)
     assert Report.from_bytes(report.to_bytes(), 2) == report
 
 
