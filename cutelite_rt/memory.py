@@ -6,9 +6,10 @@ array interface.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt import driver as cuda
@@ -73,22 +74,6 @@ def read(array: object, stream: int | None = None) -> ArrayView:
     return reader(array)
 
 
-def facts(array: object) -> tuple[int, Hashable] | None:
-    """The address of a GPU library's array, and all else that `read` would look at: with equal facts and addresses that
-    are no null, arrays of one type read alike. None for other arrays.
-
-    Quicker to read than a view, for nothing is checked or translated. Errors: whatever the array raises
-    """
-    kind = type(array)
-    reader = _FACTS.get(kind)
-    if reader is None:
-        reader = _FACTS_OF.get(_READERS.get(kind))
-        if reader is None:  # nor for what `read` has not met yet
-            return None
-        _FACTS[kind] = reader
-    return reader(array)
-
-
 def is_array(value: object) -> bool:
     """Whether `read` would take it for an array at all."""
     kind = type(value)
@@ -98,6 +83,11 @@ def is_array(value: object) -> bool:
         or hasattr(kind, "__dlpack__")
         or hasattr(value, "__cuda_array_interface__")
     )
+
+
+def reader_library(kind: type) -> str | None:
+    """The library whose arrays are of that type, if `read` knows it by name: as `ArrayView.library` has it."""
+    return _LIBRARY_OF.get(_READERS.get(kind) or _named_reader(kind))
 
 
 def _named_reader(kind: type) -> Callable[[Any], ArrayView] | None:
@@ -137,10 +127,6 @@ def _read_torch(tensor: Any) -> ArrayView:
     return ArrayView(pointer, shape, strides, code, where, tensor, "torch")
 
 
-def _facts_torch(tensor: Any) -> tuple[int, Hashable]:
-    return tensor.data_ptr(), (tensor.dtype, tensor.shape, tensor.stride(), tensor.device, tensor.is_neg())
-
-
 _numpy_codes: dict[object, str] = {}
 
 
@@ -167,17 +153,9 @@ def _read_cupy(array: Any) -> ArrayView:
     return ArrayView(array.data.ptr, array.shape, strides, _numpy_code(array.dtype), where, array, "cupy")
 
 
-def _facts_cupy(array: Any) -> tuple[int, Hashable]:
-    return array.data.ptr, (array.dtype, array.shape, array.strides, array.device.id)
-
-
 def _read_own(array: DeviceArray) -> ArrayView:
     where = ("cuda", array.device.ordinal)
     return ArrayView(array.pointer, array.shape, array.strides, array.dtype, where, array, "cutelite")
-
-
-def _facts_own(array: DeviceArray) -> tuple[int, Hashable]:
-    return array.pointer, (array.dtype, array.shape, array.strides, array.device)
 
 
 def _read_interface(array: Any, stream: int | None) -> ArrayView:
@@ -288,6 +266,17 @@ class DeviceArray:
         if getattr(self, "pointer", 0) and not sys.is_finalizing():
             with self.device.active():
                 self.device.driver.call("cuMemFree", self.pointer)
+
+    @functools.cached_property
+    def dltensor(self) -> int:
+        """The address of a `DLTensor` of it, which lives as long as it does: how compiled launchers read it."""
+        import ctypes
+
+        from cutelite_rt import exchange
+
+        storage = ctypes.create_string_buffer(exchange.TENSOR_BYTES)
+        self._dltensor = storage, exchange.filled(ctypes.addressof(storage), read(self))
+        return ctypes.addressof(storage)
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.shape}, {self.dtype!r}, device={self.device.ordinal})"
@@ -406,10 +395,10 @@ def _without_gaps(array: object) -> object:
     raise ValueError("this array has gaps or is not row-major; make it contiguous first")
 
 
-_READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}
-_FACTS: dict[type, Callable[[Any], tuple[int, Hashable]]] = {}
-_FACTS_OF: dict[Callable[[Any], ArrayView] | None, Callable[[Any], tuple[int, Hashable]]] = {
-    _read_torch: _facts_torch,
-    _read_cupy: _facts_cupy,
-    _read_own: _facts_own,
+_LIBRARY_OF: dict[Any, str] = {
+    _read_torch: "torch",
+    _read_numpy: "numpy",
+    _read_cupy: "cupy",
+    _read_own: "cutelite",
 }
+_READERS: dict[type, Callable[[Any], ArrayView]] = {DeviceArray: _read_own}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import Any
 
-from cutelite_rt.memory import ArrayView
+from cutelite_rt.memory import ArrayView, reader_library
 
 DEFAULT = 0  # handle of the legacy default stream
 
@@ -54,17 +53,46 @@ def _handle_of(stream: Any) -> int | None:
 def current(arrays: Iterable[ArrayView]) -> int:
     """The stream on which the arrays' own library works now, for the first of them that has one; else the default.
 
-    torch and CuPy have a current stream per thread and device, and order their own work by it.
+    torch and CuPy have a current stream per thread and device, and order their own work by it; so do libraries with the
+    DLPack C exchange API.
     """
-    return source(arrays)()
-
-
-def source(arrays: Iterable[ArrayView]) -> Callable[[], int]:
-    """What tells `current` of these arrays, whenever it is called."""
     for array in arrays:
-        if array.device[0] == "cuda" and array.library in _CURRENT:
-            return partial(_CURRENT[array.library], array.device[1])
-    return _default
+        owner = array.owner[0] if isinstance(array.owner, tuple) else array.owner
+        tells = _teller(type(owner)) if array.device[0] == "cuda" else None
+        if tells is not None:
+            return tells(array.device[1])
+    return DEFAULT
+
+
+def of(objects: Iterable[Any]) -> int:
+    """As `current`, of objects some of which may be such arrays, and that are not read for it."""
+    for each in objects:
+        tells = _teller(type(each))
+        ordinal = -1 if tells is None else _ordinal(each)
+        if tells is not None and ordinal >= 0:
+            return tells(ordinal)
+    return DEFAULT
+
+
+def _teller(kind: type) -> Callable[[int], int] | None:
+    """What tells the current stream of the library that makes arrays of a type."""
+    from cutelite_rt import exchange
+
+    library = reader_library(kind)
+    return exchange.stream_of(kind) if library is None else _CURRENT.get(library)
+
+
+def _ordinal(array: Any) -> int:
+    """The device that an array is on; -1 for host memory."""
+    from cutelite_rt import exchange
+
+    library = reader_library(type(array))
+    if library == "torch":
+        return int(array.get_device())
+    if library == "cupy":
+        return int(array.device.id)
+    kind, ordinal = array.__dlpack_device__()
+    return int(ordinal) if kind in exchange.ON_CUDA else -1
 
 
 @contextlib.contextmanager

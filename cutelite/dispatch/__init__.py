@@ -5,8 +5,8 @@ launch.py       what a launch says besides its arguments             device.py  
 signature.py    a call's arguments, one for each parameter           arguments.py    what they have told so far
 arrays.py       which arrays fit a parameter                         parameters.py   which other values do
 specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
-fingerprint.py  what a kernel's code depends on                      plan.py         launches like an earlier one
-divert.py       launches that do something else instead
+fingerprint.py  what a kernel's code depends on                      launcher.py     launches as machine code:
+divert.py       launches that do something else instead              launcher_code.py, launcher_ir.py: its code
 """
 
 from cutelite.dispatch.arguments import ArgumentError

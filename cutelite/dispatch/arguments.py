@@ -14,9 +14,9 @@ from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, Scalar, TensorMap, i32, i6
 from cutelite.lang.annotations import DTypeVar
 from cutelite.layout import Dim, DimExpr, dims_of, evaluate
 from cutelite_rt import ArrayView, UnreadableArray, read
+from cutelite_rt import stream as streams
 from cutelite_rt.errors import ArgumentError as ArgumentError
 from cutelite_rt.memory import is_array
-from cutelite_rt.stream import current
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
 """Their arrays are read without naming a stream: they order their work by their own current one."""
@@ -122,7 +122,7 @@ class Call:
     def stream(self) -> int | None:
         """Where the launch goes: arrays of libraries known by interface alone make pending work visible there."""
         if self._stream is None:
-            self._stream = current(_views_of_known(self._arguments))
+            self._stream = streams.of(_flat(self._arguments))
         return self._stream
 
     def dtype(self, name: str, wanted: Scalar | DTypeVar, found: Scalar) -> Scalar:
@@ -188,15 +188,15 @@ def _problems(dim: Dim, value: int) -> Iterator[str]:
         yield f"{dim.name} is declared at most {dim.max}"
 
 
-def _views_of_known(arguments: Iterable[Any]) -> Iterable[ArrayView]:
-    """The arrays of torch and CuPy among arguments: only those libraries have a current stream."""
+def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
+    """Arguments, and the fields of those that are structs."""
     for argument in arguments:
-        if type(argument).__module__.partition(".")[0] in ("torch", "cupy") and hasattr(argument, "shape"):
-            yield read(argument)
-        elif hasattr(argument, "__dict__") and hasattr(type(argument), "__dataclass_fields__"):
-            yield from _views_of_known(vars(argument).values())
+        if hasattr(argument, "__dict__") and hasattr(type(argument), "__dataclass_fields__"):
+            yield from _flat(vars(argument).values())
         elif isinstance(argument, tuple):
-            yield from _views_of_known(argument)
+            yield from _flat(argument)
+        else:
+            yield argument
 
 
 def scalar_of(view: ArrayView) -> Scalar:

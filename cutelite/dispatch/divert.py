@@ -8,10 +8,13 @@ So any code that launches kernels can be run to learn which kernels it needs, wi
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+
+from cutelite_rt import launcher
 
 if TYPE_CHECKING:
     from cutelite.dispatch.kernel import Kernel
@@ -26,7 +29,14 @@ diversion: ContextVar[Diversion | None] = ContextVar("diversion", default=None)
 def diverted(to: Diversion | None) -> Iterator[None]:
     """Have launches of this thread go to `to` within the `with`; to the GPU or the simulator again where it is None."""
     token = diversion.set(to)
+    with _lock:
+        launcher.diverted.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
     try:
         yield
     finally:
+        with _lock:
+            launcher.diverted.value -= 1
         diversion.reset(token)
+
+
+_lock = threading.Lock()

@@ -53,11 +53,11 @@ class Source(NamedTuple):
     def is_current(self) -> bool:
         """Whether every name still holds the object that was read. What an object holds is not looked at again."""
         # Asked at every launch, of tens of names: the loop is one of C.
-        found = map(dict.get, self.namespaces, self.names, itertools.repeat(_MISSING))
+        found = map(dict.get, self.namespaces, self.names, itertools.repeat(MISSING))
         return all(map(operator.is_, found, self.held)) and all(_content(cell) is held for cell, held in self.cells)
 
 
-_MISSING = object()
+MISSING = object()
 
 
 def source(x: Any, positions: bool = False) -> Source:
@@ -90,6 +90,26 @@ def constant_key(x: Any) -> object:
     reader = _Reader(False, here=True)
     digest = reader.whole(x)
     return _Same(x) if reader.problems else digest
+
+
+def lasts(x: Any) -> bool:
+    """Whether `constant_key(x)` is the same for as long as `x` is there: nothing in it can be changed in place.
+
+    Not looked at is what nobody changes: code and defaults of a function, fields of a frozen dataclass. What a closure
+    holds is watched (`Source.cells`).
+    """
+    kind = type(x)
+    if kind in _ATOMS or isinstance(x, type | types.ModuleType | types.BuiltinFunctionType | DimExpr):
+        return True
+    if isinstance(x, types.FunctionType):
+        return all(map(lasts, (x.__defaults__, x.__kwdefaults__, *map(_content, x.__closure__ or ()))))
+    if isinstance(x, tuple | frozenset) and not hasattr(x, "__dict__"):
+        return all(map(lasts, x))
+    if isinstance(x, enum.Enum):
+        return lasts(x.value)
+    if hasattr(kind, "__dataclass_params__") and kind.__dataclass_params__.frozen:
+        return all(lasts(getattr(x, name)) for name in kind.__dataclass_fields__)
+    return False
 
 
 class _Same:
@@ -272,7 +292,7 @@ class _Reader:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             held = _content(cell)
             self.cells[id(cell)] = (cell, held)
-            parts += (name, *(() if held is _MISSING else (held,)))
+            parts += (name, *(() if held is MISSING else (held,)))
         if self.here:
             parts.append(id(function.__globals__))
         else:
@@ -371,7 +391,7 @@ class _Reader:
             return self._fail(f"a {_class_name(type(x))} is among its constants ({error})")
         if isinstance(made, str):
             home = getattr(x, "__module__", None) or type(x).__module__
-            if getattr(sys.modules.get(home), made, _MISSING) is not x:
+            if getattr(sys.modules.get(home), made, MISSING) is not x:
                 return self._fail(f"a {_class_name(type(x))} is among its constants, and is not {home}.{made}")
             return self._all("named", (type(x), made, home, _version(_root(home))))
         function, args, state, items, pairs = (*made, None, None, None)[:5]
@@ -418,7 +438,7 @@ def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
-        return _MISSING
+        return MISSING
 
 
 def _state(x: Any) -> dict[str, Any]:

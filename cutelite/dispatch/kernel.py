@@ -26,8 +26,9 @@ from cutelite.dispatch.launch import (
     check_shape,
     extents,
     from_subscript,
+    is_exact,
 )
-from cutelite.dispatch.plan import Plan, Plans, Reader
+from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.options import Options
@@ -36,15 +37,17 @@ from cutelite_rt import stream as streams
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
-
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from cutelite.ir.function import Function
     from cutelite.sim import CheckReport
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
+
+
+MOST_HELD = 1024
+"""Of ``kernel[...]`` so many are kept, to be had again at once."""
 
 
 class _Settings(NamedTuple):
@@ -57,8 +60,8 @@ class _Settings(NamedTuple):
 class _Checked(NamedTuple):
     """A launch whose arguments and shapes have been found to fit.
 
-    ordinal  of the GPU it goes to; None for the simulator
-    plans    where its plan goes: if these are forgotten meanwhile, so is that
+    ordinal     of the GPU it goes to; None for the simulator
+    generation  of the launcher's: what it comes to is not kept if all is forgotten meanwhile
     """
 
     grid: Dim3
@@ -66,7 +69,7 @@ class _Checked(NamedTuple):
     bound: Bound
     ordinal: int | None
     stream: int | None
-    plans: Plans
+    generation: object
 
 
 class Kernel:
@@ -89,8 +92,9 @@ class Kernel:
         self._made = Specialisations(function)
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
-        self._plans = Plans()
         self._parameters = threading.local()
+        self._launching = Launching(lambda: self.signature, self._launch)
+        self._held: dict[Any, Callable[..., None]] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}({self.signature})>"
@@ -99,10 +103,6 @@ class Kernel:
     def signature(self) -> Signature:
         """The parameters. Errors: `CompileError` for annotations that are none."""
         return Signature(self.__cutelite_function__, method=self._owner is not None)
-
-    @functools.cached_property
-    def _reader(self) -> Reader:
-        return Reader(self.signature.parameters)
 
     @functools.cached_property
     def _settings(self) -> _Settings:
@@ -128,7 +128,23 @@ class Kernel:
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`."""
-        return functools.partial(self.launch, self._named(from_subscript, key))
+        try:  # what is usual first: all of a launch takes less than a microsecond besides the driver
+            grid, block = key
+            if type(grid) is int and type(block) is int:
+                return self._held[key]
+        except (TypeError, ValueError, KeyError):
+            pass
+        return self._hold(key)
+
+    def _hold(self, key: Any) -> Callable[..., None]:
+        if not is_exact(key):
+            return self._launching.held(self._named(from_subscript, key))
+        held = self._held.get(key)
+        if held is None:
+            if len(self._held) >= MOST_HELD:
+                self._held = {}
+            held = self._held[key] = self._launching.held(from_subscript(key))
+        return held
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         name = self.__name__
@@ -141,11 +157,7 @@ class Kernel:
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
                 a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
-        instead = diversion.get()
-        if instead is None:
-            self._named(self._launch, launch, args, kwargs)
-        else:
-            instead(self, launch, args, kwargs)
+        self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Callable[[], Compiled] | None:
         """What a launch would do before it launches: checks now, and the compile when the result is called.
@@ -163,45 +175,32 @@ class Kernel:
         except LaunchError as error:
             raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
-    def _launch(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """As an earlier launch went, if there was one like it; else from the start."""
-        key, plan, parameters = self._planned(launch, args, kwargs)
-        if plan is None or parameters is None:
-            self._launch_anew(launch, args, kwargs, key)
+    def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
+        """Launch from the start; what it comes to is kept under the key that the compiled launcher gave it."""
+        instead = diversion.get()
+        if instead is None:
+            self._named(self._launch_anew, key, held[1], args, kwargs)
         else:
-            plan.launch(parameters, None if launch.stream is None else _handle(launch.stream))
+            instead(self, held[1], args, kwargs)
 
-    def _planned(
-        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Hashable, Plan | None, rt.Parameters | None]:
-        """What a plan for this launch is kept under, None where none can be; the plan, and its parameters packed."""
-        key: Hashable = None
-        try:
-            facts, values = self._reader.read(launch, self.signature.match(args, kwargs).values())
-            key = facts
-            self._forget_if_changed()
-            plan = self._plans.get(key)
-            if plan is not None and plan.holds():
-                return key, plan, self._packed(plan.function, plan.values(values))
-        except Exception:  # whatever it is, launching anew meets it too, and says it in full
-            pass
-        return key, None, None
-
-    def _launch_anew(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None) -> None:
-        """Check everything, specialise, launch; and keep what was found out as the plan `key`, unless that is None."""
+    def _launch_anew(self, key: bytes | None, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             return
-        bound = checked.bound
         if checked.ordinal is None:
-            self._simulate(launch, checked.grid, checked.spec, bound)
+            self._simulate(launch, checked.grid, checked.spec, checked.bound)
             return
-        function, shape = self._run(launch, checked, checked.ordinal)
-        if key is not None and bound.arrays:  # without arrays, where it goes is another question each time
-            checked.plans.add(key, Plan(bound, self.__name__, function, shape, self._settings.environment.sync))
+        function, config = self._run(launch, checked, checked.ordinal)
+        environment = self._settings.environment
+        if not environment.sync:  # to wait, and say what a fault was in, is Python's
+            arguments = self.signature.match(args, kwargs)
+            went = Went(checked.bound, checked.spec.arch, function, config, arguments)
+            self._launching.went_well(key, checked.generation, went, self._made.watched, environment.verbose)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
         """All that can be known of a launch without compiling; None where there are no blocks to launch."""
+        if callable(launch.grid):
+            launch = launch.resolved(self.signature.match(args, kwargs))
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return None
@@ -209,17 +208,18 @@ class Kernel:
         bound = self.signature.bind(args, kwargs, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
         self._forget_if_changed()
-        plans = self._plans
+        generation = self._launching.generation
         arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
         spec = self._specialisation(launch, bound, arch)
         target = Target.parse(arch)
         check_grid(grid, spec.cluster, target)
         check_settings(launch, target)
-        return _Checked(grid, spec, bound, ordinal, stream, plans)
+        return _Checked(grid, spec, bound, ordinal, stream, generation)
 
     def _forget_if_changed(self) -> None:
         if self._made.drop_if_changed():
-            self._known, self._loaded, self._plans = {}, {}, Plans()
+            self._known, self._loaded = {}, {}
+            self._launching.forget()
 
     def _specialisation(self, launch: Launch, bound: Bound, arch: str) -> Specialisation:
         key = (bound.token, launch.block, launch.cluster, arch)
@@ -463,7 +463,8 @@ class BoundKernel:
         return self.kernel.__cutelite_function__.__get__(self.instance)
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        return functools.partial(self.kernel[key], self.instance)
+        kernel = self.kernel
+        return kernel._launching.held(kernel._named(from_subscript, key), self.instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.kernel(*args, **kwargs)

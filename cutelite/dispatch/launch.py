@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from cutelite.target import Target
+from cutelite_rt import launcher
+from cutelite_rt import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
 
 Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
+
+TORCH_STREAMS = "torch.cuda.streams"
+"""Where torch has its streams, whose handles stay what they are."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """Everything about a launch but the arguments.
 
-    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched
+    grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a
+                 function that tells that at each launch, of a dict with an argument for each parameter
     block        threads in a block, likewise; part of what the kernel is specialised for. Default: what
                  `@kernel(block=...)` says
     cluster      blocks in a cluster, likewise; part of what the kernel is specialised for
@@ -30,7 +36,7 @@ class Launch:
     seed         the simulator's schedule; default: CUTELITE_SIM_SEED
     """
 
-    grid: Extent
+    grid: Extent | Callable[[dict[str, Any]], Extent]
     block: Extent | None = None
     cluster: Extent | None = None
     smem: int = 0
@@ -40,13 +46,28 @@ class Launch:
     seed: int | None = None
 
     @cached_property
-    def facts(self) -> Hashable:
-        """All but stream and seed, equal for equal launches; None where there are other things than ints, for 1, True
-        and 1.0 are equal, but do not launch alike."""
-        shapes = (self.grid, self.block, self.cluster)
-        if type(self.smem) is not int or not all(x is None or _exact(x) for x in shapes):
-            return None
-        return (*shapes, self.smem, bool(self.cooperative), bool(self.pdl))
+    def facts(self) -> bytes:
+        """What a compiled launcher has to know of it."""
+        # A handle that is given, or is torch's, stays what it is. Others may be closed, or are not known so well.
+        kind = type(self.stream)
+        lasting = self.stream is None or kind is int or kind.__module__ == TORCH_STREAMS
+        try:
+            if lasting and not callable(self.grid):
+                return self.settled()
+            return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
+        except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
+            return launcher.facts_of((1, 1, 1), None, None, launcher.ODD)
+
+    def settled(self) -> bytes:
+        """Facts of it now. Errors: `LaunchError`; those of `streams.handle`."""
+        grid = extents(self.grid, "grid", least=0)
+        shapes = (x if x is None else extents(x, "shape") for x in (self.block, self.cluster))
+        settings = (*shapes, whole(self.smem, "smem"), bool(self.cooperative), bool(self.pdl))
+        return launcher.facts_of(grid, settings, None if self.stream is None else streams.handle(self.stream))
+
+    def resolved(self, arguments: dict[str, Any]) -> Launch:
+        """With the grid that these arguments, by parameter, make of a grid that is a function."""
+        return replace(self, grid=self.grid(arguments)) if callable(self.grid) else self
 
 
 def _exact(x: Any) -> bool:
@@ -54,15 +75,17 @@ def _exact(x: Any) -> bool:
     return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
 
 
-@lru_cache(1024)
-def _usual(grid: Extent, block: Extent) -> Launch:
-    return Launch(grid, block)
+def is_exact(key: Any) -> bool:
+    """Whether ``kernel[key]`` is what it is for an equal key: 1, True and 1.0 are equal, and do not launch alike."""
+    if type(key) is not tuple or not 2 <= len(key) <= 4:
+        return False
+    grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
+    named = stream is None or type(stream) is int or type(stream).__module__ == TORCH_STREAMS
+    return _exact(grid) and _exact(block) and named and type(smem) is int
 
 
 def from_subscript(key: Any) -> Launch:
     """``kernel[key]``: a `Launch`, or (grid, block) with stream and dynamic shared memory behind, as Numba has it."""
-    if type(key) is tuple and len(key) == 2 and _exact(key[0]) and _exact(key[1]):
-        return _usual(*key)
     if isinstance(key, Launch):
         return key
     if not isinstance(key, tuple) or not 2 <= len(key) <= 4:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
@@ -56,7 +57,7 @@ class ScalarParameter:
         self.name, self.wanted = name, dtype
 
     def bind(self, call: Call, argument: Any) -> Scalar:
-        number = _number(argument)
+        number = plain_number(argument)
         dtype = self.wanted
         if isinstance(dtype, DTypeVar):
             dtype = self._decided(call, dtype, argument, number)
@@ -112,7 +113,7 @@ _BEYOND = {
 """The least number that rounds to what the dtype cannot hold: half a step beyond its largest finite one."""
 
 
-def _number(argument: Any) -> Any:
+def plain_number(argument: Any) -> Any:
     """A Python number from what holds one: NumPy's scalars, and arrays without dimensions in host memory."""
     if type(argument) in (int, float, bool):
         return argument
@@ -156,7 +157,7 @@ class ConstantParameter:
     def _converted(self, x: Any) -> Any:
         """Numbers of NumPy, and whole numbers where a float is asked for."""
         if self.wanted in (int, float, bool) and not isinstance(x, self.wanted) and not isinstance(x, bool):
-            number = _number(x)
+            number = plain_number(x)
             if self.wanted is float and isinstance(number, numbers.Real):
                 return float(number)
             return number
@@ -204,6 +205,20 @@ class OptionalParameter:
 
     def ahead(self, call: Call, example: Any) -> ArgType:
         return self.given.ahead(call, example) if example is not None else self.bind(call, None)
+
+
+def leaves(parameter: Parameter) -> Iterator[Parameter]:
+    """The parameters within one that have run-time values, in the kernel's order."""
+    match parameter:
+        case StructParameter():
+            for of in parameter.fields.values():
+                yield from leaves(of)
+        case OptionalParameter():
+            yield from leaves(parameter.given)
+        case ConstantParameter():
+            return
+        case _:
+            yield parameter
 
 
 class UnknownParameter:

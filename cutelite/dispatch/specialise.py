@@ -100,6 +100,11 @@ class Specialisations:
 
         return self._once(self.simulated, spec, make)
 
+    @property
+    def watched(self) -> tuple[fingerprint.Source, ...]:
+        """Whose names and variables `drop_if_changed` looks at; another tuple whenever they are others."""
+        return self._watched
+
     def drop_if_changed(self) -> bool:
         """Forget everything if a global or a closure's variable holds another object than when it was compiled."""
         for source in self._watched:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cutelite_rt as rt
-from cutelite.dispatch import device, specialise
+from cutelite.dispatch import device, launcher, specialise
 from tests.rt.conftest import FakeCuda
 from tests.rt.conftest import cuda as cuda
 
@@ -24,6 +24,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
             monkeypatch.delenv(name)
     cache = tmp_path / "cache"
     monkeypatch.setenv("CUTELITE_CACHE_DIR", str(cache))
+    monkeypatch.setattr(launcher, "LAUNCHES", 0)  # tests that want a compiled launcher have it built
     yield cache
     device.arch_of.cache_clear()
     specialise._opened.cache_clear()

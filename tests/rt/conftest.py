@@ -14,7 +14,8 @@ import pytest
 import cutelite_rt.driver
 import cutelite_rt.launch
 from cutelite_rt.driver import Driver
-from cutelite_rt.launch import LaunchConfig
+from cutelite_rt.launch import LaunchConfig, _loaded
+from cutelite_rt.params import KINDS
 
 
 class CUresult(enum.IntEnum):
@@ -44,6 +45,34 @@ class LaunchAttribute:
     def __init__(self) -> None:
         self.id = 0
         self.value = SimpleNamespace(clusterDim=SimpleNamespace(x=0, y=0, z=0))
+
+
+LAUNCH_FIELDS = {
+    **{f"{what}Dim{axis}": ctypes.c_uint32 for what in ("grid", "block") for axis in "XYZ"},
+    "sharedMemBytes": ctypes.c_uint32,
+    "hStream": ctypes.c_void_p,
+    "attrs": ctypes.c_void_p,
+    "numAttrs": ctypes.c_uint32,
+}
+
+
+class LaunchInC(ctypes.Structure):
+    """CUlaunchConfig (cuda.h)."""
+
+    _fields_ = tuple(LAUNCH_FIELDS.items())  # type: ignore[arg-type]
+
+
+class AttributeInC(ctypes.Structure):
+    """CUlaunchAttribute (cuda.h): an id, and a union of 64 bytes."""
+
+    _fields_ = (("id", ctypes.c_uint32), ("pad", ctypes.c_uint32), ("value", ctypes.c_uint32 * 16))
+
+    def as_bindings(self) -> LaunchAttribute:
+        made = LaunchAttribute()
+        made.id = self.id
+        x, y, z = self.value[:3]
+        made.value = SimpleNamespace(clusterDim=SimpleNamespace(x=x, y=y, z=z), cooperative=x, raw=bytes(self.value))
+        return made
 
 
 # What an H200 says, by CUdevice_attribute.
@@ -105,6 +134,8 @@ class FakeCuda:
         self.function_attributes: dict[int, int] = {0: 1024, 1: 0, 3: 0, 4: 32}
         self.launches: list[tuple[Any, Any, int]] = []
         self.launch_contexts: list[int] = []
+        self.packed: list[bytes] = []  # of launches by compiled launchers
+        self._made_for_c: dict[bytes, Any] = {}
         self.capturing: set[int] = set()
         self.graphs: dict[int, list[tuple[Any, Any, int]]] = {}
         self.replays: list[list[tuple[Any, Any, int]]] = []
@@ -139,8 +170,49 @@ class FakeCuda:
         return (self.version,)
 
     def cuGetProcAddress(self, name: bytes, version: int, flags: int) -> tuple[int | None, int]:
-        assert name == b"cuTensorMapEncodeTiled"
-        return ctypes.cast(self._encode, ctypes.c_void_p).value, 0
+        """A function for callers in C, which comes to the same as the one of that name here."""
+        if name == b"cuTensorMapEncodeTiled":
+            return ctypes.cast(self._encode, ctypes.c_void_p).value, 0
+        types, function = self._in_c[name.decode()]
+        made = self._made_for_c.setdefault(name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(function))
+        return ctypes.cast(made, ctypes.c_void_p).value, 0
+
+    @property
+    def _in_c(self) -> dict[str, tuple[list[Any], Callable[..., int]]]:
+        word = ctypes.POINTER(ctypes.c_uint64)
+
+        def gives(name: str) -> Callable[..., int]:
+            def function(*arguments: Any) -> int:
+                *given, result = arguments
+                status, value = getattr(self, name)(*(each or 0 for each in given))
+                result[0] = value or 0
+                return int(status)
+
+            return function
+
+        def status_of(name: str, *arguments: Any) -> int:
+            return int(getattr(self, name)(*arguments)[0])
+
+        return {
+            "cuLaunchKernelEx": ([ctypes.POINTER(LaunchInC), *[ctypes.c_void_p] * 3], self._launch_in_c),
+            "cuCtxGetCurrent": ([word], gives("cuCtxGetCurrent")),
+            "cuCtxGetId": ([ctypes.c_void_p, word], gives("cuCtxGetId")),
+            "cuCtxPopCurrent": ([word], gives("cuCtxPopCurrent")),
+            "cuCtxPushCurrent": ([ctypes.c_void_p], lambda context: status_of("cuCtxPushCurrent", context or 0)),
+        }
+
+    def _launch_in_c(self, raw: Any, function: int, parameters: int, extra: int | None) -> int:
+        """A launch whose structures last no longer than the call; `packed` has the bytes of its parameters."""
+        config = SimpleNamespace(**{name: getattr(raw[0], name) or 0 for name in LAUNCH_FIELDS})
+        attributes = (AttributeInC * config.numAttrs).from_address(config.attrs) if config.numAttrs else ()
+        config.attrs = [each.as_bindings() for each in attributes]
+        (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
+        data = bytearray(made.layout.size)
+        pointers = (ctypes.c_uint64 * len(made.layout.offsets)).from_address(parameters)
+        for kind, offset, pointer in zip(made.layout.kinds, made.layout.offsets, pointers, strict=True):
+            data[offset : offset + KINDS[kind][0]] = ctypes.string_at(pointer, KINDS[kind][0])
+        self.packed.append(bytes(data))
+        return int(getattr(self, "cuLaunchKernelEx")(config, function, parameters, 0)[0])  # noqa: B009 (it adds a status)
 
     def cuDeviceGetCount(self) -> tuple[int]:
         return (len(self.devices),)

@@ -23,7 +23,6 @@ from cutelite_rt.memory import (
     DeviceArray,
     UnreadableArray,
     empty,
-    facts,
     from_device,
     is_array,
     is_compact,
@@ -344,7 +343,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "torch", module)
     monkeypatch.setattr("cutelite_rt.memory._torch_codes", {})
     monkeypatch.setattr("cutelite_rt.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.memory._FACTS", {})
+    monkeypatch.setattr("cutelite_rt.exchange._ways", {})
     return module
 
 
@@ -409,7 +408,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.__dict__.update(ndarray=FakeCupyArray, cuda=current)
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.setattr("cutelite_rt.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.memory._FACTS", {})
+    monkeypatch.setattr("cutelite_rt.exchange._ways", {})
     return module
 
 
@@ -419,30 +418,6 @@ def test_cupy(cupy: ModuleType) -> None:
 
 
 # ---- streams
-
-
-def test_facts_tell_apart_what_reads_differently(torch: ModuleType, cupy: ModuleType) -> None:
-    tensor = FakeTensor("torch.float32")
-    assert facts(tensor) is None, "`read` has not met it"
-    read(tensor)
-    read(FakeCupyArray())
-    address, others = facts(tensor) or (0, None)
-    assert address == 0x9000
-    hash(others)
-    assert facts(FakeTensor("torch.float32", pointer=0x9010)) == (0x9010, others)
-    host = FakeTensor("torch.float32")
-    host.device = "cpu"
-    for other in (
-        FakeTensor("torch.float16"),
-        FakeTensor("torch.float32", (3, 2)),
-        FakeTensor("torch.float32", negated=True),
-        host,
-    ):
-        assert (facts(other) or (0, others))[1] != others
-    assert (facts(FakeCupyArray()) or (0,))[0] == 0xA000
-    array = np.zeros(3)
-    read(array)
-    assert facts(array) is None, "it means the simulator"
 
 
 def test_torch_is_asked_for_its_current_stream_by_handle_where_it_can_be(torch: ModuleType) -> None:

@@ -1,7 +1,9 @@
-"""Launches like an earlier one: they come to what a launch from the start comes to, and no work is done twice."""
+"""Compiled launchers: launches come to what they come to in Python, and no work is done twice."""
 
 from __future__ import annotations
 
+import collections
+import struct
 import threading
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
-from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device, plan
-from cutelite_rt import memory
+from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
+from cutelite_rt import driver, launcher, memory
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -58,15 +60,17 @@ def _narrow(a: Tensor[f32, (N,)], x: e4m3) -> None:
     a[0] = f32(x)
 
 
-class Planless(Kernel):
-    """Launches from the start each time."""
-
-    def _planned(self, *launch: Any) -> Any:
-        return None, None, None
+def plain(function: Any) -> Kernel:
+    """A kernel that is launched by Python, from the start each time."""
+    return Kernel(function, cl.kernel(function).options)
 
 
-def made(function: Any, cls: type[Kernel] = Kernel) -> Kernel:
-    return cls(function, cl.kernel(function).options)
+def made(function: Any) -> Kernel:
+    """A kernel that has its compiled launcher from the beginning."""
+    kernel = plain(function)
+    kernel._launching.build(driver.get())
+    assert kernel._launching.launcher is not None
+    return kernel
 
 
 @dataclass(eq=False)
@@ -95,6 +99,7 @@ def in_a_context(cuda: FakeCuda) -> Any:
 def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: Any) -> Any:
     """What a launch comes to: the error and its words, or what the driver was asked for."""
     cuda.launches.clear()
+    cuda.packed.clear()
     try:
         kernel[launch](*args, **kwargs)
     except Exception as error:
@@ -102,9 +107,12 @@ def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: 
     if not cuda.launches:
         return None
     config, handle, address = cuda.launches[-1]
-    (parameters,) = (p for p in kernel._parameters.kept.values() if p.address == address)
+    if cuda.packed:
+        (data,) = cuda.packed
+    else:
+        (data,) = (p.data() for p in kernel._parameters.kept.values() if p.address == address)
     attributes = [attribute.id for attribute in config.attrs]
-    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], parameters.data()
+    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
 
 
 def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +196,7 @@ def arguments_of(call: dict[str, Any]) -> tuple[Any, ...]:
 )
 @given(data=st.data())
 def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data: st.DataObject) -> None:
-    planned, anew = KERNELS.setdefault(id(cuda), (made(_everything), made(_everything, Planless)))
+    planned, anew = KERNELS.setdefault(id(cuda), (made(_everything), plain(_everything)))
     for call in data.draw(calls()):
         launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
         arguments = arguments_of(call)
@@ -225,7 +233,8 @@ def test_tensor_maps_follow_the_address(cuda: FakeCuda, monkeypatch: pytest.Monk
     assert first == again
     assert first[3] != second[3]
     assert launched(kernel, cuda, (1, 32), tensors[1]) == second
-    assert [drawn["address"] for drawn in cuda.maps] == [0x7A0000, 0x7B0000]
+    # Python encodes for the first launch; the launcher has maps of its own.
+    assert [drawn["address"] for drawn in cuda.maps] == [0x7A0000, 0x7A0000, 0x7B0000]
 
 
 def test_errors_are_the_same_after_a_launch_that_went_well(cuda: FakeCuda, on_gpu: GpuArray) -> None:
@@ -252,11 +261,11 @@ def test_errors_are_the_same_after_a_launch_that_went_well(cuda: FakeCuda, on_gp
 
 def test_tensors_of_torch(torch: ModuleType, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_ARCH", "sm_80")  # they are on the other GPU
-    planned, anew = made(_add), made(_add, Planless)
-    plain = FakeTensor("torch.float32", (8,))
+    planned, anew = made(_add), plain(_add)
+    usual = FakeTensor("torch.float32", (8,))
     for _ in range(2):
         for x in (
-            plain,
+            usual,
             FakeTensor("torch.float32", (8,), pointer=0x9010),
             FakeTensor("torch.float32", (8,), pointer=0),
             FakeTensor("torch.float32", (8,), pointer=-1),
@@ -264,16 +273,16 @@ def test_tensors_of_torch(torch: ModuleType, cuda: FakeCuda, monkeypatch: pytest
             FakeTensor("torch.float16", (8,)),
             FakeTensor("torch.float32", (2, 3)),
         ):
-            expected = launched(anew, cuda, (1, 32), plain, x, 1.0)
-            assert launched(planned, cuda, (1, 32), plain, x, 1.0) == expected
+            expected = launched(anew, cuda, (1, 32), usual, x, 1.0)
+            assert launched(planned, cuda, (1, 32), usual, x, 1.0) == expected
     reuses(planned, monkeypatch)
-    assert launched(planned, cuda, (1, 32), plain, plain, 1.0)[0]["hStream"] == 0x101
+    assert launched(planned, cuda, (1, 32), usual, usual, 1.0)[0]["hStream"] == 0x101
     torch.__dict__["cuda"].current_stream = lambda ordinal: SimpleNamespace(cuda_stream=0x500)
-    assert launched(planned, cuda, (1, 32), plain, plain, 1.0)[0]["hStream"] == 0x500
+    assert launched(planned, cuda, (1, 32), usual, usual, 1.0)[0]["hStream"] == 0x500
 
 
 def test_constants_are_told_apart_by_type_and_sign(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
-    planned, anew = made(_everything), made(_everything, Planless)
+    planned, anew = made(_everything), plain(_everything)
     arguments = arguments_of(PLAIN)
     for _ in range(2):
         for times in (1, True, 1.0, 0.0, -0.0, float("nan"), "x", None, (1, 2), [1, 2, 3]):
@@ -296,7 +305,7 @@ def test_a_failing_driver_fails_launches_from_a_plan(cuda: FakeCuda, on_gpu: Gpu
     kernel, a = made(_add), on_gpu((8,))
     kernel[1, 32](a, a, 1.0)
     cuda.fail["cuLaunchKernelEx"] = 700
-    planned, anew = (launched(made_, cuda, (1, 32), a, a, 1.0) for made_ in (kernel, made(_add, Planless)))
+    planned, anew = (launched(made_, cuda, (1, 32), a, a, 1.0) for made_ in (kernel, plain(_add)))
     assert planned == anew
     assert planned[0] is rt.CudaError
 
@@ -337,32 +346,31 @@ def test_arrays_elsewhere_than_the_current_context(
     assert cuda.stack == [0x1000]
 
 
-def test_plans_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "MOST_PLANS", 3)
+def test_variants_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "MOST_VARIANTS", 3)
     kernel, a = made(_add), on_gpu((8,))
-    for grid in range(1, 9):
-        kernel[grid, 32](a, a, 1.0)
-        assert len(kernel._plans) == min(grid, 3)
+    found = kernel._launching.launcher
+    assert found is not None
+    for i in range(1, 9):
+        kernel[1, 32 * i](a, a, 1.0)
+        assert len(found) == (i - 1) % 3 + 1
     reuses(kernel, monkeypatch)
-    for grid in (6, 7, 8):
-        assert launched(kernel, cuda, (grid, 32), a, a, 1.0)[0]["gridDimX"] == grid
+    for i in (7, 8):
+        assert launched(kernel, cuda, (1, 32 * i), a, a, 1.0)[0]["blockDimX"] == 32 * i
 
 
-def test_threads_share_plans_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+def test_threads_share_variants_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernel, a = made(_add), on_gpu((8,))
-    found: dict[int, set[bytes]] = {i: set() for i in range(6)}
+    kernel[1, 32](a, a, 0.0)
 
     def work(i: int) -> None:
         for _ in range(200):
             kernel[1, 32](a, a, float(i))
-            (parameters,) = kernel._parameters.kept.values()
-            found[i].add(parameters.data())
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in found]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(len(each) == 1 for each in found.values())
-    assert len({next(iter(each)) for each in found.values()}) == len(found)
-    assert len(kernel._plans) == 1
+    assert collections.Counter(data[16:20] for data in cuda.packed) == {struct.pack("f", i): 200 for i in range(6)}
+    assert len(kernel._launching.launcher or ()) == 1

@@ -1,0 +1,237 @@
+"""How a kernel comes to be launched by machine code: its launcher is compiled when that is worth its while.
+
+In    launches that went well, and what they came to
+Out   `Launching.entry`: Python at first; from the launch after the launcher is ready on, the launcher
+
+A launcher takes a tenth of a second to compile, which is done once for a signature, in a thread of its own, after
+`LAUNCHES` launches on a GPU: a program that launches a few times never loads LLVM for it. The machine code is kept on
+disk beside kernels, under a digest of the IR that it was made from.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.arguments import Bound, Parameter
+from cutelite.dispatch.arrays import TmaParameter
+from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.parameters import (
+    ConstantParameter,
+    OptionalParameter,
+    ScalarParameter,
+    StructParameter,
+    leaves,
+    plain_number,
+)
+from cutelite.front.types import ArgType, Constant, Struct
+from cutelite.ir.types import TensorMap
+from cutelite.lang.annotations import DTypeVar
+from cutelite.target import Target
+from cutelite_rt import CudaError, Driver, Function, LaunchConfig, native
+from cutelite_rt import launcher as runtime
+
+if TYPE_CHECKING:
+    from cutelite.dispatch.signature import Signature
+
+Watched = tuple[fingerprint.Source, ...]
+"""What the kernel was made from, as `Specialisations` looks at it."""
+
+LAUNCHES = 8
+"""After so many the launcher is compiled."""
+
+Held = tuple[bytes, Launch]
+"""What stands before the arguments of a launch: `Launch.facts`, and the launch itself."""
+
+
+class Went(NamedTuple):
+    """A launch that went well: what it came to, as `runtime.Outcome` wants it."""
+
+    bound: Bound
+    arch: str
+    function: Function
+    config: LaunchConfig
+    arguments: dict[str, Any]
+
+
+class Launching:
+    """Of one kernel.
+
+    signature  makes it, at a launch
+    launch     (key, held, *args, **kwargs): launch from the start, and tell `went_well` of it, with the key
+    """
+
+    def __init__(self, signature: Callable[[], Signature], launch: Callable[..., None]) -> None:
+        self._signature, self._launch = signature, launch
+        self.entry: Callable[..., None] = self._by_python
+        self.launcher: runtime.Launcher | None = None
+        self._count = 0
+        self._lock = threading.Lock()
+        self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
+        self._watched: object = None
+
+    def _by_python(self, held: Held, /, *args: Any, **kwargs: Any) -> None:
+        self._launch(None, held, *args, **kwargs)
+
+    def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
+        """``kernel[...]``: what launches so; `before` goes ahead of the arguments."""
+        made = functools.partial(self.entry, (launch.facts, launch), *before)
+        if self.launcher is None:
+            with self._lock:
+                self._partials.add(made)
+                if self.launcher is not None:  # since a moment ago
+                    self._enter(made)
+        return made
+
+    def _enter(self, made: functools.partial[None]) -> None:
+        """Have it launch by the launcher; a partial takes a new state, as it does from a pickle."""
+        state: Any = made
+        state.__setstate__((self.entry, made.args, {}, None))
+
+    @property
+    def generation(self) -> object:
+        """Another one whenever all was forgotten."""
+        return None if self.launcher is None else self.launcher.generation
+
+    def forget(self) -> None:
+        """What launches came to counts no more."""
+        if self.launcher is not None:
+            self.launcher.forget()
+
+    def went_well(self, key: bytes | None, generation: object, went: Went, watched: Watched, verbose: bool) -> None:
+        """Keep what a launch came to, under the key that the launcher had for it; or see to it that there is one."""
+        if self.launcher is None:
+            with self._lock:
+                self._count += 1
+                due = self._count == LAUNCHES
+            if due and native.unsupported() is None:
+                threading.Thread(
+                    target=self.build, args=(went.function.driver, verbose), name="cutelite-launcher"
+                ).start()
+            return
+        if watched is not self._watched:
+            self._watched = watched
+            self.launcher.watch(_watch(watched))
+        signature = self._signature()
+        if key is not None and all(_tells_dtypes(p, went.arguments[p.name]) for p in signature.parameters):
+            self.launcher.add(key, _outcome(signature, self.launcher.program, went), generation)
+
+    def build(self, driver: Driver, verbose: bool = False) -> None:
+        """Compile the launcher; launches go to it from now on, and by it to this driver."""
+        with _building:
+            made = self._made(driver, verbose)
+        if made is None:
+            return
+        with self._lock:
+            self.entry, self.launcher = made.function, made
+            for partial in self._partials:
+                self._enter(partial)
+            self._partials.clear()
+
+    def _made(self, driver: Driver, verbose: bool) -> runtime.Launcher | None:
+        """None, and the reason to stderr if `verbose`, where launchers cannot be had: launches stay Python's."""
+        from cutelite.dispatch import launcher_code  # with LLVM, below: for programs that launch much
+        from cutelite.toolchain import ToolchainError
+
+        signature = self._signature()
+        try:
+            runtime.environment(driver)
+            text, program = launcher_code.write(signature)
+            calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
+            doc = f"launch({signature}), compiled"
+            return runtime.Launcher(_code(text), program, calls, driver, signature.defaults, doc)
+        except (launcher_code.Unsupported, ToolchainError, CudaError, OSError) as error:
+            if verbose:
+                print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
+            return None
+
+
+_building = threading.Lock()  # one at a time: they are not in a hurry, and share a machine with the program
+
+
+def _code(text: str) -> bytes:
+    from cutelite.toolchain import host
+
+    return host.to_code(text, "launch")
+
+
+# What launchers call.
+
+
+def _number(x: Any) -> int | float | bool:
+    found = plain_number(x)
+    if type(found) not in (int, float, bool):
+        raise TypeError(f"{x!r} is no number")
+    return found  # type: ignore[no-any-return]
+
+
+def _constant(x: Any) -> tuple[Hashable, bool]:
+    return fingerprint.constant_key(x), fingerprint.lasts(x)
+
+
+def _resolved(signature: Signature) -> Callable[..., bytes]:
+    def resolved(held: Held, /, *args: Any, **kwargs: Any) -> bytes:
+        launch = held[1]
+        return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
+
+    return resolved
+
+
+# What launchers are told.
+
+
+def _watch(sources: Watched) -> runtime.Watch:
+    names = [row for each in sources for row in zip(each.namespaces, each.names, each.held, strict=True)]
+    cells = [row for each in sources for row in each.cells]
+    return names, [(cell, runtime.UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
+
+
+def _outcome(signature: Signature, program: runtime.Program, went: Went) -> runtime.Outcome:
+    """Which parameter of the kernel each slot is: the kernel has those of what was given, then the dims it needs."""
+    count = itertools.count()
+    slots: list[int | None] = []
+    maps: list[runtime.MapForm | None] = []
+    for parameter in signature.parameters:
+        for leaf, t in _leaves(parameter, went.bound.types[parameter.name]):
+            slots.append(None if t is None else next(count))
+            if isinstance(leaf, TmaParameter):
+                maps.append(runtime.MapForm(t.elem.name, t.box, t.swizzle) if isinstance(t, TensorMap) else None)
+    dims = {name: next(count) for name in went.bound.dims}
+    slots += [dims.get(name) for name in program.dims]
+    return runtime.Outcome(went.function, went.config, slots, maps, Target.parse(went.arch).max_grid)
+
+
+def _leaves(parameter: Parameter, t: ArgType) -> Iterator[tuple[Parameter, ArgType | None]]:
+    """Each parameter within one that has a run-time value, and its type; None where it was not given."""
+    match parameter:
+        case ConstantParameter():
+            return
+        case OptionalParameter() if isinstance(t, Constant):
+            yield from ((leaf, None) for leaf in leaves(parameter.given))
+        case OptionalParameter():
+            yield from _leaves(parameter.given, t)
+        case StructParameter():
+            assert isinstance(t, Struct)
+            for (_, field), of in zip(t.fields, parameter.fields.values(), strict=True):
+                yield from _leaves(of, field)
+        case _:
+            yield parameter, t
+
+
+def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
+    """Whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
+    match parameter:
+        case ScalarParameter(wanted=DTypeVar()):
+            generic = getattr(sys.modules.get("numpy"), "generic", ())
+            return type(argument) in (int, float, bool) or isinstance(argument, generic)
+        case OptionalParameter():
+            return argument is None or _tells_dtypes(parameter.given, argument)
+        case StructParameter():
+            return all(_tells_dtypes(of, getattr(argument, name)) for name, of in parameter.fields.items())
+    return True

@@ -1,0 +1,191 @@
+"""The DLPack C exchange API: how a library lets C code read its arrays, and tells the stream it works on.
+
+In    types of arrays
+Out   the functions of their library, and `TypeTable`, which compiled launchers look types up in
+
+Source: dlpack.h 1.3, `DLPackExchangeAPI`; the array API standard's page on `__dlpack_c_exchange_api__`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cutelite_rt.dlpack import CPU, CUDA, CUDA_MANAGED
+from cutelite_rt.dlpack import _Tensor as Tensor
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.memory import ArrayView, DeviceArray, reader_library
+
+ON_CUDA = (CUDA, CUDA_MANAGED)
+"""Kinds of devices whose memory kernels take."""
+
+_CAPSULE = b"dlpack_exchange_api"
+_MAJOR = 1
+
+
+class _Table(ctypes.Structure):
+    """`DLPackExchangeAPI`."""
+
+
+_Table._fields_ = (
+    ("major", ctypes.c_uint32),
+    ("minor", ctypes.c_uint32),
+    ("older", ctypes.POINTER(_Table)),  # the same of an earlier major version
+    ("allocate", ctypes.c_void_p),
+    ("managed_from_object", ctypes.c_void_p),
+    ("object_from_managed", ctypes.c_void_p),
+    ("read", ctypes.c_void_p),  # dltensor_from_py_object_no_sync
+    ("current_stream", ctypes.c_void_p),  # current_work_stream
+)
+
+
+class Exchange(NamedTuple):
+    """Addresses of a library's functions, 0 where it has none.
+
+    read            int (PyObject *array, DLTensor *filled): 0, or an exception is set
+    current_stream  int (int32 device_type, int32 device, void **stream)
+    """
+
+    read: int
+    current_stream: int
+
+
+def of_type(kind: type) -> Exchange | None:
+    """What the library of an array type offers; None where it offers nothing that is understood here."""
+    capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
+    api = ctypes.pythonapi
+    is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", api))
+    if capsule is None or not is_valid(capsule, _CAPSULE):
+        return None
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
+    table = _Table.from_address(get(capsule, _CAPSULE))
+    while table.major > _MAJOR and table.older:
+        table = table.older.contents
+    if table.major != _MAJOR:
+        return None
+    return Exchange(table.read or 0, table.current_stream or 0)
+
+
+def stream_of(kind: type) -> Callable[[int], int] | None:
+    """What tells the handle of the stream that the library of `kind` works on, of a CUDA device by its ordinal."""
+    found = of_type(kind)
+    if found is None or not found.current_stream:
+        return None
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+    ask = prototype(found.current_stream)
+
+    def current(ordinal: int) -> int:
+        stream = ctypes.c_void_p()
+        if ask(CUDA, ordinal, ctypes.byref(stream)):
+            raise RuntimeError(f"the library of {kind.__name__} does not tell its current stream")
+        return stream.value or 0
+
+    return current
+
+
+# Arrays as C code reads them.
+
+TENSOR_BYTES = ctypes.sizeof(Tensor)
+
+
+def filled(address: int, view: ArrayView) -> object:
+    """Write the `DLTensor` of an array to `address`; its extents and strides live as long as the result."""
+    tensor = Tensor.from_address(address)
+    rank = len(view.shape)
+    extents, strides = (ctypes.c_int64 * rank)(*view.shape), (ctypes.c_int64 * rank)(*view.strides)
+    tensor.data, tensor.byte_offset = view.pointer, 0
+    kind, tensor.device_id = view.device
+    tensor.device_type = CUDA if kind == "cuda" else CPU
+    tensor.ndim = rank
+    tensor.type_code, tensor.type_bits = DTYPES[view.dtype].dlpack or (0, 0)
+    tensor.type_lanes = 1
+    tensor.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
+    tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
+    return extents, strides
+
+
+# Types as compiled launchers look them up.
+
+EXCHANGE, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED = 1, 2, 3, 4, 5
+"""How arrays of a type are read: by its library's C function; by that, where torch has no sign to flip; as a
+`DeviceArray`; by `memory.read`; not on a GPU, or no arrays."""
+
+ENTRY_WORDS = 4  # type, way of reading, read, current_stream
+
+
+class TypeTable:
+    """Types by address, with open addressing: of 2**n places, `hash_of` says where to begin."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[type, tuple[int, int, int]] = {}  # and keeps the types, so that their addresses stay theirs
+        self._size = 64
+        self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()
+        self._outgrown: list[object] = []  # a launch may be looking at one still
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self._words)
+
+    @property
+    def mask(self) -> int:
+        return self._size - 1
+
+    def add(self, kind: type, way: Way) -> None:
+        """Have arrays of `kind` read that way."""
+        with self._lock:
+            self._known[kind] = way.how, *way.functions
+            if 2 * len(self._known) > self._size:
+                self._outgrown.append(self._words)
+                self._size *= 2
+                self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()
+                for each, row in self._known.items():
+                    self._put(id(each), row)
+            else:
+                self._put(id(kind), self._known[kind])
+
+    def _put(self, address: int, row: tuple[int, int, int]) -> None:
+        at = hash_of(address) & self.mask
+        while self._words[ENTRY_WORDS * at] not in (0, address):
+            at = (at + 1) & self.mask
+        # The address last: whoever finds it finds the rest.
+        self._words[ENTRY_WORDS * at + 1 : ENTRY_WORDS * (at + 1)] = list(row)
+        self._words[ENTRY_WORDS * at] = address
+
+
+def hash_of(address: int) -> int:
+    """Where a search for an object begins: what allocators align to says nothing."""
+    return address >> 4
+
+
+class Way(NamedTuple):
+    """How a compiled launcher reads arrays of a type."""
+
+    how: int
+    functions: Exchange = Exchange(0, 0)
+
+
+def way_of(kind: type) -> Way:
+    """The best there is for arrays of that type."""
+    found = _ways.get(kind)
+    if found is None:
+        found = _ways[kind] = _way_of(kind)
+    return found
+
+
+_ways: dict[type, Way] = {}
+
+
+def _way_of(kind: type) -> Way:
+    library, found = reader_library(kind), of_type(kind)
+    if issubclass(kind, DeviceArray):
+        return Way(OWN)
+    if library == "numpy":
+        return Way(REFUSED)
+    if found is not None and found.read:
+        return Way(EXCHANGE_UNLESS_NEGATED if library == "torch" else EXCHANGE, found)
+    if library is not None or hasattr(kind, "__dlpack__") or hasattr(kind, "__cuda_array_interface__"):
+        return Way(BY_PYTHON)
+    return Way(REFUSED)

@@ -1,0 +1,497 @@
+"""What a compiled launcher finds in memory: functions to call, the state of its kernel, and what has been launched.
+
+In    machine code made for a kernel's signature (`cutelite.dispatch.launcher_code`), and launches that went well
+Out   `Launcher.function`, a builtin that launches whatever is like one of those, and hands the rest to Python
+
+The code reads four kinds of structures, whose places both sides take from here:
+
+    environment  one for a driver: addresses of functions and objects, the table of array types
+    state        one for a kernel: callbacks into Python, names and defaults, what the kernel's globals held
+    variant      one for each outcome of checking and specialising: the loaded function and how it is launched. It is
+                 found by its key: words that tell all that the outcome depended on but pointers, numbers and extents
+    facts        one for each ``kernel[grid, block]``: see `facts_of`
+
+Everything is written under the interpreter's lock, which the code holds whenever it reads; what is replaced is replaced
+whole, by a new pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import struct
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from cutelite_rt import exchange, native
+from cutelite_rt import stream as streams
+from cutelite_rt.driver import Driver
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.launch import Function, LaunchConfig
+from cutelite_rt.memory import read
+from cutelite_rt.tensormap import DATA_TYPES, SWIZZLES
+
+WORD = 8
+
+# The environment.
+
+PYTHON = {
+    "PyLong_AsLongLong": "i64 (ptr)",
+    "PyLong_AsUnsignedLongLong": "i64 (ptr)",
+    "PyLong_AsDouble": "double (ptr)",
+    "PyLong_AsVoidPtr": "ptr (ptr)",
+    "PyLong_FromLongLong": "ptr (i64)",
+    "PyFloat_AsDouble": "double (ptr)",
+    "PyErr_Occurred": "ptr ()",
+    "PyErr_Clear": "void ()",
+    "PyErr_ExceptionMatches": "i32 (ptr)",
+    "Py_IncRef": "void (ptr)",
+    "Py_DecRef": "void (ptr)",
+    "PyTuple_GetItem": "ptr (ptr, i64)",
+    "PyTuple_Size": "i64 (ptr)",
+    "PyBytes_AsString": "ptr (ptr)",
+    "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
+    "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
+    "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
+    "PyObject_GetAttr": "ptr (ptr, ptr)",
+    "PyObject_IsInstance": "i32 (ptr, ptr)",
+    "PyDict_GetItemWithError": "ptr (ptr, ptr)",
+    "PyCell_Get": "ptr (ptr)",
+    "PyEval_SaveThread": "ptr ()",
+    "PyEval_RestoreThread": "void (ptr)",
+}
+"""Functions of CPython that launchers call, with their LLVM types; all are exported, and documented."""
+
+DRIVER = {
+    "cuLaunchKernelEx": ("i32 (ptr, ptr, ptr, ptr)", (11, 6)),
+    "cuCtxGetCurrent": ("i32 (ptr)", (4, 0)),
+    "cuCtxPushCurrent": ("i32 (ptr)", (4, 0)),
+    "cuCtxPopCurrent": ("i32 (ptr)", (4, 0)),
+    "cuCtxGetId": ("i32 (ptr, ptr)", (12, 0)),
+    "cuTensorMapEncodeTiled": ("i32 (ptr, i32, i32, ptr, ptr, ptr, ptr, ptr, i32, i32, i32, i32)", (12, 0)),
+}
+"""Functions of the driver likewise, with the CUDA version of that form."""
+
+_OBJECTS: dict[str, object] = {
+    "None": None,
+    "True": True,
+    "False": False,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "Exception": Exception,
+    "is_neg": "is_neg",
+    "dltensor": "dltensor",
+}
+_OTHERS = ("types", "types_mask", "learn_type", "diverted")
+ENVIRONMENT = {name: i * WORD for i, name in enumerate((*PYTHON, *DRIVER, *_OBJECTS, *_OTHERS))}
+"""Offsets in the environment, in bytes."""
+
+_STATE = "environment table watched constants launch_anew number constant arrays resolved names defaults objects"
+STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
+"""Offsets in the state of a kernel, in bytes."""
+
+diverted = ctypes.c_uint64(0)
+"""Launches go to Python, all of them, while this is not 0."""
+
+
+class Environment:
+    """Of one driver. Errors: `CudaError` for a driver that lacks a function."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._types = exchange.TypeTable()
+        self._lock = threading.Lock()
+        self._learn = self.learn
+        objects = [id(value) for value in _OBJECTS.values()]
+        functions = [native.function_address(name) for name in PYTHON]
+        functions += [driver.address_of(name, since) for name, (_, since) in DRIVER.items()]
+        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted)]
+        self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*functions, *objects, *others)
+        self.address = ctypes.addressof(self._words)
+
+    def learn(self, kind: type) -> None:
+        """Called by launchers for types of arrays that they have not met."""
+        with self._lock:
+            self._types.add(kind, exchange.way_of(kind))
+            # The table first: with the mask of one less large, some types are not found, and no more.
+            self._words[ENVIRONMENT["types"] // WORD] = self._types.address
+            self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
+
+
+@functools.lru_cache(8)
+def environment(driver: Driver) -> Environment:
+    """The environment of a driver, made once. Errors: as `Environment`."""
+    return Environment(driver)
+
+
+# Facts: what ``kernel[grid, block]`` says.
+
+NO_BLOCKS, STREAM, UNRESOLVED, ODD = 1, 2, 4, 8
+"""Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
+launch; Python has to launch."""
+
+FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream
+_classes: dict[Hashable, int] = {}
+
+
+def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
+    """Facts of a launch; `settings` is all that specialises or configures it but its grid and stream."""
+    if any(extent >> 32 for extent in grid):
+        bits, grid = bits | ODD, (0, 0, 0)
+    bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
+    return FACTS.pack(*grid, bits, _classes.setdefault(settings, len(_classes)), stream or 0)
+
+
+# Variants.
+
+ABSENT = 0xFFFFFFFF
+"""The offset of a slot that has no parameter in a variant."""
+
+MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
+"""A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
+byte 128 the map."""
+_MAP_HEADER = struct.Struct(
+    "<4I 5I"
+)  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box, innermost first
+
+_HEAD = struct.Struct("<Q 3Q 3I I Q 2I 3I 3I")
+HEAD = {
+    "hash": 0,
+    "context": 8,
+    "context_id": 16,
+    "function": 24,
+    "block": 32,
+    "smem": 44,
+    "attributes": 48,
+    "attribute_count": 56,
+    "count": 60,
+    "most": 64,
+    "cluster": 76,
+}
+"""Offsets in a variant, in bytes. The hash of its key; context and function to launch; what CUlaunchConfig takes; how
+many parameters; the largest grid; the cluster."""
+
+
+class Places(NamedTuple):
+    """Where the rest of a variant lies: a `slots` long table of each parameter slot, the maps, the key."""
+
+    slots: int
+    maps: int
+    words: int
+
+    @property
+    def offsets(self) -> int:
+        """u32 for each slot: its offset among the parameters, or `ABSENT`."""
+        return -(-_HEAD.size // WORD) * WORD
+
+    @property
+    def kinds(self) -> int:
+        """u32 for each slot: its dtype by `KIND`, or 0."""
+        return self.offsets + 4 * self.slots
+
+    @property
+    def order(self) -> int:
+        """u32 for each parameter that there is: its offset."""
+        return self.kinds + 4 * self.slots
+
+    @property
+    def caches(self) -> int:
+        """Pointer for each map: its cache."""
+        return -(-(self.order + 4 * self.slots) // WORD) * WORD
+
+    @property
+    def key(self) -> int:
+        return self.caches + WORD * self.maps
+
+    @property
+    def size(self) -> int:
+        return self.key + WORD * self.words
+
+
+KIND = {code: i for i, code in enumerate(DTYPES)}
+"""Dtypes as numbers."""
+
+_MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
+_M64 = (1 << 64) - 1
+
+
+def hash_of(words: Iterable[int]) -> int:
+    """The hash of a key, as launchers compute it."""
+    h = 0
+    for word in words:
+        h = (h ^ word) * _MULTIPLIER & _M64
+        h ^= h >> 29
+    return h
+
+
+class MapForm(NamedTuple):
+    """What a tensor map is encoded from besides the tensor: dtype, box outermost first, swizzle."""
+
+    dtype: str
+    box: tuple[int, ...]
+    swizzle: str
+
+
+class Outcome(NamedTuple):
+    """What came of a launch.
+
+    function, config   as they were launched
+    slots              for each slot the number of its parameter among the kernel's; None for one without
+    maps               for each slot of a map what it is encoded from, None as above
+    most               largest grid that the device takes
+    """
+
+    function: Function
+    config: LaunchConfig
+    slots: Sequence[int | None]
+    maps: Sequence[MapForm | None]
+    most: tuple[int, int, int]
+
+
+class _Variant:
+    """Memory of one outcome under its key."""
+
+    def __init__(self, places: Places, key: bytes, outcome: Outcome) -> None:
+        words = struct.unpack(f"<{places.words}Q", key)
+        self.key, self.hash = key, hash_of(words)
+        function, config = outcome.function, outcome.config
+        layout, count = function.layout, len(function.layout.offsets)
+        offsets = (ABSENT if i is None else layout.offsets[i] for i in outcome.slots)
+        kinds = (0 if i is None else KIND.get(layout.kinds[i], 0) for i in outcome.slots)
+        attributes, attribute_count = _attributes(config)
+        self._caches = [None if form is None else _cache(form) for form in outcome.maps]
+        data = _HEAD.pack(
+            *(self.hash, function.context, _context_id(function), int(function.handle)),
+            *(*config.block, config.smem, ctypes.addressof(attributes), attribute_count, count),
+            *(*outcome.most, *(config.cluster or (1, 1, 1))),
+        )
+        data = data.ljust(places.offsets, b"\0") + struct.pack(f"<{places.slots}I", *offsets)
+        data += struct.pack(f"<{places.slots}I", *kinds) + struct.pack(f"<{count}I", *layout.offsets)
+        caches = (0 if cache is None else cache[1] for cache in self._caches)
+        data = data.ljust(places.caches, b"\0") + struct.pack(f"<{places.maps}Q", *caches) + key
+        self._memory = ctypes.create_string_buffer(data, places.size)
+        self._keep = attributes, function
+        self.address = ctypes.addressof(self._memory)
+
+
+def _context_id(function: Function) -> int:
+    return int(function.driver.call("cuCtxGetId", function.context))
+
+
+_ATTRIBUTE = struct.Struct("<I 4x 3I 52x")  # CUlaunchAttribute: its id, and a union of 64 bytes
+_COOPERATIVE, _CLUSTER_DIMENSION, _STREAM_SERIALIZATION = 2, 4, 6  # CUlaunchAttributeID
+
+
+def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]:
+    rows = [_ATTRIBUTE.pack(_CLUSTER_DIMENSION, *config.cluster)] if config.cluster else []
+    rows += [_ATTRIBUTE.pack(_COOPERATIVE, 1, 0, 0)] if config.cooperative else []
+    rows += [_ATTRIBUTE.pack(_STREAM_SERIALIZATION, 1, 0, 0)] if config.pdl else []
+    return ctypes.create_string_buffer(b"".join(rows)), len(rows)
+
+
+def _cache(form: MapForm) -> tuple[object, int]:
+    """An empty cache of tensor maps, and its address."""
+    row = DTYPES[form.dtype]
+    box = (*reversed(form.box), *(1,) * (5 - len(form.box)))
+    header = _MAP_HEADER.pack(DATA_TYPES[row.tensormap], SWIZZLES[form.swizzle], row.bytes, len(form.box), *box)
+    memory = ctypes.create_string_buffer(MAP_HEADER_BYTES + MAP_ENTRIES * MAP_ENTRY_BYTES + 127)
+    address = -(-ctypes.addressof(memory) // 128) * 128
+    ctypes.memmove(address, header, len(header))
+    return memory, address
+
+
+class _Table:
+    """Variants by the hash of their keys, with open addressing; a block: mask, owner, then pointers."""
+
+    def __init__(self, variants: Sequence[_Variant]) -> None:
+        self.variants = tuple(variants)
+        size = 4
+        while size < 2 * len(variants):
+            size *= 2
+        self._block = (ctypes.c_uint64 * (2 + size))(size - 1, id(self))
+        for variant in variants:
+            at = variant.hash & size - 1
+            while self._block[2 + at]:
+                at = (at + 1) & size - 1
+            self._block[2 + at] = variant.address
+        self.address = ctypes.addressof(self._block)
+
+
+# The launcher of a kernel.
+
+MOST_VARIANTS = 1024
+CONSTANTS = 256
+"""Places for constants that are known by identity: a quarter of them are used."""
+
+
+class Program(NamedTuple):
+    """What code for a signature needs to know and has to be told.
+
+    names, positional, position_only   of the parameters, by Python's rules
+    objects                            whose addresses the code takes from the state: names of fields, classes
+    dims                               names of those that have the last slots of a variant
+    places                             of its variants
+    """
+
+    names: tuple[str, ...]
+    positional: int
+    position_only: int
+    objects: tuple[object, ...]
+    dims: tuple[str, ...]
+    places: Places
+
+
+class Callbacks(NamedTuple):
+    """What launchers call in Python.
+
+    launch_anew  (key or None, held, *args, **kwargs): a launch that is like none before, or is wrong
+    number       (x) -> the int, float or bool that an argument stands for. Errors: any
+    constant     (x) -> (what it is compared by, whether that is so as long as it is the same object)
+    resolved     (held, *args, **kwargs) -> facts, without `UNRESOLVED`
+    """
+
+    launch_anew: Callable[..., None]
+    number: Callable[[Any], int | float | bool]
+    constant: Callable[[Any], tuple[Hashable, bool]]
+    resolved: Callable[..., bytes]
+
+
+Watch = tuple[Sequence[tuple[dict[str, Any], str, Any]], Sequence[tuple[Any, Any]]]
+"""(namespace, name, what it has to hold) and (cell, what it has to hold); `UNBOUND` for a cell without content."""
+
+UNBOUND = object()
+_numbers = itertools.count(1)  # of constants; none is ever used again, whatever is forgotten
+
+
+class Launcher:
+    """The memory of one kernel's launcher, and its function.
+
+    Errors  OSError where memory cannot be made executable; `CudaError`
+    """
+
+    def __init__(
+        self, code: bytes, program: Program, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str
+    ) -> None:
+        self.program = program
+        self._calls, self._lock = calls, threading.Lock()
+        self._environment = environment(driver)
+        self._table = _Table(())
+        self._constants: dict[Hashable, tuple[int, Any]] = {}
+        self._state = (ctypes.c_uint64 * len(STATE))()
+        names = program.names
+        self._arrays = {
+            "names": _pointers(map(id, names)),
+            "defaults": _pointers(id(defaults[name]) if name in defaults else 0 for name in names),
+            "objects": _pointers(map(id, program.objects)),
+        }
+        self._by_identity = (ctypes.c_uint64 * (2 * CONSTANTS))()
+        self._identified: list[object] = []
+        self._watched: object = None
+        self._python = {
+            "launch_anew": calls.launch_anew,
+            "number": calls.number,
+            "constant": self._constant,
+            "arrays": _read_others,
+            "resolved": calls.resolved,
+        }
+        self._put("environment", self._environment.address)
+        for name, array in self._arrays.items():
+            self._put(name, ctypes.addressof(array))
+        for name, function in self._python.items():
+            self._put(name, id(function))
+        self._put("constants", ctypes.addressof(self._by_identity))
+        self._put("table", self._table.address)
+        self.watch(((), ()))
+        entry = native.executable(code)
+        keep = self, defaults
+        self.function = native.builtin(entry, ctypes.addressof(self._state), "launch", doc, keep)
+
+    def _put(self, name: str, value: int) -> None:
+        self._state[STATE[name] // WORD] = value
+
+    def __len__(self) -> int:
+        """Variants that it has."""
+        return len(self._table.variants)
+
+    @property
+    def generation(self) -> object:
+        """Another one after each `forget`."""
+        return self._constants
+
+    def add(self, key: bytes, outcome: Outcome, generation: object) -> None:
+        """Launch by this outcome whatever has that key, unless all has been forgotten since `generation`."""
+        variant = _Variant(self.program.places, key, outcome)
+        with self._lock:
+            if generation is not self._constants:
+                return
+            if len(self) >= MOST_VARIANTS:
+                self._forget()
+            self._replace([each for each in self._table.variants if each.key != key] + [variant])
+
+    def forget(self) -> None:
+        """Nothing has been launched."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._constants = {}
+        self._by_identity, self._identified = (ctypes.c_uint64 * (2 * CONSTANTS))(), []
+        self._put("constants", ctypes.addressof(self._by_identity))
+        self._replace([])
+
+    def _replace(self, variants: list[_Variant]) -> None:
+        table = _Table(variants)
+        self._put("table", table.address)
+        self._table = table  # and lets go of the one before
+
+    def watch(self, watch: Watch) -> None:
+        """Have launches go to Python as soon as one of these holds something else."""
+        names, cells = watch
+        words = [len(names), len(cells)]
+        words += (id(each) for row in names for each in row)
+        words += (0 if each is UNBOUND else id(each) for row in cells for each in row)
+        block = _pointers(words)
+        self._put("watched", ctypes.addressof(block))
+        self._watched = block, watch
+
+    def _constant(self, x: Any) -> int:
+        """The number of a constant: alike for those that are compared as equal."""
+        key, lasting = self._calls.constant(x)
+        with self._lock:
+            # Kept, for keys may tell ids of what it holds.
+            number, _ = self._constants.setdefault(key, (next(_numbers), x))
+            if lasting and 4 * len(self._identified) < CONSTANTS:
+                self._identified.append(x)
+                self._identify(id(x), number)
+        return number
+
+    def _identify(self, address: int, number: int) -> None:
+        table = self._by_identity
+        at = exchange.hash_of(address) % CONSTANTS
+        while table[2 * at] not in (0, address):
+            at = (at + 1) % CONSTANTS
+        table[2 * at + 1] = number
+        table[2 * at] = address
+
+
+def _pointers(words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
+    found = list(words)
+    return (ctypes.c_uint64 * max(len(found), 1))(*found)
+
+
+def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
+    """Read those arrays that no C function reads: in `DLTensor`s that lie at `address` one behind the other.
+
+    given    the stream that the launch goes to, -1 where it is not said
+    arrays   all of the launch in order; None for what is not given
+    Result   the stream; what has to live until the launch
+    """
+    stream = streams.of(arrays) if given < 0 else given
+    keep: list[object] = []
+    for i, array in enumerate(arrays):
+        if array is not None and exchange.way_of(type(array)).how == exchange.BY_PYTHON:
+            view = read(array, stream)
+            keep.append((view, exchange.filled(address + i * exchange.TENSOR_BYTES, view)))
+    return stream, keep

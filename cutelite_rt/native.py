@@ -1,0 +1,111 @@
+"""Machine code of this process's own CPU as a Python function: what a compiled launcher becomes, without a compiler.
+
+In    bytes of position-independent code without relocations, as `cutelite.toolchain.host` makes them
+Out   a builtin that calls them (`METH_FASTCALL | METH_KEYWORDS`), with the address of a state of its own
+
+The state comes in the register of LLVM's `nest` parameter, from a few instructions written for each builtin: so code
+holds no addresses, and can be kept on disk and shared.
+
+What such code takes for granted of CPython is little: exported functions, and that an object's type stands one word
+behind its address, as the stable ABI has it. `unsupported` looks whether that holds here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+TYPE_OFFSET = 8
+"""Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
+
+_MACHINE = os.uname().machine if hasattr(os, "uname") else ""
+_FASTCALL, _KEYWORDS = 0x80, 0x02  # METH_FASTCALL, METH_KEYWORDS (methodobject.h)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@functools.cache
+def unsupported() -> str | None:
+    """Why this process cannot run such code; None where it can."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
+        return "it is for CPython on 64-bit little-endian machines"
+    if sys.platform != "linux" or _MACHINE not in ("x86_64", "aarch64"):
+        return "it is for Linux on x86_64 and aarch64"
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in sys.abiflags:
+        return "it relies on the interpreter lock, and this Python has none"
+    for sample in (0, 1.5, True, None, "", (), {}, object(), unsupported):
+        if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
+            return "objects of this Python have their type in another place"
+    return None
+
+
+def function_address(name: str) -> int:
+    """Where a function that the interpreter exports lies. Errors: AttributeError where it has none of that name."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+_lock = threading.Lock()
+_loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # for good: who still has a function of it cannot be known
+
+
+def executable(code: bytes) -> int:
+    """The address of `code` in memory that may be executed; equal code is there once. Errors: OSError."""
+    with _lock:
+        found = _loaded.get(code)
+        if found is None:
+            found = _loaded[code] = _mapped(code)
+        return found[0]
+
+
+def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
+    """Code in pages of its own, readable and executable, and writable no more."""
+    memory = mmap.mmap(-1, len(code), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.write(code)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    if libc.mprotect(address, len(code), mmap.PROT_READ | mmap.PROT_EXEC):
+        raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+    if _MACHINE == "aarch64":  # whose instruction cache does not see stores
+        clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
+        clear.argtypes = ctypes.c_void_p, ctypes.c_void_p
+        clear(address, address + len(code))
+    return address, memory
+
+
+def _entry(function: int, state: int) -> bytes:
+    """Instructions that load `state` into the register of a `nest` parameter, and go on at `function`."""
+    if _MACHINE == "aarch64":  # ldr x15, state; ldr x16, function; br x16; a word of nothing
+        return struct.pack("<4I2Q", 0x5800008F, 0x580000B0, 0xD61F0200, 0xD503201F, state, function)
+    # movabs r10, state; movabs r11, function; jmp r11
+    return b"\x49\xba" + struct.pack("<Q", state) + b"\x49\xbb" + struct.pack("<Q", function) + b"\x41\xff\xe3"
+
+
+def builtin(function: int, state: int, name: str, doc: str, keep: object) -> Callable[..., Any]:
+    """A builtin function of the code at `function`, whose first parameter, a `nest` one, is the address `state`.
+
+    keep     lives as long as the builtin
+    Errors   OSError
+    """
+    address, memory = _mapped(_entry(function, state))
+    method = _MethodDef(name.encode(), address, _FASTCALL | _KEYWORDS, doc.encode())
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    # The definition has to outlive the function, which drops its `self` last.
+    made: Callable[..., Any] = new(ctypes.addressof(method), (keep, method, memory), None)
+    return made
