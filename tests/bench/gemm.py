@@ -65,8 +65,13 @@ def measure(case: Case, rivals: Iterable[str], count: int) -> list[Measured]:
     of = inputs(case)
     made, found = _made(of, rivals)
     errors = _errors(of, made)
-    seconds = max(case.flops / 600e12, 4e-6)
-    replays = {name: Replay(made[name].call, of.count, REPLAY_S, seconds) for name in made if errors[name] < 1}
+    replays = {}
+    for name in [name for name in made if errors[name] < 1]:
+        try:
+            replays[name] = Replay(made[name].call, of.count, REPLAY_S, max(case.flops / 600e12, 4e-6))
+        except Exception as failure:
+            found[name] = _failed(case, name, failure)
+            del made[name]
     times = rounds(replays, count)
     for name, rival in made.items():
         if name in times:
@@ -90,10 +95,13 @@ def _made(of: Inputs, rivals: Iterable[str]) -> tuple[dict[str, Made], dict[str,
             left_out[name] = Measured(of.case, name, words=str(why))
             made.pop(name, None)
         except Exception as failure:  # of one rival, whatever it is, says nothing of the others
-            words = f"FAILED: {type(failure).__name__}: {failure}".partition("\n")[0]
-            left_out[name] = Measured(of.case, name, words=words)
+            left_out[name] = _failed(of.case, name, failure)
             made.pop(name, None)
     return made, left_out
+
+
+def _failed(case: Case, name: str, failure: Exception) -> Measured:
+    return Measured(case, name, words=f"FAILED: {type(failure).__name__}: {failure}".partition("\n")[0])
 
 
 def _errors(of: Inputs, made: dict[str, Made]) -> dict[str, float]:

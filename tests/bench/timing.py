@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,8 +19,9 @@ def graph(call: Callable[[int], Any], buffers: int, repeats: int) -> Any:
     for i in range(buffers):
         call(i)
     torch.cuda.synchronize()
+    gc.collect()  # graphs of before, which would free their memory in the midst of this one
     captured = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(captured):
+    with torch.cuda.graph(captured, capture_error_mode="relaxed"):
         for i in range(repeats):
             call(i % buffers)
     return captured
