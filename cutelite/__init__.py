@@ -29,6 +29,7 @@ _WHERE = {
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile",
     "cutelite.lib.epilogue": "ResultRing Fetch Epilogue",
+    "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",

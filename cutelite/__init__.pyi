@@ -225,6 +225,8 @@ from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import ResultRing as ResultRing
 from cutelite.lib.multicast import OperandTile as OperandTile
+from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
+from cutelite.lib.participants import PipelineProducer as PipelineProducer
 from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
 from cutelite.lib.pipeline import PipelineAsync as PipelineAsync
 from cutelite.lib.pipeline import PipelineCpAsync as PipelineCpAsync
@@ -425,8 +427,10 @@ __all__ = [
     "OperandTile",
     "OptionError",
     "PipelineAsync",
+    "PipelineConsumer",
     "PipelineCpAsync",
     "PipelineOrder",
+    "PipelineProducer",
     "PipelineState",
     "PipelineTmaAsync",
     "PipelineTmaStore",

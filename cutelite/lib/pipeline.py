@@ -8,6 +8,8 @@
         state = state.advance()                             pipe.consumer_release(state)
     pipe.producer_tail(state)                               state = state.advance()
 
+`make_participants` gives the same with the state inside: `lib.participants`.
+
 `create` is called by all threads of the block. Every consumer thread calls `consumer_wait` and `consumer_release`; a
 warp of them arrives once, so consumers come in whole warps. A state is a frozen value: it says which buffer is next and
 which phase of its barriers to wait for.
@@ -28,6 +30,7 @@ from cutelite.lang.pipeline import PipelineState, whole_warps
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.warp import syncwarp
+from cutelite.lib.participants import PipelineConsumer, PipelineProducer
 
 
 def pipeline_init_sync(cluster: bool = False) -> None:
@@ -80,9 +83,18 @@ class Ring:
         """Where consumers start."""
         return PipelineState.consumer(self.stages)
 
-    def producer_acquire(self, state: PipelineState) -> None:
-        """Wait until the buffer is empty."""
-        self.empty[state.index].wait(state.phase)
+    def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
+        """A producer and a consumer, each at its start: the pipeline with a state that it carries itself."""
+        return PipelineProducer(self, self.producer_state()), PipelineConsumer(self, self.consumer_state())
+
+    def producer_try_acquire(self, state: PipelineState) -> Any:
+        """Whether the buffer is empty; may sleep for a while to see it."""
+        return self.empty[state.index].try_wait(state.phase)
+
+    def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
+        """Wait until the buffer is empty; not if it was `seen` to be, by `producer_try_acquire` of this state."""
+        if not seen:
+            self.empty[state.index].wait(state.phase)
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until every buffer is empty: before what owns them exits (others may still arrive) or reuses them."""
@@ -193,9 +205,10 @@ class PipelineTmaAsync(Ring):
         """What the copies into the buffer count their bytes on."""
         return self.full[state.index]
 
-    def producer_acquire(self, state: PipelineState) -> None:
+    def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty, in every block that this one fills, then expect its bytes. One thread."""
-        self.empty[state.index].wait(state.phase)
+        if not seen:
+            self.empty[state.index].wait(state.phase)
         self.full[state.index].arrive_expect_tx(self.tx_bytes)
 
     def producer_commit(self, state: PipelineState) -> None:

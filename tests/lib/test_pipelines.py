@@ -63,7 +63,7 @@ def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
     def kernel(a: TmaTensor[cl.i32, (M, 32), (8, 32)], out: Tensor[cl.i32, (blocks, M, 32)]) -> None:
         ring = cl.shared(cl.i32, cl.make_smem_layout(cl.i32, (rows, 32, 2)))
         peers = tuple(range(blocks)) if blocks > 1 else ()
-        pipe = cl.PipelineTmaAsync.create(2, rows * 32 * 4, consumers=32, peers=peers)
+        pipe = cl.PipelineTmaAsync.create(2, rows * 32 * 4, consumers=32, peers=peers, reads="generic")
         rank = cl.block_rank_in_cluster()
         steps = a.shape[0] // rows
         atom = cl.CopyBulkTensorTileG2SMulticastOp() if blocks > 1 else cl.CopyBulkTensorTileG2SOp()
@@ -92,6 +92,53 @@ def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
     scheduled(kernel[blocks, 64], a, out)
     for rank in range(blocks):
         np.testing.assert_array_equal(out[rank], a)
+
+
+@pytest.mark.parametrize("kind", ["threads", "cp.async", "TMA"])
+def test_participants_carry_their_state(scheduled: Place, kind: str) -> None:
+    """Through a run-time loop with a `continue`; a buffer is released while the next one is already waited for."""
+    source = TmaTensor[cl.i32, (M, 32), (1, 32), "none"] if kind == "TMA" else Tensor[cl.i32, (M, 32)]
+
+    @cl.kernel(block=64)
+    def kernel(a: source, out: Tensor[cl.i32, (M, 32)]) -> None:
+        ring = cl.shared(cl.i32, (3, 32), align=128)
+        if kind == "threads":
+            pipe: Any = cl.PipelineAsync.create(3, producers=32, consumers=32)
+        elif kind == "cp.async":
+            pipe = cl.PipelineCpAsync.create(3, producers=32, consumers=32)
+        else:
+            pipe = cl.PipelineTmaAsync.create(3, 128, consumers=32)
+        producer, consumer = pipe.make_participants()
+        lane = cl.lane_idx()
+        if cl.thread_idx.x < 32:
+            if kind != "TMA" or lane == 0:
+                for i in range(a.shape[0]):
+                    slot, producer = producer.acquire_and_advance(producer.try_acquire())
+                    if kind == "threads":
+                        ring[slot.index, lane] = a[i, lane]
+                    elif kind == "cp.async":
+                        cl.cp_async(ring.at(slot.index, lane), a.at(i, lane), 4)
+                    else:
+                        cl.tma_load(a, ring.tile((1, 32), (slot.index, 0)), at=(i, 0), barrier=slot.barrier)
+                    slot.commit()
+                producer.tail()
+        else:
+            before, consumer = consumer.wait_and_advance()
+            for i in range(1, a.shape[0]):
+                slot, consumer = consumer.wait_and_advance(consumer.try_wait())
+                out[i - 1, lane] = ring[before.index, lane]
+                before.release()
+                before = slot
+                if i % 2 == 0:
+                    continue
+                out[i, lane] = -1
+            out[a.shape[0] - 1, lane] = ring[before.index, lane]
+            before.release()
+
+    a = np.arange(11 * 32, dtype=np.int32).reshape(11, 32)
+    out = np.zeros_like(a)
+    scheduled(kernel[1, 64], a, out)
+    np.testing.assert_array_equal(out, a)
 
 
 def test_groups_take_turns(scheduled: Place) -> None:

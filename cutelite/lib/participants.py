@@ -1,0 +1,98 @@
+"""One side of a pipeline together with where it is in the ring: what each role of a kernel carries through its loop.
+
+    producer, consumer = pipe.make_participants()
+
+    for k in range(steps):                                      for k in range(steps):
+        slot, producer = producer.acquire_and_advance()             slot, consumer = consumer.wait_and_advance()
+        cl.tma_load(..., barrier=slot.barrier)                      ... use the buffer slot.index ...
+        slot.commit()                                               slot.release()
+    producer.tail()
+
+Participants are frozen values as pipeline states are, so that they go through run-time loops and branches: what
+advances one returns the next one. A participant is its own handle to the buffer it stands at, `slot` above, which may
+be committed or released later, when the next one is under way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.lang.pipeline import PipelineState
+
+
+@dataclass(frozen=True)
+class PipelineProducer:
+    """Who fills the buffers of `pipe`; `state` says which one is next."""
+
+    pipe: Any
+    state: PipelineState
+
+    @property
+    def index(self) -> Any:
+        """Which buffer, 0 to the pipeline's stages - 1."""
+        return self.state.index
+
+    @property
+    def barrier(self) -> Any:
+        """What asynchronous copies into the buffer arrive on."""
+        return self.pipe.full[self.state.index]
+
+    def try_acquire(self) -> Any:
+        """Whether the buffer is empty; may sleep for a while to see it. For `acquire`."""
+        return self.pipe.producer_try_acquire(self.state)
+
+    def acquire(self, seen: Any = False) -> None:
+        """Wait until the buffer is empty; not if it was `seen` to be, by `try_acquire`."""
+        self.pipe.producer_acquire(self.state, seen)
+
+    def commit(self) -> None:
+        """Say that the buffer is full, or will be when the copies that were started are complete."""
+        self.pipe.producer_commit(self.state)
+
+    def advance(self, steps: Any = 1) -> PipelineProducer:
+        """At the next buffer, or so many further."""
+        return PipelineProducer(self.pipe, self.state.advance(steps))
+
+    def acquire_and_advance(self, seen: Any = False) -> tuple[PipelineProducer, PipelineProducer]:
+        """Wait for the buffer: this producer as its handle, and the one at the next buffer."""
+        self.acquire(seen)
+        return self, self.advance()
+
+    def tail(self) -> None:
+        """Wait until every buffer is empty: before what owns them exits or reuses them."""
+        self.pipe.producer_tail(self.state)
+
+
+@dataclass(frozen=True)
+class PipelineConsumer:
+    """Who empties the buffers of `pipe`; `state` says which one is next."""
+
+    pipe: Any
+    state: PipelineState
+
+    @property
+    def index(self) -> Any:
+        """Which buffer, 0 to the pipeline's stages - 1."""
+        return self.state.index
+
+    def try_wait(self) -> Any:
+        """Whether the buffer is full; may sleep for a while to see it. For `wait`."""
+        return self.pipe.consumer_try_wait(self.state)
+
+    def wait(self, seen: Any = False) -> None:
+        """Wait until the buffer is full; not if it was `seen` to be, by `try_wait`."""
+        self.pipe.consumer_wait(self.state, seen)
+
+    def release(self) -> None:
+        """Say that this thread has done with the buffer."""
+        self.pipe.consumer_release(self.state)
+
+    def advance(self, steps: Any = 1) -> PipelineConsumer:
+        """At the next buffer, or so many further."""
+        return PipelineConsumer(self.pipe, self.state.advance(steps))
+
+    def wait_and_advance(self, seen: Any = False) -> tuple[PipelineConsumer, PipelineConsumer]:
+        """Wait for the buffer: this consumer as its handle, and the one at the next buffer."""
+        self.wait(seen)
+        return self, self.advance()
