@@ -1,28 +1,41 @@
-"""Host time of a launch from Python, beside what others take for the same work: microseconds, one table.
+"""Host time of a launch from Python, beside a loop in C and what others take for the same: microseconds, one table.
 
-    python tests/bench/launch.py [--json FILE]
+    python tests/bench/launch.py [--json FILE]         (make bench-launch)
 
-Needs torch and a Hopper GPU; Triton, CuPy and cuda.core are measured where they can be imported. A number is the
-median of rounds in which all competitors take turns; in a round a competitor launches 200 times without waiting (the
-driver's queue holds 1024), and the GPU is idle when it starts. The kernels are too small for the GPU to be what is
-waited for. `driver` is cuLaunchKernelEx through cuda.bindings with everything packed beforehand, the floor in Python;
-it, CuPy and cuda.core launch the very cubin that cutelite made.
+Needs torch and a Hopper GPU; Triton, CuPy, cuda.core and numba-cuda are measured where they can be imported. A number
+is the median of rounds in which all competitors take turns; in a round a statement is executed 200 times without
+waiting (the driver's queue holds 1024), and the GPU is idle when it starts. The kernels are too small for the GPU to be
+what is waited for. `C loop` is a loop compiled by LLVM around cuLaunchKernelEx, with everything packed beforehand: what
+the driver takes. It, `driver` (the same through cuda.bindings), CuPy and cuda.core launch the very cubin that cutelite
+made. Below the table are the ratios that docs/launching.md promises, what a million launches from 8 threads leave
+behind, and how long a second process takes from its start to its first result.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import importlib
 import json
+import os
+import resource
 import statistics
+import struct
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+import timeit
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+sys.path.insert(0, str(ROOT))
 
 import numpy as np
 import torch
@@ -31,11 +44,19 @@ import cutelite as cl
 import cutelite_rt as rt
 import hopper_gemm
 from cutelite import Tensor, f32, i32
+from cutelite.toolchain import host
+from cutelite_rt import native
+from cutelite_rt.driver import get as driver
+from cutelite_rt.tensormap import Tiling, encode
 
-Calls = dict[str, Callable[[], Any]]
+Runs = dict[str, Callable[[int], Any]]
+"""For each competitor what launches so many times."""
+
 LAUNCHES, ROUNDS = 200, 31
 SIZE, BLOCK = 4096, 256
 GRID = SIZE // BLOCK
+BARS = {("5 tensors, 9 numbers", ""): 1.15, ("3 tensor maps", ""): 1.25, ("3 tensor maps", ", other tensors"): 1.6}
+"""What cutelite may take at most, in C loops of the same case."""
 
 N = cl.dims("N")
 Vector = Tensor[f32, (N,)]
@@ -70,12 +91,58 @@ def many(
         e[i] = (a[i] + b[i]) * x + (c[i] + d[i]) * y + f32(i0 + i1 + i2 + i3 + i4 + i5 + i6)
 
 
+def statement(text: str, **names: Any) -> Callable[[int], Any]:
+    """What executes a statement so many times, in a loop of its own."""
+    timer = timeit.Timer(text, globals=names)
+    return lambda n: timer.timeit(n)
+
+
+def ready(kernel: Any) -> None:
+    """Have the launcher there: it is compiled after the first launches, in the background."""
+    kernel._launching.build(driver())
+    assert kernel._launching.launcher is not None
+
+
 # Others launching the same cubin.
 
+LOOP = """
+define i32 @loop(i64 %n, ptr %launch, ptr %config, ptr %function, ptr %parameters) nounwind {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %next ]
+  %status = phi i32 [ 0, %0 ], [ %all, %next ]
+  %s = call i32 %launch(ptr %config, ptr %function, ptr %parameters, ptr null)
+  %all = or i32 %status, %s
+  %j = add i64 %i, 1
+  %over = icmp eq i64 %j, %n
+  br i1 %over, label %end, label %next
+end:
+  ret i32 %all
+}
+"""
 
-def same_cubin(compiled: Any, grid: tuple[int, int, int], arrays: list[Any], numbers: list[Any]) -> Calls:
+
+def c_loop(compiled: Any, grid: tuple[int, int, int], values: list[Any]) -> Callable[[int], Any]:
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, *[ctypes.c_void_p] * 4)
+    loop = prototype(native.executable(host.to_code(LOOP, "loop")))
+    function = rt.load(compiled.artifact, rt.device(0))
+    config = rt.LaunchConfig(grid, compiled.artifact.block, smem=compiled.artifact.dynamic_smem)
+    function.prepared(config)  # allows the shared memory
+    raw = ctypes.create_string_buffer(struct.pack("<7I 4x 2Q I 4x", *config.grid, *config.block, config.smem, 0, 0, 0))
+    parameters = function.layout.pack(values)
+    launch = function.driver.address_of("cuLaunchKernelEx", (11, 6))
+
+    def run(n: int) -> None:
+        assert not loop(n, launch, ctypes.addressof(raw), int(function.handle), parameters.address)
+
+    return run
+
+
+def same_cubin(compiled: Any, arrays: list[Any], numbers: list[Any]) -> Runs:
     """The kernel of vectors and numbers that cutelite compiled, launched by others; the dim N comes last."""
-    found: Calls = {"driver": prepacked(compiled, grid, [*(a.data_ptr() for a in arrays), *numbers, SIZE])}
+    values = [*(a.data_ptr() for a in arrays), *numbers, SIZE]
+    grid = (GRID, 1, 1)
+    found = {"C loop": c_loop(compiled, grid, values), "driver": prepacked(compiled, grid, values)}
     scalars = [np.int32(n) if isinstance(n, int) else np.float32(n) for n in (*numbers, SIZE)]
     if importable("cupy"):
         found["cupy"] = with_cupy(compiled, grid, arrays, scalars)
@@ -84,20 +151,16 @@ def same_cubin(compiled: Any, grid: tuple[int, int, int], arrays: list[Any], num
     return found
 
 
-def prepacked(compiled: Any, grid: tuple[int, int, int], values: list[Any]) -> Callable[[], Any]:
+def prepacked(compiled: Any, grid: tuple[int, int, int], values: list[Any]) -> Callable[[int], Any]:
     function = rt.load(compiled.artifact, rt.device(0))
     smem = compiled.artifact.dynamic_smem
     config = function.prepared(rt.LaunchConfig(grid, compiled.artifact.block, smem=smem))
     parameters = function.layout.pack(values)
-    submit, handle, address = function.driver.raw.cuLaunchKernelEx, function.handle, parameters.address
-
-    def launch(kept: Any = parameters) -> None:
-        assert not submit(config, handle, address, 0)[0]
-
-    return launch
+    names = {"launch": function.driver.raw.cuLaunchKernelEx, "config": config, "function": function.handle}
+    return statement("launch(config, function, address, 0)", address=parameters.address, kept=parameters, **names)
 
 
-def with_cupy(compiled: Any, grid: tuple[int, int, int], arrays: list[Any], scalars: list[Any]) -> Callable[[], Any]:
+def with_cupy(compiled: Any, grid: tuple[int, int, int], arrays: list[Any], scalars: list[Any]) -> Callable[[int], Any]:
     import cupy
 
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -105,23 +168,22 @@ def with_cupy(compiled: Any, grid: tuple[int, int, int], arrays: list[Any], scal
         file.flush()
         kernel = cupy.RawModule(path=file.name).get_function(compiled.name)
     arguments = (*map(cupy.from_dlpack, arrays), *scalars)
-    return lambda: kernel(grid, (BLOCK,), arguments)
+    return statement("kernel(grid, (256,), arguments)", kernel=kernel, grid=grid, arguments=arguments)
 
 
 def with_cuda_core(
     compiled: Any, grid: tuple[int, int, int], arrays: list[Any], scalars: list[Any]
-) -> Callable[[], Any]:
+) -> Callable[[int], Any]:
     from cuda.core import Device, LaunchConfig, ObjectCode, launch
 
     device = Device(0)
     device.set_current()
     stream, kernel = device.default_stream, ObjectCode.from_cubin(compiled.cubin).get_kernel(compiled.name)
-
-    def call() -> None:
-        config = LaunchConfig(grid=grid, block=BLOCK)
-        launch(stream, config, kernel, *(a.data_ptr() for a in arrays), *scalars)
-
-    return call
+    pointers = ", ".join(f"a{i}.data_ptr()" for i in range(len(arrays)))
+    numbers = "".join(f", s{i}" for i in range(len(scalars)))
+    names = {f"a{i}": a for i, a in enumerate(arrays)} | {f"s{i}": s for i, s in enumerate(scalars)}
+    text = f"launch(stream, LaunchConfig(grid=grid, block=256), kernel, {pointers}{numbers})"
+    return statement(text, launch=launch, stream=stream, LaunchConfig=LaunchConfig, grid=grid, kernel=kernel, **names)
 
 
 def importable(name: str) -> bool:
@@ -132,59 +194,98 @@ def importable(name: str) -> bool:
     return True
 
 
+def triton_kernel(name: str) -> Any:
+    return getattr(importlib.import_module("launch_triton"), name)
+
+
 # The three kinds of launch.
 
 
-def vectors() -> Calls:
+def vectors() -> Runs:
     a, b, c = (torch.randn(SIZE, device="cuda") for _ in range(3))
-    held = vector_add[GRID, BLOCK]
-    found: Calls = {
-        "cutelite": lambda: vector_add[GRID, BLOCK](a, b, c),
-        "cutelite, kernel[...] kept": lambda: held(a, b, c),
-        "torch": lambda: torch.add(a, b, out=c),
-    }
-    held(a, b, c)
+    names = {"kernel": vector_add, "held": vector_add[GRID, BLOCK], "G": GRID, "B": BLOCK, "a": a, "b": b, "c": c}
+    vector_add[GRID, BLOCK](a, b, c)
     torch.testing.assert_close(c, a + b)
-    found |= same_cubin(compiled_for(vector_add), (GRID, 1, 1), [a, b, c], [])
+    ready(vector_add)
+    found = {
+        "cutelite": statement("kernel[G, B](a, b, c)", **names),
+        "cutelite, kernel[...] kept": statement("held(a, b, c)", **names),
+        "torch": statement("add(a, b, out=c)", add=torch.add, a=a, b=b, c=c),
+        **same_cubin(compiled_for(vector_add), [a, b, c], []),
+    }
     if importable("triton"):
-        triton_kernel = importlib.import_module("launch_triton").vector_add
-        found["triton"] = lambda: triton_kernel[(GRID,)](a, b, c, SIZE, BLOCK)
+        found["triton"] = statement(
+            "kernel[(G,)](a, b, c, n, B)", **{**names, "kernel": triton_kernel("vector_add")}, n=SIZE
+        )
+    if importable("numba.cuda"):
+        found["numba-cuda"] = with_numba(a, b, c)
     return found
 
 
-def many_arguments() -> Calls:
+def with_numba(a: Any, b: Any, c: Any) -> Callable[[int], Any]:
+    from numba import cuda
+
+    @cuda.jit
+    def add(a, b, c):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < c.size:
+            c[i] = a[i] + b[i]
+
+    arrays = dict(zip("abc", map(cuda.as_cuda_array, (a, b, c)), strict=True))
+    return statement("kernel[G, B](a, b, c)", kernel=add, G=GRID, B=BLOCK, **arrays)
+
+
+def many_arguments() -> Runs:
     arrays = [torch.randn(SIZE, device="cuda") for _ in range(5)]
     numbers = [1, 2, 3, 4, 5, 6, 7, 0.5, 2.0]
-    held = many[GRID, BLOCK]
-    found: Calls = {
-        "cutelite": lambda: many[GRID, BLOCK](*arrays, *numbers),
-        "cutelite, kernel[...] kept": lambda: held(*arrays, *numbers),
-    }
-    held(*arrays, *numbers)
+    many[GRID, BLOCK](*arrays, *numbers)
     a, b, c, d, e = arrays
     torch.testing.assert_close(e, (a + b) * 0.5 + (c + d) * 2.0 + 28.0)
-    found |= same_cubin(compiled_for(many), (GRID, 1, 1), arrays, numbers)
+    ready(many)
+    names = {"a": a, "b": b, "c": c, "d": d, "e": e, "G": GRID, "B": BLOCK}
+    given = "(a, b, c, d, e, 1, 2, 3, 4, 5, 6, 7, 0.5, 2.0)"
+    found = {
+        "cutelite": statement(f"kernel[G, B]{given}", kernel=many, **names),
+        "cutelite, kernel[...] kept": statement(f"held{given}", held=many[GRID, BLOCK], **names),
+        **same_cubin(compiled_for(many), arrays, numbers),
+    }
     if importable("triton"):
-        triton_kernel = importlib.import_module("launch_triton").many
-        found["triton"] = lambda: triton_kernel[(GRID,)](*arrays, *numbers, SIZE, BLOCK)
+        text = f"kernel[(G,)]{given[:-1]}, n, B)"
+        found["triton"] = statement(text, kernel=triton_kernel("many"), n=SIZE, **names)
     return found
 
 
-def tensor_maps() -> Calls:
-    """256 x 256 x 64 in bf16; `other tensors` takes the next of 64 outputs at each launch, all met before."""
-    a, b = (torch.randn(256, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    outputs = [torch.empty(256, 256, device="cuda", dtype=torch.bfloat16) for _ in range(64)]
-    c, turn = outputs[0], iter(range(1 << 62))
-    grid = (256 // hopper_gemm.BN, 256 // hopper_gemm.BM)
-    held = hopper_gemm.gemm[grid, hopper_gemm.THREADS]
-    held(a, b, c)
+def tensor_maps() -> Runs:
+    """256 x 256 x 64 in bf16; `other tensors` takes other memory for all three at each launch, of which nothing is kept."""
+    rows, depth = 256, 64
+    many_a, many_b = (torch.randn(4096, rows, depth, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    many_c = torch.empty(1024, rows, rows, device="cuda", dtype=torch.bfloat16)
+    a, b, c = many_a[0], many_b[0], many_c[0]
+    grid = (rows // hopper_gemm.BN, rows // hopper_gemm.BM)
+    kernel = hopper_gemm.gemm
+    kernel[grid, hopper_gemm.THREADS](a, b, c)
     torch.testing.assert_close(c, a @ b.T, rtol=2e-2, atol=2e-2)
+    ready(kernel)
+    turns = [(many_a[i], many_b[i], many_c[i % 1024]) for i in range(4096)]
+    maps = [mapped(tensor, box) for tensor, box in ((a, (128, 64)), (b, (256, 64)), (c, (64, 64)))]
+    names = {"kernel": kernel, "held": kernel[grid, hopper_gemm.THREADS], "G": grid, "B": hopper_gemm.THREADS}
     return {
-        "cutelite": lambda: hopper_gemm.gemm[grid, hopper_gemm.THREADS](a, b, c),
-        "cutelite, kernel[...] kept": lambda: held(a, b, c),
-        "cutelite, other tensors": lambda: held(a, b, outputs[next(turn) % 64]),
-        "torch": lambda: torch.mm(a, b.T, out=c),
+        "cutelite": statement("kernel[G, B](a, b, c)", a=a, b=b, c=c, **names),
+        "cutelite, kernel[...] kept": statement("held(a, b, c)", a=a, b=b, c=c, **names),
+        "cutelite, other tensors": statement("a, b, c = turns(); kernel[G, B](a, b, c)", turns=cycle(turns), **names),
+        "torch": statement("mm(a, b.T, out=c)", mm=torch.mm, a=a, b=b, c=c),
+        "C loop": c_loop(compiled_for(kernel), (*grid, 1), [*maps, rows, rows, depth]),
     }
+
+
+def cycle(items: list[Any]) -> Callable[[], Any]:
+    from itertools import cycle as endless
+
+    return endless(items).__next__
+
+
+def mapped(tensor: Any, box: tuple[int, int]) -> bytes:
+    return encode(tensor.data_ptr(), "bf16", tuple(tensor.shape), tensor.stride(), Tiling(box, swizzle="128B"))
 
 
 def compiled_for(kernel: Any) -> Any:
@@ -196,23 +297,106 @@ def compiled_for(kernel: Any) -> Any:
 # Measuring.
 
 
-def per_launch(call: Callable[[], Any]) -> float:
-    """Host microseconds of one of `LAUNCHES` calls."""
+def per_launch(run: Callable[[int], Any]) -> float:
+    """Host microseconds of one of `LAUNCHES` launches."""
     torch.cuda.synchronize()
     start = time.perf_counter()
-    for _ in range(LAUNCHES):
-        call()
+    run(LAUNCHES)
     return (time.perf_counter() - start) / LAUNCHES * 1e6
 
 
-def medians(calls: Calls) -> dict[str, float]:
-    for call in calls.values():  # compile, load, and fill what is kept
-        per_launch(call)
-    times: dict[str, list[float]] = {name: [] for name in calls}
+def medians(runs: Runs) -> dict[str, float]:
+    for run in runs.values():  # compile, load, and fill what is kept
+        per_launch(run)
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(ROUNDS):
-        for name, call in calls.items():
-            times[name].append(per_launch(call))
+        for name, run in runs.items():
+            times[name].append(per_launch(run))
+    torch.cuda.synchronize()
     return {name: statistics.median(each) for name, each in times.items()}
+
+
+def allocated() -> int:
+    """Bytes that Python allocates at the most while it launches, and did not have before."""
+    arrays = [torch.randn(SIZE, device="cuda") for _ in range(5)]
+    text = "held(a, b, c, d, e, 1, 2, 3, 4, 5, 6, 7, 0.5, 2.0)"
+    names = dict(zip("abcde", arrays, strict=True))
+    run = statement(text, held=many[GRID, BLOCK], **names)
+    tracemalloc.start()
+    run(LAUNCHES)
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    run(LAUNCHES)
+    _, peak = tracemalloc.get_traced_memory()
+    nothing = statement("pass")
+    nothing(LAUNCHES)
+    tracemalloc.reset_peak()
+    base, _ = tracemalloc.get_traced_memory()
+    nothing(LAUNCHES)
+    _, idle = tracemalloc.get_traced_memory()  # what the loop itself takes
+    tracemalloc.stop()
+    return max(0, peak - before - (idle - base))
+
+
+def from_threads(threads: int = 8, launches: int = 1_000_000) -> tuple[float, int]:
+    """Seconds of so many launches, and by how many bytes the process grew in the second half of them."""
+    errors: list[BaseException] = []
+
+    def work(count: int) -> None:
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                a, b, c = (torch.full((SIZE,), 1.0, device="cuda") for _ in range(3))
+                for _ in range(count // LAUNCHES):
+                    for _ in range(LAUNCHES):
+                        vector_add[GRID, BLOCK](a, b, c)
+                    torch.cuda.current_stream().synchronize()
+                assert bool((c == 2).all())
+        except BaseException as error:
+            errors.append(error)
+
+    start, sizes = time.perf_counter(), []
+    for _ in range(2):
+        workers = [threading.Thread(target=work, args=(launches // threads // 2,)) for _ in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        gc.collect()
+        sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize())
+    assert not errors, errors[0]
+    return time.perf_counter() - start, sizes[1] - sizes[0]
+
+
+SECOND = """
+import time; start = time.perf_counter()
+import torch, ctypes
+torch.cuda.init(); x = torch.ones(4096, device="cuda"); torch.cuda.synchronize()
+ready = time.perf_counter()
+import sys; sys.path.insert(0, {bench!r})
+import cutelite as cl
+from launch_cold import double
+y = torch.empty_like(x)
+double[16, 256](x, y); torch.cuda.synchronize()
+print(time.perf_counter() - ready, bool((y == 2).all()), "llvmlite" in sys.modules, ready - start)
+"""
+
+
+def second_process() -> list[float]:
+    """Seconds from the import of cutelite to the result of a kernel that an earlier process compiled, torch and the
+    context being there; of five processes."""
+    found = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "CUTELITE_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
+        for i in range(6):
+            code = SECOND.format(bench=str(Path(__file__).parent))
+            out = subprocess.run(
+                [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+            )
+            seconds, right, llvm, _ = out.stdout.split()
+            assert right == "True"
+            assert i == 0 or llvm == "False", "the compiler is not needed"
+            found.append(float(seconds))
+    return found[1:]
 
 
 CASES = {"vector_add": vectors, "5 tensors, 9 numbers": many_arguments, "3 tensor maps": tensor_maps}
@@ -221,13 +405,26 @@ CASES = {"vector_add": vectors, "5 tensors, 9 numbers": many_arguments, "3 tenso
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--launches", type=int, default=1_000_000, help="from threads")
     options = parser.parse_args()
-    results = {case: medians(calls()) for case, calls in CASES.items()}
+    results = {case: medians(runs()) for case, runs in CASES.items()}
     rows = list(dict.fromkeys(name for result in results.values() for name in result))
     print(f"{'host us per launch':30}" + "".join(f"{case:>24}" for case in results))
     for name in rows:
         cells = (result.get(name) for result in results.values())
-        print(f"{name:30}" + "".join(f"{'-' if us is None else f'{us:.1f}':>24}" for us in cells))
+        print(f"{name:30}" + "".join(f"{'-' if us is None else f'{us:.2f}':>24}" for us in cells))
+    print()
+    for (case, which), most in BARS.items():
+        for how in (which,) if which else ("", ", kernel[...] kept"):
+            ratio = results[case][f"cutelite{how}"] / results[case]["C loop"]
+            print(f"{case}{how}: {ratio:.3f} C loops (at most {most}: {'kept' if ratio <= most else 'MISSED'})")
+    print(f"bytes that Python allocates for a launch: {allocated()}")
+    seconds, growth = from_threads(launches=options.launches)
+    print(f"{options.launches} launches from 8 threads: {seconds:.1f} s, {growth} bytes more after the second half")
+    cold = second_process()
+    print(
+        f"second process, import to first result: {statistics.median(cold):.3f} s ({min(cold):.3f} to {max(cold):.3f})"
+    )
     if options.json:
         options.json.write_text(json.dumps(results, indent=1))
 
