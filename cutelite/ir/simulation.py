@@ -31,10 +31,12 @@ class Wait:
     ready  True when all of them may go on; or a bool for each lane: those that may go on do so without the others
     why    for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'; a function
            where the text depends on how things stand at the time of the report
+    on     for the checker, what is waited for: pairs of which lanes (a mask, or None for all) and what
     """
 
     ready: Callable[[], bool | Array]
     why: str | Callable[[], str]
+    on: tuple[tuple[Array | None, object], ...] = ()
 
 
 class Lanes(Protocol):
@@ -152,6 +154,8 @@ class Engine(Protocol):
         *,
         lane: int | None = None,
         in_order: bool = False,
+        barrier: int | None = None,
+        proxy: str = "async",
     ) -> int:
         """Begin work of these lanes (or of one `lane`); returns its ticket.
 
@@ -160,6 +164,8 @@ class Engine(Protocol):
         read      executed at some moment from now on: reads the sources, returns what `write` and `result` get
         write     executed at some later moment: writes the destination, completes transactions
         in_order  after all earlier work of this queue by these threads (wgmma)
+        barrier   the address of the mbarrier on which it ends, if any; in each block it writes to, that at this offset
+        proxy     by which it accesses memory: 'async' or 'generic'
         """
 
     def commit(self, lanes: Lanes, queue: str) -> None:
@@ -265,7 +271,7 @@ class Machine(Protocol):
         """getctarank: whose shared memory a cluster address is in."""
 
     def fence(self, lanes: Lanes, kind: str) -> None:
-        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma'...: for the checker."""
+        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'...: for the checker."""
 
     def set_registers(self, lanes: Lanes, count: int) -> Wait | None:
         """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""

@@ -130,7 +130,9 @@ class StAsync(Op):
         rows = a if a.ndim == 2 else a[:, None]
         for lane in lanes.each():
             write = partial(_store, int(p[lane]), int(bar[lane]), elem_of(self.a.type))
-            lanes.machine.engine.start(lanes, "none", partial(_row, rows[lane]), write, lane=lane)
+            lanes.machine.engine.start(
+                lanes, "none", partial(_row, rows[lane]), write, lane=lane, barrier=int(bar[lane]), proxy="generic"
+            )
 
 
 def _row(data: Array, agent: Agent) -> Array:
@@ -187,7 +189,8 @@ class RedAsync(Op):
         p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
         for lane in lanes.each():
             write = partial(self._combine, int(p[lane]), int(bar[lane]))
-            lanes.machine.engine.start(lanes, "none", partial(_row, a[lane : lane + 1]), write, lane=lane)
+            read = partial(_row, a[lane : lane + 1])
+            lanes.machine.engine.start(lanes, "none", read, write, lane=lane, barrier=int(bar[lane]), proxy="generic")
 
     def _combine(self, p: int, bar: int, agent: Agent, data: Array) -> None:
         agent.atomic("cluster", np.array([p]), self.kind, elem_of(self.a.type), data)

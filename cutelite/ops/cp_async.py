@@ -112,7 +112,7 @@ class CpAsync(Op):
             whole = np.frombuffer(data.ljust(self.bytes, b"\0"), np.uint8)
             agent.store("smem", np.int64(dst), u8, whole)
 
-        lanes.machine.engine.start(lanes, "cp.async", read, write, lane=lane)
+        lanes.machine.engine.start(lanes, "cp.async", read, write, lane=lane, proxy="generic")
 
 
 @op("cp.async.commit_group", effects=Effect.ORDERS, feature="cp.async", source="PTX ISA: cp.async.commit_group")
@@ -261,7 +261,10 @@ class CpAsyncBulk(Op):
             copy = BulkCopy(*self.way, int(dst[lane]), int(src[lane]), int(bytes[lane]))
             arrivals = arrival_places(lanes, lane, self.barrier, self.multicast)
             queue = "bulk" if self.barrier is None else "none"
-            lanes.machine.engine.start(lanes, queue, copy.read, partial(copy.write, arrivals), lane=lane)
+            barrier = arrivals.first if arrivals else None
+            lanes.machine.engine.start(
+                lanes, queue, copy.read, partial(copy.write, arrivals), lane=lane, barrier=barrier
+            )
 
 
 class BulkCopy(NamedTuple):
@@ -288,6 +291,11 @@ class Arrivals(NamedTuple):
 
     barrier: int
     moves: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The address of one of the barriers."""
+        return self.barrier + self.moves[0]
 
     def complete(self, agent: Agent, bytes: int) -> None:
         for move in self.moves:

@@ -184,7 +184,7 @@ class TensorG2S(TileForm):
             arrivals = arrival_places(lanes, lane, self.barrier, self.multicast)
             assert arrivals is not None
             write = partial(box.fill, int(dst[lane]), arrivals)
-            lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane)
+            lanes.machine.engine.start(lanes, "none", box.read, write, lane=lane, barrier=arrivals.first)
 
 
 @op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")

@@ -273,7 +273,7 @@ class WarpSync(Collective):
         return Ptx("bar.warp.sync $members;")
 
     def simulate(self, lanes: Lanes) -> None:
-        return None
+        lanes.machine.fence(lanes, "warp")
 
 
 __all__ = ["ActiveMask", "Ballot", "MatchAll", "MatchAny", "Redux", "Shuffle", "Vote", "WarpSync"]

@@ -62,8 +62,8 @@ def atomic(
     runs = np.flatnonzero(np.diff(address[order], prepend=address[order[:1]] - 1))
     lengths = np.diff(runs, append=len(order))
     mine = order[runs]  # the first element of each address
-    who = Selected(who, mine, 1)
-    before = space.load(address[mine], elem, 1, who).reshape(-1)
+    first = Selected(who, mine, 1)
+    before = space.load(address[mine], elem, 1, first, tell=False).reshape(-1)
     if len(runs) == len(order):  # all addresses are distinct
         old = np.empty_like(before)
         old[mine], after = before, _apply(action, before, operand[mine], None if compare is None else compare[mine])
@@ -73,7 +73,8 @@ def atomic(
         old, after = _run_by_run(action, before, operand, order, runs, lengths)
     else:
         old, after = _rank_by_rank(action, before, operand, order, runs, lengths)
-    space.update(address[mine], before, np.ascontiguousarray(after), who)
+    space.update(address[mine], before, np.ascontiguousarray(after), first)
+    space.tell(address, dtype.itemsize, who, "atomic")
     return old.reshape(shape)
 
 
@@ -85,7 +86,7 @@ def _run_by_run(
     ufunc: Any = ACTIONS[action]
     for i, (start, length) in enumerate(zip(runs.tolist(), lengths.tolist(), strict=True)):
         at = order[start : start + length]
-        running = ufunc.accumulate(np.concatenate([before[i : i + 1], operand[at]]))
+        running = ufunc.accumulate(np.concatenate([before[i : i + 1], operand[at]]), dtype=before.dtype)
         old[at], after[i] = running[:-1], running[-1]
     return old, after
 

@@ -68,7 +68,8 @@ class Barriers:
                 through |= where & np.asarray(wait.ready())
             return through | ~lanes.mask
 
-        return Wait(ready, lambda: "; ".join(str(wait.why()) for _, wait in waits if callable(wait.why)))
+        on = tuple((where, wait.on[0][1]) for where, wait in waits)
+        return Wait(ready, lambda: "; ".join(str(wait.why()) for _, wait in waits if callable(wait.why)), on)
 
     def arrive(self, lanes: ThreadLanes, id: Array | int, count: Array | int) -> None:
         for which in _groups(lanes, id, count):
@@ -116,9 +117,10 @@ class Barriers:
             text = f"barrier {number}: {arrived} threads arrived, but {expected} take part"
             lanes.fault(where, text, "barrier")
         generation = barrier.generation
-        self.machine.event("barrier.arrive", lanes, barrier=number, generation=generation)
+        on = ("barrier", number, generation)
+        self.machine.event("barrier.arrive", lanes, on=on, where=where)
         self._complete_if_full(barrier)
-        return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number))
+        return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number), ((where, on),))
 
     def _arrived(self, barrier: Barrier) -> int:
         """How many threads count as arrived."""
@@ -163,7 +165,8 @@ class Barriers:
         phase = cluster.phase_of_arrival[rank, tid]
         lanes.fault(phase < 0, "a wait at the cluster barrier without an arrival", "barrier")
         cluster.phase_of_arrival[rank, lanes.tid[lanes.mask]] = -1
-        return Wait(lambda: cluster.phase > phase, cluster.why)
+        on = tuple((lanes.mask & (phase == n), ("cluster", n)) for n in np.unique(phase[lanes.mask]).tolist())
+        return Wait(lambda: cluster.phase > phase, cluster.why, on)
 
 
 def _groups(lanes: ThreadLanes, id: Array | int, count: Array | int | None) -> Iterator[tuple[Array, int, int | None]]:

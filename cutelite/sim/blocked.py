@@ -74,8 +74,12 @@ class Task:
     def advance(self) -> bool:
         """Go on as far as possible; whether it is done."""
         while True:
-            if self.wait is not None and not np.all(self.wait.ready()):
-                return False
+            if self.wait is not None:
+                if not np.all(self.wait.ready()):
+                    return False
+                lanes = np.flatnonzero(self.lanes.mask)
+                self.lanes.machine.event("resume", self.lanes, wait=self.wait, op=self.op, tid=self.lanes.tid[lanes],
+                                         lanes=lanes)  # fmt: skip
             self.wait = next(self.steps, None)
             if self.wait is None:
                 return True

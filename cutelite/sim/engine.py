@@ -34,9 +34,13 @@ class Work:
 
     tid    the threads that started it
     group  for each of them, how many groups it had committed in `queue` before: the group it belongs to
+    waited a wait has retired it: being done is luck, until then
     """
 
-    __slots__ = ("data", "group", "in_order", "op", "queue", "read", "stage", "ticket", "tid", "write")
+    __slots__ = (
+        "barrier", "data", "group", "in_order", "op", "proxy", "queue", "read", "stage", "ticket", "tid", "waited",
+        "write",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -48,10 +52,14 @@ class Work:
         read: Callable[[Agent], Any],
         write: Callable[[Agent, Any], None] | None,
         in_order: bool,
+        barrier: int | None = None,
+        proxy: str = "async",
     ) -> None:
         self.ticket, self.queue, self.op, self.tid, self.group = ticket, queue, op, tid, group
         self.read, self.write, self.in_order = read, write, in_order
+        self.barrier, self.proxy = barrier, proxy
         self.stage = ISSUED
+        self.waited = False
         self.data: Any = None
 
 
@@ -74,9 +82,12 @@ class Engine:
         *,
         lane: int | None = None,
         in_order: bool = False,
+        barrier: int | None = None,
+        proxy: str = "async",
     ) -> int:
         tid = lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]
-        work = Work(self._next_ticket, queue, lanes.op, tid, self._groups(queue)[tid], read, write, in_order)
+        group = self._groups(queue)[tid]
+        work = Work(self._next_ticket, queue, lanes.op, tid, group, read, write, in_order, barrier, proxy)
         self._next_ticket += 1
         self.pending.append(work)
         self.machine.event("async.start", lanes, work=work)
@@ -91,7 +102,11 @@ class Engine:
         due = np.zeros(self.machine.threads, np.int64)  # for each thread, the first group that need not be complete
         tid = lanes.tid[lanes.mask]
         due[tid] = self._groups(queue)[tid] + 1 if pending is None else self._groups(queue)[tid] - pending
+        for work in self.retired.values():
+            if work.queue == queue and not work.waited:
+                work.waited = bool(np.count_nonzero(work.group < due[work.tid]))
         for work in [w for w in self.pending if w.queue == queue and np.count_nonzero(w.group < due[w.tid])]:
+            work.waited = work.waited or not reads_only
             if reads_only:
                 self._read(work)
             else:
@@ -108,13 +123,13 @@ class Engine:
             for work in before:
                 self._finish(work)
 
-        self.start(lanes, queue, read, lambda agent, _: action(agent), lane=lane)
+        self.start(lanes, queue, read, lambda agent, _: action(agent), lane=lane, proxy="generic")
 
-    def result(self, ticket: int) -> Any:
-        work = self.retired.get(ticket)
-        if work is not None:
-            return work.data
-        for work in self.pending:
+    def result(self, ticket: int, of_work: bool = False) -> Any:
+        done = self.retired.get(ticket)
+        if done is not None and (done.waited or of_work):
+            return done.data
+        for work in [done] if done is not None else self.pending:
             if work.ticket == ticket:
                 help = "commit its group, and wait for that group before the result is used"
                 Agent(self.machine, work).fail(
@@ -125,6 +140,10 @@ class Engine:
     def in_flight(self, lanes: ThreadLanes, queue: str) -> bool:
         threads = set(lanes.tid[lanes.mask].tolist())
         return any(w.queue == queue and not threads.isdisjoint(w.tid.tolist()) for w in self.pending)
+
+    def committed(self, queue: str) -> Array:
+        """For each thread, how many groups it has committed."""
+        return self._groups(queue)
 
     # For the scheduler
 
@@ -152,7 +171,7 @@ class Engine:
             if work.ticket == ticket:
                 self._finish(work)
                 break
-        return self.result(ticket)
+        return self.result(ticket, of_work=True)
 
     def _groups(self, queue: str) -> Array:
         """For each thread, how many groups it has committed in `queue`."""

@@ -69,14 +69,14 @@ class Mbarriers:
                 )
             region.state[offset : offset + 8] = BARRIER
             self._put(region, offset, Word(0, int(counts[lane]), int(counts[lane]), 0))
-            self.machine.event("mbarrier.init", lanes, address=at)
+            self.machine.event("mbarrier.init", lanes, address=at, lane=lane)
 
     def inval(self, lanes: ThreadLanes, address: Array) -> None:
         for lane, at in _active(lanes, address):
             region, offset, _ = self._live(lanes, lane, at)
             assert region.state is not None
             region.state[offset : offset + 8] = UNWRITTEN
-            self.machine.event("mbarrier.inval", lanes, address=at)
+            self.machine.event("mbarrier.inval", lanes, address=at, lane=lane)
 
     def arrive(self, lanes: ThreadLanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
         return self._each(lanes, address, count, expect, drop=False)
@@ -89,16 +89,16 @@ class Mbarriers:
     def expect_tx(self, lanes: ThreadLanes, address: Array, bytes: Array | int) -> None:
         amounts = np.broadcast_to(bytes, lanes.tid.shape)
         for lane, at in _active(lanes, address):
+            self.machine.event("mbarrier.expect_tx", lanes, address=at, bytes=int(amounts[lane]), lane=lane)
             self._change(lanes, lane, at, tx=int(amounts[lane]))
-            self.machine.event("mbarrier.expect_tx", lanes, address=at, bytes=int(amounts[lane]))
 
     def complete_tx(self, lanes: Accuser, address: Array, bytes: Array | int) -> None:
         """Also for the asynchronous engine, whose agent is no `Lanes`: then with one address."""
         amounts = np.broadcast_to(bytes, np.shape(address))
         for lane, at in _active(lanes, np.atleast_1d(address)):
             amount = int(amounts.reshape(-1)[lane])
+            self.machine.event("mbarrier.complete_tx", lanes, address=at, bytes=amount, lane=lane)
             self._change(lanes, lane, at, tx=-amount)
-            self.machine.event("mbarrier.complete_tx", lanes, address=at, bytes=amount)
 
     def expect_arrivals(self, lanes: ThreadLanes, address: Array, count: Array | int = 1) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
@@ -111,15 +111,17 @@ class Mbarriers:
 
     def arrive_later(self, who: Accuser, address: int, count: int) -> None:
         """An arrival by the asynchronous engine."""
+        self.machine.event("mbarrier.arrive", who, address=address, count=count, expect=0)
         self._change(who, 0, address, arrivals=count)
-        self.machine.event("mbarrier.arrive", who, address=address, count=count)
 
-    def test(self, lanes: ThreadLanes, address: Array, parity: Array) -> Array:
+    def test(self, lanes: ThreadLanes, address: Array, parity: Array, tell: bool = True) -> Array:
         parities = np.broadcast_to(parity, lanes.tid.shape)
         done = np.zeros(len(lanes.tid), bool)
         for at, where in _by_address(lanes, address):
             region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
             done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
+            if tell:
+                self.machine.event("mbarrier.test", lanes, address=at, where=where & done, tried=where)
         return done
 
     def test_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Array:
@@ -127,7 +129,7 @@ class Mbarriers:
 
     def wait(self, lanes: ThreadLanes, address: Array, parity: Array) -> Wait:
         parities = np.broadcast_to(parity, lanes.tid.shape) & 1
-        self.test(lanes, address, parities)  # for its errors, now
+        self.test(lanes, address, parities, tell=False)  # for its errors, now
         cells: list[tuple[Array, Any, Any]] = []
         for at, where in _by_address(lanes, address):
             region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
@@ -136,7 +138,10 @@ class Mbarriers:
         if len(cells) == 1 and len(set(parities[cells[0][2]].tolist())) == 1:
             words, index, where = cells[0]
             waited = int(parities[int(np.argmax(where))])
-            return Wait(lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where))
+            on = (where, ("mbarrier", int(address[int(np.argmax(where))])))
+            return Wait(
+                lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where), (on,)
+            )
 
         def ready() -> Array:
             done = ~lanes_mask
@@ -145,7 +150,8 @@ class Mbarriers:
             return done
 
         lanes_mask = lanes.mask.copy()
-        return Wait(ready, lambda: self._why(address, parities, lanes_mask))
+        on_each = tuple((where, ("mbarrier", at)) for at, where in _by_address(lanes, address))
+        return Wait(ready, lambda: self._why(address, parities, lanes_mask), on_each)
 
     def wait_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Wait:
         return self.wait(lanes, address, _parity_of(state))
@@ -154,6 +160,16 @@ class Mbarriers:
         return (state >> np.uint64(_PENDING) & np.uint64(MAX_COUNT)).astype(np.uint32)
 
     # One object
+
+    def word(self, address: int) -> Word | None:
+        """How an mbarrier stands; None where there is none that lives."""
+        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        if region is None or region.dead or region.state is None:
+            return None
+        offset = address - region.base
+        if np.count_nonzero(region.state[offset : offset + 8] != BARRIER):
+            return None
+        return Word.read(int(region.view(8)[1][offset // 8]))
 
     def _each(
         self, lanes: ThreadLanes, address: Array, count: Array | int, expect: Array | int, *, drop: bool
@@ -169,6 +185,8 @@ class Mbarriers:
             region, offset, _ = self._live(lanes, int(mine[0]), at)
             before = Word.read(int(region.view(8)[1][offset // 8]))
             total = np.cumsum(counts[mine])
+            expected = int(amounts[mine].sum())
+            self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]), expect=expected, where=where)
             if plain and len(mine) > 1 and total[-1] <= before.pending:
                 left = before.pending - (total - counts[mine])
                 states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
@@ -180,7 +198,6 @@ class Mbarriers:
                     word = Word.read(int(region.view(8)[1][offset // 8]))
                     states[lane] = word.bits()
                     self._change(lanes, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
-            self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]))
         return states
 
     def _change(

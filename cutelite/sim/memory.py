@@ -50,8 +50,11 @@ _PATTERN = {  # a state in every byte of a unit; units of 16 have their states i
 class Observer(Protocol):
     """Told of every access that went well: where the checker of the memory model hangs in."""
 
-    def access(self, who: Accuser, region: Region, offset: Array, unit: int, kind: str) -> None:
-        """Units of `unit` bytes at byte offsets `offset` in `region`; `kind` is 'read', 'write' or 'atomic'."""
+    def access(self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+        """Units of `unit` bytes at byte offsets `offset` in `region`; `kind` is 'read', 'write' or 'atomic'.
+
+        data  what a write is about to put there, as an array of units
+        """
 
 
 class Region:
@@ -114,11 +117,11 @@ class Space:
         self.observer = observer
         self.recent = self.regions[0]
 
-    def load(self, address: Array, elem: Scalar, n: int, who: Accuser) -> Array:
-        """`n` elements at each address: ``address.shape + (n,)``."""
+    def load(self, address: Array, elem: Scalar, n: int, who: Accuser, tell: bool = True) -> Array:
+        """`n` elements at each address: ``address.shape + (n,)``. `tell`: the observer, if there is one."""
         dtype = memory_dtype(elem)
         flat, unit = _units(address, dtype.itemsize * n)
-        data = self._gather(flat, unit, who, flat.size // (address.size or 1))
+        data = self._gather(flat, unit, who, flat.size // (address.size or 1), tell)
         data = data.view(dtype).reshape((*address.shape, n))
         return data.astype(bool) if elem.kind == "bool" else data
 
@@ -151,12 +154,12 @@ class Space:
                 return None
         return self._refuse(int(np.argmax(index >= len(units))), flat, unit, who, pieces)
 
-    def _gather(self, flat: Array, unit: int, who: Accuser, pieces: int) -> Array:
+    def _gather(self, flat: Array, unit: int, who: Accuser, pieces: int, tell: bool) -> Array:
         found = self.locate(flat, unit, who, pieces)
         if found is None:
             data = np.zeros(flat.size, UNITS[unit])
             for part in self._parts(flat):
-                data[part] = self._gather(flat[part], unit, Selected(who, part, pieces), 1)
+                data[part] = self._gather(flat[part], unit, Selected(who, part, pieces), 1, tell)
             return data
         region, index = found
         if unit > 1 and np.count_nonzero(flat & _LOW_BITS[unit]):
@@ -165,8 +168,8 @@ class Space:
             flags = region.flags(unit)[index]
             if np.count_nonzero(flags != _PATTERN[WRITTEN][unit]):
                 self._unreadable(region, flat, unit, who, pieces)
-        if self.observer is not None:
-            self.observer.access(who, region, flat - region.base, unit, "read")
+        if tell and self.observer is not None:
+            self.observer.access(who, region, flat - region.base, unit, "read", None)
         return region.view(unit)[1][index]
 
     def _scatter(self, flat: Array, unit: int, data: Array, who: Accuser, pieces: int, kind: str = "write") -> None:
@@ -186,13 +189,24 @@ class Space:
             if np.count_nonzero(flags[index] & _PATTERN[BARRIER | NOBODYS][unit]):
                 self._unwritable(region, flat, unit, who, pieces)
             flags[index] = _PATTERN[WRITTEN][unit]
-        if self.observer is not None:
-            self.observer.access(who, region, flat - region.base, unit, kind)
+        if kind == "write" and self.observer is not None:
+            self.observer.access(who, region, flat - region.base, unit, kind, data)
         region.view(unit)[1][index] = data
 
     def update(self, flat: Array, old: Array, new: Array, who: Accuser) -> None:
         """Write `new` at distinct addresses where `old` was just read: the second half of an atomic operation."""
         self._scatter(flat, old.itemsize, new.view(UNITS[old.itemsize]), who, 1, "atomic")
+
+    def tell(self, flat: Array, unit: int, who: Accuser, kind: str) -> None:
+        """Tell the observer, if there is one, of an access that went well, by each of these addresses."""
+        if self.observer is None:
+            return
+        found = self.locate(flat, unit, who)
+        if found is not None:
+            self.observer.access(who, found[0], flat - found[0].base, unit, kind, None)
+            return
+        for part in self._parts(flat):
+            self.tell(flat[part], unit, Selected(who, part, 1), kind)
 
     def _parts(self, flat: Array) -> list[Array]:
         which = np.searchsorted(self.bases, flat, "right")

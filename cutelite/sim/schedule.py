@@ -115,6 +115,7 @@ class Scheduler:
         for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
             for machine in cluster.machines:
                 machine.engine.drain()
+                machine.event("retire", None)
                 del self.parked[machine]
             self.clusters.remove(cluster)
             self._admit(waiting)
@@ -314,8 +315,13 @@ class Scheduler:
                     self._file(strand)
 
     def _resume(self, strand: Strand) -> None:
+        blocked = strand.blocked
         strand.state, strand.blocked, strand.spent = RUNNABLE, None, 0
-        strand.machine.event("resume", strand)
+        if blocked is not None:
+            for i, wait in enumerate(blocked.waits):
+                mine = blocked.which == i
+                strand.machine.event("resume", strand, wait=wait, op=blocked.op, tid=strand.tid[mine],
+                                     lanes=blocked.position[mine])  # fmt: skip
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
         """The threads that are ready go on; the strand of the others."""

@@ -225,7 +225,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
         def __init__(self) -> None:
             self.events: list[object] = []
 
-        def access(self, who: object, region: Any, offset: Any, unit: int, kind: str) -> None:
+        def access(self, who: object, region: Any, offset: Any, unit: int, kind: str, data: Any) -> None:
             self.events.append((region.base, offset.tolist(), unit, kind))
 
         def event(self, machine: Any, kind: str, who: object, **facts: object) -> None:

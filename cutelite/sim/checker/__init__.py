@@ -1,6 +1,9 @@
 """The checker: whether a kernel is right under the memory model of the PTX ISA, by any timing the hardware may show.
 
 run.py        the entry: `check(function, grid, args, ...)`: the simulator under several schedules, watched
+model.py      the memory model: told of all that happens, keeps who knows of what
+clocks.py     knowledge: vector clocks               shadow.py    what is remembered of memory
+access.py     the rules for one access               reporter.py  what was found, in words
 findings.py   what was found, as data and as text
 """
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from cutelite.ir.function import Function
 from cutelite.sim.checker.findings import CheckReport, Finding, of_error
+from cutelite.sim.checker.model import Checker
+from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Extent
 from cutelite.sim.run import MAX_OPS, run
@@ -49,16 +51,24 @@ def check(
     before = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray) and array.flags.writeable]
     found: dict[object, Finding] = {}
     ops = 0
-    for n, seed in enumerate(numbers):
-        for array, content in before if n else ():
-            array[...] = content
-        try:
-            report = run(function, grid, args, block=block, cluster=cluster, dims=dims, smem_dynamic=smem_dynamic,
-                         seed=seed, max_ops=max_ops, sm_count=sm_count, stdout=StringIO())  # fmt: skip
-            ops += report.ops
-        except SimError as error:
-            finding = of_error(error)
-            found.setdefault((finding.kind, finding.span, finding.other), finding)
+    written: set[str] = set()
+    restore = False
+    for seed in numbers:
+        again = True
+        while again:
+            for array, content in before if restore else ():
+                array[...] = content
+            restore = True
+            observer = Checker(Reporter(function.name, seed, found), written)
+            try:
+                ops += run(
+                    function, grid, args, block=block, cluster=cluster, dims=dims, smem_dynamic=smem_dynamic, seed=seed,
+                    max_ops=max_ops, sm_count=sm_count, stdout=StringIO(), observer=observer,
+                ).ops  # fmt: skip
+            except SimError as error:
+                finding = of_error(error)
+                found.setdefault((finding.kind, finding.span, finding.other), finding)
+            again = observer.incomplete
     total = int(np.prod(grid))
     seconds = time.perf_counter() - started
     return CheckReport(function.name, tuple(found.values()), (), numbers, (total, total), ops, seconds)

@@ -1,0 +1,241 @@
+"""Whether an access is ordered with those before it: the rules, on a `Shadow`.
+
+In    an access: who (`Actor`), which granules, what kind, from which site
+Out   the earlier accesses that it races with (`Conflict`); and the shadow remembers it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cutelite.sim.checker.clocks import RAN, Clocks, Snapshot
+from cutelite.sim.checker.shadow import (
+    CONFLICTS,
+    READ,
+    STRONG_READ,
+    STRONG_WRITE,
+    WRITE,
+    Group,
+    Sets,
+    Shadow,
+    Sites,
+)
+
+Array = Any
+
+
+class Conflict(NamedTuple):
+    """Granules of an access (positions in it) that race with accesses of one earlier site.
+
+    who  the agents of the earlier accesses, one for each position
+    """
+
+    positions: Array
+    site: int
+    who: Array
+    when: Array
+
+
+class Actor(Protocol):
+    """Who accesses: an epoch for each granule, and what is known there."""
+
+    who: Array
+    when: Array
+    row: int  # of the knowledge in which an earlier write must be
+
+    def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
+        """For positions `at` of the access: whether the epoch beside each is known."""
+
+    def covers(self, row: int, at: int, group: Group) -> bool:
+        """Whether all of a group is known at position `at`."""
+
+
+class Threads:
+    """Threads, by ordinary instructions."""
+
+    def __init__(self, clocks: Clocks, threads: Array, row: int) -> None:
+        self.clocks, self.who, self.row = clocks, threads, row
+        self.when = clocks.own[1, threads]
+
+    def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
+        return self.clocks.known_to(self.who[at], row, who, when)
+
+    def covers(self, row: int, at: int, group: Group) -> bool:
+        agents = group.agents
+        return bool(np.all(self.clocks.known_to(np.full(len(agents), self.who[at]), row, agents, group.clocks)))
+
+
+class Worker:
+    """Asynchronous work: an epoch of its agent, with what was known when it was started."""
+
+    def __init__(self, clocks: Clocks, then: Snapshot, agent: int, clock: int, row: int, count: int) -> None:
+        self.clocks, self.then, self.row = clocks, then, row
+        self.who = np.full(count, agent, np.int32)
+        self.when = np.full(count, clock, np.int32)
+
+    def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
+        own = (who == self.who[at]) & (when == self.when[at])  # other parts of the same piece of work
+        return own | self.clocks.known_at(self.then, row, who, when)
+
+    def covers(self, row: int, at: int, group: Group) -> bool:
+        agents, clocks = group.agents, group.clocks
+        return bool(np.all(self.ordered(row, np.full(len(agents), at), agents, clocks)))
+
+
+class Accesses:
+    """All accesses of a launch."""
+
+    def __init__(self, clocks: Clocks) -> None:
+        self.clocks = clocks
+        self.sites = Sites()
+        self.sets = Sets()
+
+    def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int) -> list[Conflict]:
+        """What an access of that kind races with."""
+        found: list[Conflict] = []
+        writer = shadow.w_who[granules]
+        at = np.flatnonzero(writer)
+        if len(at):
+            who, when = writer[at], shadow.w_when[granules[at]]
+            wrong = ~actor.ordered(actor.row, at, who, when)
+            if np.count_nonzero(wrong):
+                at = at[wrong]
+                found += _by_site(at, shadow.w_site[granules[at]], who[wrong], when[wrong])
+        if kind == STRONG_READ:
+            return found
+        other = shadow.o_who[granules]
+        at = np.flatnonzero(other > 0)
+        if len(at):
+            kinds = self.sites.kinds[shadow.o_site[granules[at]]]
+            at = at[CONFLICTS[kind, kinds]]
+            found += self._against_singles(shadow, granules, actor, at)
+        if kind != READ or self._any_strong:
+            found += self._against_sets(np.flatnonzero(other < 0), other, actor, kind)
+        return found
+
+    _any_strong = False
+
+    def _against_singles(self, shadow: Shadow, granules: Array, actor: Actor, at: Array) -> Iterator[Conflict]:
+        writes = self.sites.kinds[shadow.o_site[granules[at]]] == STRONG_WRITE
+        for chosen, row in ((at[writes], actor.row), (at[~writes], RAN)):
+            if len(chosen):
+                g = granules[chosen]
+                who, when = shadow.o_who[g], shadow.o_when[g]
+                wrong = ~actor.ordered(row, chosen, who, when)
+                if np.count_nonzero(wrong):
+                    yield from _by_site(chosen[wrong], shadow.o_site[g[wrong]], who[wrong], when[wrong])
+
+    def _against_sets(self, at: Array, other: Array, actor: Actor, kind: int) -> Iterator[Conflict]:
+        if not len(at):
+            return
+        keys = other[at].astype(np.int64) << 32 | actor.who[at]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        for n, position in enumerate(at[first].tolist()):
+            for group in self.sets[-int(other[position])]:
+                held = int(self.sites.kinds[group.site])
+                if not CONFLICTS[kind, held]:
+                    continue
+                row = actor.row if held == STRONG_WRITE else RAN
+                if not actor.covers(row, position, group):
+                    mine = at[inverse == n]
+                    agents, clocks = group.agents, group.clocks
+                    known = actor.ordered(row, np.full(len(agents), position), agents, clocks)
+                    one = int(np.argmin(known))
+                    yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), clocks[one]))
+                    break
+
+    def remember(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> None:
+        """From now on, later accesses are checked against this one."""
+        if kind == WRITE:
+            shadow.w_who[granules] = actor.who
+            shadow.w_when[granules] = actor.when
+            shadow.w_site[granules] = site
+            shadow.o_who[granules] = 0
+            return
+        self._any_strong = self._any_strong or kind != READ
+        at, code = self._grouped(granules, actor, site)
+        g = granules[at]
+        old = shadow.o_who[g]
+        keep = old != 0  # where something is there that this does not replace
+        held = np.flatnonzero(old > 0)
+        if len(held):
+            same = self.sites.kinds[shadow.o_site[g[held]]] == kind
+            when = shadow.o_when[g[held]]
+            later = same.copy()
+            left = np.flatnonzero(same & (old[held] != code[held]))
+            if len(left):
+                later[left] = actor.ordered(RAN, at[held[left]], old[held[left]], when[left])
+            keep[held[later]] = False
+        if np.count_nonzero(keep):
+            code = self._with_old(shadow, g, at, code, keep, actor, kind, site)
+        shadow.o_who[g] = code
+        shadow.o_when[g] = actor.when[at]
+        shadow.o_site[g] = site
+
+    def _grouped(self, granules: Array, actor: Actor, site: int) -> tuple[Array, Array]:
+        """One position for each different granule; and its agent, or minus the set of those that access it."""
+        order = np.argsort(granules, kind="stable")
+        ordered = granules[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        if len(starts) == len(granules):
+            return np.arange(len(granules)), actor.who.astype(np.int32)
+        who = actor.who[order]
+        at, code = order[starts], who[starts].astype(np.int32)
+        ends = np.append(starts[1:], len(ordered))
+        several = np.minimum.reduceat(who, starts) != np.maximum.reduceat(who, starts)
+        when = actor.when[order]
+        for i in np.flatnonzero(several).tolist():
+            run = slice(starts[i], ends[i])
+            code[i] = -self.sets.number((self._group(who[run], when[run], site),))
+        return at, code
+
+    def _group(self, who: Array, when: Array, site: int) -> Group:
+        return Group(np.asarray(who, np.int32).tobytes(), np.asarray(when, np.int32).tobytes(), site)
+
+    def _with_old(
+        self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int
+    ) -> Array:
+        """`code` with what is still remembered of before; each different combination is worked out once."""
+        where = np.flatnonzero(keep)
+        old, old_when, old_site = shadow.o_who[g[where]], shadow.o_when[g[where]], shadow.o_site[g[where]]
+        single = old > 0
+        before = _numbered(_numbered(old, old_when * single), old_site * single)
+        after = _numbered(code[where], actor.when[at[where]])
+        _, first, inverse = np.unique(_numbered(before, after), return_index=True, return_inverse=True)
+        made = np.zeros(len(first), np.int32)
+        for n, i in enumerate(first.tolist()):
+            position = int(at[where[i]])
+            groups = self._groups_of(int(old[i]), old_when[i], int(old_site[i]))
+            new = self._groups_of(int(code[where[i]]), actor.when[position], site)
+            mine = set(new[0].agents.tolist())
+            still = [
+                x
+                for x in groups
+                if self.sites.kinds[x.site] != kind
+                or not (mine.issuperset(x.agents.tolist()) or actor.covers(RAN, position, x))
+            ]
+            together = tuple(dict.fromkeys((*still, *new)))
+            made[n] = -self.sets.number(together) if still else code[where[i]]
+        code = code.copy()
+        code[where] = made[inverse]
+        return code
+
+    def _groups_of(self, code: int, when: Any, site: int) -> tuple[Group, ...]:
+        if code < 0:
+            return self.sets[-code]
+        return (self._group(np.array([code]), np.array([when]), site),)
+
+
+def _numbered(a: Array, b: Array) -> Array:
+    """The same number for the same pairs of int32, another one for others."""
+    inverse: Array = np.unique(a.astype(np.int64) << 32 | b.astype(np.int64) & 0xFFFFFFFF, return_inverse=True)[1]
+    return inverse
+
+
+def _by_site(at: Array, sites: Array, who: Array, when: Array) -> Iterator[Conflict]:
+    for site in np.unique(sites).tolist():
+        mine = sites == site
+        yield Conflict(at[mine], site, who[mine], when[mine])

@@ -1,0 +1,390 @@
+"""Who knows of what: happens-before as vector clocks, for threads and for the agents that work asynchronously.
+
+An *agent* is somebody whose work is in order for others: a thread; what a thread's cp.async do; the bulk copies of a
+thread; the wgmma of a warpgroup; the copies that count their bytes on one mbarrier. Each has a clock: a thread's
+counts its releases, the others' the tickets of their work or the phases of the mbarrier. An *epoch* is an agent and
+its clock at an access. The access is ordered before what somebody does who knows of a clock at least as high.
+
+`Knowledge` is what is known of all agents, five times, for what is ordered is one thing and what is visible another:
+
+    RAN    has been executed: may be overwritten
+    SEEN   can be read by ordinary instructions
+    SMEM   in shared memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
+    GMEM   the same for global memory
+    INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
+
+Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
+itself is not part of it and lies in `Clocks.own`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = Any
+
+RAN, SEEN, SMEM, GMEM, INIT = range(5)
+ROWS = 5
+ALL_ROWS = slice(0, ROWS)
+GENERIC_ROWS = slice(RAN, SEEN + 1)
+NOT_INIT = slice(RAN, GMEM + 1)
+
+CTA, CLUSTER, GPU, SYS = range(1, 5)
+"""Scopes of an order, by how far they reach."""
+REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": SYS}
+
+MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
+
+
+class Knowledge:
+    """Clocks known. `parts`: number of a cluster -> int32 (ROWS, agents of the cluster), missing ones being 0."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[int, Array]) -> None:
+        self.parts = parts
+
+    def row(self, row: int) -> Knowledge:
+        """Only that row of it."""
+        parts = {}
+        for cluster, part in self.parts.items():
+            parts[cluster] = np.zeros_like(part)
+            parts[cluster][row] = part[row]
+        return Knowledge(parts)
+
+
+NOTHING = Knowledge({})
+
+
+def join(a: Knowledge, b: Knowledge) -> Knowledge:
+    """All that is in either; one of them itself where it has it all."""
+    if a is b or not b.parts:
+        return a
+    if not a.parts:
+        return b
+    parts = dict(a.parts)
+    of_a = of_b = True
+    for cluster, theirs in b.parts.items():
+        mine = parts.get(cluster)
+        if mine is None:
+            parts[cluster], of_a = theirs, False
+            continue
+        merged = _maximum(mine, theirs)
+        of_a = of_a and merged is mine
+        of_b = of_b and merged is theirs
+        parts[cluster] = merged
+    if of_a:
+        return a
+    return b if of_b and len(parts) == len(b.parts) else Knowledge(parts)
+
+
+def _maximum(a: Array, b: Array) -> Array:
+    """The larger of both, agent by agent; one of them itself where it is nowhere the smaller."""
+    if a is b:
+        return a
+    n = min(a.shape[1], b.shape[1])
+    larger = a[:, :n] >= b[:, :n]
+    count = np.count_nonzero(larger)
+    if count == larger.size and a.shape[1] >= b.shape[1]:
+        return a
+    longer, shorter = (a, b) if a.shape[1] >= b.shape[1] else (b, a)
+    if count == 0 and longer is b:
+        return b
+    merged = longer.copy()
+    np.maximum(merged[:, :n], shorter[:, :n], out=merged[:, :n])
+    return merged
+
+
+class Published:
+    """What was released at one place (a barrier's phase, an address), by how far the releases reached and by whom."""
+
+    __slots__ = ("by",)
+
+    def __init__(self) -> None:
+        self.by: dict[tuple[int, int, int], Knowledge] = {}  # (scope, cluster, rank in it) -> knowledge
+
+    def add(self, scope: int, cluster: int, rank: int, knowledge: Knowledge) -> None:
+        key = (scope, cluster, rank)
+        self.by[key] = join(knowledge, self.by.get(key, NOTHING))
+
+    def snapshot(self) -> Published:
+        copy = Published()
+        copy.by = dict(self.by)
+        return copy
+
+    def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
+        """What somebody in that block acquires there. Where a scope is too small, only what ran: RAN."""
+        found = NOTHING
+        for (reach, of, by), knowledge in self.by.items():
+            needed = (CTA if rank == by else CLUSTER) if cluster == of else GPU
+            enough = min(reach, scope) >= needed
+            found = join(found, knowledge if enough else knowledge.row(RAN))
+        return found
+
+
+class Snapshot(NamedTuple):
+    """What was known when asynchronous work was started: by everybody's share, and of the starter itself."""
+
+    knowledge: Knowledge
+    agent: int  # the thread; 0 for several
+    own: Array  # (ROWS,): its own clocks
+    copied: int  # ticket of its own cp.async that it has waited for
+
+
+class Clocks:
+    """All agents of a launch and what the threads know. Agents are ints from 1 on; a block's threads come in a row.
+
+    cluster, local  per agent: the number of its cluster, and its position in that cluster's parts of knowledge
+    own             int32 (ROWS, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
+    copied          per thread: the ticket up to which it has waited for its own cp.async
+    """
+
+    def __init__(self) -> None:
+        self.count = 1
+        self.cluster = np.zeros(1, np.int32)
+        self.local = np.zeros(1, np.int32)
+        self.own = np.zeros((ROWS, 1), np.int32)
+        self.released_own = np.zeros((ROWS, 1), np.int32)
+        self.copied = np.zeros(1, np.int32)
+        self.knows = np.zeros(1, np.int64)  # keys of `pool`: what each thread knows
+        self.released = np.zeros(1, np.int64)  # what its last release fence lets it publish by relaxed accesses
+        self.acquired = np.zeros(1, np.int64)  # what it has read by relaxed accesses, for an acquire fence
+        self.pool: dict[int, Knowledge] = {0: NOTHING}
+        self.fence_reach = np.zeros(1, np.int32)
+        self.any_released = False
+        self._next = 1
+        self._prune_at = MANY
+        self.sizes: dict[int, int] = {}  # agents of each cluster
+        self.firsts: dict[int, int] = {}  # the first agent of each cluster
+        self.threads: dict[int, int] = {}  # threads of each cluster
+        self._named: dict[object, int] = {}
+
+    # Agents
+
+    def begin(self, cluster: int, threads: int) -> int:
+        """Agents for the threads of a cluster, and behind them as many for their cp.async; the first of them."""
+        first = self._grow(cluster, 2 * threads)
+        self.firsts[cluster], self.threads[cluster] = first, threads
+        self.own[GENERIC_ROWS, first : first + threads] = 1
+        return first
+
+    def named(self, cluster: int, name: object) -> int:
+        """The agent of that name, made at the first use."""
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = self._grow(cluster, 1)
+        return found
+
+    def copier(self, agent: Array | int) -> Any:
+        """The agents of threads' cp.async."""
+        return agent + self._threads_of(agent)
+
+    def _threads_of(self, agent: Array | int) -> int:
+        one = int(agent if isinstance(agent, int) else np.asarray(agent).flat[0])
+        return self.threads[int(self.cluster[one])]
+
+    def _grow(self, cluster: int, n: int) -> int:
+        first, self.count = self.count, self.count + n
+        if self.count > len(self.local):
+            room = max(2 * len(self.local), self.count)
+            for name in ("cluster", "local", "copied", "knows", "released", "acquired", "fence_reach"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros(room - len(old), old.dtype)]))
+            for name in ("own", "released_own"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros((ROWS, room - old.shape[1]), old.dtype)], axis=1))
+        size = self.sizes.get(cluster, 0)
+        self.cluster[first : self.count] = cluster
+        self.local[first : self.count] = np.arange(size, size + n)
+        self.sizes[cluster] = size + n
+        return first
+
+    # Knowing
+
+    def of(self, agent: int) -> Knowledge:
+        return self.pool[int(self.knows[agent])]
+
+    def known(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> Array:
+        """Whether each epoch is known."""
+        clusters = self.cluster[who]
+        local = self.local[who]
+        one = int(clusters[0]) if len(clusters) else 0
+        if np.count_nonzero(clusters == one) == len(clusters):
+            return self._known(knowledge.parts.get(one), row, local, when)
+        result = np.zeros(len(who), bool)
+        for cluster in np.unique(clusters).tolist():
+            mine = clusters == cluster
+            result[mine] = self._known(knowledge.parts.get(cluster), row, local[mine], when[mine])
+        return result
+
+    def _known(self, part: Array | None, row: int, local: Array, when: Array) -> Array:
+        if part is None:
+            return np.zeros(len(local), bool)
+        size = part.shape[1]
+        held = part[row][np.minimum(local, size - 1)]
+        result: Array = (held >= when) & (local < size)
+        return result
+
+    def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
+        """Whether each thread knows the epoch beside it, its own included."""
+        own = who == threads
+        result = own & (self.own[row][threads] >= when)
+        copies = who == threads + self._threads_of(threads)
+        if row <= SEEN and np.count_nonzero(copies):
+            result |= copies & (self.copied[threads] >= when)
+        left = np.flatnonzero(~result & ~own)
+        if len(left):
+            keys = self.knows[threads[left]]
+            for key in _distinct(keys):
+                mine = left if key is None else left[keys == key]
+                result[mine] = self.known(self.pool[int(self.knows[threads[mine[0]]])], row, who[mine], when[mine])
+        return result
+
+    def known_at(self, then: Snapshot, row: int, who: Array, when: Array) -> Array:
+        """Whether each epoch was known when work was started."""
+        result = self.known(then.knowledge, row, who, when)
+        if then.agent:
+            result |= (who == then.agent) & (then.own[row] >= when)
+            if row <= SEEN:
+                result |= (who == self.copier(then.agent)) & (then.copied >= when)
+        return result
+
+    # Learning
+
+    def snapshot(self, agent: int) -> Snapshot:
+        return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), int(self.copied[agent]))
+
+    def publish(self, threads: Array, *, relaxed: bool = False) -> Knowledge:
+        """What these threads of one cluster release; their clocks go on. `relaxed`: what their fences had released."""
+        keys, own = (self.released, self.released_own) if relaxed else (self.knows, self.own)
+        if relaxed and not np.count_nonzero(own[:, threads]) and not np.count_nonzero(keys[threads]):
+            return NOTHING
+        found = NOTHING
+        for key in _values(keys[threads]):
+            found = join(found, self.pool[key])
+        cluster = int(self.cluster[threads[0]])
+        part = self.writable(found.parts.get(cluster), cluster)
+        local = self.local[threads]
+        part[:, local] = np.maximum(part[:, local], own[:, threads])
+        copied = self.copied[threads]
+        if not relaxed:
+            if np.count_nonzero(copied):
+                at = local + self.threads[cluster]
+                part[GENERIC_ROWS, at] = np.maximum(part[GENERIC_ROWS, at], copied)
+            self.own[GENERIC_ROWS, threads] += 1
+        return Knowledge({**found.parts, cluster: part})
+
+    def learn(self, threads: Array, knowledge: Knowledge) -> None:
+        """These threads know this as well from now on."""
+        if knowledge.parts:
+            self._learn(self.knows, threads, knowledge)
+
+    def learn_later(self, threads: Array, knowledge: Knowledge) -> None:
+        """They will, by an acquire fence."""
+        if knowledge.parts:
+            self._learn(self.acquired, threads, knowledge)
+
+    def _learn(self, keys: Array, threads: Array, knowledge: Knowledge) -> None:
+        held = keys[threads]
+        for key in _values(held):
+            before = self.pool[key]
+            after = join(before, knowledge)
+            if after is not before:
+                keys[threads[held == key]] = self._keep(after)
+
+    def of_agent(self, agent: int, clock: int, rows: slice = NOT_INIT) -> Knowledge:
+        """The knowledge of one epoch."""
+        cluster = int(self.cluster[agent])
+        part = self.writable(None, cluster)
+        part[rows, self.local[agent]] = clock
+        return Knowledge({cluster: part})
+
+    # Fences
+
+    def fence(self, threads: Array, acquire: bool, release: bool, reach: int) -> None:
+        """A fence of that scope: acquires what relaxed accesses have read, releases to those that will write."""
+        if acquire:
+            held = self.acquired[threads]
+            for key in _values(held):
+                self.learn(threads[held == key], self.pool[key])
+        if release:
+            self.any_released = True
+            self.fence_reach[threads] = reach
+            self.released[threads] = self.knows[threads]
+            self.released_own[:, threads] = self.own[:, threads]
+            self.own[GENERIC_ROWS, threads] += 1
+
+    def fence_proxy(self, threads: Array, rows: tuple[int, ...]) -> None:
+        """What these threads see, the async proxy will see in what they start or release from now on."""
+        held = self.knows[threads]
+        for key in _values(held):
+            parts = {}
+            for cluster, part in self.pool[key].parts.items():
+                parts[cluster] = part.copy()
+                for row in rows:
+                    np.maximum(part[row], part[SEEN], out=parts[cluster][row])
+            if parts:
+                self.knows[threads[held == key]] = self._keep(Knowledge(parts))
+        for row in rows:
+            self.own[row, threads] = self.own[SEEN, threads]
+        self.own[GENERIC_ROWS, threads] += 1
+
+    def fence_init(self, threads: Array) -> None:
+        """fence.mbarrier_init: a release of nothing but these threads' own inits."""
+        self.own[INIT, threads] = self.own[SEEN, threads]
+        self.released_own[INIT, threads] = self.own[SEEN, threads]
+        self.own[GENERIC_ROWS, threads] += 1
+
+    # Several
+
+    def names(self) -> Iterable[tuple[Any, int]]:
+        """Names and agents of those that `named` made."""
+        return self._named.items()
+
+    def common(self, several: list[Knowledge]) -> Knowledge:
+        """What is in all of them."""
+        parts = {}
+        for cluster in set.intersection(*(set(knowledge.parts) for knowledge in several)):
+            size = min(knowledge.parts[cluster].shape[1] for knowledge in several)
+            parts[cluster] = np.stack([knowledge.parts[cluster][:, :size] for knowledge in several]).min(axis=0)
+        return Knowledge(parts)
+
+    # Keeping
+
+    def writable(self, part: Array | None, cluster: int) -> Array:
+        """A copy with room for all agents of the cluster."""
+        size = self.sizes[cluster]
+        if part is not None and part.shape[1] == size:
+            return part.copy()
+        grown = np.zeros((ROWS, size), np.int32)
+        if part is not None:
+            grown[:, : part.shape[1]] = part
+        return grown
+
+    def _keep(self, knowledge: Knowledge) -> int:
+        if len(self.pool) > self._prune_at:
+            used = {0, *np.unique(np.concatenate([self.knows, self.released, self.acquired])).tolist()}
+            self.pool = {key: held for key, held in self.pool.items() if key in used}
+            self._prune_at = 2 * len(self.pool) + MANY
+        key = self._next
+        self._next += 1
+        self.pool[key] = knowledge
+        return key
+
+
+def _values(keys: Array) -> Iterable[int]:
+    """The different ones."""
+    first = int(keys[0])
+    if np.count_nonzero(keys == first) == len(keys):
+        return (first,)
+    found: list[int] = np.unique(keys).tolist()
+    return found
+
+
+def _distinct(keys: Array) -> Iterable[int | None]:
+    """The different ones; None alone where all are the same."""
+    found = tuple(_values(keys))
+    return (None,) if len(found) == 1 else found

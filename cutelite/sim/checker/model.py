@@ -1,0 +1,634 @@
+"""The memory model at work: told of every access and of all that orders accesses, it keeps who knows of what.
+
+In    the events of a simulation (`sim.launch.Observer`)
+Out   `Finding`s, to `found`
+
+The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmma; cp.async):
+
+- a barrier, an mbarrier's phase, an atomic or strong access, a fence releases what its threads did before and know,
+  and gives it to those who acquire; as far as the scopes of both reach
+- asynchronous work is after what its thread knew when it started it, and may do its accesses at any time until a wait
+  tells of its end: of a group, to the threads that wait; of an mbarrier's phase, to all who see that it is complete
+- what ordinary instructions wrote, the async proxy sees after a fence.proxy.async that is after the writes. What the
+  async proxy wrote needs no fence: its completion brings one. Neither does overwriting what was read
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutelite.ir.simulation import Wait
+from cutelite.sim.checker.access import Accesses, Actor, Conflict, Threads, Worker
+from cutelite.sim.checker.clocks import (
+    CLUSTER,
+    CTA,
+    GENERIC_ROWS,
+    GMEM,
+    INIT,
+    NOT_INIT,
+    NOTHING,
+    RAN,
+    REACH,
+    SEEN,
+    SMEM,
+    SYS,
+    Clocks,
+    Knowledge,
+    Published,
+    Snapshot,
+    join,
+)
+from cutelite.sim.checker.reporter import Reporter
+from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow
+from cutelite.sim.memory import RANK_SHIFT, Region, Selected
+
+if TYPE_CHECKING:
+    from cutelite.sim.engine import Work
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+
+class Block:
+    """A resident block: the first agent of its threads."""
+
+    __slots__ = ("cluster", "first", "machine", "number", "rank")
+
+    def __init__(self, machine: Machine, number: int, first: int) -> None:
+        self.machine, self.number, self.first = machine, number, first
+        self.cluster, self.rank = machine.cluster, machine.rank
+
+
+class Barrier:
+    """What the checker knows of one live mbarrier.
+
+    init     agent and clock of its initialisation, and the op
+    phase    how many phases are complete
+    coming   what was released to it so far
+    done     what those acquire who see the latest complete phase
+    agent    stands for the copies that count bytes on it; its clock is the phase
+    used     latest clock, by agents of the cluster, of arrivals and waits
+    sources  ops that arrive
+    """
+
+    def __init__(self, agent: int, clock: int, op: Any, copies: int, size: int) -> None:
+        self.init = (agent, clock)
+        self.op = op
+        self.phase = 0
+        self.coming = Published()
+        self.done = Published()
+        self.agent = copies
+        self.used = np.zeros(size, np.int32)
+        self.sources: dict[Any, None] = {}
+
+
+class Checker:
+    """Implements `sim.launch.Observer`."""
+
+    def __init__(self, reporter: Reporter, written: set[str]) -> None:
+        self.report = reporter
+        self.clocks = Clocks()
+        self.accesses = Accesses(self.clocks)
+        self.written = written  # names of global memory that is written in the launch: only there reads matter
+        self.incomplete = False  # some of it was read before that was known
+        self._blocks: dict[Any, Block] = {}
+        self._numbers = 0
+        self._shadows: dict[int, tuple[Region, Shadow]] = {}
+        self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
+        self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
+        self._issued: dict[Work, Snapshot] = {}
+        self._groups: dict[tuple[int, str], list[tuple[int, int]]] = {}  # (agent, queue) -> (group, ticket)
+        self._places: dict[tuple[int, int], Published] = {}  # (region, offset) -> what was released there
+        self._unread: set[str] = set()
+
+    # Accesses
+
+    def access(self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+        if region.period or not len(offset):
+            return  # a thread's own
+        holder, lanes = _lanes_of(who, len(offset))
+        block = self._block(holder.machine)
+        if region.state is None and not self._matters(region, kind):
+            return
+        shadow = self._shadow(region, unit)
+        granules, each = shadow.indices(offset, unit)
+        work = getattr(holder, "work", None)
+        if work is not None:
+            self._by_work(block, work, region, shadow, granules, kind)
+            return
+        threads = block.first + holder.tid[lanes]
+        op = holder.op
+        semantic = getattr(op, "semantic", None)
+        number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
+        if semantic is not None and kind != "atomic":
+            number = STRONG_READ if kind == "read" else STRONG_WRITE
+        actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
+        self._settle(
+            block, op, region, shadow, granules, actor, number, False, None if data is None else (offset, unit, data)
+        )
+        if semantic is not None:
+            self._synchronise(block, op, region, offset, threads, semantic, kind)
+
+    def _by_work(self, block: Block, work: Work, region: Region, shadow: Shadow, granules: Array, kind: str) -> None:
+        if work.queue == "none" and work.barrier is None:
+            return  # a prefetch
+        agent, clock = self._epoch(block, work, region, kind)
+        row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM
+        actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
+        number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
+        self._settle(block, work.op, region, shadow, granules, actor, number, True, None)
+
+    def _epoch(self, block: Block, work: Work, region: Region, kind: str) -> tuple[int, int]:
+        """The agent of asynchronous work, and the clock by which its end is known."""
+        thread = block.first + int(work.tid[0])
+        if work.queue == "none":
+            address = work.barrier or 0
+            if kind != "read" and region.state is not None:
+                address = address & ((1 << RANK_SHIFT) - 1) | region.base
+            barrier = self._barriers.get((block.number, address))
+            if barrier is None:
+                return self.clocks.named(block.number, ("lost", block.number)), 1 << 30
+            return barrier.agent, barrier.phase + 1
+        if work.queue == "cp.async":
+            return int(self.clocks.copier(thread)), work.ticket
+        queue = "bulk.read" if work.queue == "bulk" and kind == "read" else work.queue
+        return self.clocks.named(block.number, (thread, queue)), work.ticket
+
+    def _settle(
+        self,
+        block: Block,
+        op: Any,
+        region: Region,
+        shadow: Shadow,
+        granules: Array,
+        actor: Actor,
+        kind: int,
+        asynchronous: bool,
+        wrote: tuple[Array, int, Array] | None,
+    ) -> None:
+        """Check an access, and remember it."""
+        site = self.accesses.sites.number(op, kind, asynchronous)
+        conflicts = self.accesses.check(shadow, granules, actor, kind)
+        if kind == WRITE and not asynchronous:
+            conflicts += self._within(granules, actor, site)
+        for conflict in conflicts:
+            conflict = self._telling(conflict, region, shadow, granules, wrote)
+            if len(conflict.positions):
+                self._race(block, region, shadow, granules, actor, site, conflict)
+        self.accesses.remember(shadow, granules, actor, kind, site)
+
+    def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
+        """Threads that write to the same place by one instruction."""
+        order = np.argsort(granules, kind="stable")
+        again = np.flatnonzero(np.diff(granules[order]) == 0)
+        if not len(again):
+            return []
+        first, second = order[again], order[again + 1]
+        differ = actor.who[first] != actor.who[second]
+        if not np.count_nonzero(differ):
+            return []
+        first, second = first[differ], second[differ]
+        return [Conflict(second, site, actor.who[first], actor.when[first])]
+
+    def _telling(
+        self,
+        conflict: Conflict,
+        region: Region,
+        shadow: Shadow,
+        granules: Array,
+        wrote: tuple[Array, int, Array] | None,
+    ) -> Conflict:
+        """Without those where both write the same: whoever comes last, the outcome is the same."""
+        if wrote is None or self.accesses.sites[conflict.site].kind != WRITE:
+            return conflict
+        offset, unit, data = wrote
+        new = np.ascontiguousarray(data).view(np.uint8).reshape(len(offset), unit)
+        held = region.bytes[offset[:, None] + np.arange(unit)]
+        if self.accesses.sites.all and len(np.unique(offset)) < len(offset):  # of one instruction: with each other
+            order = np.argsort(offset, kind="stable")
+            same_place = np.diff(offset[order]) == 0
+            equal_pairs = (new[order][1:] == new[order][:-1]).all(axis=1)
+            clash = np.zeros(len(offset), bool)
+            clash[order[1:]] = same_place & ~equal_pairs
+            differs = clash | (held != new).any(axis=1) & ~_later(order, same_place)
+        else:
+            differs = (held != new).any(axis=1)
+        each = len(granules) // len(offset)
+        keep = differs[conflict.positions // each]
+        return Conflict(conflict.positions[keep], conflict.site, conflict.who[keep], conflict.when[keep])
+
+    def _race(
+        self, block: Block, region: Region, shadow: Shadow, granules: Array, actor: Actor, site: int, conflict: Conflict
+    ) -> None:
+        old, new = self.accesses.sites[conflict.site], self.accesses.sites[site]
+        at = conflict.positions
+        fenceless = False
+        if actor.row in (SMEM, GMEM) and old.kind in (WRITE, STRONG_WRITE):
+            fenceless = bool(np.all(actor.ordered(SEEN, at, conflict.who, conflict.when)))
+        offsets = shadow.offsets(granules[at])
+        self.report.race(
+            block, region, offsets, shadow.granule, old, new, self._threads(conflict.who), self._threads(actor.who[at]),
+            fenceless,
+        )  # fmt: skip
+
+    def _threads(self, agents: Array) -> list[tuple[Any, int]]:
+        """(machine, tid) of agents; those of asynchronous ones where they are a thread's."""
+        found = []
+        for agent in dict.fromkeys(np.asarray(agents).tolist()):
+            for block in self._blocks.values():
+                n = block.machine.threads
+                size = self.clocks.threads.get(block.number, 0)
+                if block.first <= agent < block.first + n:
+                    found.append((block.machine, agent - block.first))
+                elif block.first + size <= agent < block.first + size + n:
+                    found.append((block.machine, agent - block.first - size))
+        return found
+
+    def _matters(self, region: Region, kind: str) -> bool:
+        """Of global memory, whether accesses have to be remembered."""
+        name = "\n".join(f"{offset} {name}" for offset, name in region.names.items())
+        if kind != "read" and name not in self.written:
+            self.written.add(name)
+            self.incomplete = self.incomplete or name in self._unread
+        if name in self.written:
+            return True
+        self._unread.add(name)
+        return False
+
+    def _shadow(self, region: Region, unit: int) -> Shadow:
+        found = self._shadows.get(id(region))
+        if found is None:
+            found = self._shadows[id(region)] = (region, Shadow(region.size, unit, region.base))
+        return found[1]
+
+    # Order
+
+    def event(self, machine: Any, kind: str, who: Any, **facts: Any) -> None:
+        handle = getattr(self, "_on_" + kind.replace(".", "_"), None)
+        if handle is not None:
+            handle(self._block(machine), who, **facts)
+
+    def _block(self, machine: Machine) -> Block:
+        found = self._blocks.get(machine)
+        if found is None:
+            self._numbers += 1
+            machines = machine.cluster.machines
+            first = self.clocks.begin(self._numbers, sum(m.threads for m in machines))
+            for other in machines:
+                self._blocks[other] = Block(other, self._numbers, first)
+                first += other.threads
+            found = self._blocks[machine]
+        return found
+
+    def _on_fence(self, block: Block, lanes: Any, fence: str) -> None:
+        threads = block.first + lanes.tid[lanes.mask]
+        if not len(threads):
+            return
+        if fence == "warp":
+            for warp in np.unique(lanes.tid[lanes.mask] // 32).tolist():
+                mine = threads[(threads - block.first) // 32 == warp]
+                self.clocks.learn(mine, self.clocks.publish(mine))
+        elif fence == "mbarrier_init":
+            self.clocks.fence_init(threads)
+        elif fence.startswith("proxy.async"):
+            space = fence.removeprefix("proxy.async").lstrip(".")
+            rows = (GMEM,) if space == "global" else (SMEM, INIT) if space else (SMEM, GMEM, INIT)
+            self.clocks.fence_proxy(threads, rows)
+        elif not fence.startswith(("proxy.", "wgmma")):
+            semantic, _, scope = fence.partition(".")
+            self.clocks.fence(threads, semantic != "release", semantic != "acquire", REACH[scope])
+
+    def _on_barrier_arrive(self, block: Block, lanes: Any, on: tuple[object, ...], where: Array) -> None:
+        self._meet(block, block.rank, on, block.first + lanes.tid[where], CTA)
+
+    def _on_cluster_arrive(self, block: Block, lanes: Any, phase: int) -> None:
+        relaxed = getattr(lanes.op, "relaxed", False)
+        self._meet(block, -1, ("cluster", phase), block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
+
+    def _meet(self, block: Block, rank: int, on: object, threads: Array, scope: int, relaxed: bool = False) -> None:
+        place = self._meetings.setdefault((block.number, rank, on), Published())
+        place.add(scope, block.number, block.rank, self.clocks.publish(threads, relaxed=relaxed))
+
+    def _on_resume(self, block: Block, who: Any, wait: Wait, op: Any, tid: Array, lanes: Array) -> None:
+        """Threads go on after a wait: they acquire what was released to what they waited for."""
+        for where, on in wait.on:
+            threads = block.first + (tid if where is None else tid[where[lanes]])
+            if not len(threads):
+                continue
+            assert isinstance(on, tuple)
+            if on[0] == "mbarrier":
+                self._observe(block, op, threads, on[1])
+                continue
+            rank, scope = (-1, CLUSTER) if on[0] == "cluster" else (block.rank, CTA)
+            place = self._meetings.get((block.number, rank, on))
+            if place is not None:
+                self.clocks.learn(threads, place.to(scope, block.number, block.rank))
+
+    # mbarriers
+
+    def _on_mbarrier_init(self, block: Block, lanes: Any, address: int, lane: int) -> None:
+        agent = block.first + int(lanes.tid[lane])
+        name = ("mbarrier", block.number, address, self.clocks.count)
+        copies = self.clocks.named(block.number, name)
+        barrier = Barrier(agent, int(self.clocks.own[SEEN, agent]), lanes.op, copies, self.clocks.sizes[block.number])
+        self._barriers[block.number, address] = barrier
+
+    def _on_mbarrier_inval(self, block: Block, lanes: Any, address: int, lane: int) -> None:
+        barrier = self._barriers.pop((block.number, address), None)
+        if barrier is None:
+            return
+        agent = block.first + int(lanes.tid[lane])
+        local = np.flatnonzero(barrier.used)
+        users = self.clocks.firsts[block.number] + local
+        threads = np.full(len(users), agent)
+        known = self.clocks.known_to(threads, RAN, users, barrier.used[local])
+        if not np.all(known):
+            self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(users[~known]))
+
+    def _on_mbarrier_arrive(
+        self, block: Block, who: Any, address: int, count: int, expect: int, where: Array | None = None
+    ) -> None:
+        barrier = self._barriers.get((block.number, address))
+        if barrier is None:
+            return
+        work = getattr(who, "work", None)
+        if work is not None:  # cp.async.mbarrier.arrive
+            thread = block.first + int(work.tid[0])
+            copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
+            ran = self._issued[work].knowledge.row(RAN)
+            barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
+            barrier.sources[work.op] = None
+            return
+        threads = block.first + who.tid[where]
+        self._use(block, who.op, barrier, address, threads)
+        op = who.op
+        remote = address >> RANK_SHIFT != block.rank
+        scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
+        knowledge = self.clocks.publish(threads, relaxed=getattr(op, "relaxed", False))
+        barrier.coming.add(scope, block.number, block.rank, knowledge)
+
+    def _on_mbarrier_expect_tx(self, block: Block, lanes: Any, address: int, bytes: int, lane: int) -> None:
+        barrier = self._barriers.get((block.number, address))
+        if barrier is not None:
+            self._use(block, lanes.op, barrier, address, block.first + lanes.tid[lane : lane + 1])
+
+    def _on_mbarrier_complete_tx(self, block: Block, who: Any, address: int, bytes: int, lane: int) -> None:
+        barrier = self._barriers.get((block.number, address))
+        if barrier is None:
+            return
+        work = getattr(who, "work", None)
+        if work is None:
+            self._use(block, who.op, barrier, address, block.first + who.tid[lane : lane + 1])
+            return
+        barrier.sources[work.op] = None
+        agent, clock = barrier.init
+        then = self._issued[work]
+        epoch = np.array([agent], np.int32), np.array([clock], np.int32)
+        row = INIT if work.proxy == "async" else SEEN
+        if not self.clocks.known_at(then, row, *epoch)[0]:
+            known = bool(self.clocks.known_at(then, SEEN, *epoch)[0])
+            threads = [(block.machine, tid) for tid in work.tid.tolist()]
+            self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
+
+    def _use(self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array) -> None:
+        """Threads use an mbarrier: they must know of its initialisation."""
+        barrier.sources[op] = None
+        local = self.clocks.local[threads]
+        np.maximum.at(barrier.used, local, self.clocks.own[SEEN, threads])
+        agent, clock = barrier.init
+        who, when = np.full(len(threads), agent, np.int32), np.full(len(threads), clock, np.int32)
+        known = self.clocks.known_to(threads, SEEN, who, when)
+        if not np.all(known):
+            left = np.flatnonzero(~known)
+            left = left[~self.clocks.known_to(threads[left], INIT, who[left], when[left])]
+            if len(left):
+                users = [(block.machine, int(t) - block.first) for t in threads[left]]
+                self.report.mbarrier_init(block, op, users, address, barrier.op, self._threads(who[:1]), False)
+
+    def _on_mbarrier_phase(self, block: Block, who: Any, address: int, parity: int) -> None:
+        barrier = self._barriers.get((block.number, address))
+        if barrier is None:
+            return
+        barrier.phase += 1
+        barrier.done = barrier.coming.snapshot()
+        barrier.done.add(SYS, block.number, block.rank, self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT))
+
+    def _on_mbarrier_wait(self, block: Block, lanes: Any, address: Array, parity: Array) -> None:
+        threads = block.first + lanes.tid
+        for at in np.unique(address[lanes.mask]).tolist():
+            barrier = self._barriers.get((block.number, at))
+            if barrier is not None:
+                self._use(block, lanes.op, barrier, at, threads[lanes.mask & (address == at)])
+                barrier.sources.pop(lanes.op, None)
+
+    def _on_mbarrier_test(self, block: Block, lanes: Any, address: int, where: Array, tried: Array) -> None:
+        barrier = self._barriers.get((block.number, address))
+        if barrier is not None:
+            self._use(block, lanes.op, barrier, address, block.first + lanes.tid[tried])
+            barrier.sources.pop(lanes.op, None)
+            if np.count_nonzero(where):
+                self._observe(block, lanes.op, block.first + lanes.tid[where], address)
+
+    def _observe(self, block: Block, op: Any, threads: Array, address: int) -> None:
+        """Threads have seen the latest phase complete."""
+        barrier = self._barriers.get((block.number, address))
+        if barrier is None:
+            return
+        knowledge = barrier.done.to(REACH[getattr(op, "reach", "cta")], block.number, block.rank)
+        if getattr(op, "relaxed", False):
+            self.clocks.learn_later(threads, knowledge)
+        else:
+            self.clocks.learn(threads, knowledge)
+
+    # Asynchronous work
+
+    def _on_async_start(self, block: Block, lanes: Any, work: Work) -> None:
+        threads = block.first + work.tid
+        if len(threads) == 1:
+            self._issued[work] = self.clocks.snapshot(int(threads[0]))
+        else:
+            self._issued[work] = Snapshot(self._of_all(threads), 0, np.zeros(0, np.int32), 0)
+        if work.queue == "none":
+            return
+        leader = int(threads[0])
+        if work.queue == "bulk":  # so that a wait finds their agents
+            self.clocks.named(block.number, (leader, "bulk.read"))
+        if work.queue != "cp.async":
+            self.clocks.named(block.number, (leader, work.queue))
+        groups = self._groups.setdefault((leader, work.queue), [])
+        if groups and groups[-1][0] == int(work.group[0]):
+            groups.pop()
+        groups.append((int(work.group[0]), work.ticket))
+
+    def _of_all(self, threads: Array) -> Knowledge:
+        """What a warpgroup knows: what each of its warps does, in one of its threads."""
+        keys = self.clocks.knows[threads]
+        if np.count_nonzero(keys == keys[0]) == len(keys):
+            return self.clocks.of(int(threads[0]))
+        warps = []
+        for warp in threads.reshape(-1, 32):
+            known = NOTHING
+            for key in np.unique(self.clocks.knows[warp]).tolist():
+                known = join(known, self.clocks.pool[key])
+            own = self.clocks.own[:, warp]
+            cluster = int(self.clocks.cluster[warp[0]])
+            part = self.clocks.writable(known.parts.get(cluster), cluster)
+            local = self.clocks.local[warp]
+            part[:, local] = np.maximum(part[:, local], own)
+            warps.append(Knowledge({**known.parts, cluster: part}))
+        return self.clocks.common(warps)
+
+    def _on_async_done(self, block: Block, who: object, work: Work) -> None:
+        self._issued.pop(work, None)
+
+    def _on_async_wait(self, block: Block, lanes: Any, queue: str, pending: int | None, reads_only: bool) -> None:
+        committed = block.machine.engine.committed(queue)
+        tids = lanes.tid[lanes.mask]
+        if queue == "wgmma":
+            tids = tids[:1]
+        for tid in tids.tolist():
+            agent = block.first + tid
+            groups = self._groups.get((agent, queue))
+            if not groups:
+                continue
+            due = int(committed[tid]) + 1 if pending is None else int(committed[tid]) - pending
+            done = [ticket for group, ticket in groups if group < due]
+            if not done:
+                continue
+            if queue == "cp.async":
+                self.clocks.copied[agent] = max(int(self.clocks.copied[agent]), done[-1])
+            else:
+                names = [f"{queue}.read"] if queue == "bulk" else []
+                names += [] if reads_only else [queue]
+                threads = block.first + lanes.tid[lanes.mask] if queue == "wgmma" else np.array([agent])
+                for name in names:
+                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), done[-1], NOT_INIT)
+                    self.clocks.learn(threads, known)
+            if not reads_only:
+                self._groups[agent, queue] = [entry for entry in groups if entry[0] >= due]
+
+    # Atomic and strong accesses as synchronisation
+
+    def _synchronise(
+        self, block: Block, op: Any, region: Region, offset: Array, threads: Array, semantic: str, kind: str
+    ) -> None:
+        scope = REACH.get(getattr(op, "scope_of_order", "sys"), SYS) if semantic != "volatile" else SYS
+        releases, acquires = semantic in ("release", "acq_rel"), semantic in ("acquire", "acq_rel")
+        if kind in ("read", "atomic") and self._places:
+            for at in np.unique(offset).tolist():
+                place = self._places.get((id(region), at))
+                if place is not None:
+                    mine = threads[offset == at]
+                    known = place.to(scope, block.number, block.rank)
+                    (self.clocks.learn if acquires else self.clocks.learn_later)(mine, known)
+        if kind in ("write", "atomic"):
+            if not releases and not self.clocks.any_released:
+                return
+            for at in np.unique(offset).tolist():
+                known = self.clocks.publish(threads[offset == at], relaxed=not releases)
+                key = (id(region), at)
+                if kind == "write":
+                    self._places.pop(key, None)
+                if known is not NOTHING:
+                    reach = scope if releases else min(scope, int(self.clocks.fence_reach[threads[offset == at]].min()))
+                    self._places.setdefault(key, Published()).add(reach, block.number, block.rank, known)
+
+    # The end of a block
+
+    def _on_exit(self, block: Block, strand: Any) -> None:
+        machine = block.machine
+        threads = block.first + strand.tid
+        key = (block.number, block.rank, "exit")
+        place = self._meetings.setdefault(key, Published())
+        place.add(CTA, block.number, block.rank, self.clocks.publish(threads))
+        if machine.live_count > len(strand.tid):
+            return
+        known = self._meetings.pop(key).to(CTA, block.number, block.rank)
+        region = block.cluster.smem[block.rank]
+        if id(region) in self._shadows:
+            self._check_exit(block, region, self._shadows[id(region)][1], known)
+        for (number, address), barrier in self._barriers.items():
+            if number == block.number and address >> RANK_SHIFT == block.rank:
+                self._check_barrier(block, address, barrier, known)
+
+    def _check_exit(self, block: Block, region: Region, shadow: Shadow, known: Knowledge) -> None:
+        """Whether others may still access the shared memory of a block that has exited."""
+        for who, when, sites in (
+            (shadow.w_who, shadow.w_when, shadow.w_site),
+            (shadow.o_who, shadow.o_when, shadow.o_site),
+        ):
+            g = np.flatnonzero(who > 0)
+            g = g[~self._own(block, who[g])]
+            pending = g[~self.clocks.known(known, RAN, who[g], when[g])] if len(g) else g
+            for site in np.unique(sites[pending]).tolist():
+                mine = pending[sites[pending] == site]
+                self.report.exited(
+                    block, region, shadow.offsets(mine), shadow.granule, self.accesses.sites[site],
+                    self._threads(who[mine]),
+                )  # fmt: skip
+
+    def _own(self, block: Block, who: Array) -> Array:
+        """Whether it is a thread of the block, or what the SM itself finishes before it gives the block up."""
+        n, size = block.machine.threads, self.clocks.threads[block.number]
+        own = (who >= block.first) & (who < block.first + n)
+        copiers = (who >= block.first + size) & (who < block.first + size + n)
+        wgmma = np.isin(who, [agent for name, agent in self.clocks.names() if name[-1] == "wgmma"])
+        return own | copiers | wgmma
+
+    def _check_barrier(self, block: Block, address: int, barrier: Barrier, known: Knowledge) -> None:
+        local = np.flatnonzero(barrier.used)
+        users = self.clocks.firsts[block.number] + local
+        users, clocks = users.astype(np.int32), barrier.used[local]
+        left = ~self._own(block, users)
+        left[left] = ~self.clocks.known(known, RAN, users[left], clocks[left])
+        if np.count_nonzero(left):
+            self.report.barrier_outlived(block, address, barrier.op, list(barrier.sources), self._threads(users[left]))
+        word = block.machine.mbarriers.word(address)
+        if word is not None and word.tx:
+            self.report.bytes_left(block, address, barrier.op, list(barrier.sources), word.tx)
+
+    def _on_retire(self, block: Block, who: object) -> None:
+        del self._blocks[block.machine]
+        self._shadows.pop(id(block.cluster.smem[block.rank]), None)
+        if any(other.number == block.number for other in self._blocks.values()):
+            return
+        self._barriers = {key: held for key, held in self._barriers.items() if key[0] != block.number}
+        self._meetings = {key: held for key, held in self._meetings.items() if key[0] != block.number}
+
+    def arrivals(self, cluster: int, address: int) -> list[Any]:
+        """The ops that have arrived on an mbarrier, or counted bytes."""
+        barrier = self._barriers.get((cluster, address))
+        return list(barrier.sources) if barrier is not None else []
+
+
+def _later(order: Array, same_place: Array) -> Array:
+    """Positions that are not the first of those at the same place."""
+    later = np.zeros(len(order), bool)
+    later[order[1:]] = same_place
+    return later
+
+
+def _lanes_of(who: Any, count: int) -> tuple[Any, Array]:
+    """Who accesses `count` units, lanes or an agent; and for lanes, the lane of each unit."""
+    size = len(who.positions) if isinstance(who, Selected) else _elements(who)
+    elements = np.arange(size)
+    return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
+
+
+def _elements(who: Any) -> int:
+    """How many addresses an access has."""
+    if getattr(who, "lanes", None) is None:
+        return 0
+    return int(np.count_nonzero(who.active)) if who.active is not None else int(who.address.size)
+
+
+def _resolved(who: Any, elements: Array) -> tuple[Any, Array]:
+    """The lanes of the access that `who` speaks for, and which of them has each of these elements."""
+    if isinstance(who, Selected):
+        return _resolved(who.who, who.positions[elements] // who.pieces)
+    if getattr(who, "lanes", None) is None:
+        return who, elements
+    index = elements if who.active is None else np.flatnonzero(who.active)[elements]
+    return who.lanes, index // max(1, who.address.size // len(who.lanes.tid))

@@ -1,0 +1,167 @@
+"""What the model found, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cutelite.diag import Note
+from cutelite.ir.op import Op
+from cutelite.sim.checker.findings import Finding, Side, Thread
+from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Site
+from cutelite.sim.memory import Region
+
+Array = Any
+Threads = list[tuple[Any, int]]  # (machine, tid)
+
+NOUNS = {READ: "read", STRONG_READ: "atomic read", STRONG_WRITE: "atomic update", WRITE: "write"}
+
+BEFORE_READ = "wait for the copy before the read: on its mbarrier's phase, or for its group and then at a barrier"
+BEFORE_OVERWRITE = (
+    "the readers must tell that they are done, by a wait and an arrival or a barrier, before it is refilled"
+)
+BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
+
+
+class Reporter:
+    """Collects the findings of one schedule; of each kind and pair of lines the first."""
+
+    def __init__(self, kernel: str, seed: int, found: dict[object, Finding]) -> None:
+        self.kernel, self.seed, self.found = kernel, seed, found
+
+    def _add(self, key: tuple[object, ...], finding: Finding) -> None:
+        self.found.setdefault(key, finding)
+
+    def race(
+        self,
+        block: Any,
+        region: Region,
+        offsets: Array,
+        granule: int,
+        old: Site,
+        new: Site,
+        old_threads: Threads,
+        new_threads: Threads,
+        fenceless: bool,
+    ) -> None:
+        """Two accesses that nothing orders; or `fenceless`, an ordered pair that lacks the proxy fence."""
+        kind = "proxy-fence" if fenceless else "race"
+        key = (kind, id(new.op), id(old.op), new.kind, old.kind)
+        if key in self.found:
+            return
+        space, name, extent = _place(block, region, offsets, granule)
+        where = {"smem": "shared memory", "cluster": "another block's shared memory", "gmem": "global memory"}[space]
+        if fenceless:
+            message = f"{where} written by ordinary instructions is accessed by the async proxy without a proxy fence"
+            help = "`fence_proxy_async` in the threads that wrote, before the barrier that comes before this"
+        else:
+            message = f"a race in {where}: nothing orders {_a(_noun(new))} and {_a(_noun(old))} of the same bytes"
+            help = _help(old, new)
+        label = f"{_noun(new)} here"
+        sides = (_side(_noun(new), new.op, new_threads), _side(f"earlier {_noun(old)}", old.op, old_threads))
+        self._add(
+            key, Finding(kind, message, sides, space, extent, name, self.seed, self.kernel, label=label, help=help)
+        )
+
+    def mbarrier_init(
+        self, block: Any, op: Op, users: Threads, address: int, init: Op, maker: Threads, known: bool
+    ) -> None:
+        """An mbarrier is used before its initialisation is visible. `known`: it only lacks the fence."""
+        kind = "mbarrier-init-fence" if known else "mbarrier-init"
+        message = "the copy counts its bytes on an mbarrier whose initialisation the async proxy need not see"
+        help = "`fence_mbarrier_init` in the thread that initialises, before the barrier"
+        if not known:
+            message = "an mbarrier is used, and nothing orders its initialisation before that"
+            help = "a barrier of all who use it, after `init` and `fence_mbarrier_init`; of the cluster, if others do"
+        self._barrier(kind, message, block, address, help, (_side("use", op, users), _side("init", init, maker)))
+
+    def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
+        """An mbarrier is ended while others may still use it."""
+        message = "an mbarrier is invalidated, and nothing orders that after the last use of it by others"
+        side = _side("inval", op, [(block.machine, tid)])
+        self._barrier(
+            "mbarrier-reuse", message, block, address, BETWEEN_THREADS, (side, Side("use", "", None, _of(users)))
+        )
+
+    def exited(self, block: Any, region: Region, offsets: Array, granule: int, site: Site, who: Threads) -> None:
+        """Somebody may still access the shared memory of a block that has exited."""
+        key = ("exit-pending", id(site.op))
+        if key in self.found:
+            return
+        space, name, extent = _place(block, region, offsets, granule)
+        message = f"a block may exit before {_a(_noun(site))} of its shared memory has happened"
+        help = "wait for it before the block ends: for the mbarrier or the group, or at a cluster barrier"
+        side = _side(_noun(site), site.op, who)
+        self._add(
+            key, Finding("exit-pending", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
+        )
+
+    def barrier_outlived(self, block: Any, address: int, init: Op, sources: list[Op], users: Threads) -> None:
+        """Another block may arrive on an mbarrier of a block that has exited."""
+        message = "a block may exit before another block's use of its mbarrier has happened"
+        help = "let it wait for the arrivals, or all blocks meet at a cluster barrier at the end"
+        op = next(iter(reversed(sources)), init)
+        self._barrier("exit-pending", message, block, address, help, (_side("use", op, users), _side("init", init, [])))
+
+    def bytes_left(self, block: Any, address: int, init: Op, sources: list[Op], bytes: int) -> None:
+        """At the end of the block, more or fewer bytes were expected than came."""
+        said = (
+            f"{bytes} bytes more were expected than came"
+            if bytes > 0
+            else f"{-bytes} bytes came that were not expected"
+        )
+        message = f"at the end of the block, an mbarrier's bytes do not add up: {said}"
+        help = "expect as many bytes as the copies of a phase bring, in the same phase; and wait for all of them"
+        notes = [Note(f"arrives, or counts bytes: {op.name}", op.span) for op in sources]
+        self._barrier("mbarrier-bytes", message, block, address, help, (_side("init", init, []),), notes)
+
+    def _barrier(
+        self,
+        kind: str,
+        message: str,
+        block: Any,
+        address: int,
+        help: str,
+        sides: tuple[Side, ...],
+        notes: Iterable[Note] = (),
+    ) -> None:
+        place = block.machine.spaces["cluster"].place(address)
+        key = (kind, place.name, *((side.op, side.span) for side in sides))
+        extent = (place.offset, place.offset + 7)
+        self._add(key, Finding(kind, message, sides, "smem", extent, place.name, self.seed, self.kernel, help=help,
+                               notes=tuple(notes)))  # fmt: skip
+
+
+def _noun(site: Site) -> str:
+    return f"asynchronous {NOUNS[site.kind]}" if site.asynchronous else NOUNS[site.kind]
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def _help(old: Site, new: Site) -> str:
+    if old.kind in (WRITE, STRONG_WRITE) and old.asynchronous and new.kind == READ:
+        return BEFORE_READ
+    if old.asynchronous and not new.asynchronous and old.kind == READ:
+        return "wait for the end of the asynchronous read (its group) before the bytes are written again"
+    if new.asynchronous and new.kind == WRITE:
+        return BEFORE_OVERWRITE
+    return BETWEEN_THREADS
+
+
+def _of(threads: Threads) -> tuple[Thread, ...]:
+    return tuple((machine.block, machine.thread(tid)) for machine, tid in threads)
+
+
+def _side(what: str, op: Op, threads: Threads) -> Side:
+    return Side(what, op.name, op.span, _of(threads))
+
+
+def _place(block: Any, region: Region, offsets: Array, granule: int) -> tuple[str, str, tuple[int, int]]:
+    """The space, the name of the tensor, and the first and last byte in it, of granules that begin at `offsets`."""
+    low, high = int(offsets.min()), int(offsets.max()) + granule - 1
+    own = region is block.cluster.smem[block.rank]
+    space = "gmem" if region.state is None else "smem" if own else "cluster"
+    place = region.place(space, region.base + low)
+    return space, place.name, (place.offset, place.offset + high - low)

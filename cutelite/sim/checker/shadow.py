@@ -1,0 +1,141 @@
+"""What the checker remembers of memory: for each granule the last write, and the accesses since that may conflict.
+
+A granule is as many bytes as the smallest access so far; all accesses are aligned to their size, so each is of whole
+granules. Of a granule are kept
+
+    the last write        an epoch, and the site (see `Sites`) that made it
+    others since          reads, and strong or atomic accesses, which do not conflict with each other. One of them lies
+                          in the arrays; several are a set, a number that stands for a tuple of `Group`s. What is
+                          ordered before a later one of its kind is forgotten: whatever is after that is after both
+
+All of it is arrays with an element for each granule, untouched ones of which take no memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cutelite.ir.op import Op
+
+Array = Any
+
+READ, STRONG_READ, STRONG_WRITE, WRITE = range(4)
+"""Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other."""
+
+CONFLICTS = np.zeros((4, 4), bool)
+"""Which kinds conflict."""
+for _kind in (READ, STRONG_READ, STRONG_WRITE, WRITE):
+    CONFLICTS[WRITE, _kind] = CONFLICTS[_kind, WRITE] = True
+CONFLICTS[READ, STRONG_WRITE] = CONFLICTS[STRONG_WRITE, READ] = True
+
+
+class Site(NamedTuple):
+    """An access in the program: the op, its kind, and whether it happens asynchronously."""
+
+    op: Op
+    kind: int
+    asynchronous: bool
+
+
+class Sites:
+    """Numbers for sites, from 1 on."""
+
+    def __init__(self) -> None:
+        self.all: list[Site] = []
+        self._numbers: dict[tuple[int, int, bool], int] = {}
+        self.kinds = np.zeros(64, np.int8)
+
+    def number(self, op: Op, kind: int, asynchronous: bool) -> int:
+        key = (id(op), kind, asynchronous)
+        found = self._numbers.get(key)
+        if found is None:
+            self.all.append(Site(op, kind, asynchronous))
+            found = self._numbers[key] = len(self.all)
+            if found >= len(self.kinds):
+                self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
+            self.kinds[found] = kind
+        return found
+
+    def __getitem__(self, number: int) -> Site:
+        return self.all[number - 1]
+
+
+class Group(NamedTuple):
+    """Accesses of one site to the same granule: the agents and their clocks, both as bytes of int32."""
+
+    who: bytes
+    when: bytes
+    site: int
+
+    @property
+    def agents(self) -> Array:
+        return np.frombuffer(self.who, np.int32)
+
+    @property
+    def clocks(self) -> Array:
+        return np.frombuffer(self.when, np.int32)
+
+
+class Sets:
+    """Numbers for sets of groups, from 1 on."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[Group, ...]] = []
+        self._numbers: dict[tuple[Group, ...], int] = {}
+
+    def number(self, groups: tuple[Group, ...]) -> int:
+        found = self._numbers.get(groups)
+        if found is None:
+            self.all.append(groups)
+            found = self._numbers[groups] = len(self.all)
+        return found
+
+    def __getitem__(self, number: int) -> tuple[Group, ...]:
+        return self.all[number - 1]
+
+
+class Shadow:
+    """Of one region.
+
+    granule                bytes
+    lead                   bytes before the region that belong to its first granule: granules are aligned as addresses
+    w_who, w_when, w_site  the last write; who is 0 where there was none
+    o_who, o_when, o_site  others since: an agent, or minus the number of a set; 0 where there is none
+    """
+
+    __slots__ = ("granule", "lead", "o_site", "o_when", "o_who", "size", "w_site", "w_when", "w_who")
+    _ARRAYS = ("w_who", "w_when", "w_site", "o_who", "o_when", "o_site")
+
+    w_who: Array
+    w_when: Array
+    w_site: Array
+    o_who: Array
+    o_when: Array
+    o_site: Array
+
+    def __init__(self, size: int, granule: int, base: int = 0) -> None:
+        self.size, self.granule, self.lead = size, granule, base % 16
+        for name in self._ARRAYS:
+            setattr(self, name, np.zeros(-(-(size + self.lead) // granule), np.int32))
+
+    def offsets(self, granules: Array) -> Array:
+        """Where granules begin in the region."""
+        return granules.astype(np.int64) * self.granule - self.lead
+
+    def indices(self, offset: Array, unit: int) -> tuple[Array, int]:
+        """The granules of units at these byte offsets, in their order, and how many each unit has."""
+        if unit < self.granule:
+            self._refine(unit)
+        each = unit // self.granule
+        first = (offset + self.lead) // self.granule if self.lead else offset // self.granule
+        if each == 1:
+            return first, 1
+        return (first[:, None] + np.arange(each)).reshape(-1), each
+
+    def _refine(self, granule: int) -> None:
+        by = self.granule // granule
+        for name in self._ARRAYS:
+            setattr(self, name, np.repeat(getattr(self, name), by))
+        self.granule = granule
