@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from statistics import median
 from typing import Any, NamedTuple
 
 from cutelite.tune.compile import Outcome
+from cutelite.tune.race import median
 
 FORMAT = 1
 
@@ -62,11 +61,15 @@ class Report(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As `from_bytes` reads it: JSON."""
+        import json  # as in `from_bytes`: a program that tunes nothing need not load it
+
         return json.dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, configs: int) -> Report | None:
         """What `to_bytes` wrote of a tuning of so many configs; None for anything else."""
+        import json
+
         try:
             plain: dict[str, Any] = json.loads(data)
             if plain.pop("format") != FORMAT:
@@ -99,7 +102,7 @@ def _row(
     error = outcome.error or failure
     if error is not None or times is None:
         return Row(str(config), None, 0, _words(error))
-    relative = median(seconds / least for seconds, least in zip(times, best, strict=False))
+    relative = median([seconds / least for seconds, least in zip(times, best, strict=False)])
     return Row(str(config), median(times), len(times), _resources(outcome), relative)
 
 

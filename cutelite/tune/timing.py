@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +25,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
 from cutelite.tune.problem import Call
+from cutelite.tune.race import median
 from cutelite.tune.sets import Sets
 from cutelite_rt import CudaError
 from cutelite_rt import stream as streams
@@ -179,7 +179,7 @@ def _open(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> dict[int, Callab
         return lane.timed(lambda: call(*args, **kwargs))
 
     def trial(call: Call) -> Callable[[], float]:
-        return lambda: median(once(call) for _ in range(5))
+        return lambda: median([once(call) for _ in range(5)])
 
     return {i: trial(call) for i, call in calls.items()}
 

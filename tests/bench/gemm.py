@@ -31,6 +31,8 @@ from tests.bench.timing import ROUNDS, Replay, rounds
 
 OURS, YARDSTICK = "cutelite", "cublas"
 REPLAY_S = 8e-3
+MOST_ERROR = 0.05
+"""Beyond it a result is wrong; bf16 has 0.0017, and fp8 with fast accumulation some times that."""
 MARGIN = 1.01
 """Errors of two right results differ by how they round, in the fourth digit."""
 
@@ -66,7 +68,7 @@ def measure(case: Case, rivals: Iterable[str], count: int) -> list[Measured]:
     made, found = _made(of, rivals)
     errors = _errors(of, made)
     replays = {}
-    for name in [name for name in made if errors[name] < 1]:
+    for name in [name for name in made if errors[name] < MOST_ERROR]:
         try:
             replays[name] = Replay(made[name].call, of.count, REPLAY_S, max(case.flops / 600e12, 4e-6))
         except Exception as failure:

@@ -117,7 +117,8 @@ def tuned(inputs):
         except Exception as error:  # too much shared memory, mostly
             failed[name] = error
 
-    with ThreadPoolExecutor(16) as pool:  # its assembler runs in a process of its own
+    # Its assembler runs in a process of its own; a thread has a CUDA context once it has used the GPU.
+    with ThreadPoolExecutor(16, initializer=lambda: torch.zeros(1, device="cuda")) as pool:
         list(pool.map(compiled, [name for name in calls if name[1] == BANDS[0]]))
     for name in calls:
         if name[1] != BANDS[0] and (name[0], BANDS[0]) not in failed:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import os
+import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -23,6 +26,8 @@ from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.tune import kernels
 from tests.tune.conftest import Stopwatch
+
+ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def tuned(timer: Any, *configs: int, **options: Any) -> TunedFunction:
@@ -381,3 +386,16 @@ def test_a_lost_context_ends_the_tuning(on_gpu: GpuArray, cuda: FakeCuda) -> Non
     cuda.fail.clear()
     scaled(x, y)
     assert len(scaled.reports) == 1
+
+
+def test_importing_it_is_cheap() -> None:
+    ask = (
+        "import sys, cutelite; cutelite.kernel; before = set(sys.modules); cutelite.autotune; cutelite.Config\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": ROOT}
+    )
+    loaded = run.stdout.split()
+    assert "cutelite.tune.tuned" in loaded
+    assert not {"statistics", "json", "concurrent.futures", "inspect", "numpy", "cuda", "llvmlite"} & set(loaded)

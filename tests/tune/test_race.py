@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import statistics
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from cutelite.tune import race as races
-from cutelite.tune.race import LEAST_ROUNDS, ROUNDS, race, winner
+from cutelite.tune.race import LEAST_ROUNDS, ROUNDS, median, race, winner
 
 
 def steady(*seconds: float) -> dict[int, Callable[[], float]]:
@@ -85,6 +86,12 @@ def test_of_equals_the_first_wins() -> None:
 
 def test_who_dropped_out_cannot_win() -> None:
     assert winner({0: [0.5], 1: [1.0, 1.0, 1.0]}) == 1
+
+
+@pytest.mark.parametrize("rounds", range(1, ROUNDS))
+def test_median(rounds: int) -> None:
+    values = [random.random() for _ in range(rounds)]
+    assert median(values) == statistics.median(values)
 
 
 @pytest.mark.parametrize("rounds", range(1, ROUNDS))
