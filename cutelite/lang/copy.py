@@ -307,19 +307,33 @@ def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:
         yield emit(TensorView(t.value, kind, moved))
 
 
-def predicates(pred: Any, count: int) -> list[Any]:
-    """A predicate for each of `count` instructions: from one bool, or a tensor of as many, or of a divisor of it."""
-    if isinstance(pred, Tensor):
-        have = extent(pred.layout)
-        if count % have or pred.dtype.kind != "bool":
+def predicates(pred: Any, count: int, values: int) -> list[Any]:
+    """A predicate for each of `count` instructions of `values` elements: from one bool, or from a tensor.
+
+    The tensor has a bool for each instruction (or for a divisor of them, repeated), or for each element: then with a
+    stride of 0 along the elements of an instruction.
+    """
+    if not isinstance(pred, Tensor):
+        return [pred] * count
+    have = extent(pred.layout)
+    if pred.dtype.kind != "bool" or (count % have and have != count * values):
+        raise mistake(
+            "copy-pred",
+            f"the predicate is {have} elements of {pred.dtype}, but the copy is {count} instructions",
+            help="make a bool for each: `cl.make_rmem_tensor(cl.boolean, ...)`, of the shape of the rest modes",
+        )
+    told = pred.load()
+    if count % have == 0:
+        return [told[i % have] for i in range(count)]
+    for i in range(have):
+        if pred.layout(i) != pred.layout(i - i % values):
             raise mistake(
                 "copy-pred",
-                f"the predicate is {have} elements of {pred.dtype}, but the copy is {count} instructions",
-                help="make a bool for each: `cl.make_rmem_tensor(cl.boolean, ...)`, of the shape of the rest modes",
+                f"an instruction moves {values} elements, but elements {i - i % values} and {i} have predicates each",
+                f"the predicate's layout is {pred.layout}",
+                help="give it a stride of 0 along them, or copy without an atom: then only what shares one is together",
             )
-        values = pred.load()
-        return [values[i % have] for i in range(count)]
-    return [pred] * count
+    return [told[i * values] for i in range(count)]
 
 
 def extent(layout: Layout, mode: int | None = None) -> int:
@@ -351,11 +365,70 @@ def check_same_size(src: Any, dst: Any) -> None:
         )
 
 
-def explain_copy(src: Tensor, dst: Tensor) -> str:
-    """What `copy(src, dst)` does without an atom, and why: the accesses of either side, and what limits them."""
+def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any]]:
+    """A predicated copy without an atom as (source, target, predicate) of what one predicate decides about."""
+    if not isinstance(pred, Tensor):
+        return [(src, dst, pred)]
+    run, starts = shared_predicates(src, dst, pred)
+    values, shared = pred.load(), extent(src.layout) // extent(pred.layout)
+    decisions = [values[start // shared] for start in starts]
+    return list(zip(views(src, run, starts), views(dst, run, starts), decisions, strict=True))
+
+
+def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, list[int]]:
+    """Which elements share a predicate: a layout of them, and where it begins each time. Single ones at worst.
+
+    pred   bools for each element of `src`, or for each coordinate of all of its modes but the first. Elements share
+           one along modes in which its stride is 0
+    """
+    total, have = extent(src.layout), extent(pred.layout)
+    first = extent(src.layout[0]) if src.ndim > 1 else 1
+    if pred.dtype.kind != "bool" or have not in (total, total // first):
+        raise mistake(
+            "copy-pred",
+            f"the predicate is {have} elements of {pred.dtype}, but the source has {total} elements of {src.shape}",
+            help=f"make a bool for each element, or for each of the {total // first} runs of the first mode",
+        )
+    whole = pred.layout if have == total else make_layout(Layout(first, 0), pred.layout)
+    shapes, strides = _leaves(whole.shape), _leaves(whole.stride)
+    weights = [1]
+    for n in shapes:
+        weights.append(weights[-1] * n)
+    free = [i for i, stride in enumerate(strides) if stride == 0]
+    run = Layout(tuple(shapes[i] for i in free), tuple(weights[i] for i in free)) if free else Layout(1, 0)
+    try:
+        for t in (src, dst):
+            composition(t.layout, run)
+    except LayoutError:  # it cuts through the modes of a tensor
+        return Layout(1, 0), list(range(total))
+    starts = [0]
+    for i in (i for i, stride in enumerate(strides) if stride != 0):
+        starts = [start + c * weights[i] for c in range(shapes[i]) for start in starts]
+    return run, starts
+
+
+def views(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
+    """The elements of `run` in `t`, from each start on."""
+    part = coalesce(composition(t.layout, run))
+    offsets = [t.layout(start) for start in starts]
+    kind = t._retyped_type(part, align=gcd(t._type.align, *(known_divisor(o) * t.dtype.bytes for o in offsets)))
+    for offset in offsets:
+        moved = None if type(offset) is int and offset == 0 else as_value(offset)
+        yield emit(TensorView(t.value, kind, moved))
+
+
+def explain_copy(src: Tensor, dst: Tensor, pred: Any = None) -> str:
+    """What `copy(src, dst, pred=pred)` does without an atom, and why: the accesses of either side, what limits them."""
     check_same_size(src, dst)
     lines = [f"{static_value(src.size)} elements of {src.dtype}, from {src.space} to {dst.space}, by this thread alone"]
-    for verb, t in (("reads", src), ("writes", dst)):
+    seen = [src, dst]
+    if isinstance(pred, Tensor):
+        run, starts = shared_predicates(src, dst, pred)
+        seen = [next(views(t, run, starts)) for t in seen]
+        lines.append(f"{len(starts)} predicates, each for {extent(run)} elements, of which it")
+        if extent(run) == 1:
+            lines.append("(a predicate with stride 0 along a mode is shared by its elements)")
+    for verb, t in zip(("reads", "writes"), seen, strict=True):
         if t.space == "rmem":
             lines.append(f"{verb} registers")
             continue

@@ -17,7 +17,8 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
                or a TMA or bulk atom, and whole tiles. Without it, plain accesses as wide as layouts and alignment
                allow: `explain_copy(src, dst)` says which
     pred       a bool, or a bool tensor with an element for each instruction (the shape of the rest modes): where it is
-               False nothing is copied, or zeros by cp.async
+               False nothing is copied, or zeros by cp.async. Without an atom, an element for each of `src`, or for each
+               run of its first mode; what shares one (along modes of stride 0) is copied by wide accesses
     barrier    TMA and bulk loads: the mbarrier that counts the bytes
     multicast  a mask of blocks of the cluster, for the multicasting loads
     Who        each thread for itself, except as the atom says: a warp for ldmatrix, one thread for TMA
@@ -29,10 +30,9 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
         if pred is None:
             dst.store(src.load())
         else:
-            masks = copying.predicates(pred, src.size)
-            for i in static_range(src.size):
-                if masks[i]:
-                    dst[i] = src[i]
+            for source, target, inside in copying.parts(src, dst, pred):
+                if inside:
+                    target.store(source.load())
     elif isinstance(how, copying.CopyAtom) and isinstance(how.op, TileOp):
         if pred is None or pred:
             copy_tile(how, src, dst, barrier, multicast)
@@ -43,7 +43,7 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
             for i in static_range(count):
                 plan.call(i)
         else:
-            masks = copying.predicates(pred, count)
+            masks = copying.predicates(pred, count, src.size // count)
             for i in static_range(count):
                 if plan.atom.op.masks:
                     plan.call(i, masks[i])

@@ -50,6 +50,18 @@ def no_shape_for_a_predicate(a: Any) -> None:
     cl.copy(ROWS, source, cl.make_fragment_like(source), pred=cl.make_rmem_tensor(cl.boolean, (3,)))
 
 
+def predicates_within_an_instruction(a: Any) -> None:
+    mine = ROWS.get_slice(cl.thread_idx.x)
+    source = mine.partition_S(cl.shared(cl.f32, (8, 64)))
+    inside = cl.make_rmem_tensor(cl.boolean, Layout((4, 1, 4)))
+    inside.fill(True)
+    cl.copy(ROWS, source, cl.make_fragment_like(source), pred=inside)
+
+
+def predicates_of_another_size(a: Any) -> None:
+    cl.copy(cl.shared(cl.f32, (4, 8)), cl.make_rmem_tensor(cl.f32, (4, 8)), pred=cl.make_rmem_tensor(cl.boolean, (5,)))
+
+
 def overlong_fragment(a: Any) -> None:
     cl.fill(cl.make_rmem_tensor(cl.f32, (4,))[5], 0.0)
 
@@ -91,6 +103,12 @@ CASES = [
     (too_many_coordinates, "3 tile coordinates into a grid of 2 modes", "cl.local_tile(a"),
     (narrow_tile, "cannot be cut into tiles of (8, 16)", "partition_S(cl.shared"),
     (no_shape_for_a_predicate, "the predicate is 3 elements of bool, but the copy is 4 instructions", "cl.copy(ROWS"),
+    (predicates_within_an_instruction, "moves 4 elements, but elements 0 and 1 have predicates each", "cl.copy(ROWS"),
+    (
+        predicates_of_another_size,
+        "the predicate is 5 elements of bool, but the source has 32 elements",
+        "cl.copy(cl.sh",
+    ),
     (overlong_fragment, "index 5 is out of bounds", "[5]"),
     (runtime_shape, "needs shapes known at compile time", "cl.copy(a"),
     (different_sizes, "x has shape (4,), y (5,)", "cl.axpby"),

@@ -135,8 +135,9 @@ def test_data_arrives(place: Place, name: str, first: Any, second: Any, threads:
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("each", ["instruction", "element"])
 @pytest.mark.parametrize("op", [cl.CopyG2SOp(128), cl.CopyG2SOp(128, zero_fill=False), cl.CopyUniversalOp(128)])
-def test_predicates(place: Place, op: Any) -> None:
+def test_predicates(place: Place, op: Any, each: str) -> None:
     """Rows beyond the end are not read; cp.async writes zeros for them, others leave the target as it was."""
     rows = tiled(op, cl.f16, Layout((8, 4), (4, 1)), Layout((1, 8)))
 
@@ -149,9 +150,15 @@ def test_predicates(place: Place, op: Any) -> None:
         mine = rows.get_slice(cl.thread_idx.x)
         source = mine.partition_S(cl.local_tile(a, (32, 32), (0, 0)))
         where = mine.partition_S(cl.local_tile(cl.coordinates(a), (32, 32), (0, 0)))
-        inside = cl.make_rmem_tensor(cl.boolean, (source.shape[1],))
-        for i in cl.static_range(source.shape[1]):
-            inside[i] = cl.elem_less(where[0, i, 0], a.shape)
+        rows_here = source.shape[1]
+        if each == "instruction":
+            inside = cl.make_rmem_tensor(cl.boolean, (rows_here,))
+            for i in cl.static_range(rows_here):
+                inside[i] = cl.elem_less(where[0, i, 0], a.shape)
+        else:  # an element of the fragment has one, which an instruction's share
+            inside = cl.make_rmem_tensor(cl.boolean, Layout((8, rows_here), (0, 1)))
+            for i in cl.static_range(rows_here):
+                inside[0, i] = cl.elem_less(where[0, i, 0], a.shape)
         cl.copy(rows, source, mine.partition_D(buffer), pred=inside)
         cl.cp_async_wait_all()
         cl.syncthreads()
@@ -247,6 +254,78 @@ def test_without_an_atom(place: Place) -> None:
     assert not b[8:].any()
 
 
+PREDICATES = {
+    "for each run": Layout((4,)),
+    "shared along rows": Layout((8, 4), (0, 1)),
+    "shared along columns": Layout((8, 4), (1, 0)),
+    "for each element": Layout((8, 4)),
+    "in pairs": Layout((2, 4, 4), (0, 1, 4)),
+    "across modes": Layout((4, 8), (0, 1)),
+    "for all": None,
+}
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_predicates_without_an_atom(place: Place, name: str) -> None:
+    """Four rows of eight elements: what a predicate is about is copied, and nothing else."""
+    layout = PREDICATES[name]
+    count = 1 if layout is None else cl.cosize(layout)
+
+    @cl.kernel(block=1)
+    def kernel(
+        a: Tensor[cl.f16, (4, 8)], b: Tensor[cl.f16, (4, 8)], c: Tensor[cl.f16, (8, 4)], said: Tensor[cl.i32, (count,)]
+    ) -> None:
+        if layout is None:
+            inside = said[0] != 0
+        else:
+            inside = cl.make_rmem_tensor(cl.boolean, layout)
+            flat = cl.with_layout(inside, Layout((count,)))
+            for i in cl.static_range(count):
+                flat[i] = said[i] != 0
+        source, target = cl.select(a, (1, 0)), cl.select(b, (1, 0))
+        held = cl.make_rmem_tensor(cl.f16, Layout((8, 4)))
+        held.fill(7.0)
+        cl.copy(source, held, pred=inside)
+        cl.copy(source, target, pred=inside)
+        cl.copy(held, c)
+
+    said = (np.random.default_rng(len(name)).random(count) < 0.5).astype(np.int32)
+    a = np.arange(32).reshape(4, 8).astype(np.float16)
+    b, c = np.full((4, 8), 99, np.float16), np.zeros((8, 4), np.float16)
+    place(kernel[1, 1], a, b, c, said)
+    whole = Layout((8, 4), (0, 0)) if layout is None else layout if layout.rank > 1 else Layout((8, 4), (0, 1))
+    wanted = np.array([said[whole(i)] for i in range(32)]).reshape(4, 8) != 0
+    np.testing.assert_array_equal(b, np.where(wanted, a, 99))
+    np.testing.assert_array_equal(c.T, np.where(wanted, a, 7))
+
+
+def predicated(layout: Layout) -> str:
+    """The PTX of a copy of four rows of 16 bytes, under predicates of that layout."""
+    count = cl.cosize(layout)
+
+    @cl.kernel(block=1)
+    def kernel(a: Tensor[cl.f16, (4, 8)], b: Tensor[cl.f16, (4, 8)], said: Tensor[cl.boolean, (4, 8)]) -> None:
+        inside = cl.make_rmem_tensor(cl.boolean, layout)
+        for i in cl.static_range(count):
+            cl.with_layout(inside, Layout((count,)))[i] = said[i]
+        cl.copy(cl.select(a, (1, 0)), cl.select(b, (1, 0)), pred=inside)
+
+    return kernel.compile((4, 8), (4, 8), (4, 8), arch="sm_90a").ptx
+
+
+def test_predicated_copies_stay_wide() -> None:
+    """One access of 16 bytes for each of four predicates, and the explanation says so."""
+    runs, elements = predicated(Layout((8, 4), (0, 1))), predicated(Layout((8, 4)))
+    assert runs.count("ld.global.v4") == runs.count("st.global.v4") == 4
+    assert elements.count("st.global.v") == 0
+    shared = explanation(Layout((8, 4)), cl.f16, Layout((8, 4), (0, 1)))
+    assert "4 predicates, each for 8 elements, of which it\n" in shared
+    assert "reads 1 x 16 bytes; the widest there is" in shared
+    single = explanation(Layout((8, 4)), cl.f16, Layout((8, 4)))
+    assert "32 predicates, each for 1 elements" in single
+    assert "a predicate with stride 0 along a mode is shared" in single
+
+
 def test_explanations() -> None:
     texts = {}
     for name, layout, elem in (
@@ -261,11 +340,13 @@ def test_explanations() -> None:
     assert "writes registers" in texts["wide"]
 
 
-def explanation(layout: Any, elem: Any) -> str:
+def explanation(layout: Any, elem: Any, predicate: Any = None) -> str:
     @cl.kernel(block=32)
     def kernel(a: Tensor[cl.f16, (M,)]) -> None:
         buffer = cl.shared(elem, layout)
-        cl.assert_(buffer.space == "rmem", cl.explain_copy(buffer, cl.make_rmem_tensor_like(buffer)))  # noqa: PT009
+        inside = None if predicate is None else cl.make_rmem_tensor(cl.boolean, predicate)
+        told = cl.explain_copy(buffer, cl.make_rmem_tensor_like(buffer), inside)
+        cl.assert_(buffer.space == "rmem", told)  # noqa: PT009
 
     with pytest.raises(CompileError) as caught:
         kernel.compile((8,), arch="sm_90a")

@@ -7,7 +7,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.ir.types import SCALARS
-from cutelite.ops import ldmatrix, mma, wgmma_layouts
+from cutelite.ops import ldmatrix, mma, wgmma_layouts, wgmma_sparse
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "atoms.md").read_text()
@@ -26,6 +26,7 @@ def test_other_layouts() -> None:
     for layout in (
         wgmma_layouts.accumulator(64),
         *(wgmma_layouts.operand_a(SCALARS[name]) for name in ("bf16", "tf32", "e4m3")),
+        *(wgmma_sparse.metadata_layout(SCALARS[name]) for name in ("bf16", "e4m3")),
         ldmatrix.fragment(f16, 4, False),
         ldmatrix.fragment(f16, 4, True),
         ldmatrix.rows(f16, 4),
