@@ -161,6 +161,10 @@ class Config:
     sim_seed: int = _variable(
         "CUTELITE_SIM_SEED", _whole(0), 0, "the simulator's schedule: another seed, another order of threads and copies"
     )
+    check: int = _variable(
+        "CUTELITE_CHECK", _whole(0), 0,
+        "check every simulated launch for races and missing fences, under so many schedules: docs/checking.md",
+    )  # fmt: skip
     sync: bool = _variable(
         "CUTELITE_SYNC", FLAG, False, "wait for every launch, so that a CUDA error names the launch that caused it"
     )

@@ -70,6 +70,7 @@ class _Checked(NamedTuple):
     ordinal: int | None
     stream: int | None
     generation: object
+    arguments: dict[str, Any]
 
 
 class Kernel:
@@ -214,7 +215,7 @@ class Kernel:
         target = Target.parse(arch)
         check_grid(grid, spec.cluster, target)
         check_settings(launch, target)
-        return _Checked(grid, spec, bound, ordinal, stream, generation)
+        return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
     def _forget_if_changed(self) -> None:
         if self._made.drop_if_changed():
@@ -262,7 +263,12 @@ class Kernel:
             stream = streams.current(view for _, view in bound.arrays)
         shape = rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
         parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
-        rt.launch(function, shape, parameters, sync=environment.sync)
+        try:
+            rt.launch(function, shape, parameters, sync=environment.sync)
+        except rt.CudaError as error:
+            if not environment.sync:
+                raise
+            raise error.with_more(f"launched with {described(checked.arguments)}") from None
         return function, shape
 
     def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:
@@ -290,8 +296,14 @@ class Kernel:
         from cutelite import pipeline
 
         function, values, dims = self._simulation(spec, bound)
-        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        pipeline.simulate(function, grid, values, dims, launch.smem, seed)
+        environment = self._settings.environment
+        seed = environment.sim_seed if launch.seed is None else launch.seed
+        if environment.check:
+            seeds = range(seed, seed + environment.check)
+            report = pipeline.check(function, grid, values, dims, launch.smem, seeds=seeds, stdout=sys.stdout)
+            report.raise_if_wrong()
+        else:
+            pipeline.simulate(function, grid, values, dims, launch.smem, seed)
 
     def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
         """What the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""

@@ -136,6 +136,7 @@ class CheckReport:
     blocks    how many blocks of the grid were checked in each of them, of how many
     ops       executed in all schedules, each counted once for all threads that execute it together
     seconds   it took
+    error     the first one that ended a schedule, if any did
     """
 
     kernel: str
@@ -145,6 +146,7 @@ class CheckReport:
     blocks: tuple[int, int] = (0, 0)
     ops: int = 0
     seconds: float = 0.0
+    error: SimError | None = None
 
     def __bool__(self) -> bool:
         return not self.findings
@@ -170,9 +172,11 @@ class CheckReport:
         return self.render()
 
     def raise_if_wrong(self) -> None:
-        """Errors: `CheckFailed` with everything found, if anything was."""
+        """Errors: `CheckFailed` with everything found; or the `SimError`, where that is everything."""
+        if self.error is not None and len(self.findings) == 1:
+            raise self.error
         if self.findings:
-            raise CheckFailed(self)
+            raise CheckFailed(self) from self.error
 
 
 class CheckFailed(AssertionError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
+from typing import TextIO
 
 import numpy as np
 
@@ -36,10 +37,12 @@ def check(
     seeds: int | Iterable[int] = SEEDS,
     max_ops: int = MAX_OPS,
     sm_count: int = 132,
+    stdout: TextIO | None = None,
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
     seeds    how many schedules (0, 1, 2, ...), or which ones (see `sim.policy`)
+    stdout   where printf of the first schedule writes; nowhere if None
     others   as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
              left them
     Errors   TypeError, ValueError for arguments that do not fit the kernel; `TooLarge`; what a kernel does wrong is
@@ -53,6 +56,7 @@ def check(
     ops = 0
     written: set[str] = set()
     restore = False
+    errors: list[SimError] = []
     for seed in numbers:
         again = True
         while again:
@@ -63,12 +67,14 @@ def check(
             try:
                 ops += run(
                     function, grid, args, block=block, cluster=cluster, dims=dims, smem_dynamic=smem_dynamic, seed=seed,
-                    max_ops=max_ops, sm_count=sm_count, stdout=StringIO(), observer=observer,
+                    max_ops=max_ops, sm_count=sm_count, stdout=(stdout if seed == numbers[0] else None) or StringIO(), observer=observer,
                 ).ops  # fmt: skip
             except SimError as error:
+                errors.append(error)
                 finding = of_error(error)
                 found.setdefault((finding.kind, finding.span, finding.other), finding)
             again = observer.incomplete
     total = int(np.prod(grid))
     seconds = time.perf_counter() - started
-    return CheckReport(function.name, tuple(found.values()), (), numbers, (total, total), ops, seconds)
+    error = errors[0] if errors else None
+    return CheckReport(function.name, tuple(found.values()), (), numbers, (total, total), ops, seconds, error)
