@@ -13,7 +13,8 @@ from typing import ClassVar
 from cutelite.ir.contract import Array, Lanes, Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.types import Scalar, Type, Vec, boolean, elem_of, with_elem
+from cutelite.ir.types import Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
+from cutelite.ops.convert import rounded
 
 
 @op("const", source="LLVM LangRef: constants")
@@ -342,7 +343,7 @@ class Shr(Shift):
 
 
 class MinMax(Binary):
-    """Of two numbers; if one is NaN, the other."""
+    """Of two numbers; if one is NaN, the other; -0 is below +0."""
 
     word: ClassVar[str]
 
@@ -362,7 +363,8 @@ class Min(MinMax):
     word = "min"
 
     def compute(self, a: Array, b: Array) -> Array:
-        return np.fmin(a, b)
+        smaller = np.fmin(a, b)
+        return np.where(a == b, np.where(np.signbit(a), a, b), smaller) if elem_of(self.a.type).is_float else smaller
 
 
 @op("max", elementwise=True, source="PTX ISA: max")
@@ -372,7 +374,8 @@ class Max(MinMax):
     word = "max"
 
     def compute(self, a: Array, b: Array) -> Array:
-        return np.fmax(a, b)
+        larger = np.fmax(a, b)
+        return np.where(a == b, np.where(np.signbit(a), b, a), larger) if elem_of(self.a.type).is_float else larger
 
 
 @op("fma", elementwise=True, source="PTX ISA: fma.rn")
@@ -419,7 +422,8 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
     bits = total.view(np.int64)
     odd = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
     towards = np.where((error > 0) == (total > 0), 1, -1)
-    return np.where(odd, (bits + towards).view(np.float64), total).astype(a.dtype)
+    wide = np.where(odd, (bits + towards).view(np.float64), total)
+    return rounded(wide, bf16, "rn") if a.dtype == numpy_dtype(bf16) else wide.astype(a.dtype)
 
 
 def _fma64(a: float, b: float, c: float) -> float:

@@ -71,6 +71,7 @@ def run(
     verified  check the IR after each pass, rather than after the last one only
     Errors    `CompileError` for mistakes that a pass finds; `InternalError` where a pass broke the IR
     """
+    _claim(function)
     for step in pipeline:
         start = perf_counter()
         with reported(step.name, function):
@@ -82,6 +83,13 @@ def run(
         if dump is not None:
             dump(step.name, function)
     return function
+
+
+def _claim(function: Function) -> None:
+    """Have its values say that the ops of this function define them: an earlier run left them those it ended with."""
+    for op in function.ops():
+        for value in op.results:
+            value.op = op
 
 
 __all__ = ["PIPELINE", "Context", "Dump", "Pass", "PassFunction", "Warned", "run"]

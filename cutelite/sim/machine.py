@@ -146,7 +146,7 @@ class Machine:
         self.exits = 0
         self._live_by: dict[int, tuple[int, Array]] = {}
         own = cluster.smem[rank]
-        self.local_bytes = self.program.local.size + LOCAL_GAP if self.program.local.sizes else 0
+        self.local_bytes = _rounded_up(self.program.local.size) + LOCAL_GAP if self.program.local.sizes else 0
         observer = launch.observer
         self.spaces = {
             "gmem": launch.gmem,
@@ -307,6 +307,11 @@ def shared_memory(frame: Frame, dynamic: int, rank: int) -> Region:
     region.state[:RESERVED_SMEM] = NOBODYS
     _mark_allocated(region.state[RESERVED_SMEM : RESERVED_SMEM + frame.size], frame)
     return region
+
+
+def _rounded_up(size: int) -> int:
+    """So that the local memory of every thread is as well aligned as that of the first."""
+    return -(-size // LOCAL_GAP) * LOCAL_GAP
 
 
 def _mark_allocated(state: Array, frame: Frame) -> None:

@@ -1,0 +1,89 @@
+"""What random kernels have found, each as the smallest kernel that shows it."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+import cutelite as cl
+from cutelite import Tensor, passes, sim
+from cutelite.dispatch import Launch
+from cutelite.passes import PIPELINE, Context
+from cutelite.target import Target
+from tests.places import Place
+
+N = cl.dims("N")
+
+
+@cl.kernel
+def odd_locals(x: Tensor[cl.u8, (N,)], out: Tensor[cl.i32, (N,)]) -> None:
+    few = cl.make_rmem_tensor(cl.u8, 3)
+    wide = cl.make_rmem_tensor(cl.i32, 2)
+    i = cl.thread_idx.x
+    few[0], few[1], few[2], wide[0], wide[1] = x[i], x[i], x[i], 7, 9
+    out[i] = wide[few[x[i] % 3].to(cl.i32) & 1]
+
+
+def test_local_memory_of_every_thread_is_aligned(place: Place) -> None:
+    x, out = np.arange(64, dtype=np.uint8), np.zeros(64, np.int32)
+    place(odd_locals[1, 64], x, out)
+    np.testing.assert_array_equal(out, np.where(x & 1, 9, 7))
+
+
+@cl.kernel
+def sums(x: Tensor[cl.i32, (N,)], total: Tensor[cl.i32, (1,)]) -> None:
+    cl.atomic_add(total, 0, x[cl.thread_idx.x])
+
+
+def test_atomic_sums_wrap(place: Place) -> None:
+    x, total = np.full(64, 2**30 + 5, np.int32), np.zeros(1, np.int32)
+    place(sums[1, 64], x, total)
+    assert total[0] == 64 * 5
+
+
+@cl.kernel
+def extremes(
+    a: Tensor[cl.f32, (N,)], b: Tensor[cl.f32, (N,)], low: Tensor[cl.f32, (N,)], high: Tensor[cl.f32, (N,)]
+) -> None:
+    i = cl.thread_idx.x
+    low[i], high[i] = min(a[i], b[i]), max(a[i], b[i])
+
+
+def test_minus_zero_is_below_zero(place: Place) -> None:
+    a, b = np.array([0, -0.0, 0, -0.0, 1, np.nan], np.float32), np.array([-0.0, 0, 0, -0.0, np.nan, -1], np.float32)
+    low, high = np.empty_like(a), np.empty_like(a)
+    place(extremes[1, 6], a, b, low, high)
+    assert np.signbit(low).tolist() == [True, True, False, True, False, True]
+    assert np.signbit(high).tolist() == [False, False, False, True, False, True]
+
+
+@cl.kernel
+def fused(
+    a: Tensor[cl.bf16, (N,)], b: Tensor[cl.bf16, (N,)], c: Tensor[cl.bf16, (N,)], out: Tensor[cl.bf16, (N,)]
+) -> None:
+    i = cl.thread_idx.x
+    out[i] = cl.math.fma(a[i], b[i], c[i])
+
+
+def test_bf16_fma_rounds_once(place: Place) -> None:
+    a, b, c, out = (np.array([x], ml_dtypes.bfloat16) for x in (-6, 1936, 1.7523766e-05, 0))
+    place(fused[1, 1], a, b, c, out)  # just above the middle between -11584 and -11648, by less than an f32 can tell
+    assert float(out[0]) == -11584
+
+
+@cl.kernel
+def masked(x: Tensor[cl.i32, (N,)], out: Tensor[cl.i32, (N,)]) -> None:
+    i = cl.thread_idx.x
+    for _ in range(2):
+        out[i] = (((x[i] * 3) * 5) & 63) & 15
+
+
+def test_passes_run_again_on_the_same_function() -> None:
+    x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    checked = masked._checked(Launch(1, 32), (x, out), {})
+    assert checked is not None
+    function, values, dims = masked._simulation(checked.spec, checked.bound)
+    once = [str(passes.run(PIPELINE, function, Context(Target.parse("sm_90a")))) for _ in range(2)]
+    assert once[0] == once[1]
+    sim.run(passes.run(PIPELINE, function, Context(Target.parse("sm_90a"))), 1, values, dims=dims)
+    np.testing.assert_array_equal(out, x * 15 & 15)

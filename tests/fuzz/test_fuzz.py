@@ -1,0 +1,67 @@
+"""Random kernels, and every operation by itself: NumPy, the simulator and a GPU agree. `make fuzz` runs many more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzz import cases
+from tests.fuzz.numbers import TYPES
+from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
+from tests.fuzz.program import Assign, Call, Leaf, Program, Statement, Together, inputs_of
+
+TOGETHER = 60  # operations in a kernel of their own
+ROWS = [*TABLE, *COLLECTIVE]
+SAMPLED = 8  # of the kernels with all operations, one in so many is run by default
+
+
+def catalogue() -> Iterator[Program]:
+    """Kernels that use each operation of the table once, on numbers of all sizes."""
+    for first in range(0, len(ROWS), TOGETHER):
+        types = {f"{letter}_{t}": t for t in TYPES for letter in "abcd"}
+        body: list[Statement] = []
+        for i, row in enumerate(ROWS[first : first + TOGETHER]):
+            types[f"r{i}"] = row.gives
+            body.append(alone(row, f"r{i}", first + i >= len(TABLE)))
+        used = {leaf.text for s in body for leaf in leaves(s)} | {f"r{i}" for i in range(len(body))}
+        yield Program({v: t for v, t in types.items() if v in used}, body)
+
+
+def alone(row: Operation, target: str, collective: bool) -> Statement:
+    letters = iter("abcdabcd")
+    call = Call(row, tuple(Leaf(f"{next(letters)}_{t}", t) for t in row.takes))
+    return Together(target, call) if collective else Assign(target, call)
+
+
+def leaves(s: Statement) -> list[Leaf]:
+    call = s.value if isinstance(s, Assign) else s.call if isinstance(s, Together) else None
+    assert isinstance(call, Call)
+    return [e for e in call.operands if isinstance(e, Leaf)]
+
+
+PROGRAMS = list(catalogue())
+
+
+@pytest.mark.parametrize("n", range(0, len(PROGRAMS), SAMPLED))
+def test_operations(n: int) -> None:
+    run = {"simulator": cases.simulated(0, False), "after the passes": cases.simulated(1, True)}
+    assert not cases.wrongs(PROGRAMS[n], inputs_of(PROGRAMS[n], n), f"operations {n}", run)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("n", range(len(PROGRAMS)))
+def test_operations_on_a_gpu(n: int) -> None:
+    run = {"simulator": cases.simulated(0, False), "GPU": cases.on_gpu}
+    assert not cases.wrongs(PROGRAMS[n], inputs_of(PROGRAMS[n], n), f"operations {n}", run)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_kernels(seed: int) -> None:
+    assert not cases.mistakes(seed)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(200))
+def test_random_kernels_on_a_gpu(seed: int) -> None:
+    assert not cases.mistakes(seed, with_gpu=True)
