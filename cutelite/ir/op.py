@@ -8,7 +8,7 @@ simulator and `docs/ops.md` find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, Wait
@@ -18,8 +18,39 @@ if TYPE_CHECKING:
     from cutelite.ir.function import Jump, Value
 
 OPERAND_KINDS = {"Value": "one", "Value | None": "optional", "tuple[Value, ...]": "many"}
-REGISTRY: dict[str, type[Op]] = {}
-"""Every op by its IR name, filled by `@op` as the modules of `cutelite.ops` are imported."""
+
+
+class Registry(Mapping[str, "type[Op]"]):
+    """Every op by its IR name.
+
+    `@op` adds an op as its module is imported. What needs an op by name, or all of them, has `load_all` import the
+    rest: `cutelite.ops` puts the function there.
+    """
+
+    def __init__(self) -> None:
+        self._ops: dict[str, type[Op]] = {}
+        self.load_all: Callable[[], None] = lambda: None
+
+    def add(self, cls: type[Op]) -> None:
+        if cls.name in self._ops:
+            raise TypeError(f"two ops are called {cls.name!r}")
+        self._ops[cls.name] = cls
+
+    def __getitem__(self, name: str) -> type[Op]:
+        if name not in self._ops:
+            self.load_all()
+        return self._ops[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.load_all()
+        return iter(self._ops)
+
+    def __len__(self) -> int:
+        self.load_all()
+        return len(self._ops)
+
+
+REGISTRY = Registry()
 
 
 class Field:
@@ -187,9 +218,7 @@ def op(
         cls.fields = _fields(cls)
         cls._holding = tuple((field.name, field.kind) for field in cls.fields if field.kind != "const")
         cls._jumping = tuple(name for name, kind in cls._holding if kind == "jump")
-        if name in REGISTRY:
-            raise TypeError(f"two ops are called {name!r}")
-        REGISTRY[name] = cls
+        REGISTRY.add(cls)
         return cls
 
     return declare

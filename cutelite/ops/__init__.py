@@ -1,32 +1,41 @@
 """The vocabulary: a module per hardware family, a class per instruction, declared once (see `ir.op`).
 
-Importing this package registers every op.
+The families are imported when first used: a kernel that comes from the cache needs few of them. `REGISTRY` imports all
+where it is asked for an op that it does not know yet.
 """
 
-from cutelite.ops import (
-    arith,
-    asm,
-    atomics,
-    bits,
-    cluster,
-    control,
-    convert,
-    cp_async,
-    debug,
-    index,
-    ldmatrix,
-    math,
-    mbarrier,
-    memory,
-    mma,
-    registers,
-    sync,
-    tensor,
-    tma,
-    trig,
-    warp,
-    wgmma,
-)
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from cutelite.ir.op import REGISTRY
+
+if TYPE_CHECKING:
+    from cutelite.ops import (
+        arith,
+        asm,
+        atomics,
+        bits,
+        cluster,
+        control,
+        convert,
+        cp_async,
+        debug,
+        index,
+        ldmatrix,
+        math,
+        mbarrier,
+        memory,
+        mma,
+        registers,
+        sync,
+        tensor,
+        tma,
+        trig,
+        warp,
+        wgmma,
+    )
 
 __all__ = [
     "arith",
@@ -52,3 +61,18 @@ __all__ = [
     "warp",
     "wgmma",
 ]
+
+
+def load_all() -> None:
+    """Import every family: register every op."""
+    for name in __all__:
+        importlib.import_module(f"{__name__}.{name}")
+
+
+REGISTRY.load_all = load_all
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
