@@ -194,14 +194,14 @@ class Kernel:
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
         if not environment.sync:  # to wait, and say what a fault was in, is Python's
-            arguments = self.signature.match(args, kwargs)
-            went = Went(checked.bound, checked.spec.arch, function, config, arguments)
+            went = Went(checked.bound, checked.spec.arch, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment.verbose)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
         """All that can be known of a launch without compiling; None where there are no blocks to launch."""
+        arguments = self.signature.match(args, kwargs)
         if callable(launch.grid):
-            launch = launch.resolved(self.signature.match(args, kwargs))
+            launch = launch.resolved(arguments)
         grid = extents(launch.grid, "grid", least=0)
         if 0 in grid:
             return None
