@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-WARP = 32
+WARP, WARPGROUP = 32, 128
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,12 @@ def whole_warps(threads: int) -> int:
     if threads < WARP or threads % WARP:
         raise mistake("pipeline", f"the threads of a pipeline come in whole warps of {WARP}, and here are {threads}")
     return threads // WARP
+
+
+def whole_warpgroups(threads: int) -> int:
+    """How many warpgroups so many threads are; an error if they are not whole ones."""
+    from cutelite.lang.values import mistake
+
+    if threads < WARPGROUP or threads % WARPGROUP:
+        raise mistake("pipeline", f"readers by wgmma come in whole warpgroups of {WARPGROUP}, and here are {threads}")
+    return threads // WARPGROUP

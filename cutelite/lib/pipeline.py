@@ -26,9 +26,10 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.index import lane_idx, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline import PipelineState, whole_warps
+from cutelite.lang.pipeline import WARPGROUP, PipelineState, whole_warpgroups, whole_warps
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
+from cutelite.lang.values import where
 from cutelite.lang.warp import syncwarp
 from cutelite.lib.participants import PipelineConsumer, PipelineProducer
 
@@ -167,12 +168,12 @@ class PipelineTmaAsync(Ring):
 
     tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
-    reads      how consumers read: 'async' or 'generic', see `create`
+    reads      how consumers read: 'generic' or 'wgmma', see `create`
     """
 
     tx_bytes: int
     peers: tuple[Any, ...] = ()
-    reads: str = "async"
+    reads: str = "generic"
 
     @classmethod
     def create(
@@ -182,7 +183,7 @@ class PipelineTmaAsync(Ring):
         consumers: int,
         peers: tuple[Any, ...] = (),
         sync: bool = True,
-        reads: Literal["async", "generic"] = "async",
+        reads: Literal["generic", "wgmma"] = "generic",
     ) -> PipelineTmaAsync:
         """A pipeline fed by TMA.
 
@@ -192,11 +193,13 @@ class PipelineTmaAsync(Ring):
         peers       with multicast: ranks of the blocks that fill this block's buffers, itself included, as many in each
                     block. They wait for this block's consumers as well as for their own
         sync        meet at a barrier at the end: of the block, or of the cluster if there are peers
-        reads       with peers: 'async' if consumers read buffers by wgmma alone and have waited for it before they
-                    release them, so that there is nothing left to order; 'generic' if they read by ordinary loads:
-                    then a release goes through a fence of the whole cluster, hundreds of cycles
+        reads       'wgmma': consumers are whole warpgroups that read buffers by wgmma alone, and have waited for it
+                    before they release them. Groups of wgmma complete for a warpgroup as a whole, so that one of its
+                    threads says so, and there is nothing to order. 'generic': by any loads; each warp says so, and to
+                    peers through a fence of the whole cluster, which takes hundreds of cycles
         """
-        full, empty = barriers(stages, 1), barriers(stages, whole_warps(consumers) * max(1, len(peers)))
+        groups = whole_warpgroups(consumers) if reads == "wgmma" else whole_warps(consumers)
+        full, empty = barriers(stages, 1), barriers(stages, groups * max(1, len(peers)))
         if sync:
             pipeline_init_sync(len(peers) > 0)
         return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads)
@@ -216,14 +219,19 @@ class PipelineTmaAsync(Ring):
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
-        syncwarp()
-        if len(self.peers) == 0:
-            if lane_idx() == 0:
-                self.empty[state.index].arrive()
+        empty, alone = self.empty[state.index], len(self.peers) == 0
+        if self.reads == "wgmma":
+            place = linear_thread_idx() % WARPGROUP
         else:
-            for i in static_range(len(self.peers)):
-                if lane_idx() == i:
-                    self.empty[state.index].remote(self.peers[i]).arrive(cluster=True, relaxed=self.reads == "async")
+            syncwarp()
+            place = lane_idx()
+        if alone and place == 0:
+            empty.arrive()
+        if not alone and place < len(self.peers):  # a thread for each of them
+            rank = self.peers[0]
+            for i in static_range(1, len(self.peers)):
+                rank = where(place == i, self.peers[i], rank)
+            empty.remote(rank).arrive(cluster=True, relaxed=self.reads == "wgmma")
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
     def kernel(a: TmaTensor[cl.i32, (M, 32), (8, 32)], out: Tensor[cl.i32, (blocks, M, 32)]) -> None:
         ring = cl.shared(cl.i32, cl.make_smem_layout(cl.i32, (rows, 32, 2)))
         peers = tuple(range(blocks)) if blocks > 1 else ()
-        pipe = cl.PipelineTmaAsync.create(2, rows * 32 * 4, consumers=32, peers=peers, reads="generic")
+        pipe = cl.PipelineTmaAsync.create(2, rows * 32 * 4, consumers=32, peers=peers)
         rank = cl.block_rank_in_cluster()
         steps = a.shape[0] // rows
         atom = cl.CopyBulkTensorTileG2SMulticastOp() if blocks > 1 else cl.CopyBulkTensorTileG2SOp()
