@@ -3,6 +3,7 @@
     v = fragment.load()                  # of the fragment's shape, say ((2, 2), 4)
     m = v.reduce("max", modes=(0,))      # over the first mode: shape (4,)
     p = cl.math.exp2(v - m.reshape((1, 4)))
+    row = v[(0, None), 2]                # part of it: shape (2,)
 
 Elements are in colexicographic order of their coordinates. Operators and mathematics keep the shape; where two shapes
 meet, modes of extent 1 are repeated.
@@ -15,7 +16,7 @@ from typing import Any, Literal
 from cutelite.ir.function import Value
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean
-from cutelite.lang.values import Scalar, Vector, as_value, emit, mistake
+from cutelite.lang.values import Vector, as_value, emit, mistake
 from cutelite.layout import Layout, static_value
 from cutelite.ops import arith
 
@@ -46,19 +47,40 @@ def reshape(v: Vector, shape: Any) -> Vector:
     return _picked(v, tuple(range(v.n)), shape)
 
 
-def element(v: Vector, coord: tuple[Any, ...]) -> Scalar:
-    """The element at a compile-time coordinate."""
+def part(v: Vector, coord: tuple[Any, ...]) -> Any:
+    """The element at a compile-time coordinate, nested as the shape nests; with None or `:`, the vector that is left."""
     if len(coord) != len(v.shape):
         raise mistake("rank", f"{len(coord)} indices into a vector of {len(v.shape)} modes", f"its shape is {v.shape}")
     if not _within(coord, v.shape):
         raise mistake("out-of-bounds", f"{coord} is no coordinate of a vector of shape {v.shape}")
-    return emit(arith.VecGather(v.value, (Layout(v.shape)(*coord),), scalar=True))  # type: ignore[no-any-return]
+    kept = _kept(coord, Layout(v.shape))
+    first = Layout(v.shape)(*_fixed(coord))
+    if not kept:
+        return emit(arith.VecGather(v.value, (first,), scalar=True))
+    return _picked(v, tuple(first + at for at in _offsets(kept)), tuple(mode.shape for mode in kept))
+
+
+def _whole(index: Any) -> bool:
+    return index is None or (isinstance(index, slice) and index == slice(None))
 
 
 def _within(coord: Any, shape: Any) -> bool:
     if isinstance(coord, tuple):
         return isinstance(shape, tuple) and len(coord) == len(shape) and all(map(_within, coord, shape))
-    return isinstance(coord, int) and 0 <= coord < extent(shape)
+    return _whole(coord) or (isinstance(coord, int) and 0 <= coord < extent(shape))
+
+
+def _kept(coord: tuple[Any, ...], layout: Layout) -> list[Layout]:
+    """The modes that a coordinate leaves."""
+    found: list[Layout] = []
+    for index, mode in zip(coord, layout, strict=True):
+        found += [mode] if _whole(index) else _kept(index, mode) if isinstance(index, tuple) else []
+    return found
+
+
+def _fixed(coord: Any) -> Any:
+    """The coordinate with 0 for the modes that it leaves."""
+    return tuple(map(_fixed, coord)) if isinstance(coord, tuple) else 0 if _whole(coord) else coord
 
 
 def broadcast_to(v: Vector, shape: Any) -> Vector:

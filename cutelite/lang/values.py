@@ -270,7 +270,7 @@ class Arithmetic(Runtime):
         return self
 
     def __invert__(self) -> Any:
-        if self.dtype == boolean:
+        if self.value.type == boolean:
             raise mistake("invert", "`~` of a bool is not its negation in Python", help="write `not x`")
         return emit(arith.Not(self.value))
 
@@ -338,7 +338,7 @@ class Vector(Arithmetic):
         if isinstance(key, tuple):
             from cutelite.lang import fragments
 
-            return fragments.element(self, key)
+            return fragments.part(self, key)
         if isinstance(key, slice):
             return emit(arith.VecGather(self.value, tuple(range(self.n))[key]))
         return emit(arith.VecGather(self.value, (static_index(key, self.n, "vector"),), scalar=True))

@@ -103,6 +103,45 @@ def test_reshapes_and_broadcasts(place: Place) -> None:
     assert (on_fragment(place, lambda v: v + cl.full_like(v, 1.0), SHAPE, SHAPE) == VALUES + 1).all()
 
 
+def test_parts_of_vectors(place: Place) -> None:
+    np.testing.assert_array_equal(on_fragment(place, lambda v: v[None, 1, 2], SHAPE, (4,)), VALUES[:, 1, 2])
+    np.testing.assert_array_equal(on_fragment(place, lambda v: v[2, :, None], SHAPE, (3, 5)), VALUES[2])
+    nested = on_fragment(place, lambda v: v.reshape(((2, 2), 3, 5))[(1, None), None, 4], SHAPE, (2, 3))
+    np.testing.assert_array_equal(nested, VALUES[1::2, :, 4])
+
+
+def test_masks(place: Place) -> None:
+    """Comparisons, their combinations and their negation, chosen by, all on whole fragments."""
+
+    def body(v: Any) -> Any:
+        odd = v.to(cl.i32) & 1 == 1
+        return cl.where(~((v > 40.0) | odd) ^ (v == 3.0), v, cl.full_like(v, -1.0))
+
+    wanted = ~((VALUES > 40) | (VALUES % 2 == 1)) ^ (VALUES == 3)
+    np.testing.assert_array_equal(on_fragment(place, body, SHAPE, SHAPE), np.where(wanted, VALUES, -1))
+
+
+WHOLE = {
+    "arithmetic": (lambda v: v * 2.0 + v / 3.0, ["mul", "div", "add"]),
+    "comparison and choice": (lambda v: cl.where(v < 3.0, v, -v), ["cmp", "neg", "select"]),
+    "conversion": (lambda v: v.to(cl.f16).to(cl.f32), ["cvt", "cvt"]),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_operation_on_a_fragment_is_one_op(name: str) -> None:
+    body, ops = WHOLE[name]
+
+    @cl.kernel(block=1)
+    def kernel(a: Tensor[cl.f32, (64,)], out: Tensor[cl.f32, (64,)]) -> None:
+        out.store(body(a.load()))
+
+    text = str(kernel.compile((64,), (64,), arch="sm_90a").ir)
+    emitted = [line.split("=", 1)[1].split()[0] for line in text.splitlines() if " = " in line]
+    assert [op for op in emitted if op in ops] == ops
+    assert all(f"{op} " in text for op in ops)
+
+
 def test_converts_whole_fragments(place: Place) -> None:
     np.testing.assert_array_equal(
         on_fragment(place, lambda v: v.to(cl.f16), SHAPE, SHAPE, cl.f16), VALUES.astype(np.float16)
