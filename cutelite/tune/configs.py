@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from cutelite.dispatch.kernel import Kernel
@@ -140,4 +141,13 @@ def launch_of(config: Any, launch: Launch, settings: dict[str, Any], arguments: 
     if asked:
         meta = Meta(config, arguments)
         given |= {name: function(meta) for name, function in asked.items()}
+    try:
+        return _kept(**given)
+    except TypeError:  # a list, say
+        return Launch(**given)
+
+
+@lru_cache(1024, typed=True)
+def _kept(**given: Any) -> Launch:
+    """One object for equal launches: it knows things that take a while to find out."""
     return Launch(**given)

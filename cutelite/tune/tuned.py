@@ -138,10 +138,12 @@ class TunedKernel(_Tuned):
 
     def _launching(self, config: Any, launch: Launch) -> Callable[..., None]:
         _, means, kernel = next(entry for entry in self._variants if entry[0] is config)
+        signature = kernel.signature
 
         def call(*args: Any, **kwargs: Any) -> None:
-            given = kernel.signature.match(args, kwargs | means.constants)
-            kernel.launch(launch_of(config, launch, means.launch, given), **given)
+            given = signature.match(args, kwargs | means.constants)
+            shaped = launch_of(config, launch, means.launch, given)
+            kernel.launch(shaped, *(given.pop(name) for name in signature.positional), **given)
 
         return call
 

@@ -117,6 +117,8 @@ class Tuner:
             return None
         if report is None:
             report = self._shared(problem, ordinal, environment, cache, entry)
+        else:
+            _say(f"{self.name} takes {self.configs[report.winner]}, in the cache as {entry}", environment)
         self.reports[key] = report
         return (self.configs[report.winner],)
 

@@ -47,6 +47,16 @@ def test_the_grid_follows_from_the_winner(on_gpu: GpuArray, cuda: FakeCuda, fast
     assert len(fastest_last.asked) == 4
 
 
+def test_parameters_by_position_and_by_keyword_alone(environment: Any) -> None:
+    def ordered(x: cl.Tensor[cl.f32, (kernels.N,)], /, BN: cl.Constexpr[int], *, by: cl.f32) -> None:
+        for i in range(cl.thread_idx.x, BN, 32):
+            x[i] = x[i] * by
+
+    x = np.ones(96, np.float32)
+    autotune([Config(BN=64, block=32), Config(BN=96, block=32)])(cl.kernel(ordered))[[1], None](x, by=3.0)
+    np.testing.assert_array_equal(x, [3.0] * 64 + [1.0] * 32)
+
+
 def test_settings_and_options_come_from_configs(on_gpu: GpuArray, cuda: FakeCuda) -> None:
     timer = Stopwatch(2e-6, 1e-6)
     large = {"BN": 64, "block": 128, "cluster": 2, "smem": 64, "max_registers": 40, "twice": True}
