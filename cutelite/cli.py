@@ -1,4 +1,4 @@
-"""The command line: `cutelite demo | compile FILE:KERNEL | layout TEXT | doctor | cache info|verify|clear`."""
+"""The command line: `cutelite demo | compile | export FILE:KERNEL | layout TEXT | doctor | cache info|verify|clear`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,20 @@ def _parser() -> argparse.ArgumentParser:
     compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
     compiling.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
     compiling.set_defaults(run=_compile)
+    exporting = commands.add_parser(
+        "export", help="a kernel as a file to launch without the compiler, from Python or C"
+    )
+    exporting.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
+    exporting.add_argument("-o", "--out", type=Path, help="default: the kernel's name and .cutelite")
+    exporting.add_argument("--arch", default="", help="such as sm_80,sm_90a; default: CUTELITE_ARCH, else sm_90a")
+    exporting.add_argument("--ptx", help="keep PTX of this architecture; default: the highest plain one of --arch")
+    exporting.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
+    exporting.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
+    exporting.add_argument("--grid", help="blocks, by dims: 'ceil_div(N, 256)'; then launches need not say")
+    exporting.add_argument("--wide-dims", action="store_true", help="for extents of 2**31 and more")
+    exporting.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for compile")
+    exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
+    exporting.set_defaults(run=_export)
     picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'")
     picture.add_argument("layout", help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'")
     picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
@@ -122,6 +136,39 @@ def _compile(given: argparse.Namespace) -> int:
     for warning in compiled.warnings if compiled.cached else ():  # else they have been said
         print(warning, file=sys.stderr)
     return 0
+
+
+def _export(given: argparse.Namespace) -> int:
+    from cutelite_rt.cstub import c_stub
+
+    kernel = find_kernel(given.kernel)
+    out = given.out or Path(f"{kernel.__name__}.cutelite")
+    bundle = kernel.export(
+        out,
+        arch=given.arch.split(",") if given.arch else None,
+        ptx=given.ptx,
+        grid=None if given.grid is None else _grid(given.grid),
+        block=given.block,
+        cluster=given.cluster,
+        wide_dims=given.wide_dims,
+        **dict(map(_setting, given.set)),
+    )
+    for variant in bundle.variants:
+        code = ", ".join(a.arch if a.cubin else f"PTX of {a.arch}" for a in variant.artifacts)
+        print(f"{bundle.name}({variant.signature['text']}): {code}", file=sys.stderr)
+    paths = [str(out), *(c_stub(bundle).save(given.c) if given.c else ())]
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _grid(text: str) -> tuple[Any, ...]:
+    """One to three extents, separated by commas, over dims by their names."""
+    from cutelite.layout.text import parse_int_tuple
+
+    grid = parse_int_tuple(f"({text},)")
+    assert isinstance(grid, tuple)
+    return grid
 
 
 def find_kernel(where: str) -> Kernel | BoundKernel:

@@ -37,7 +37,7 @@ class Variant(NamedTuple):
         fitting = [a for a in self.artifacts if a.cubin and runs_on(a.arch, capability)]
         fitting = fitting or [a for a in self.artifacts if not a.cubin and _compiles_for(a.arch, capability)]
         if fitting:
-            return max(fitting, key=lambda a: _rank(a.arch))
+            return max(fitting, key=lambda a: rank_of(a.arch))
         there = ", ".join(a.arch if a.cubin else f"PTX of {a.arch}" for a in self.artifacts)
         kernel = self.signature["kernel"]
         sentence = f"`{kernel}` was exported for {there}; device {device.ordinal} is {device.arch} ({device.name})"
@@ -109,7 +109,7 @@ class Bundle(NamedTuple):
             raise ArtifactError(f"{os.fspath(path)}: {problem}") from problem
 
 
-def _rank(arch: str) -> tuple[int, bool, bool]:
+def rank_of(arch: str) -> tuple[int, bool, bool]:
     """What has more of a GPU's features comes later: sm_80, sm_90, sm_100f, sm_100a."""
     return int(arch.removeprefix("sm_").rstrip("af")), arch.endswith("f"), arch.endswith("a")
 

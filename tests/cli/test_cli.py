@@ -344,3 +344,38 @@ def test_demo_without_the_repository(run: Run, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("cutelite.cli.__file__", str(tmp_path / "cutelite" / "cli.py"))
     status, _, err = run("demo")
     assert status == 1 and "examples/hopper_gemm.py of the repository, which is not beside this package" in err
+
+
+# ---- export
+
+
+def test_export(run: Run, files: Path) -> None:
+    from cutelite_rt import Bundle
+
+    status, out, err = run("export", "one.py", "--arch", "sm_80,sm_90a", "--grid", "ceil_div(N, 128), 2", "--c", "c")
+    assert (status, out) == (0, "")
+    assert err == (
+        "add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)]): sm_80, sm_90a, PTX of sm_80\n"
+        f"wrote add.cutelite\nwrote {os.path.join('c', 'add.h')}\nwrote {os.path.join('c', 'add.c')}\n"
+    )
+    (variant,) = Bundle.open("add.cutelite").variants
+    assert [extent if isinstance(extent, int) else extent["text"] for extent in variant.signature["grid"]] == [
+        "ceil_div(N,128)",
+        2,
+    ]
+    assert "int add_run(add_kernel *kernel, CUstream stream, " in Path("c/add.h").read_text()
+
+
+def test_export_of_one_of_several(run: Run, files: Path) -> None:
+    status, _, err = run(
+        "export", "several.py:fill", "-o", "out.cutelite", "--set", "n=2", "--set", "T=f16", "--block", "64"
+    )
+    assert status == 0 and "PTX" not in err and Path("out.cutelite").exists()
+    assert run("export", "several.py:fill", "--block", "64", "--set", "T=f16")[0] == 1
+    status, _, err = run("export", "one.py", "--grid", "ceil_div(K, 2)")
+    assert (
+        status == 1
+        and err
+        == "cutelite: add(): the grid to export takes ints and expressions over dims, not K, which no argument has\n"
+    )
+    assert run("export", "one.py", "--grid", "ceil_div(N,")[0] == 1

@@ -1,0 +1,449 @@
+"""Exported kernels from C: the stub is compiled, and called with what Python launches are called with."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32
+from cutelite_rt.cstub import c_stub
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.params import KINDS, float_code
+from tests.dispatch import kernels
+from tests.dispatch.conftest import GpuArray
+from tests.dispatch.test_export import Column, Scales, arguments, everything, said
+from tests.rt.conftest import FakeCuda
+
+HERE = Path(__file__).parent
+STRICT = ("-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+
+
+def cuda_include() -> str | None:
+    """The folder of cuda.h: of a toolkit, else of NVIDIA's wheels."""
+    places = [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"]
+    places += sorted(Path("/usr/local").glob("cuda-*/include"), reverse=True)
+    places += sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/**/include"))
+    return next((str(place) for place in places if (place / "cuda.h").is_file()), None)
+
+
+COMPILER, INCLUDE = shutil.which("cc"), cuda_include()
+pytestmark = pytest.mark.skipif(not (COMPILER and INCLUDE), reason="needs a C compiler and cuda.h")
+
+
+class CTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class CLaunch(ctypes.Structure):
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("smem", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("cooperative", ctypes.c_int),
+        ("pdl", ctypes.c_int),
+    )
+
+
+class CConfig(ctypes.Structure):
+    """CUlaunchConfig; an attribute is 4 bytes of id, 4 of padding, and 64 of value."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("smem", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(ctypes.c_uint32 * 18)),
+        ("count", ctypes.c_uint),
+    )
+
+
+ON_LAUNCH = ctypes.CFUNCTYPE(None, ctypes.POINTER(CConfig), ctypes.POINTER(ctypes.c_void_p))
+
+
+def tensor(array: Any, **other: Any) -> CTensor:
+    """`array` as C has it, but for `other`."""
+    view = rt.read(array)
+    dlpack = DTYPES[view.dtype].dlpack
+    assert dlpack is not None
+    shape, strides = ((ctypes.c_int64 * max(len(x), 1))(*x) for x in (view.shape, view.strides))
+    kind = 2 if view.device[0] == "cuda" else 1
+    made = CTensor(view.pointer, kind, view.device[1], len(view.shape), *dlpack, 1, shape, strides, 0)
+    for name, value in other.items():
+        setattr(made, name, value)
+    return made
+
+
+class Stub:
+    """A kernel's C, compiled with a driver made of C."""
+
+    def __init__(self, bundle: rt.Bundle, folder: Path) -> None:
+        self.name, self.bundle = bundle.name, bundle
+        _, source = c_stub(bundle).save(folder)
+        library = folder / f"{bundle.name}.so"
+        fake = str(HERE / "fakecuda.c")
+        command = [
+            str(COMPILER),
+            *STRICT,
+            "-Wl,-Bsymbolic",
+            "-I",
+            str(INCLUDE),
+            source,
+            fake,
+            "-o",
+            str(library),
+            "-lm",
+        ]
+        subprocess.run(command, check=True)
+        self.library = ctypes.CDLL(str(library))
+        self.function("error").restype = ctypes.c_char_p
+        self.launches: list[tuple[tuple[int, ...], tuple[int, ...], int, int, list[Any], list[bytes]]] = []
+        self._callback = ON_LAUNCH(self._launched)
+        self.library.fake_on_launch(self._callback)
+        self.handle = ctypes.c_void_p()
+        assert self.function("load")(ctypes.byref(self.handle)) == 0, self.error
+
+    def function(self, what: str) -> Any:
+        return getattr(self.library, f"{self.name}_{what}")
+
+    @property
+    def error(self) -> str:
+        text: bytes = self.function("error")()
+        return text.decode()
+
+    def _launched(self, config: Any, pointers: Any) -> None:
+        at = config.contents
+        kinds = self.bundle.variants[0].artifacts[0].params
+        values = [ctypes.string_at(pointers[i], KINDS[kind][0]) for i, kind in enumerate(kinds)]
+        attributes = [list(at.attributes[i])[0:5] for i in range(at.count)]
+        self.launches.append((tuple(at.grid), tuple(at.block), at.smem, at.stream or 0, attributes, values))
+
+    def launch(self, grid: tuple[int, int, int], *args: Any, smem: int = 0, pdl: int = 0) -> int:
+        settings = CLaunch((ctypes.c_uint * 3)(*grid), smem, 0x77, 0, pdl)
+        passed = [ctypes.byref(arg) if isinstance(arg, CTensor) else arg for arg in args]
+        status: int = self.function("launch")(self.handle, ctypes.byref(settings), *passed)
+        return status
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("c")
+
+
+@pytest.fixture(scope="module")
+def stub(folder: Path) -> Stub:
+    return Stub(everything.export(None, bias=None), folder)
+
+
+def passed(given: dict[str, Any]) -> list[Any]:
+    """Arguments of `everything` for C: structs by field, constants left out."""
+    args: list[Any] = []
+    for name, value in given.items():
+        if name in ("x", "y", "z", "tiles"):
+            args.append(tensor(value))
+        elif isinstance(value, Scales):
+            args += [ctypes.c_float(float(value.left)), ctypes.c_float(float(value.right))]
+        elif name in ("n", "flag"):
+            args.append(ctypes.c_int(value))
+    return [*args, ctypes.c_float(given.get("e", 1.0))]
+
+
+WRONG: list[dict[str, Any]] = [
+    {"x": ((5, 16, 1), "f32")},
+    {"x": ((5, 20), "f32")},
+    {"x": ((5, 72), "f32")},
+    {"x": ((6, 16), "f32")},
+    {"z": ((7, 5), "f32")},
+    {"y": ((10, 16), "f16")},
+    {"tiles": ((12,), "i32")},
+    {"scales": Scales(2.0, 70000.0)},  # type: ignore[arg-type]
+    {"e": 480.0},
+    {"e": float("inf")},
+]
+
+
+@pytest.mark.parametrize("other", WRONG, ids=str)
+def test_c_refuses_in_the_words_of_python(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub, other: dict[str, Any]) -> None:
+    made = {k: on_gpu(*v) if isinstance(v, tuple) else v for k, v in other.items()}
+    given = arguments(on_gpu, **made)
+    _, live = said(lambda: everything[1, 32](**given))
+    before = len(stub.launches)
+    assert stub.launch((1, 1, 1), *passed(given)) == -1
+    assert stub.error.replace("70000", "70000.0").replace("480,", "480.0,") == live
+    assert len(stub.launches) == before
+
+
+def test_strides_that_do_not_fit(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
+    given = arguments(on_gpu, x=Column(on_gpu((16, 5))))
+    _, live = said(lambda: everything[1, 32](**given))
+    assert stub.launch((1, 1, 1), *passed(given)) == -1 and stub.error == live
+    assert "must be row-major, (16, 1); make it contiguous" in live
+
+
+def test_the_same_bytes_reach_the_kernel(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
+    given = arguments(on_gpu, e=-3.3)
+    assert stub.launch((3, 2, 1), *passed(given), smem=64 << 10, pdl=1) == 0, stub.error
+    grid, block, smem, stream, attributes, values = stub.launches[-1]
+    assert (grid, block, smem, stream) == ((3, 2, 1), (32, 1, 1), 64 << 10, 0x77)
+    assert [row[0] for row in attributes] == [6] and attributes[0][2] == 1  # programmatic stream serialization
+    assert ctypes.c_int.in_dll(stub.library, "fake_smem_attribute").value == 64 << 10
+    bound = everything.signature.bind((), given)
+    layout = rt.ParameterLayout(stub.bundle.variants[0].artifacts[0].params)
+    data = layout.pack([v.pointer if isinstance(v, rt.ArrayView) else v for v in bound.values]).data()
+    assert values == [data[at : at + KINDS[k][0]] for at, k in zip(layout.offsets, layout.kinds, strict=True)]
+
+
+def test_arrays_that_c_alone_can_get_wrong(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
+    given = arguments(on_gpu)
+    for other, words in (
+        ({"code": 0}, r"`x` has DLPack type (0, 32), but its annotation says f32"),
+        ({"lanes": 4}, r"`x` has DLPack type (2, 32), but its annotation says f32"),
+        ({"device_type": 1}, r"`x` is in host memory, and an exported kernel runs on GPUs alone"),
+        ({"device_id": 1}, r"`x` is on GPU 1, but `y` is on GPU 0; move them to one place"),
+        ({"byte_offset": 2}, r"but must be at a multiple of 16 bytes"),
+        ({"ndim": 33}, r"`x` has 33 modes"),
+    ):
+        args = passed(given)
+        args[0] = tensor(given["x"], **other)
+        assert stub.launch((1, 1, 1), *args) == -1
+        assert words in stub.error
+    args = passed(given)
+    args[0] = None
+    assert stub.launch((1, 1, 1), *args) == -1 and "`x` must be an array, not NULL" in stub.error
+    args[0] = tensor(given["x"])
+    args[0].strides = None  # row-major
+    assert stub.launch((1, 1, 1), *args) == 0, stub.error
+
+
+def test_a_grid_of_nothing_and_one_too_much(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
+    args = passed(arguments(on_gpu))
+    before = len(stub.launches)
+    assert stub.launch((0, 1, 1), *args) == 0 and len(stub.launches) == before
+    assert stub.launch((1, 1, 1), *args, smem=1 << 20) == -1
+    assert (
+        stub.error
+        == "everything: a block needs 0 bytes of shared memory and 1048576 are asked for on top; this GPU has 232448"
+    )
+    ctypes.c_int.in_dll(stub.library, "fake_status").value = 700
+    assert stub.launch((1, 1, 1), *args) == 700
+    assert stub.error == "CUDA_ERROR_FAKE (700) launching `everything`: made up"
+    ctypes.c_int.in_dll(stub.library, "fake_status").value = 0
+
+
+def test_another_context_is_current(cuda: FakeCuda, on_gpu: GpuArray, stub: Stub) -> None:
+    stub.library.fake_current(ctypes.c_void_p(0x5000))
+    try:
+        assert stub.launch((1, 1, 1), *passed(arguments(on_gpu))) == 0, stub.error
+        assert ctypes.c_int.in_dll(stub.library, "fake_pushed").value == 0  # pushed, and popped again
+    finally:
+        stub.library.fake_current(ctypes.c_void_p(0x1000))
+
+
+def test_tensor_maps_in_c(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> None:
+    copied = Stub(kernels.copied.export(None), folder)
+    a, b = on_gpu((40, 128), "bf16"), on_gpu((40, 128), "bf16")
+    # A fake GPU's memory is wherever malloc put it, and TMA wants multiples of 16.
+    start = tensor(a, data=(a.pointer + 15) // 16 * 16)
+    assert copied.launch((1, 1, 1), start, tensor(b, data=start.data)) == 0, copied.error
+    said_map = np.frombuffer(copied.launches[-1][5][0], np.uint64)
+    assert said_map[:9].tolist() == [9, 2, 3, start.data, 128, 64, 256, 40, 16]
+    odd = on_gpu((40, 129), "bf16")
+    live = said(lambda: kernels.copied[1, 128](odd, odd))[1]
+    for shape, words in (
+        ((40, 129), live),
+        ((0, 128), "argument `a` has extent 0, the first of (0, 128), but M is at"),
+    ):
+        t = tensor(on_gpu(shape, "bf16"), data=1 << 20)
+        assert copied.launch((1, 1, 1), t, t) == -1
+        assert words in copied.error
+
+
+def test_clusters_in_c(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> None:
+    clustered = Stub(kernels.clustered.export(None), folder)
+    x = tensor(on_gpu((8,)))
+    assert clustered.launch((4, 1, 1), x) == 0, clustered.error
+    assert clustered.launches[-1][4][0][:5] == [4, 0, 2, 1, 1]  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    assert clustered.launch((3, 1, 1), x) == -1
+    assert clustered.error == "clustered: the grid's x extent 3 is no multiple of the cluster's, 2"
+
+
+def test_a_grid_exported_too(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> None:
+    n = kernels.N
+    add = Stub(kernels.add.export(None, block=64, grid=(cl.ceil_div(n, 64), n % 7 + 1, 2 * n // 3 - n // 2)), folder)
+    arrays = [tensor(on_gpu((1000,))) for _ in range(3)]
+    assert add.function("run")(add.handle, ctypes.c_void_p(5), *map(ctypes.byref, arrays)) == 0, add.error
+    assert add.launches[-1][0] == (16, 1000 % 7 + 1, 2000 // 3 - 500) and add.launches[-1][3] == 5
+
+
+def test_the_image_for_the_device(folder: Path, tmp_path: Path) -> None:
+    bundle = kernels.tripled.export(None, arch=["sm_80", "sm_90", "sm_90a", "sm_100a"], ptx="sm_80")
+    stub = Stub(bundle, tmp_path)
+    major, minor = (ctypes.c_int.in_dll(stub.library, f"fake_{name}") for name in ("major", "minor"))
+    cubins = {a.arch: a.cubin for a in bundle.variants[0].artifacts if a.cubin}
+    ptx = next(a.ptx for a in bundle.variants[0].artifacts if a.ptx).encode()
+    for capability, wanted in (
+        ((9, 0), cubins["sm_90a"]),
+        ((8, 6), cubins["sm_80"]),
+        ((10, 0), cubins["sm_100a"]),
+        ((10, 3), ptx),
+        ((12, 0), ptx),
+    ):
+        major.value, minor.value = capability
+        handle = ctypes.c_void_p()
+        assert stub.function("load")(ctypes.byref(handle)) == 0, stub.error
+        image = ctypes.c_void_p.in_dll(stub.library, "fake_image").value
+        assert image and ctypes.string_at(image, len(wanted)) == wanted
+        before = ctypes.c_int.in_dll(stub.library, "fake_unloaded").value
+        stub.function("unload")(handle)
+        assert ctypes.c_int.in_dll(stub.library, "fake_unloaded").value == before + 1
+    major.value = 7
+    assert stub.function("load")(ctypes.byref(ctypes.c_void_p())) == 209
+    assert stub.error == "loading `tripled`: it was exported for other GPUs than sm_70"
+
+
+F = TypeVar("F")
+
+
+@cl.kernel(block=32)
+def floats(x: F) -> None: ...
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "tf32", "e4m3", "e5m2"])
+def test_floats_that_c_has_not(folder: Path, tmp_path: Path, kind: str) -> None:
+    stub = Stub(floats.export(None, F=getattr(cl, kind)), tmp_path)
+    formats: Any = {"f16": (5, 10), "bf16": (8, 7), "tf32": (8, 10), "e4m3": (4, 3, False), "e5m2": (5, 2)}[kind]
+    rng = np.random.default_rng(5)
+    some = rng.integers(0, 2**32, 2000, dtype=np.uint32).view(np.float32)
+    some = np.concatenate([some, rng.standard_normal(2000).astype(np.float32), [0.0, -0.0, 448, 464, 65519, 65520]])
+    for value in some.astype(np.float32).tolist():
+        status = stub.launch((1, 1, 1), ctypes.c_float(value))
+        try:
+            code = float_code(value, *formats) << (13 if kind == "tf32" else 0)
+        except OverflowError:
+            assert status == -1, value
+            continue
+        assert status == 0, value
+        packed = stub.launches[-1][5][0]
+        if value == value:  # of a NaN the sign is not kept by all that it passes through
+            assert int.from_bytes(packed, "little") == code, value
+
+
+def test_names_that_c_has_not() -> None:
+    bundle = kernels.nothing.export(None)
+    for name in ("float", "two words", "größe"):
+        with pytest.raises(ValueError, match="is no name for C functions"):
+            c_stub(bundle, name)
+    assert "int other_load(other_kernel **kernel);" in c_stub(bundle, "other").header
+
+
+def test_parameters_that_are_words_of_c(folder: Path, tmp_path: Path) -> None:
+    @cl.kernel(block=32)
+    def words(float: Tensor[f32, (8,)], launch: cl.i32, kernel: cl.i64) -> None: ...
+
+    stub = Stub(words.export(None), tmp_path)
+    array = CTensor(0x1000, 2, 0, 1, 2, 32, 1, (ctypes.c_int64 * 1)(8), None, 0)
+    assert stub.launch((1, 1, 1), array, 7, ctypes.c_int64(1 << 40)) == 0, stub.error
+    assert stub.launches[-1][5] == [v.to_bytes(n, "little") for v, n in ((0x1000, 8), (7, 4), (1 << 40, 8))]
+
+
+def test_a_header_for_cpp(folder: Path, tmp_path: Path) -> None:
+    compiler = shutil.which("c++")
+    if compiler is None:
+        pytest.skip("needs a C++ compiler")
+    c_stub(kernels.copied.export(None)).save(tmp_path)
+    (tmp_path / "user.cpp").write_text('#include "copied.h"\nint main() { return copied_load(nullptr) == 0; }\n')
+    command = [compiler, "-Wall", "-Werror", "-I", str(INCLUDE), "-c", "user.cpp", "-o", "user.o"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+
+
+# ---- on a GPU
+
+
+@pytest.mark.sm(90)
+def test_c_on_a_gpu(tmp_path: Path) -> None:
+    """The stub linked with the driver, over arrays in GPU memory: a plain kernel, one with a tensor map, a cluster."""
+    from cutelite.toolchain import find
+
+    driver = find.library("cuda")
+    assert driver is not None
+    device = rt.device(0)
+    x = np.arange(1000, dtype=np.float32)
+    a, b, c = rt.to_device(x), rt.to_device(2 * x), rt.to_device(0 * x)
+    tile = np.arange(16 * 64).reshape(16, 64).astype("uint16")
+    source, target = rt.to_device(tile), rt.to_device(0 * tile)
+    made = {
+        "add": kernels.add.export(None, block=64, grid=cl.ceil_div(kernels.N, 64), arch=["sm_90a", "sm_80"]),
+        "copied": kernels.copied.export(None, arch="sm_90a"),
+        "clustered": kernels.clustered.export(None, arch="sm_90a"),
+    }
+    with device.active():
+        libraries = {}
+        for name, bundle in made.items():
+            _, text = c_stub(bundle).save(tmp_path)
+            command = [
+                str(COMPILER),
+                *STRICT,
+                "-I",
+                str(INCLUDE),
+                text,
+                str(driver.abs_path),
+                "-o",
+                f"{text}.so",
+                "-lm",
+            ]
+            subprocess.run(command, check=True)
+            libraries[name] = ctypes.CDLL(f"{text}.so")
+
+        def call(name: str, *args: Any) -> None:
+            library = libraries[name.rpartition("_")[0]]
+            error = getattr(library, name.rpartition("_")[0] + "_error")
+            error.restype = ctypes.c_char_p
+            assert getattr(library, name)(*args) == 0, error()
+
+        handles = {name: ctypes.c_void_p() for name in made}
+        for name, handle in handles.items():
+            call(f"{name}_load", ctypes.byref(handle))
+        call("add_run", handles["add"], None, *(ctypes.byref(tensor(each)) for each in (a, b, c)))
+        np.testing.assert_array_equal(c.numpy(), 3 * x)
+        as_bf16 = [ctypes.byref(tensor(each, code=4)) for each in (source, target)]
+        once = CLaunch((ctypes.c_uint * 3)(1, 1, 1), 0, None, 0, 0)
+        call("copied_launch", handles["copied"], ctypes.byref(once), *as_bf16)
+        np.testing.assert_array_equal(target.numpy(), tile)
+        four = CLaunch((ctypes.c_uint * 3)(4, 1, 1), 0, None, 0, 0)
+        call("clustered_launch", handles["clustered"], ctypes.byref(four), ctypes.byref(tensor(c)))
+        np.testing.assert_array_equal(c.numpy()[:6], [1, 1, 1, 1, 12, 15])
+        for name, handle in handles.items():
+            getattr(libraries[name], f"{name}_unload")(handle)
+
+
+@pytest.mark.sm(90)
+def test_the_runtime_on_a_gpu() -> None:
+    x = np.arange(1000, dtype=np.float32)
+    a, b, c = rt.to_device(x), rt.to_device(2 * x), rt.to_device(0 * x)
+    for arch in (["sm_90a"], ["sm_80"]):
+        exported = kernels.add.export(None, block=64, arch=arch)
+        only_ptx = rt.Bundle("add", tuple(v._replace(artifacts=v.artifacts[-1:]) for v in exported.variants))
+        for bundle in (exported, only_ptx):
+            c = rt.to_device(0 * x)
+            rt.load_kernel(bundle, sync=True)[16](a, b, c)
+            np.testing.assert_array_equal(c.numpy(), 3 * x)
