@@ -88,6 +88,23 @@ def test_without_a_key_all_arguments_count(on_gpu: GpuArray, again: Any, tunings
     assert len(timer.asked) == tunings
 
 
+def test_functions_count_by_their_code(on_gpu: GpuArray) -> None:
+    timer = Stopwatch(1e-6, 2e-6)
+
+    @autotune([1, 2], timer=timer)
+    def anything(config: int, x: Any, epilogue: Any) -> None:
+        pass
+
+    x = on_gpu((64,))
+    for _ in range(3):
+        anything(x, lambda y: y + 1)
+    anything(x, abs)
+    assert len(timer.asked) == 2
+    for _ in range(2):
+        anything(x, lambda y: y + 2)
+    assert len(timer.asked) == 3
+
+
 def test_named_keys(on_gpu: GpuArray) -> None:
     timer = Stopwatch(1e-6, 2e-6)
 
