@@ -117,6 +117,10 @@ class CudaError(RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.number, self.name, self.doing, self.sentence)
 
+    def said_of(self, more: str) -> CudaError:
+        """The same, saying more of what was being done."""
+        return CudaError(self.number, self.name, f"{self.doing}, {more}", self.sentence)
+
 
 class NoDriver(CudaError):
     """There is no CUDA driver to call on this machine."""

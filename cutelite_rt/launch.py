@@ -198,8 +198,9 @@ def launch(
 ) -> None:
     """Put the kernel into `config.stream`; return at once, or when it has ended if `sync`.
 
-    With `sync` an error of the kernel is raised here, with its name; without, it shows at some later call. A stream
-    that is being captured into a graph is never waited for. `current` is the handle of the calling thread's context,
+    With `sync` an error of the kernel is raised here, with its name; without, it shows at some later call. The stream
+    is waited for ahead of the kernel too, so that it answers for nothing that was before it. A stream that is being
+    captured into a graph is never waited for. `current` is the handle of the calling thread's context,
     if known.
     Errors: `CudaError` naming the kernel, how it was launched, and which limit was exceeded.
     """
@@ -216,10 +217,16 @@ def launch(
 def _launch(function: Function, config: LaunchConfig, parameters: Parameters, sync: bool) -> None:
     driver = function.driver
     raw = function.prepared(config)
+    waits = False
+    if sync:
+        doing = f"waiting for what is ahead of {describe(function, config)}"
+        waits = not int(driver.call("cuStreamIsCapturing", config.stream, doing=doing))
+    if waits:
+        driver.call("cuStreamSynchronize", config.stream, doing=doing)
     status = driver.raw.cuLaunchKernelEx(raw, function.handle, parameters.address, 0)[0]
     if status:
         raise _launch_error(function, config, int(status))
-    if sync and not int(driver.call("cuStreamIsCapturing", config.stream)):
+    if waits:
         driver.call("cuStreamSynchronize", config.stream, doing=f"running {describe(function, config)}")
 
 

@@ -202,3 +202,15 @@ def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
 def scalar_of(view: ArrayView) -> Scalar:
     """The dtype of an array's elements."""
     return SCALARS[view.dtype]
+
+
+def described(arguments: dict[str, Any]) -> str:
+    """Arguments in words, arrays by where they lie and how: ``a: f32 (4096,) at 0x7f2e00000000, by: 2.0``."""
+    return ", ".join(f"{name}: {_in_words(argument)}" for name, argument in arguments.items())
+
+
+def _in_words(argument: Any) -> str:
+    if is_array(argument):
+        view = read(argument)
+        return f"{view.dtype} {view.shape} with strides {view.strides} at {view.pointer:#x}"
+    return repr(argument)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, overload
 
 import cutelite_rt as rt
 from cutelite import config
-from cutelite.dispatch.arguments import ArgumentError, Bound
+from cutelite.dispatch.arguments import ArgumentError, Bound, described
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, packable, simulable
 from cutelite.dispatch.divert import diversion
@@ -206,7 +206,8 @@ class Kernel:
         if 0 in grid:
             return None
         stream = None if launch.stream is None else _handle(launch.stream)
-        bound = self.signature.bind(args, kwargs, stream)
+        arguments = self.signature.match(args, kwargs)
+        bound = self.signature.bound(arguments, stream)
         ordinal = device_of(self.__name__, bound, self._settings.environment)
         self._forget_if_changed()
         generation = self._launching.generation
@@ -268,7 +269,7 @@ class Kernel:
         except rt.CudaError as error:
             if not environment.sync:
                 raise
-            raise error.with_more(f"launched with {described(checked.arguments)}") from None
+            raise error.said_of(f"with {described(checked.arguments)}") from None
         return function, shape
 
     def _function(self, spec: Specialisation, compiled: Compiled, ordinal: int) -> rt.Function:

@@ -51,7 +51,10 @@ class Signature:
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Bound:
         """What a call comes to; `stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
-        given = self.match(args, kwargs)
+        return self.bound(self.match(args, kwargs), stream)
+
+    def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:
+        """As `bind`, of an argument for each parameter."""
         call = Call(self.kernel, given.values(), stream)
         bound: dict[str, tuple[ArgType, list[Any]]] = {}
         for p in self._order:

@@ -14,6 +14,7 @@ import cutelite_rt as rt
 from cutelite.dispatch import Kernel, Launch, LaunchError
 from cutelite.dispatch import device as devices
 from cutelite.sim import SimError
+from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -191,7 +192,10 @@ def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on
         kernels.sharing[1, 128, None, 200_000](x)
 
 
-def test_a_descriptor_is_encoded_from_the_tensor(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+def test_a_descriptor_is_encoded_from_the_tensor(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "encode", TensorMaps().encode)  # which knows no tensor of another test
     a, b = on_gpu((24, 80), "bf16"), on_gpu((24, 80), "bf16")
     if a.pointer % 16:
         pytest.skip("the allocator gave no aligned memory")
@@ -277,9 +281,20 @@ def test_a_fault_names_the_kernel_when_launches_are_waited_for(
     cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUTELITE_SYNC", "1")
-    cuda.fail["cuStreamSynchronize"] = 700
-    with pytest.raises(rt.CudaError, match="running `scale` with grid"):
-        kernels.scale[2, 64](on_gpu((70,)), 2.0)
+    launch, x = FakeCuda.cuLaunchKernelEx, on_gpu((70,))
+
+    def submit(*arguments: Any) -> tuple[()]:
+        cuda.fail["cuStreamSynchronize"] = 700
+        return launch(cuda, *arguments)
+
+    cuda.__dict__["cuLaunchKernelEx"] = submit
+    said = (
+        rf"running `scale` with grid.*device 0, with x: f32 \(70,\) with strides \(1,\) at {x.pointer:#x}, by: 2.0, t"
+    )
+    with pytest.raises(rt.CudaError, match=said):
+        kernels.scale[2, 64](x, 2.0)
+    with pytest.raises(rt.CudaError, match="waiting for what is ahead of `scale`"):
+        kernels.scale[2, 64](x, 2.0)
 
 
 def test_threads_launch_at_once(cuda: FakeCuda, on_gpu: GpuArray) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Any
 
 import pytest
 
@@ -241,10 +241,22 @@ def test_an_extent_the_driver_has_no_room_for(cuda: FakeCuda, config: LaunchConf
 # ---- faults of the kernel itself
 
 
+def faulting(cuda: FakeCuda) -> None:
+    """From now on kernels that are launched read where they must not: whoever waits for one is told."""
+    launch = type(cuda).cuLaunchKernelEx
+
+    def submit(*arguments: Any) -> tuple[()]:
+        cuda.fail["cuStreamSynchronize"] = 700
+        return launch(cuda, *arguments)
+
+    cuda.__dict__["cuLaunchKernelEx"] = submit
+
+
 def test_sync_names_the_kernel_that_failed(cuda: FakeCuda, config: LaunchConfig) -> None:
-    cuda.fail["cuStreamSynchronize"] = 700
+    faulting(cuda)
     function = loaded()
     run(function, config)  # asynchronous: nothing shows
+    cuda.fail.clear()
     with pytest.raises(CudaError) as caught:
         run(function, config, sync=True)
     assert str(caught.value) == (
@@ -257,6 +269,13 @@ def test_an_error_of_an_earlier_kernel_is_not_blamed_on_this_one(cuda: FakeCuda,
     cuda.fail["cuLaunchKernelEx"] = 700
     with pytest.raises(CudaError, match="an earlier kernel failed, and the context is lost; launch with sync=True"):
         run(loaded(), config)
+
+
+def test_a_fault_of_what_is_ahead_is_not_blamed_on_this_one(cuda: FakeCuda, config: LaunchConfig) -> None:
+    cuda.fail["cuStreamSynchronize"] = 700
+    with pytest.raises(CudaError, match=r"\(700\) waiting for what is ahead of `add` with grid \(4, 2, 1\)"):
+        run(loaded(), config, sync=True)
+    assert not cuda.launches
 
 
 def test_a_captured_stream_is_not_waited_for(cuda: FakeCuda, config: LaunchConfig) -> None:
