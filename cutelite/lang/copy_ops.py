@@ -2,7 +2,8 @@
 
 An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes it one of elements of `dtype`. Each
 says by (thread, value) layouts who gives what (`source`), who gets what (`target`), and by which of the two a tiled
-copy counts its values (`reference`): all map to an index into the elements that one instruction moves.
+copy counts its values (`reference`): all map to an index into the elements that one instruction moves. Classes without
+fields of their own are dataclasses by inheritance: to make one takes a quarter of a millisecond of every program.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from cutelite import ops
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import Vec
@@ -17,19 +19,20 @@ from cutelite.lang.cp_async import policy_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import as_value, describe, emit, mistake, where
 from cutelite.layout import Layout, coalesce, static_value
-from cutelite.ops import cp_async as cp_async_ops
-from cutelite.ops import ldmatrix as matrix_ops
-from cutelite.ops import memory
-from cutelite.ops.tensor import TensorPtr
 
 VECTOR_BYTES = 16
 
 
-@dataclass(frozen=True)
 class CopyOp:
-    """Base of copy operations. `masks`: a predicate needs no branch around it; `ways`: (from, to) spaces."""
+    """Base of copy operations.
+
+    masks    a predicate needs no branch around it
+    counted  it needs a barrier, which counts its bytes
+    ways     (from, to) spaces
+    """
 
     masks: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
     ways: ClassVar[tuple[tuple[str, str], ...]] = ()
     threads: ClassVar[int] = 1
 
@@ -42,8 +45,8 @@ class CopyOp:
     def reference(self, dtype: DType) -> Layout:
         return self.target(dtype)
 
-    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
-        """Emit the instruction for one thread's part; `pred` is None unless `masks`."""
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
+        """Emit the instruction for one thread's part; `pred` is None unless `masks`, `barrier` unless `counted`."""
         raise NotImplementedError
 
     def check(self, src: TensorType, dst: TensorType) -> None:
@@ -71,7 +74,7 @@ class CopyUniversalOp(CopyOp):
     def source(self, dtype: DType) -> Layout:
         return Layout((1, units(self, self.bits or dtype.bytes * 8, dtype)), (0, 1))
 
-    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
         count = static_value(src.size) or 1
         bytes = count * src.dtype.bytes
         if src.space == "rmem" or src.space == dst.space:
@@ -92,9 +95,9 @@ class CopyUniversalOp(CopyOp):
 def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
     """`count` neighbouring elements by one load."""
     pointer = aligned_pointer(t, bytes)
-    hinted = op.cache if op.cache in memory.LOAD_CACHES and t.space == "gmem" else ""
+    hinted = op.cache if op.cache in ops.memory.LOAD_CACHES and t.space == "gmem" else ""
     evict = op.evict if t.space == "gmem" else ""
-    return emit(memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
+    return emit(ops.memory.Load(pointer, Vec(t.dtype, count) if count > 1 else t.dtype, hinted, evict))
 
 
 def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:
@@ -103,8 +106,8 @@ def store(t: Tensor, data: Any, op: CopyUniversalOp, bytes: int) -> None:
     value = data.value
     if isinstance(value.type, Vec) and value.type.n == 1:
         value = data[0].value
-    hinted = op.cache if op.cache in memory.STORE_CACHES and t.space == "gmem" else ""
-    emit(memory.Store(pointer, value, hinted, op.evict if t.space == "gmem" else ""))
+    hinted = op.cache if op.cache in ops.memory.STORE_CACHES and t.space == "gmem" else ""
+    emit(ops.memory.Store(pointer, value, hinted, op.evict if t.space == "gmem" else ""))
 
 
 @dataclass(frozen=True)
@@ -133,12 +136,12 @@ class CopyG2SOp(CopyOp):
             raise mistake("copy-bits", f"cp.async copies 32, 64 or 128 bits, not {self.bits}")
         return Layout((1, units(self, self.bits, dtype)), (0, 1))
 
-    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
         bytes = self.bits // 8
         size = None if pred is None else as_value(where(pred, bytes, 0))
         cache = self.cache or ("cg" if bytes == VECTOR_BYTES else "ca")
         to, of = aligned_pointer(dst, bytes), aligned_pointer(src, bytes)
-        emit(cp_async_ops.CpAsync(to, of, bytes, cache, 0, size, policy_value(self.policy)))
+        emit(ops.cp_async.CpAsync(to, of, bytes, cache, 0, size, policy_value(self.policy)))
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
@@ -159,7 +162,7 @@ class MatrixOp(CopyOp):
     threads: ClassVar[int] = 32
 
     def _checked(self, dtype: DType) -> DType:
-        if self.num_matrices not in matrix_ops.COUNTS:
+        if self.num_matrices not in ops.ldmatrix.COUNTS:
             raise mistake("copy-atom", f"{self}: 1, 2 or 4 matrices are moved, not {self.num_matrices}")
         if dtype.bits not in (8, 16, 32) or (self.transpose and dtype.bits != 16):
             what = "transposes elements of 16 bits" if self.transpose else "moves elements of 8, 16 or 32 bits"
@@ -167,13 +170,12 @@ class MatrixOp(CopyOp):
         return dtype
 
     def rows(self, dtype: DType) -> Layout:
-        return matrix_ops.rows(self._checked(dtype), self.num_matrices)
+        return ops.ldmatrix.rows(self._checked(dtype), self.num_matrices)
 
     def fragment(self, dtype: DType) -> Layout:
-        return matrix_ops.fragment(self._checked(dtype), self.num_matrices, self.transpose)
+        return ops.ldmatrix.fragment(self._checked(dtype), self.num_matrices, self.transpose)
 
 
-@dataclass(frozen=True)
 class LdMatrix8x8x16bOp(MatrixOp):
     """ldmatrix: each thread names a row of 16 bytes in shared memory, and gets 4 bytes of each matrix."""
 
@@ -185,16 +187,15 @@ class LdMatrix8x8x16bOp(MatrixOp):
     def target(self, dtype: DType) -> Layout:
         return self.fragment(dtype)
 
-    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
         row = aligned_pointer(src, VECTOR_BYTES)
-        dst.store(emit(matrix_ops.LoadMatrix(row, src.dtype, self.num_matrices, self.transpose)))
+        dst.store(emit(ops.ldmatrix.LoadMatrix(row, src.dtype, self.num_matrices, self.transpose)))
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
         check_vector(src, VECTOR_BYTES, f"each row that {self} reads")
 
 
-@dataclass(frozen=True)
 class StMatrix8x8x16bOp(MatrixOp):
     """stmatrix: the converse of ldmatrix."""
 
@@ -209,16 +210,15 @@ class StMatrix8x8x16bOp(MatrixOp):
     def reference(self, dtype: DType) -> Layout:
         return self.source(dtype)
 
-    def start(self, src: Tensor, dst: Tensor, pred: Any) -> None:
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
         row = aligned_pointer(dst, VECTOR_BYTES)
-        emit(matrix_ops.StoreMatrix(row, src.load().value, self.num_matrices, self.transpose))
+        emit(ops.ldmatrix.StoreMatrix(row, src.load().value, self.num_matrices, self.transpose))
 
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
         check_vector(dst, VECTOR_BYTES, f"each row that {self} writes")
 
 
-@dataclass(frozen=True)
 class TileOp(CopyOp):
     """Base of copies of whole tiles, which one thread starts: they have no (thread, value) layouts to partition by."""
 
@@ -228,26 +228,26 @@ class TileOp(CopyOp):
 
 
 @dataclass(frozen=True)
-class CopyBulkTensorTileG2SOp(TileOp):
+class HintedTileOp(TileOp):
+    """Base of those that take nothing but `cache`, an L2 policy."""
+
+    cache: str | None = None
+
+
+class CopyBulkTensorTileG2SOp(HintedTileOp):
     """TMA load: ``copy(atom, coords, smem, barrier=bar)``, `coords` a tile of `coordinates(tma_tensor)`.
 
     cache    an L2 policy
     Source   PTX ISA: cp.async.bulk.tensor
     """
 
-    cache: str | None = None
 
-
-@dataclass(frozen=True)
 class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
     """TMA load into several blocks of the cluster: ``copy(..., barrier=bar, multicast=mask)``."""
 
 
-@dataclass(frozen=True)
-class CopyBulkTensorTileS2GOp(TileOp):
+class CopyBulkTensorTileS2GOp(HintedTileOp):
     """TMA store: ``copy(atom, smem, coords)``, in this thread's open bulk group."""
-
-    cache: str | None = None
 
 
 @dataclass(frozen=True)
@@ -258,23 +258,17 @@ class CopyReduceBulkTensorTileS2GOp(TileOp):
     cache: str | None = None
 
 
-@dataclass(frozen=True)
-class CopyBulkG2SOp(TileOp):
+class CopyBulkG2SOp(HintedTileOp):
     """Bulk copy of contiguous bytes, no descriptor: ``copy(atom, gmem, smem, barrier=bar)``, also with `multicast`."""
 
-    cache: str | None = None
 
-
-@dataclass(frozen=True)
-class CopyBulkS2GOp(TileOp):
+class CopyBulkS2GOp(HintedTileOp):
     """Bulk copy of contiguous bytes to global memory, in this thread's open bulk group."""
 
-    cache: str | None = None
-
 
 @dataclass(frozen=True)
-class CopyDsmemStoreOp(TileOp):
-    """Bulk copy of contiguous bytes to another block's shared memory: `copy(atom, smem, remote, barrier=bar)`.
+class CopyBulkS2DsmemOp(TileOp):
+    """Bulk copy of contiguous bytes to another block's shared memory: ``copy(atom, smem, remote, barrier=bar)``.
 
     dst, barrier   of the other block: ``cl.mapa(tensor, rank)``, ``bar.remote(rank)``
     """
@@ -321,4 +315,4 @@ def aligned_pointer(t: Tensor, bytes: int) -> Any:
     """The address of the first element of `t`, known to be a multiple of `bytes`, as an operand."""
     if not isinstance(t, Tensor):
         raise mistake("copy", f"a tensor is needed here, not {describe(t)}")
-    return emit(TensorPtr(t.value, (as_value(0),), align=bytes)).value
+    return emit(ops.tensor.TensorPtr(t.value, (as_value(0),), align=bytes)).value

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, i32, u16, u64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.mbarrier import Barrier, amount, barrier_value
 from cutelite.lang.values import Handle, Runtime, Scalar, as_value, describe, emit, mistake, to_dtype
-from cutelite.ops import cp_async as ops
 
 EVICT_NORMAL = 0x1000000000000000
 EVICT_FIRST = 0x12F0000000000000
@@ -35,7 +35,7 @@ def createpolicy(
 
     Source   PTX ISA: createpolicy.fractional
     """
-    return emit(ops.CreatePolicy(primary, fraction, secondary))  # type: ignore[no-any-return]
+    return emit(ops.cp_async.CreatePolicy(primary, fraction, secondary))  # type: ignore[no-any-return]
 
 
 def cp_async(
@@ -60,22 +60,22 @@ def cp_async(
     kind = cache or ("cg" if bytes == 16 else "ca")
     size = None if src_bytes is None else amount(src_bytes)
     to, of = address(dst), address(src)
-    emit(ops.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
+    emit(ops.cp_async.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
 
 
 def cp_async_commit_group() -> None:
     """Make this thread's cp.async copies since the last call a group. PTX: cp.async.commit_group."""
-    emit(ops.CpAsyncCommitGroup())
+    emit(ops.cp_async.CpAsyncCommitGroup())
 
 
 def cp_async_wait_group(n: int) -> None:
     """Wait until at most the `n` latest of this thread's groups are under way. PTX: cp.async.wait_group."""
-    emit(ops.CpAsyncWaitGroup(n))
+    emit(ops.cp_async.CpAsyncWaitGroup(n))
 
 
 def cp_async_wait_all() -> None:
     """Wait for all of this thread's cp.async copies. PTX: cp.async.wait_all."""
-    emit(ops.CpAsyncWaitAll())
+    emit(ops.cp_async.CpAsyncWaitAll())
 
 
 def cp_async_bulk(
@@ -99,7 +99,7 @@ def cp_async_bulk(
     """
     bar = None if barrier is None else barrier_value(barrier)
     operands = mask_value(multicast), policy_value(cache)
-    emit(ops.CpAsyncBulk(address(dst), address(src), amount(bytes), bar, *operands))
+    emit(ops.cp_async.CpAsyncBulk(address(dst), address(src), amount(bytes), bar, *operands))
 
 
 def cp_reduce_async_bulk(
@@ -121,12 +121,12 @@ def cp_reduce_async_bulk(
     elem = dtype or (source.type.elem if isinstance(source.type, TensorType) else None)
     if elem is None:
         raise mistake("dtype", "what is at an address is not known", help="pass dtype=")
-    emit(ops.CpReduceAsyncBulk(kind, elem, address(dst), source, amount(bytes), policy_value(cache)))
+    emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, address(dst), source, amount(bytes), policy_value(cache)))
 
 
 def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None) -> None:
     """Bring a range of global memory, a multiple of 16 bytes, into L2. PTX: cp.async.bulk.prefetch.L2."""
-    emit(ops.CpAsyncBulkPrefetch(address(src), amount(bytes), policy_value(cache)))
+    emit(ops.cp_async.CpAsyncBulkPrefetch(address(src), amount(bytes), policy_value(cache)))
 
 
 def cp_async_bulk_commit_group() -> None:
@@ -134,7 +134,7 @@ def cp_async_bulk_commit_group() -> None:
 
     Source   PTX ISA: cp.async.bulk.commit_group
     """
-    emit(ops.CpAsyncBulkCommitGroup())
+    emit(ops.cp_async.CpAsyncBulkCommitGroup())
 
 
 def cp_async_bulk_wait_group(n: int, *, read: bool = False) -> None:
@@ -144,7 +144,7 @@ def cp_async_bulk_wait_group(n: int, *, read: bool = False) -> None:
     Who      the thread that started them
     Source   PTX ISA: cp.async.bulk.wait_group
     """
-    emit(ops.CpAsyncBulkWaitGroup(n, read))
+    emit(ops.cp_async.CpAsyncBulkWaitGroup(n, read))
 
 
 # Arguments as operands, here and in `lang.tma`.

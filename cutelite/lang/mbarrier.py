@@ -19,13 +19,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, boolean, i32, u32, u64
 from cutelite.lang.values import Handle, Scalar, as_value, describe, emit, mistake, to_dtype
-from cutelite.ops import cluster, cp_async
-from cutelite.ops import mbarrier as ops
-
-MAX_COUNT = ops.MAX_COUNT
 
 
 class Barrier(Handle):
@@ -40,13 +37,13 @@ class Barrier(Handle):
         Who     one thread, once; then `fence_mbarrier_init` if TMA or other blocks use it, then a barrier of the block
         Source  PTX ISA: mbarrier.init
         """
-        if isinstance(count, int) and not 1 <= count <= MAX_COUNT:
-            raise mistake("mbarrier-count", f"an mbarrier counts 1 to {MAX_COUNT} arrivals, not {count}")
-        emit(ops.Init(self.value, amount(count)))
+        if isinstance(count, int) and not 1 <= count <= ops.mbarrier.MAX_COUNT:
+            raise mistake("mbarrier-count", f"an mbarrier counts 1 to {ops.mbarrier.MAX_COUNT} arrivals, not {count}")
+        emit(ops.mbarrier.Init(self.value, amount(count)))
 
     def inval(self) -> None:
         """End the barrier's life: its memory may then be used for something else. One thread. PTX: mbarrier.inval."""
-        emit(ops.Inval(self.value))
+        emit(ops.mbarrier.Inval(self.value))
 
     def arrive(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
         """Arrive, `count` times at once if given; the thread's earlier memory accesses come before the phase's end.
@@ -57,7 +54,7 @@ class Barrier(Handle):
         Source   PTX ISA: mbarrier.arrive
         """
         number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
-        return emit(ops.Arrive(self.value, number, reach(cluster), relaxed))
+        return emit(ops.mbarrier.Arrive(self.value, number, reach(cluster), relaxed))
 
     def arrive_drop(self, count: int | Scalar | None = None, *, cluster: bool = False, relaxed: bool = False) -> Any:
         """Arrive, and take no part in later phases: they expect `count` (1) arrivals less. PTX: mbarrier.arrive_drop.
@@ -65,22 +62,22 @@ class Barrier(Handle):
         Arguments and result as for `arrive`.
         """
         number = None if count is None or (isinstance(count, int) and count == 1) else amount(count)
-        return emit(ops.ArriveDrop(self.value, number, reach(cluster), relaxed))
+        return emit(ops.mbarrier.ArriveDrop(self.value, number, reach(cluster), relaxed))
 
     def arrive_expect_tx(self, bytes: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Any:
         """Let the current phase wait for `bytes` more bytes of asynchronous copies, and arrive once.
 
         Arguments and result otherwise as for `arrive`. Source: PTX ISA: mbarrier.arrive.expect_tx
         """
-        return emit(ops.ArriveExpectTx(self.value, amount(bytes), reach(cluster), relaxed))
+        return emit(ops.mbarrier.ArriveExpectTx(self.value, amount(bytes), reach(cluster), relaxed))
 
     def expect_tx(self, bytes: int | Scalar) -> None:
         """Let the current phase wait for `bytes` more bytes, without arriving. PTX: mbarrier.expect_tx."""
-        emit(ops.ExpectTx(self.value, amount(bytes)))
+        emit(ops.mbarrier.ExpectTx(self.value, amount(bytes)))
 
     def complete_tx(self, bytes: int | Scalar) -> None:
         """Count `bytes` bytes as come, as a copy does when it is done. PTX: mbarrier.complete_tx."""
-        emit(ops.CompleteTx(self.value, amount(bytes)))
+        emit(ops.mbarrier.CompleteTx(self.value, amount(bytes)))
 
     def wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> None:
         """Block until the phase is complete; what the arrivals released, and the copies brought, is then visible.
@@ -90,7 +87,7 @@ class Barrier(Handle):
         Errors   the simulator reports a deadlock with who waits for what
         Source   PTX ISA: mbarrier.try_wait, in a loop
         """
-        emit(ops.Wait(self.value, which(phase), reach(cluster), relaxed))
+        emit(ops.mbarrier.Wait(self.value, which(phase), reach(cluster), relaxed))
 
     def try_wait(
         self,
@@ -105,18 +102,18 @@ class Barrier(Handle):
         Arguments as for `wait`. Source: PTX ISA: mbarrier.try_wait
         """
         limit = None if hint_ns is None else amount(hint_ns)
-        return emit(ops.TryWait(self.value, which(phase), reach(cluster), relaxed, limit))  # type: ignore[no-any-return]
+        return emit(ops.mbarrier.TryWait(self.value, which(phase), reach(cluster), relaxed, limit))  # type: ignore[no-any-return]
 
     def test_wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Scalar:
         """Whether the phase is complete, without blocking. Arguments as for `wait`. PTX: mbarrier.test_wait."""
-        return emit(ops.TestWait(self.value, which(phase), reach(cluster), relaxed))  # type: ignore[no-any-return]
+        return emit(ops.mbarrier.TestWait(self.value, which(phase), reach(cluster), relaxed))  # type: ignore[no-any-return]
 
     def remote(self, rank: int | Scalar) -> Barrier:
         """The barrier at the same place in block `rank` of the cluster: to arrive on, and to expect and count bytes.
 
         Source   PTX ISA: mapa
         """
-        return Barrier(emit(cluster.Mapa(self.value, as_value(rank, i32))).value)
+        return Barrier(emit(ops.cluster.Mapa(self.value, as_value(rank, i32))).value)
 
     def arrive_after_copies(self, *, noinc: bool = True) -> None:
         """Arrive when this thread's cp.async copies so far are complete.
@@ -124,7 +121,7 @@ class Barrier(Handle):
         noinc   the arrival is one of those that `init` announced; False: it adds itself to the phase first
         Source  PTX ISA: cp.async.mbarrier.arrive
         """
-        emit(cp_async.CpAsyncMbarrierArrive(self.value, noinc))
+        emit(ops.cp_async.CpAsyncMbarrierArrive(self.value, noinc))
 
 
 def amount(x: Any) -> Value:
@@ -161,12 +158,12 @@ def fence_mbarrier_init() -> None:
 
     Source   PTX ISA: fence.mbarrier_init
     """
-    emit(ops.FenceMbarrierInit())
+    emit(ops.mbarrier.FenceMbarrierInit())
 
 
 def mbarrier_pending_count(state: Scalar) -> Scalar:
     """How many arrivals were still missing in a state that `arrive` returned. PTX: mbarrier.pending_count."""
-    return emit(ops.PendingCount(as_value(state, u64)))  # type: ignore[no-any-return]
+    return emit(ops.mbarrier.PendingCount(as_value(state, u64)))  # type: ignore[no-any-return]
 
 
 mbarrier_init = Barrier.init

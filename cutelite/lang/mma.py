@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cutelite import ops
 from cutelite.ir.types import InFlight, f32, i32, u32
 from cutelite.lang import wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
@@ -34,8 +35,6 @@ from cutelite.layout import (
     static_value,
     zipped_divide,
 )
-from cutelite.ops import mma as mma_ops
-from cutelite.ops.arith import VecMake
 from cutelite.ops.tensor import TensorView
 from cutelite.ops.wgmma_sparse import words_for
 
@@ -299,7 +298,7 @@ class Accumulator:
         The first mode is an instruction's: neighbours along N, the rows 8 apart, and every 8 columns.
         """
         each = self._each()
-        everything: Vector = emit(VecMake(tuple(part.value for part in self.parts)))
+        everything: Vector = emit(ops.arith.VecMake(tuple(part.value for part in self.parts)))
         everything.value.shape = ((2, 2, each // 4), self.rows, self.columns)
         return everything
 
@@ -373,7 +372,7 @@ def gemm(
 
 
 def _warp_mma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
-    return emit(mma_ops.Mma(a.value, b.value, c.value, op.shape_mnk[2], op.saturate))
+    return emit(ops.mma.Mma(a.value, b.value, c.value, op.shape_mnk[2], op.saturate))
 
 
 def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:

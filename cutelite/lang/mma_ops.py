@@ -8,18 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from cutelite import ops
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f32
 from cutelite.lang.values import mistake
 from cutelite.layout import Layout
-from cutelite.ops import mma as mma_ops
 from cutelite.ops import wgmma_layouts
 
 MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 """Which of M, N and K the two modes of each operand are."""
 
 
-@dataclass(frozen=True)
 class MmaOp:
     """Base of MMA operations.
 
@@ -91,13 +90,13 @@ class WarpMmaOp(MmaOp):
     k: int | None = None
     b_dtype: DType | None = None
     saturate: bool = False
-    threads = mma_ops.THREADS
+    threads = 32
 
     def __post_init__(self) -> None:
-        form = mma_ops.FORMS.get(self.a_dtype.name)
+        form = ops.mma.FORMS.get(self.a_dtype.name)
         b = self.dtype_of("B")
         if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
-            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in mma_ops.FORMS.items())
+            known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in ops.mma.FORMS.items())
             raise mistake(
                 "mma-atom",
                 f"mma.sync does not multiply {self.a_dtype} by {b} into {self.acc_dtype}",
@@ -108,7 +107,7 @@ class WarpMmaOp(MmaOp):
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
-        form = mma_ops.FORMS[self.a_dtype.name]
+        form = ops.mma.FORMS[self.a_dtype.name]
         return form.m, form.n, self.k or form.k[-1]
 
     def dtype_of(self, operand: str) -> DType:
@@ -117,8 +116,8 @@ class WarpMmaOp(MmaOp):
     def layout_tv(self, operand: str) -> Layout:
         m, _, k = self.shape_mnk
         if operand == "C":
-            return mma_ops.accumulator(m)
-        make = mma_ops.operand_a if operand == "A" else mma_ops.operand_b
+            return ops.mma.accumulator(m)
+        make = ops.mma.operand_a if operand == "A" else ops.mma.operand_b
         return make(self.dtype_of(operand), k)
 
 
