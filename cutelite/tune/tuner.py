@@ -21,6 +21,7 @@ from typing import Any
 import cutelite_rt as rt
 from cutelite import config as environments
 from cutelite.config import Config as Environment
+from cutelite.diag import InternalError
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import open_cache
@@ -201,6 +202,9 @@ class Tuner:
                 with _turn(lane, cache), self.timer(usable, sets, lane, bool(self.restore)) as trials:
                     errors |= trials.failed
                     times = race(trials.seconds) if trials.seconds else {}
+            for i, error in errors.items():
+                if isinstance(error, InternalError):  # others are told by the report; this one is ours to know of
+                    warnings.warn(f"{self.name}: {self.configs[i]} is skipped: {error}", RuntimeWarning, stacklevel=8)
             if not times:
                 raise none_runs(self.name, self.configs, errors) from next(iter(errors.values()))
         best = winner(times)

@@ -17,7 +17,7 @@ import pytest
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import AutotuneError, autotune
+from cutelite import AutotuneError, InternalError, autotune
 from cutelite.tune.compile import Outcome
 from cutelite.tune.report import Report, rows_of
 from cutelite.tune.tuned import TunedFunction
@@ -213,6 +213,22 @@ def test_a_compile_error_is_one_of_the_reasons(on_gpu: GpuArray, environment: Pa
     notes = [row.note for row in shared.reports[0].rows]
     assert notes[0].startswith("CompileError: error[shared-memory]") and "320000" in notes[0], notes
     assert "640000" in notes[2]
+
+
+def test_a_bug_of_the_compiler_is_told(on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cutelite.dispatch.specialise import Specialisations
+
+    build = Specialisations._build
+
+    def broken(self: Specialisations, *args: Any) -> Any:
+        if self.function.__closure__ and self.function.__closure__[0].cell_contents == 2:
+            raise InternalError("the pass has lost an op", stage="passes")
+        return build(self, *args)
+
+    monkeypatch.setattr(Specialisations, "_build", broken)
+    scaled = tuned(Stopwatch(1e-6, 1e-6, 1e-6), 2, 3)
+    with pytest.warns(RuntimeWarning, match="scaled_by: 2 is skipped: .*the pass has lost an op"):
+        assert scaled.config_for(on_gpu((64,)), on_gpu((64,))) == 3
 
 
 def test_no_configs() -> None:
