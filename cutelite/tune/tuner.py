@@ -42,6 +42,7 @@ MOST_KNOWN = 4096
 WAIT_S = 600.0
 """For another process that tunes the same; and for one that uses the GPU, as long again."""
 
+_UNKNOWN = object()
 _tuning = threading.RLock()  # one tuning at a time in a process: others would be measured with it. One may need another
 
 
@@ -72,10 +73,8 @@ class Tuner:
 
     def pick(self, quick: Hashable, problem: Callable[[], Problem]) -> Any:
         """The config for a call whose facts are `quick`; what it is in full is asked for where they are new."""
-        try:
-            return self._known[quick]
-        except KeyError:
-            return self._settled(quick, problem())
+        found = self._known.get(quick, _UNKNOWN)
+        return self._settled(quick, problem()) if found is _UNKNOWN else found
 
     def forget(self) -> None:
         """Everything that is known in this process; what is on disk stays there."""
