@@ -99,11 +99,11 @@ class Accesses:
         writer = shadow.w_who[granules]
         at = np.flatnonzero(writer)
         if len(at):
-            who, when = writer[at], shadow.w_when[granules[at]]
-            wrong = ~actor.ordered(actor.row, at, who, when)
-            if np.count_nonzero(wrong):
-                at = at[wrong]
-                found += _by_site(at, shadow.w_site[granules[at]], who[wrong], when[wrong])
+            # To overwrite what was written asynchronously, it is enough that it has been.
+            done = self.sites.asynchronous[shadow.w_site[granules[at]]] & (kind == WRITE)
+            for chosen, row in ((at[~done], actor.row), (at[done], RAN)):
+                if len(chosen):
+                    found += self._unordered(chosen, row, actor, granules, writer, shadow.w_when, shadow.w_site)
         if kind == STRONG_READ:
             return found
         other = shadow.o_who[granules]
@@ -118,15 +118,22 @@ class Accesses:
 
     _any_strong = False
 
+    def _unordered(
+        self, at: Array, row: int, actor: Actor, granules: Array, agents: Array, clocks: Array, sites: Array
+    ) -> Iterator[Conflict]:
+        """Of the accesses remembered at positions `at`, those that are not known."""
+        g = granules[at]
+        who, when = agents[at], clocks[g]
+        wrong = ~actor.ordered(row, at, who, when)
+        if np.count_nonzero(wrong):
+            yield from _by_site(at[wrong], sites[g[wrong]], who[wrong], when[wrong])
+
     def _against_singles(self, shadow: Shadow, granules: Array, actor: Actor, at: Array) -> Iterator[Conflict]:
         writes = self.sites.kinds[shadow.o_site[granules[at]]] == STRONG_WRITE
         for chosen, row in ((at[writes], actor.row), (at[~writes], RAN)):
             if len(chosen):
-                g = granules[chosen]
-                who, when = shadow.o_who[g], shadow.o_when[g]
-                wrong = ~actor.ordered(row, chosen, who, when)
-                if np.count_nonzero(wrong):
-                    yield from _by_site(chosen[wrong], shadow.o_site[g[wrong]], who[wrong], when[wrong])
+                other = shadow.o_who[granules]
+                yield from self._unordered(chosen, row, actor, granules, other, shadow.o_when, shadow.o_site)
 
     def _against_sets(self, at: Array, other: Array, actor: Actor, kind: int) -> Iterator[Conflict]:
         if not len(at):

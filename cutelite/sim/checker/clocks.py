@@ -277,6 +277,14 @@ class Clocks:
             self.own[GENERIC_ROWS, threads] += 1
         return Knowledge({**found.parts, cluster: part})
 
+    def publish_relaxed(self, threads: Array) -> Knowledge:
+        """What a relaxed arrival tells: what fences had released; and of what these threads know to be complete (their
+        wgmma, say), that it has been executed. Nothing of their own accesses."""
+        found = self.publish(threads, relaxed=True)
+        for key in _values(self.knows[threads]):
+            found = join(found, self.pool[key].row(RAN))
+        return found
+
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
         """These threads know this as well from now on."""
         if knowledge.parts:

@@ -309,7 +309,8 @@ class Checker:
 
     def _meet(self, block: Block, rank: int, on: object, threads: Array, scope: int, relaxed: bool = False) -> None:
         place = self._meetings.setdefault((block.number, rank, on), Published())
-        place.add(scope, block.number, block.rank, self.clocks.publish(threads, relaxed=relaxed))
+        known = self.clocks.publish_relaxed(threads) if relaxed else self.clocks.publish(threads)
+        place.add(scope, block.number, block.rank, known)
 
     def _on_resume(self, block: Block, who: Any, wait: Wait, op: Any, tid: Array, lanes: Array) -> None:
         """Threads go on after a wait: they acquire what was released to what they waited for."""
@@ -341,6 +342,8 @@ class Checker:
             return
         agent = block.first + int(lanes.tid[lane])
         local = np.flatnonzero(barrier.used)
+        if not len(local):
+            return
         users = self.clocks.firsts[block.number] + local
         threads = np.full(len(users), agent)
         known = self.clocks.known_to(threads, RAN, users, barrier.used[local])
@@ -366,7 +369,8 @@ class Checker:
         op = who.op
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
-        knowledge = self.clocks.publish(threads, relaxed=getattr(op, "relaxed", False))
+        relaxed = getattr(op, "relaxed", False)
+        knowledge = self.clocks.publish_relaxed(threads) if relaxed else self.clocks.publish(threads)
         barrier.coming.add(scope, block.number, block.rank, knowledge)
 
     def _on_mbarrier_expect_tx(self, block: Block, lanes: Any, address: int, bytes: int, lane: int) -> None:
@@ -413,7 +417,8 @@ class Checker:
             return
         barrier.phase += 1
         barrier.done = barrier.coming.snapshot()
-        barrier.done.add(SYS, block.number, block.rank, self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT))
+        copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
+        barrier.done.add(SYS, block.number, address >> RANK_SHIFT, copies)
 
     def _on_mbarrier_wait(self, block: Block, lanes: Any, address: Array, parity: Array) -> None:
         threads = block.first + lanes.tid

@@ -46,6 +46,7 @@ class Sites:
         self.all: list[Site] = []
         self._numbers: dict[tuple[int, int, bool], int] = {}
         self.kinds = np.zeros(64, np.int8)
+        self.asynchronous = np.zeros(64, bool)
 
     def number(self, op: Op, kind: int, asynchronous: bool) -> int:
         key = (id(op), kind, asynchronous)
@@ -55,7 +56,8 @@ class Sites:
             found = self._numbers[key] = len(self.all)
             if found >= len(self.kinds):
                 self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
-            self.kinds[found] = kind
+                self.asynchronous = np.concatenate([self.asynchronous, np.zeros_like(self.asynchronous)])
+            self.kinds[found], self.asynchronous[found] = kind, asynchronous
         return found
 
     def __getitem__(self, number: int) -> Site:
