@@ -36,7 +36,7 @@ _WHERE = {
     "cutelite.lang.coord": "CoordTensor make_identity_tensor coordinates elem_less",
     "cutelite.lang.copy_ops": "CopyUniversalOp CopyG2SOp LdMatrix8x8x16bOp StMatrix8x8x16bOp CopyBulkTensorTileG2SOp"
     " CopyBulkTensorTileG2SMulticastOp CopyBulkTensorTileS2GOp CopyReduceBulkTensorTileS2GOp CopyBulkG2SOp"
-    " CopyBulkS2GOp CopyDsmemStoreOp",
+    " CopyBulkS2GOp CopyBulkS2DsmemOp CopyDsmemStoreOp",
     "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tiled_copy_A"
     " make_tiled_copy_B make_tiled_copy_C explain_copy",
     "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp",

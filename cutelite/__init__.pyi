@@ -107,6 +107,7 @@ from cutelite.lang.copy import make_tiled_copy_B as make_tiled_copy_B
 from cutelite.lang.copy import make_tiled_copy_C as make_tiled_copy_C
 from cutelite.lang.copy import make_tiled_copy_tv as make_tiled_copy_tv
 from cutelite.lang.copy_ops import CopyBulkG2SOp as CopyBulkG2SOp
+from cutelite.lang.copy_ops import CopyBulkS2DsmemOp as CopyBulkS2DsmemOp
 from cutelite.lang.copy_ops import CopyBulkS2GOp as CopyBulkS2GOp
 from cutelite.lang.copy_ops import CopyBulkTensorTileG2SMulticastOp as CopyBulkTensorTileG2SMulticastOp
 from cutelite.lang.copy_ops import CopyBulkTensorTileG2SOp as CopyBulkTensorTileG2SOp
@@ -402,6 +403,7 @@ __all__ = [
     "CoordTensor",
     "CopyAtom",
     "CopyBulkG2SOp",
+    "CopyBulkS2DsmemOp",
     "CopyBulkS2GOp",
     "CopyBulkTensorTileG2SMulticastOp",
     "CopyBulkTensorTileG2SOp",

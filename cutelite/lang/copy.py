@@ -250,17 +250,21 @@ class Plan:
 
     atom: CopyAtom
     pairs: tuple[tuple[Tensor, Tensor], ...]
+    barrier: Any
 
     def call(self, i: int, pred: Any = None) -> None:
         """Emit instruction `i`."""
         src, dst = self.pairs[i]
-        self.atom.op.start(src, dst, pred)
+        self.atom.op.start(src, dst, pred, self.barrier)
 
 
-def plan(how: Any, src: Any, dst: Any) -> Plan:
+def plan(how: Any, src: Any, dst: Any, barrier: Any = None) -> Plan:
     """The instructions that copy `src` to `dst`, partitions of one thread (values first), by an atom or tiled copy."""
     atom: CopyAtom = how.atom if isinstance(how, TiledCopy) else how
     check_atom(atom)
+    if (barrier is not None) != atom.op.counted:
+        needs = "needs `barrier=`, which counts its bytes" if atom.op.counted else "takes no `barrier=`"
+        raise mistake("copy-atom", f"{atom.op} {needs}")
     for name, t in (("source", src), ("target", dst)):
         if not isinstance(t, Tensor):
             raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
@@ -282,7 +286,7 @@ def plan(how: Any, src: Any, dst: Any) -> Plan:
             help="partition both by the same tiled copy",
         )
     atom.op.check(sources[0]._type, targets[0]._type)
-    return Plan(atom, tuple(zip(sources, targets, strict=True)))
+    return Plan(atom, tuple(zip(sources, targets, strict=True)), barrier)
 
 
 def pieces(t: Tensor, count: int, atom: CopyAtom) -> Iterator[Tensor]:

@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 from cutelite import ops
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.ir.types import Vec
+from cutelite.ir.types import Vec, u32
+from cutelite.lang.convert import bitcast
 from cutelite.lang.cp_async import policy_value
+from cutelite.lang.mbarrier import barrier_value
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import as_value, describe, emit, mistake, where
 from cutelite.layout import Layout, coalesce, static_value
@@ -217,6 +219,35 @@ class StMatrix8x8x16bOp(MatrixOp):
     def check(self, src: TensorType, dst: TensorType) -> None:
         super().check(src, dst)
         check_vector(dst, VECTOR_BYTES, f"each row that {self} writes")
+
+
+@dataclass(frozen=True)
+class CopyDsmemStoreOp(CopyOp):
+    """st.async: from registers to another block's shared memory, ``copy(atom, registers, remote, barrier=bar)``.
+
+    bits           32, 64 or 128; 0 for as many as the dtype has
+    dst, barrier   of the other block: a partition of ``cl.mapa(tensor, rank)``, and ``bar.remote(rank)``, which counts
+                   the bytes
+    Source         PTX ISA: st.async
+    """
+
+    bits: int = 0
+    counted = True
+    ways = (("rmem", "cluster"),)
+
+    def source(self, dtype: DType) -> Layout:
+        bits = self.bits or dtype.bits
+        if bits not in (32, 64, 128):
+            raise mistake("copy-bits", f"st.async stores 32, 64 or 128 bits, not {bits}")
+        return Layout((1, units(self, bits, dtype)), (0, 1))
+
+    def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
+        words, bytes = bitcast(src.load(), u32), src.dtype.bytes * (static_value(src.size) or 1)
+        emit(ops.cluster.StAsync(aligned_pointer(dst, bytes), words.value, barrier_value(barrier)))
+
+    def check(self, src: TensorType, dst: TensorType) -> None:
+        super().check(src, dst)
+        check_vector(dst, src.elem.bytes * (static_value(src.layout.size) or 1), f"the target of {self}")
 
 
 class TileOp(CopyOp):

@@ -48,7 +48,7 @@ def reshape(v: Vector, shape: Any) -> Vector:
 
 
 def part(v: Vector, coord: tuple[Any, ...]) -> Any:
-    """The element at a compile-time coordinate, nested as the shape nests; with None or `:`, the vector that is left."""
+    """The element at a compile-time coordinate, nested as the shape; with None or `:`, the vector that is left."""
     if len(coord) != len(v.shape):
         raise mistake("rank", f"{len(coord)} indices into a vector of {len(v.shape)} modes", f"its shape is {v.shape}")
     if not _within(coord, v.shape):

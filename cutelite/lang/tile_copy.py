@@ -10,11 +10,11 @@ from cutelite.lang.coord import CoordTensor
 from cutelite.lang.copy import CopyAtom
 from cutelite.lang.copy_ops import (
     CopyBulkG2SOp,
+    CopyBulkS2DsmemOp,
     CopyBulkS2GOp,
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
-    CopyDsmemStoreOp,
     CopyReduceBulkTensorTileS2GOp,
 )
 from cutelite.lang.cp_async import cp_async_bulk
@@ -46,7 +46,7 @@ def copy_tile(atom: CopyAtom, src: Any, dst: Any, barrier: Any, multicast: Any) 
             cp_async_bulk(dst, src, bytes, barrier=barrier, multicast=multicast, cache=cache)
         case CopyBulkS2GOp():
             cp_async_bulk(dst, src, contiguous_bytes(src, dst), cache=cache)
-        case CopyDsmemStoreOp():
+        case CopyBulkS2DsmemOp():
             _need(barrier, "a copy to another block", "barrier")
             cp_async_bulk(dst, src, contiguous_bytes(src, src), barrier=barrier)
         case _:

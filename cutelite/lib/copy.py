@@ -19,7 +19,7 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
     pred       a bool, or a bool tensor with an element for each instruction (the shape of the rest modes): where it is
                False nothing is copied, or zeros by cp.async. Without an atom, an element for each of `src`, or for each
                run of its first mode; what shares one (along modes of stride 0) is copied by wide accesses
-    barrier    TMA and bulk loads: the mbarrier that counts the bytes
+    barrier    TMA and bulk loads, stores to other blocks: the mbarrier that counts the bytes
     multicast  a mask of blocks of the cluster, for the multicasting loads
     Who        each thread for itself, except as the atom says: a warp for ldmatrix, one thread for TMA
     Errors     `copy-sizes`, `copy-dtype`, `copy-space`, `copy-vector`, `copy-alignment`, each with the numbers
@@ -37,7 +37,7 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
         if pred is None or pred:
             copy_tile(how, src, dst, barrier, multicast)
     else:
-        plan = copying.plan(how, src, dst)
+        plan = copying.plan(how, src, dst, barrier)
         count = len(plan.pairs)
         if pred is None:
             for i in static_range(count):

@@ -62,6 +62,18 @@ def predicates_of_another_size(a: Any) -> None:
     cl.copy(cl.shared(cl.f32, (4, 8)), cl.make_rmem_tensor(cl.f32, (4, 8)), pred=cl.make_rmem_tensor(cl.boolean, (5,)))
 
 
+def unwanted_barrier(a: Any) -> None:
+    mine = ROWS.get_slice(cl.thread_idx.x)
+    source = mine.partition_S(cl.shared(cl.f32, (8, 64)))
+    cl.copy(ROWS, source, cl.make_fragment_like(source), barrier=cl.shared(cl.mbarrier, (1,))[0])
+
+
+def missing_barrier(a: Any) -> None:
+    registers = cl.make_rmem_tensor(cl.f32, (4,))
+    send = cl.make_copy_atom(cl.CopyDsmemStoreOp(128), cl.f32)
+    cl.copy(send, registers, cl.mapa(cl.shared(cl.f32, (4,)), 0))
+
+
 def overlong_fragment(a: Any) -> None:
     cl.fill(cl.make_rmem_tensor(cl.f32, (4,))[5], 0.0)
 
@@ -109,6 +121,8 @@ CASES = [
         "the predicate is 5 elements of bool, but the source has 32 elements",
         "cl.copy(cl.sh",
     ),
+    (unwanted_barrier, "takes no `barrier=`", "cl.copy(ROWS"),
+    (missing_barrier, "CopyDsmemStoreOp(bits=128) needs `barrier=`, which counts its bytes", "cl.copy(send"),
     (overlong_fragment, "index 5 is out of bounds", "[5]"),
     (runtime_shape, "needs shapes known at compile time", "cl.copy(a"),
     (different_sizes, "x has shape (4,), y (5,)", "cl.axpby"),

@@ -11,6 +11,8 @@ import pytest
 
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, f32
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import SCALARS
 from tests.places import Place
 
 M, N, K = cl.dims("M N K")
@@ -162,7 +164,7 @@ def test_accumulators_are_scaled_and_reduced_by_rows(place: Place) -> None:
 
 def test_blocks_send_each_other_tiles(place: Place) -> None:
     """A bulk copy into the next block's shared memory, counted on that block's barrier."""
-    send = cl.make_copy_atom(cl.CopyDsmemStoreOp(), f32)
+    send = cl.make_copy_atom(cl.CopyBulkS2DsmemOp(), f32)
 
     @cl.kernel(block=32, cluster=4)
     def kernel(out: Tensor[f32, (4, 64)]) -> None:
@@ -189,3 +191,43 @@ def test_blocks_send_each_other_tiles(place: Place) -> None:
     place(kernel[4, 32], out)
     expected = (np.arange(4) + 3)[:, None] % 4 * 100.0 + np.arange(64)
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [("f32", 32), ("f32", 128), ("f16", 64), ("i8", 32), ("f64", 128), ("u64", 0), ("bf16", 128)]
+)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_registers_go_to_the_next_block(scheduled: Place, name: str, bits: int, asynchronous: bool) -> None:
+    """By st.async, counted on that block's barrier, or by ordinary stores and a barrier of the cluster."""
+    dtype = SCALARS[name]
+    op = cl.CopyDsmemStoreOp(bits) if asynchronous else cl.CopyUniversalOp(bits)
+    each = (bits or dtype.bits) // dtype.bits
+    send = cl.make_tiled_copy_tv(cl.make_copy_atom(op, dtype), cl.Layout((2, 16), (16, 1)), cl.Layout((1, each)))
+    shape = (4, 16 * each)
+
+    @cl.kernel(block=32, cluster=2)
+    def kernel(a: Tensor[dtype, (2, *shape)], out: Tensor[dtype, (2, *shape)]) -> None:
+        inbox, bars = cl.shared(dtype, shape), cl.shared(cl.mbarrier, (1,))
+        rank, mine = cl.block_rank_in_cluster(), send.get_slice(cl.thread_idx.x)
+        if cl.thread_idx.x == 0:
+            bars[0].init(1)
+            cl.fence_mbarrier_init()
+            bars[0].arrive_expect_tx(inbox.nbytes)
+        cl.cluster_sync()
+        source = mine.partition_S(a[rank, None, None])
+        held = cl.make_fragment_like(source)
+        cl.copy(source, held)
+        there = mine.partition_D(cl.mapa(inbox, 1 - rank))
+        if asynchronous:
+            cl.copy(send, held, there, barrier=bars[0].remote(1 - rank))
+            bars[0].wait(0, cluster=True)
+        else:
+            cl.copy(send, held, there)
+            cl.cluster_sync()
+        cl.copy(mine.partition_S(inbox), mine.partition_D(out[rank, None, None]))
+        cl.cluster_sync()
+
+    a = (np.arange(8 * 16 * each) % 120).reshape(2, *shape).astype(numpy_dtype(dtype))
+    out = np.zeros_like(a)
+    scheduled(kernel[2, 32], a, out)
+    np.testing.assert_array_equal(out, a[::-1])
