@@ -14,7 +14,7 @@ from typing import Any, Literal
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.values import mistake
 from cutelite.layout import ComposedLayout, Layout, Swizzle, tile_to_shape
-from cutelite.ops.tma import SWIZZLES
+from cutelite.ops.swizzles import SWIZZLES
 
 Major = Literal["K", "MN"]
 SwizzleName = Literal["none", "32B", "64B", "128B"]

@@ -24,20 +24,10 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent, TileMap
 from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
-from cutelite.layout import Layout, Swizzle, flatten_to_tuple, rank, static_value
+from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
 from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
-
-SWIZZLES: dict[str, Swizzle | None] = {
-    "none": None,
-    "32B": Swizzle(1, 4, 3),
-    "64B": Swizzle(2, 4, 3),
-    "128B": Swizzle(3, 4, 3),
-}
-"""The patterns of TMA and wgmma as XORs of byte-address bits (PTX ISA, swizzling modes)."""
-
-SWIZZLE_REPEAT = {"none": 16, "32B": 256, "64B": 512, "128B": 1024}
-"""After how many bytes each pattern repeats: the alignment that tiles need (TMA itself needs 128)."""
+from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
 
 TILE_ALIGN = 128
 

@@ -14,7 +14,7 @@ from cutelite.ir.contract import Array, np, numpy_dtype
 from cutelite.ir.simulation import Agent
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
-from cutelite.ops.tma import SWIZZLE_REPEAT, SWIZZLES
+from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
 
 M = 64
 THREADS = 128

@@ -9,7 +9,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Constexpr, Layout, Tensor, bf16, f32
-from cutelite.ops.tma import SWIZZLES
+from cutelite.ops.swizzles import SWIZZLES
 from tests.places import Place
 
 N, K = cl.dims("N K")

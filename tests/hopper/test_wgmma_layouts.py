@@ -10,7 +10,7 @@ import pytest
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, bf16, e4m3, f16, f32, i8, tf32
 from cutelite.layout import Layout, Swizzle
-from cutelite.ops.tma import SWIZZLES
+from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.wgmma_layouts import (
     M,
     Unreadable,

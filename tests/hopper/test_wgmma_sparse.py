@@ -9,7 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite import CompileError, Constexpr, Tensor, u32
 from cutelite.ir.types import SCALARS
-from cutelite.ops.tma import SWIZZLES
+from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.wgmma_layouts import THREADS, M, k_of
 from cutelite.ops.wgmma_sparse import (
     GROUPS,
