@@ -47,8 +47,7 @@ def printf(w: Writer, op: Any) -> None:
         size += bytes
     args = "null"
     if promoted:
-        name = f"%local{len(w.entry)}"
-        w.entry.append(f"  {name} = alloca [{size} x i8], align 8, addrspace(5)")
+        name = w.local(size, 8)
         for (t, value), place in zip(promoted, places, strict=True):
             at = w.define(f"getelementptr i8, ptr addrspace(5) {name}, i32 {place}")
             w.line(f"store {t} {value}, ptr addrspace(5) {at}, align {4 if t == 'i32' else 8}")

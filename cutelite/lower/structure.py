@@ -44,8 +44,7 @@ def rmem_alloc(w: Writer, op: Any) -> None:
     """Local memory, for register tensors that are indexed at run time."""
     t = tensor_type(op.result)
     size, align = static_cosize(t.layout) * t.elem.bytes, max(t.align, t.elem.bytes)
-    w.names[op.result] = name = f"%local{len(w.entry)}"
-    w.entry.append(f"  {name} = alloca [{size} x i8], align {align}, addrspace(5)")
+    w.names[op.result] = w.local(size, align)
 
 
 STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {

@@ -40,6 +40,17 @@ class Writer:
         self.lines.append(f"  {name} = {text}{self.note}")
         return name
 
+    def local(self, size: int, align: int) -> str:
+        """Local memory of the thread, as a pointer into addrspace(5).
+
+        LLVM's NVPTX backend has it from an alloca in the generic space alone: of one in addrspace(5) it takes the
+        generic address for the local one, and the kernel faults.
+        """
+        name = f"%local{len(self.entry) // 2}"
+        self.entry.append(f"  {name}.generic = alloca [{size} x i8], align {align}")
+        self.entry.append(f"  {name} = addrspacecast ptr {name}.generic to ptr addrspace(5)")
+        return name
+
     # Values.
 
     def one(self, value: Value) -> str:

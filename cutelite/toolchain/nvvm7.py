@@ -182,11 +182,9 @@ class _Module:
         yield f"{m['store']} {held} {_bits(m['value'])}, {held}{m['space']}* {cast}{m['align']}"
 
     def alloca(self, m: re.Match[str]) -> Iterator[str]:
-        """Local memory was allocated in the generic space, whatever it is used as."""
-        memory, generic = self.name(), self.name()
+        memory = self.name()
         yield f"{memory} = alloca {m['type']}, {m['align']}"
-        yield f"{generic} = bitcast {m['type']}* {memory} to i8*"
-        yield f"{m['out']} = addrspacecast i8* {generic} to i8 addrspace(5)*"
+        yield f"{m['out']} = bitcast {m['type']}* {memory} to i8*"
 
     def special_register(self, m: re.Match[str]) -> Iterator[str]:
         """Those of clusters are newer than LLVM 7."""
@@ -351,7 +349,7 @@ _BRAIN = r"(?:bfloat|<(?P<n>\d+) x bfloat>)"
 RULES: tuple[tuple[str, Callable[[_Module, re.Match[str]], Iterator[str]]], ...] = (
     (_OUT + rf"(?P<load>load(?: volatile)?) (?P<type>[^,]+), {_AT}", _Module.load),
     (rf"  (?P<store>store(?: volatile)?) (?P<type><[^>]*>|\w+) (?P<value>[^ ,]+), {_AT}", _Module.store),
-    (_OUT + r"alloca (?P<type>\[\d+ x i8\]), (?P<align>align \d+), addrspace\(5\)", _Module.alloca),
+    (_OUT + r"alloca (?P<type>\[\d+ x i8\]), (?P<align>align \d+)", _Module.alloca),
     (_OUT + r"call i32 @llvm\.nvvm\.read\.ptx\.sreg\.(?P<register>n?cluster[\w.]+)\(\)", _Module.special_register),
     (_OUT + r"fneg (?:contract )?(?P<type>(?:<(?P<n>\d+) x )?(?P<elem>half|float|double)>?) (?P<a>.+)", _Module.negate),
     (_OUT + rf"call i\d+ @llvm\.abs\.i\d+\({_INT}, i1 false\)", _Module.absolute),

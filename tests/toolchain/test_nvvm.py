@@ -60,7 +60,8 @@ BODIES: dict[str, tuple[str, ...]] = {
     ),
     "local": stored(
         "float",
-        "%l = alloca [64 x i8], align 4, addrspace(5)",
+        "%a = alloca [64 x i8], align 4",
+        "%l = addrspacecast ptr %a to ptr addrspace(5)",
         "%o = and i32 %4, 60",
         "%p = getelementptr i8, ptr addrspace(5) %l, i32 %o",
         "store float %1, ptr addrspace(5) %p, align 4",
