@@ -100,13 +100,21 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
 
 def for_simulator(source: Source, target: Target) -> Function:
     """The IR that `simulate` takes: the frontend's, checked by the passes as for a GPU. Errors: as `compile_kernel`."""
+    return _both_ends(source, target)[0]
+
+
+def for_costs(source: Source, target: Target) -> Function:
+    """The same as the passes leave it: with the accesses that the GPU makes. Errors: as `compile_kernel`."""
+    return _both_ends(source, target)[1]
+
+
+def _both_ends(source: Source, target: Target) -> tuple[Function, Function]:
     times: dict[str, float] = {}
     with _stage("front", times):
         front = evaluate(*source, target)
     with _stage("passes", times):
         verify(front, "front")
-        passes.run(passes.PIPELINE, front, passes.Context(target), verified=False)
-    return front
+        return front, passes.run(passes.PIPELINE, front, passes.Context(target), verified=False)
 
 
 def simulate(

@@ -321,6 +321,8 @@ class Kernel:
         cluster: Extent | None = None,
         smem: int = 0,
         seeds: int | Iterable[int] | None = None,
+        blocks: int | None = None,
+        notes: bool = True,
         **kwargs: Any,
     ) -> CheckReport:
         """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
@@ -328,22 +330,26 @@ class Kernel:
         grid, block    as in ``kernel[grid, block](*args)``; a block of None is the decorator's
         cluster, smem  as in `Launch`. A parameter of the kernel that is called like an option is passed in its place
         seeds          how many schedules, or which; default: 4
+        blocks         check only so many blocks of the grid, drawn anew for each schedule: for kernels whose blocks do
+                       not wait for each other. Default: all
+        notes          note bank conflicts and uncoalesced accesses
         Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
                        host memory, are then as the last schedule left them
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
         """
         launch = Launch(grid, block, cluster, smem)
-        report: CheckReport = self._named(self._check, launch, args, kwargs, {} if seeds is None else {"seeds": seeds})
+        options: dict[str, Any] = {"blocks": blocks} if seeds is None else {"blocks": blocks, "seeds": seeds}
+        report: CheckReport = self._named(self._check, launch, args, kwargs, options, notes)
         return report
 
     def check_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> CheckReport:
         """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
         options = {} if launch.seed is None else {"seeds": [launch.seed]}
-        report: CheckReport = self._named(self._check, launch, args, kwargs, options)
+        report: CheckReport = self._named(self._check, launch, args, kwargs, options, True)
         return report
 
     def _check(
-        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any], notes: bool
     ) -> CheckReport:
         from cutelite import pipeline
 
@@ -354,7 +360,8 @@ class Kernel:
             name = checked.bound.arrays[0][0]
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
         function, values, dims = self._simulation(checked.spec, checked.bound)
-        return pipeline.check(function, checked.grid, values, dims, launch.smem, **options)
+        compiled = self._made.costs(checked.spec) if notes else None
+        return pipeline.check(function, checked.grid, values, dims, launch.smem, compiled=compiled, **options)
 
     # Compiling.
 

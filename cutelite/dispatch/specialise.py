@@ -78,6 +78,7 @@ class Specialisations:
         self.function = function
         self.compiled: dict[Specialisation, Compiled] = {}
         self.simulated: dict[Specialisation, Function] = {}
+        self.lowered: dict[Specialisation, Function] = {}
         # Of the function, by whether lines count; and of each specialisation, whose constants may be functions too.
         # Replaced and never changed, for launches in other threads go through it.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
@@ -119,8 +120,15 @@ class Specialisations:
             changed = any(now[key].digest is None or now[key].digest != before[key].digest for key in now)
             self._depend_on({} if changed else now)
             if changed:
-                self.compiled, self.simulated = {}, {}
+                self.compiled, self.simulated, self.lowered = {}, {}, {}
         return changed
+
+    def costs(self, spec: Specialisation) -> Function:
+        """The IR as the passes leave it, for what its accesses cost. Errors: as `get`."""
+        from cutelite import pipeline
+
+        source = self._evaluated(spec, spec.options.attrs(spec.block, spec.cluster))
+        return self._once(self.lowered, spec, lambda: pipeline.for_costs(source, Target.parse(spec.arch)))
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
         """`made[spec]`, made by the first thread that asks; what fails is tried again by the next."""

@@ -70,6 +70,8 @@ class Launch:
         strict: bool,
         observer: Observer | None,
         sm_count: int,
+        max_ops: int,
+        sample: int | None,
     ) -> None:
         attrs = function.attrs
         self.kernel = function.name
@@ -85,6 +87,10 @@ class Launch:
             raise ValueError(f"a block of {self.block} has {self.threads} threads; it can have {MOST_THREADS}")
         self.smem_dynamic = smem_dynamic
         self.strict, self.observer, self.sm_count = strict, observer, sm_count
+        self.max_ops = max_ops
+        self.sample = sample
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        self.blocks = total if sample is None else min(max(1, sample), total)  # that are simulated, about
         self.seed = seed
         self.policy = Policy(seed)
         self.dims = {name: int(value) for name, value in dims.items()}

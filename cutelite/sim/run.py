@@ -32,6 +32,7 @@ def run(
     observer: Observer | None = None,
     stdout: TextIO | None = None,
     sm_count: int = 132,
+    sample: int | None = None,
 ) -> Report:
     """Execute a kernel, at any stage of its compilation, on NumPy memory.
 
@@ -44,6 +45,7 @@ def run(
     seed          the schedule (see `sim.policy`): the same seed always gives the same run
     max_ops       a kernel that executes more (an op counts once for all threads that execute it together) is stopped
     strict        check that every op gives what its type says: for tests of ops
+    sample        execute only so many blocks of the grid, in whole clusters, drawn from the seed; None: all
     observer      is told of every memory access and of all that orders them
     stdout        where printf writes, when the kernel is done; standard output if None
     Errors        `SimError` for what the kernel does wrong, with its line; TypeError and ValueError for arguments that
@@ -62,8 +64,10 @@ def run(
         strict=strict,
         observer=observer,
         sm_count=sm_count,
+        max_ops=max_ops,
+        sample=sample,
     )
-    scheduler = Scheduler(launch, max_ops)
+    scheduler = Scheduler(launch)
     try:
         with np.errstate(all="ignore"):
             scheduler.run()

@@ -12,6 +12,7 @@ waits for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 
 import numpy as np
 
@@ -41,10 +42,10 @@ class Scheduler:
     joins                      meeting points at which somebody has arrived
     """
 
-    def __init__(self, launch: Launch, max_ops: int) -> None:
+    def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.policy = launch.policy
-        self.max_ops = max_ops
+        self.max_ops = launch.max_ops
         self.clusters: list[Cluster] = []
         self.runnable: list[Strand] = []
         self.resting: list[Strand] = []  # have run for long without blocking: the others go first
@@ -87,6 +88,9 @@ class Scheduler:
     def _order(self) -> Iterator[tuple[int, int, int]]:
         (x, y, z), (i, j, k) = self.launch.grid, self.launch.cluster
         firsts = [(a, b, c) for c in range(0, z, k) for b in range(0, y, j) for a in range(0, x, i)]
+        if self.launch.sample is not None:
+            count = min(len(firsts), -(-self.launch.blocks // (i * j * k)))
+            firsts = sorted(Random(self.launch.seed).sample(firsts, count), key=lambda first: first[::-1])
         if self.policy.shuffle_blocks:
             self.policy.random.shuffle(firsts)
         return iter(firsts)

@@ -4,10 +4,12 @@ run.py        the entry: `check(function, grid, args, ...)`: the simulator under
 model.py      the memory model: told of all that happens, keeps who knows of what
 clocks.py     knowledge: vector clocks               shadow.py    what is remembered of memory
 access.py     the rules for one access               reporter.py  what was found, in words
-findings.py   what was found, as data and as text
+findings.py   what was found, as data and as text    lanes.py     which thread makes which part of an access
+costs.py      bank conflicts and sectors, as notes   limits.py    what is too large
 """
 
 from cutelite.sim.checker.findings import CheckFailed, CheckReport, Finding
-from cutelite.sim.checker.run import SEEDS, TooLarge, check
+from cutelite.sim.checker.limits import TooLarge
+from cutelite.sim.checker.run import SEEDS, check
 
 __all__ = ["SEEDS", "CheckFailed", "CheckReport", "Finding", "TooLarge", "check"]

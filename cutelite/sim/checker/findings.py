@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cutelite.diag import Mistake, Note, Span, render
@@ -114,15 +114,15 @@ class Finding:
             yield Note(f"schedule of seed {self.seed}")
 
 
-def of_error(error: SimError) -> Finding:
-    """What the simulator refused to go on with, as a finding."""
+def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
+    """What the simulator refused to go on with, as a finding; `more` is what else there is to say of it."""
     threads = tuple((error.block, thread) for thread in error.threads) if error.block is not None else ()
     side = Side("", error.op.name if error.op is not None else "", error.span, threads)
     place: Place = error.place or Place("", 0)
     help = error.mistake.help if isinstance(error.mistake.help, str) else " ".join(error.mistake.help)
     return Finding(
         error.code, error.mistake.title, (side,), place.space, (place.offset, place.offset) if place.name else None,
-        place.name, error.seed, error.kernel, label=error.mistake.label, help=help, notes=error.notes,
+        place.name, error.seed, error.kernel, label=error.mistake.label, help=help, notes=(*error.notes, *more),
     )  # fmt: skip
 
 

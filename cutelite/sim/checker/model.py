@@ -15,10 +15,12 @@ The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmm
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cutelite.diag import Note
 from cutelite.ir.simulation import Wait
 from cutelite.sim.checker.access import Accesses, Actor, Conflict, Threads, Worker
 from cutelite.sim.checker.clocks import (
@@ -40,9 +42,12 @@ from cutelite.sim.checker.clocks import (
     Snapshot,
     join,
 )
+from cutelite.sim.checker.lanes import lanes_of
+from cutelite.sim.checker.limits import check_length
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow
-from cutelite.sim.memory import RANK_SHIFT, Region, Selected
+from cutelite.sim.error import SimError
+from cutelite.sim.memory import RANK_SHIFT, Region
 
 if TYPE_CHECKING:
     from cutelite.sim.engine import Work
@@ -64,6 +69,7 @@ class Block:
 class Barrier:
     """What the checker knows of one live mbarrier.
 
+    place    'full[2]'
     init     agent and clock of its initialisation, and the op
     phase    how many phases are complete
     coming   what was released to it so far
@@ -73,7 +79,8 @@ class Barrier:
     sources  ops that arrive
     """
 
-    def __init__(self, agent: int, clock: int, op: Any, copies: int, size: int) -> None:
+    def __init__(self, place: str, agent: int, clock: int, op: Any, copies: int, size: int) -> None:
+        self.place = place
         self.init = (agent, clock)
         self.op = op
         self.phase = 0
@@ -102,13 +109,15 @@ class Checker:
         self._groups: dict[tuple[int, str], list[tuple[int, int]]] = {}  # (agent, queue) -> (group, ticket)
         self._places: dict[tuple[int, int], Published] = {}  # (region, offset) -> what was released there
         self._unread: set[str] = set()
+        self._retired = 0
+        self._waited: dict[tuple[int, int], int] = {}  # how many threads wait on each mbarrier
 
     # Accesses
 
     def access(self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
         if region.period or not len(offset):
             return  # a thread's own
-        holder, lanes = _lanes_of(who, len(offset))
+        holder, lanes = lanes_of(who, len(offset))
         block = self._block(holder.machine)
         if region.state is None and not self._matters(region, kind):
             return
@@ -321,6 +330,7 @@ class Checker:
             assert isinstance(on, tuple)
             if on[0] == "mbarrier":
                 self._observe(block, op, threads, on[1])
+                self._waited[block.number, on[1]] = self._waited.get((block.number, on[1]), 0) - len(threads)
                 continue
             rank, scope = (-1, CLUSTER) if on[0] == "cluster" else (block.rank, CTA)
             place = self._meetings.get((block.number, rank, on))
@@ -333,8 +343,10 @@ class Checker:
         agent = block.first + int(lanes.tid[lane])
         name = ("mbarrier", block.number, address, self.clocks.count)
         copies = self.clocks.named(block.number, name)
-        barrier = Barrier(agent, int(self.clocks.own[SEEN, agent]), lanes.op, copies, self.clocks.sizes[block.number])
-        self._barriers[block.number, address] = barrier
+        place = block.machine.spaces["cluster"].place(address)
+        clock, size = int(self.clocks.own[SEEN, agent]), self.clocks.sizes[block.number]
+        named = f"{place.name}[{place.offset // 8}]"
+        self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, copies, size)
 
     def _on_mbarrier_inval(self, block: Block, lanes: Any, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)
@@ -425,8 +437,10 @@ class Checker:
         for at in np.unique(address[lanes.mask]).tolist():
             barrier = self._barriers.get((block.number, at))
             if barrier is not None:
-                self._use(block, lanes.op, barrier, at, threads[lanes.mask & (address == at)])
+                mine = threads[lanes.mask & (address == at)]
+                self._use(block, lanes.op, barrier, at, mine)
                 barrier.sources.pop(lanes.op, None)
+                self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
 
     def _on_mbarrier_test(self, block: Block, lanes: Any, address: int, where: Array, tried: Array) -> None:
         barrier = self._barriers.get((block.number, address))
@@ -595,6 +609,9 @@ class Checker:
             self.report.bytes_left(block, address, barrier.op, list(barrier.sources), word.tx)
 
     def _on_retire(self, block: Block, who: object) -> None:
+        launch = block.machine.launch
+        self._retired += 1
+        check_length(launch.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)
         del self._blocks[block.machine]
         self._shadows.pop(id(block.cluster.smem[block.rank]), None)
         if any(other.number == block.number for other in self._blocks.values()):
@@ -602,10 +619,23 @@ class Checker:
         self._barriers = {key: held for key, held in self._barriers.items() if key[0] != block.number}
         self._meetings = {key: held for key, held in self._meetings.items() if key[0] != block.number}
 
-    def arrivals(self, cluster: int, address: int) -> list[Any]:
-        """The ops that have arrived on an mbarrier, or counted bytes."""
-        barrier = self._barriers.get((cluster, address))
-        return list(barrier.sources) if barrier is not None else []
+    def more_about(self, error: SimError) -> Iterator[Note]:
+        """What belongs to an error that ended the simulation: for a deadlock, who arrives on what is waited for."""
+        if error.code == "deadlock":
+            for key in [key for key, threads in self._waited.items() if threads > 0 and key in self._barriers]:
+                barrier = self._barriers[key]
+                place = barrier.place
+                yield Note(f"mbarrier {place}: {barrier.phase} phases are complete; initialised here", barrier.op.span)
+                for op in barrier.sources:
+                    yield Note(f"{op.name} arrives on {place}, or counts bytes", op.span)
+                if not barrier.sources:
+                    yield Note(f"nobody has arrived on {place}")
+        if error.code == "uninitialised" and error.place is not None:
+            for work in self._issued:
+                yield Note(
+                    f"{work.op.name} was under way at that time: wait for it, if it is what brings the data",
+                    work.op.span,
+                )
 
 
 def _later(order: Array, same_place: Array) -> Array:
@@ -613,27 +643,3 @@ def _later(order: Array, same_place: Array) -> Array:
     later = np.zeros(len(order), bool)
     later[order[1:]] = same_place
     return later
-
-
-def _lanes_of(who: Any, count: int) -> tuple[Any, Array]:
-    """Who accesses `count` units, lanes or an agent; and for lanes, the lane of each unit."""
-    size = len(who.positions) if isinstance(who, Selected) else _elements(who)
-    elements = np.arange(size)
-    return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
-
-
-def _elements(who: Any) -> int:
-    """How many addresses an access has."""
-    if getattr(who, "lanes", None) is None:
-        return 0
-    return int(np.count_nonzero(who.active)) if who.active is not None else int(who.address.size)
-
-
-def _resolved(who: Any, elements: Array) -> tuple[Any, Array]:
-    """The lanes of the access that `who` speaks for, and which of them has each of these elements."""
-    if isinstance(who, Selected):
-        return _resolved(who.who, who.positions[elements] // who.pieces)
-    if getattr(who, "lanes", None) is None:
-        return who, elements
-    index = elements if who.active is None else np.flatnonzero(who.active)[elements]
-    return who.lanes, index // max(1, who.address.size // len(who.lanes.tid))

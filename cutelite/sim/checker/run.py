@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from io import StringIO
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from cutelite.ir.function import Function
+from cutelite.sim.checker.costs import Costs
 from cutelite.sim.checker.findings import CheckReport, Finding, of_error
+from cutelite.sim.checker.limits import TooLarge, check_size
 from cutelite.sim.checker.model import Checker
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.error import SimError
@@ -18,11 +21,8 @@ from cutelite.sim.launch import Extent
 from cutelite.sim.run import MAX_OPS, run
 from cutelite.sim.tensormap import SimTensorMap
 
-SEEDS = 4  # schedules, where no number is given: lockstep and late, warp by warp and early, and two that are drawn
-
-
-class TooLarge(ValueError):
-    """A launch that cannot be checked here: how large it is, and what would fit."""
+SEEDS = 4
+"""Schedules, where no number is given: in lockstep and late, warp by warp and early, and two that are drawn."""
 
 
 def check(
@@ -35,46 +35,97 @@ def check(
     dims: Mapping[str, int] | None = None,
     smem_dynamic: int = 0,
     seeds: int | Iterable[int] = SEEDS,
+    blocks: int | None = None,
+    compiled: Function | None = None,
     max_ops: int = MAX_OPS,
     sm_count: int = 132,
     stdout: TextIO | None = None,
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
-    seeds    how many schedules (0, 1, 2, ...), or which ones (see `sim.policy`)
-    stdout   where printf of the first schedule writes; nowhere if None
-    others   as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
-             left them
-    Errors   TypeError, ValueError for arguments that do not fit the kernel; `TooLarge`; what a kernel does wrong is
-             no exception but a finding
+    seeds     how many schedules (0, 1, 2, ...), or which ones (see `sim.policy`)
+    blocks    simulate only so many blocks of the grid, drawn anew for each schedule; for kernels whose blocks do not
+              wait for each other. None: all of them
+    compiled  the same kernel as the passes leave it, which has the accesses that the GPU makes: to note what they cost
+    stdout    where printf of the first schedule writes; nowhere if None
+    others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
+              left them
+    Errors    TypeError, ValueError for arguments that do not fit the kernel; `TooLarge`; what a kernel does wrong is
+              no exception but a finding
     """
     started = time.perf_counter()
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    arrays = [arg.array if isinstance(arg, SimTensorMap) else arg for arg in args]
-    before = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray) and array.flags.writeable]
-    found: dict[object, Finding] = {}
-    ops = 0
-    written: set[str] = set()
-    restore = False
-    errors: list[SimError] = []
+    facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
+             "sm_count": sm_count, "sample": blocks}  # fmt: skip
+    checking = _Checking(function, grid, args, facts)
+    check_size(function.name, checking.arrays)
+    notes: tuple[Finding, ...] = ()
+    if compiled is not None and numbers:
+        notes = checking.costs(compiled, numbers[0])
     for seed in numbers:
-        again = True
-        while again:
-            for array, content in before if restore else ():
-                array[...] = content
-            restore = True
-            observer = Checker(Reporter(function.name, seed, found), written)
-            try:
-                ops += run(
-                    function, grid, args, block=block, cluster=cluster, dims=dims, smem_dynamic=smem_dynamic, seed=seed,
-                    max_ops=max_ops, sm_count=sm_count, stdout=(stdout if seed == numbers[0] else None) or StringIO(), observer=observer,
-                ).ops  # fmt: skip
-            except SimError as error:
-                errors.append(error)
-                finding = of_error(error)
-                found.setdefault((finding.kind, finding.span, finding.other), finding)
-            again = observer.incomplete
+        checking.under(seed, stdout if seed == numbers[0] else None)
     total = int(np.prod(grid))
-    seconds = time.perf_counter() - started
-    error = errors[0] if errors else None
-    return CheckReport(function.name, tuple(found.values()), (), numbers, (total, total), ops, seconds, error)
+    checked = total if blocks is None else min(blocks, total)
+    return CheckReport(
+        function.name, tuple(checking.found.values()), notes, numbers, (checked, total), checking.ops,
+        time.perf_counter() - started, checking.errors[0] if checking.errors else None,
+    )  # fmt: skip
+
+
+@dataclass
+class _Checking:
+    """One launch being checked.
+
+    written  names of the global memory that is written in it, as far as is known: only there reads matter
+    """
+
+    function: Function
+    grid: Extent
+    args: Sequence[object]
+    facts: dict[str, Any]
+    found: dict[object, Finding] = field(default_factory=dict)
+    errors: list[SimError] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    ops: int = 0
+
+    def __post_init__(self) -> None:
+        arrays = [arg.array if isinstance(arg, SimTensorMap) else arg for arg in self.args]
+        self.arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        self._before = [(array, array.copy()) for array in self.arrays if array.flags.writeable]
+        self._fresh = True
+
+    def under(self, seed: int, stdout: TextIO | None) -> None:
+        """One schedule; once more, if global memory that had been read turned out to be written."""
+        while True:
+            checker = Checker(Reporter(self.function.name, seed, self.found), self.written)
+            try:
+                self._run(self.function, seed, checker, stdout)
+            except TooLarge:
+                raise
+            except SimError as error:
+                self.errors.append(error)
+                finding = of_error(error, checker.more_about(error))
+                self.found.setdefault((finding.kind, finding.span, finding.other), finding)
+            if not checker.incomplete:
+                return
+            stdout = None
+
+    def costs(self, compiled: Function, seed: int) -> tuple[Finding, ...]:
+        """What the accesses of the compiled kernel cost."""
+        costs = Costs(self.function.name)
+        try:
+            self._run(compiled, seed, costs, None)
+        except TooLarge:
+            raise
+        except SimError:  # the check itself meets it as well, and tells it
+            pass
+        return costs.findings()
+
+    def _run(self, function: Function, seed: int, observer: Checker | Costs, stdout: TextIO | None) -> None:
+        if not self._fresh:
+            for array, content in self._before:
+                array[...] = content
+        self._fresh = False
+        self.ops += run(
+            function, self.grid, self.args, seed=seed, observer=observer, stdout=stdout or StringIO(), **self.facts
+        ).ops

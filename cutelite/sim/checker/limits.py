@@ -1,0 +1,45 @@
+"""What is too large to be checked, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cutelite.diag import Mistake
+from cutelite.sim.error import SimError
+
+MOST_BYTES = 1 << 30  # of arrays: what is remembered of them takes up to 6 times as much, of bytes 24 times
+MIB = 1 << 20
+
+
+class TooLarge(SimError):
+    """A launch that cannot be checked here: how large it is, and what would fit."""
+
+    def __init__(self, kernel: str, title: str, help: str) -> None:
+        super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
+
+
+def check_size(kernel: str, arrays: Sequence[Any]) -> None:
+    """Errors: `TooLarge` where the arrays are too large to remember accesses to them."""
+    size = sum(array.nbytes for array in arrays)
+    if size > MOST_BYTES:
+        largest = max(arrays, key=lambda array: array.nbytes)
+        raise TooLarge(
+            kernel,
+            f"the arrays have {size / MIB:.0f} MiB, the largest of them {largest.shape}; a check takes up to "
+            f"{MOST_BYTES // MIB} MiB",
+            f"check a smaller problem: extents smaller by a factor of {(size / MOST_BYTES) ** 0.5:.1f} each would fit",
+        )
+
+
+def check_length(kernel: str, ops: int, done: int, blocks: int, most: int) -> None:
+    """After some blocks of a grid. Errors: `TooLarge` where all of them would take more than `most` operations."""
+    expected = ops * blocks // max(1, done)
+    if expected > most:
+        fit = max(done, most * done // ops)
+        raise TooLarge(
+            kernel,
+            f"{done} block{'s' if done > 1 else ''} took {ops} operations, so the {blocks} of the grid would take "
+            f"{expected}; the limit is {most}",
+            f"a grid of about {fit} blocks fits; or `blocks={fit}` checks so many of it; or raise `max_ops`",
+        )
