@@ -11,7 +11,7 @@ from cutelite_rt.driver import CudaError, Driver, NoDriver
 from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.exported import ExportedKernel, Launch, load_kernel
 from cutelite_rt.launch import Function, LaunchConfig, launch, load
-from cutelite_rt.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, read, to_device
+from cutelite_rt.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, over, read, to_device
 from cutelite_rt.params import ParameterLayout, Parameters
 from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap
 
@@ -47,6 +47,7 @@ __all__ = [
     "launch",
     "load",
     "load_kernel",
+    "over",
     "read",
     "to_device",
 ]

@@ -244,26 +244,29 @@ def _element_strides(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 
 class DeviceArray:
-    """A row-major array in device memory, owned by this object; made by `empty` and `to_device`.
+    """A row-major array in device memory: its own, made by `empty` and `to_device`, or another's, made by `over`.
 
     torch, CuPy and JAX take it through DLPack, others through the CUDA array interface.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, where: Device) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: str, where: Device, pointer: int = 0, owner: object = None
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.device = where
         self.strides = compact_strides(shape)
         self.nbytes = math.prod(shape) * DTYPES[dtype].bytes
-        self.pointer = 0
-        if self.nbytes:
+        self.owner = owner  # of the memory; None: this object
+        self.pointer = pointer
+        if self.nbytes and owner is None:
             doing = f"allocating {self.nbytes} bytes on device {where.ordinal}"
             with where.active():
                 self.pointer = int(where.driver.call("cuMemAlloc", self.nbytes, doing=doing))
 
     def __del__(self) -> None:
         # At exit the driver frees everything itself, and may be gone already.
-        if getattr(self, "pointer", 0) and not sys.is_finalizing():
+        if getattr(self, "pointer", 0) and self.owner is None and not sys.is_finalizing():
             with self.device.active():
                 self.device.driver.call("cuMemFree", self.pointer)
 
@@ -330,6 +333,40 @@ def empty(shape: tuple[int, ...], dtype: str, where: Device | None = None) -> De
     if dtype not in DTYPES or DTYPES[dtype].dlpack is None:
         raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
     return DeviceArray(tuple(shape), dtype, where or device())
+
+
+def over(memory: Any, shape: tuple[int, ...], dtype: str, where: Device | None = None, offset: int = 0) -> DeviceArray:
+    """A row-major array over memory that something else owns.
+
+    memory   a device address, or what has one as `handle` (cuda.core's Buffer), `ptr` (CuPy's memory) or is an array;
+             it is kept alive by the result, but an address keeps nothing alive
+    where    the device that has it; default: what the driver says
+    offset   of the first element, in bytes
+    Errors   ValueError for a dtype that is none, and for memory that is known to be too small; TypeError
+    """
+    if dtype not in DTYPES or DTYPES[dtype].dlpack is None:
+        raise ValueError(f"{dtype!r} is not a dtype of arrays: {', '.join(BY_NUMPY.values())}")
+    pointer, size = _extent_of(memory)
+    needed = offset + math.prod(shape) * DTYPES[dtype].bytes
+    if size is not None and needed > size:
+        raise ValueError(f"an array of {dtype} {tuple(shape)} reaches {needed} bytes, and the memory has {size}")
+    if where is None:
+        where = device(_ordinal_of(pointer)) if pointer else device()
+    return DeviceArray(tuple(shape), dtype, where, pointer + offset, memory)
+
+
+def _extent_of(memory: Any) -> tuple[int, int | None]:
+    """Address of some memory, and its bytes where they are known."""
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory, None
+    for attribute in ("handle", "ptr"):
+        found = getattr(memory, attribute, None)
+        if found is not None:
+            return int(found), getattr(memory, "size", None)
+    view = read(memory)
+    if view.device[0] != "cuda":
+        raise TypeError(f"this {type(memory).__name__} is in host memory; `to_device` copies it")
+    return view.pointer, view.nbytes if is_compact(view) else None
 
 
 def to_device(array: object, where: Device | None = None, stream: int = 0) -> DeviceArray:

@@ -22,6 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "pipeline": BELOW_PIPELINE | LEAVES | {"cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
+    "interop": {"dispatch", "cutelite_rt"},
     "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "pipeline", "cutelite_rt"},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),

@@ -52,7 +52,7 @@ class Launch:
         kind = type(self.stream)
         lasting = self.stream is None or kind is int or kind.__module__ == TORCH_STREAMS
         try:
-            if lasting and not callable(self.grid):
+            if lasting and not callable(self.grid) and not _is_symbolic(self.grid):
                 return self.settled()
             return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
         except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
@@ -68,6 +68,11 @@ class Launch:
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """With the grid that these arguments, by parameter, make of a grid that is a function."""
         return replace(self, grid=self.grid(arguments)) if callable(self.grid) else self
+
+
+def _is_symbolic(grid: Any) -> bool:
+    """Whether torch has yet to settle it, as it does once somebody looks: torch.compile would settle for one size."""
+    return any(type(n).__name__ == "SymInt" for n in (grid if isinstance(grid, tuple) else (grid,)))
 
 
 def _exact(x: Any) -> bool:

@@ -1,0 +1,4 @@
+"""Kernels as operations of other frameworks; each module imports its framework, so nothing here is imported for you.
+
+torch.py   custom operators, which torch.compile takes whole          jax.py   calls that jax.jit takes whole
+"""

@@ -1,0 +1,337 @@
+"""Kernels in JAX: calls that `jax.jit` takes whole, in XLA's stream, through XLA's foreign function interface.
+
+    out = jax.ShapeDtypeStruct(a.shape, a.dtype)
+    c = call(vector_add, out, grid=cl.ceil_div(a.size, 256), block=256)(a, b)
+
+In: a kernel, how it is launched, and the shapes of what it writes. Out: a function of JAX arrays. On a GPU the kernel
+is launched on XLA's buffers; on the CPU it is simulated. XLA calls back into Python for each launch (about as long as
+a launch from Python takes), so a GPU's queue runs dry sooner than with kernels of its own.
+
+The interface is C's (xla/ffi/api/c_api.h, of which jaxlib has a copy), declared here for ctypes: no compiler is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import cutelite_rt as rt
+from cutelite.dispatch import BoundKernel, Kernel, Launch
+from cutelite.dispatch.launch import Extent
+
+TARGET = "cutelite_launch"
+_EXECUTE = 3  # XLA_FFI_ExecutionStage_EXECUTE
+_METADATA = 1  # XLA_FFI_Extension_Metadata
+_INTERNAL = 13  # XLA_FFI_Error_Code_INTERNAL
+
+# XLA_FFI_DataType -> dtype of ours
+_DTYPES = {1: "bool", 2: "i8", 3: "i16", 4: "i32", 5: "i64", 6: "u8", 7: "u16", 8: "u32", 9: "u64",
+           10: "f16", 11: "f32", 12: "f64", 16: "bf16", 19: "e5m2", 20: "e4m3"}  # fmt: skip
+
+
+def call(
+    kernel: Kernel | BoundKernel,
+    outputs: Any,
+    *,
+    grid: Extent,
+    block: Extent | None = None,
+    cluster: Extent | None = None,
+    smem: int = 0,
+    aliases: Mapping[int, int] | None = None,
+    vmap_method: str | None = None,
+    **others: Any,
+) -> Callable[..., Any]:
+    """A function of JAX arrays that launches `kernel`, to be used within `jax.jit` or without.
+
+    outputs   what it returns: `jax.ShapeDtypeStruct`s, one or several
+    grid, block, cluster, smem   how it is launched (`cutelite.Launch`)
+    aliases   input number -> number of the output that is written over it; such outputs are not passed to the kernel
+              again. XLA copies the input first where it is needed elsewhere
+    vmap_method   as `jax.ffi.ffi_call` has it; without, the call cannot be batched
+    others    arguments that are no arrays, by name: numbers and constants
+    Gives     a function of the arrays for the kernel's other parameters, in order: inputs, then outputs. It returns
+              arrays as `outputs` has them
+    Errors    what a launch raises comes as JAX's error of the computation, with the text
+
+    JAX's arrays are row-major, and never written: only outputs may be. There is no derivative; wrap it in
+    `jax.custom_vjp`, with kernels for both ways.
+    """
+    _register()
+    single = not isinstance(outputs, Sequence)
+    shapes = (outputs,) if single else tuple(outputs)
+    aliases = dict(aliases or {})
+    launch = Launch(grid=grid, block=block, cluster=cluster, smem=smem)
+    number = _remembered(_Call(kernel, launch, others, frozenset(aliases.values())))
+    run = jax.ffi.ffi_call(
+        TARGET, shapes, vmap_method=vmap_method, input_output_aliases=aliases or None, has_side_effect=False
+    )
+
+    def launched(*arrays: Any) -> Any:
+        results = run(*arrays, call=np.int64(number))
+        return results[0] if single else results
+
+    return launched
+
+
+class _Call(NamedTuple):
+    """What an XLA computation refers to by number."""
+
+    kernel: Kernel | BoundKernel
+    launch: Launch
+    others: Mapping[str, Any]
+    overwriting: frozenset[int]  # outputs that are inputs too
+
+    def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
+        arrays = inputs + [array for i, array in enumerate(outputs) if i not in self.overwriting]
+        own = self.kernel.signature.names[isinstance(self.kernel, BoundKernel) :]
+        names = [name for name in own if name not in self.others]
+        if len(arrays) > len(names):
+            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(names)}"
+            raise rt.ArgumentError(f"{takes}; {len(inputs)} came, and {len(arrays) - len(inputs)} for what it returns")
+        given = dict(zip(names, arrays, strict=False))
+        launch = self.launch
+        if stream is not None:
+            launch = Launch(launch.grid, launch.block, launch.cluster, launch.smem, stream)
+        self.kernel.launch(launch, **given, **self.others)
+
+
+_calls: dict[int, _Call] = {}  # computations may live as long as the process, and so do these
+_numbers = itertools.count()
+_known: dict[Any, int] = {}
+
+
+def _remembered(made: _Call) -> int:
+    """The number of a call; the same one for what JAX traces again."""
+    launch = made.launch
+    shapes = (launch.grid, launch.block, launch.cluster, launch.smem)
+    key: tuple[Any, ...] = (
+        id(made.kernel),
+        shapes,
+        made.overwriting,
+        tuple(sorted((k, repr(v)) for k, v in made.others.items())),
+    )
+    plain = all(isinstance(value, bool | int | float | str | None) for value in made.others.values())
+    if not plain or isinstance(made.kernel, BoundKernel):  # whose identity is that of nothing that lasts
+        key = next(_numbers), *key
+    with _lock:
+        number = _known.get(key)
+        if number is None:
+            number = _known[key] = next(_numbers)
+            _calls[number] = made
+        return number
+
+
+# The interface, as xla/ffi/api/c_api.h declares it.
+
+
+class _Extension(ctypes.Structure):
+    _fields_ = (("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p))
+
+
+class _Version(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+    )
+
+
+class _Metadata(ctypes.Structure):
+    _fields_ = (("struct_size", ctypes.c_size_t), ("version", _Version), ("traits", ctypes.c_uint32))
+
+
+class _MetadataExtension(ctypes.Structure):
+    _fields_ = (("base", _Extension), ("metadata", ctypes.POINTER(_Metadata)))
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("dtype", ctypes.c_int),
+        ("data", ctypes.c_void_p),
+        ("rank", ctypes.c_int64),
+        ("dims", ctypes.POINTER(ctypes.c_int64)),
+    )
+
+
+class _Buffers(ctypes.Structure):
+    """XLA_FFI_Args and XLA_FFI_Rets."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("types", ctypes.POINTER(ctypes.c_int)),
+        ("buffers", ctypes.POINTER(ctypes.POINTER(_Buffer))),
+    )
+
+
+class _Scalar(ctypes.Structure):
+    _fields_ = (("dtype", ctypes.c_int), ("value", ctypes.POINTER(ctypes.c_int64)))
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("types", ctypes.POINTER(ctypes.c_int)),
+        ("names", ctypes.c_void_p),
+        ("values", ctypes.POINTER(ctypes.POINTER(_Scalar))),
+    )
+
+
+class _Api(ctypes.Structure):
+    """Its first functions."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("version", _Version),
+        ("internal", ctypes.c_void_p),
+        ("error_create", ctypes.c_void_p),
+        ("error_get_details", ctypes.c_void_p),
+        ("error_destroy", ctypes.c_void_p),
+        ("handler_register", ctypes.c_void_p),
+        ("stream_get", ctypes.c_void_p),
+    )
+
+
+class _Frame(ctypes.Structure):
+    """XLA_FFI_CallFrame."""
+
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.POINTER(_Extension)),
+        ("api", ctypes.POINTER(_Api)),
+        ("context", ctypes.c_void_p),
+        ("stage", ctypes.c_int),
+        ("inputs", _Buffers),
+        ("outputs", _Buffers),
+        ("attributes", _Attributes),
+    )
+
+
+class _ErrorCreate(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("message", ctypes.c_char_p),
+        ("code", ctypes.c_int),
+    )
+
+
+class _StreamGet(ctypes.Structure):
+    _fields_ = (
+        ("struct_size", ctypes.c_size_t),
+        ("extension", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+    )
+
+
+_HANDLER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Frame))
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _version() -> tuple[int, int]:
+    """The version of the interface that this jaxlib speaks, as its own header says. Errors: RuntimeError."""
+    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    text = header.read_text()
+    found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]
+    if not (found[0] and found[1]) or int(found[0][1]) != 0:
+        raise RuntimeError(f"{header} is not of the interface that cutelite knows, version 0: update cutelite")
+    return 0, int(found[1][1])
+
+
+_lock = threading.Lock()
+_handlers: dict[str, Any] = {}  # which XLA calls until the process ends
+
+
+def _register() -> None:
+    with _lock:
+        if _handlers:
+            return
+        version = _version()
+        for platform, on_gpu in (("CUDA", True), ("cpu", False)):
+            handler = _handlers[platform] = _HANDLER(_handler(version, on_gpu))
+            jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(handler), platform=platform)
+
+
+def _handler(version: tuple[int, int], on_gpu: bool) -> Callable[[Any], int | None]:
+    def handle(pointer: Any) -> int | None:
+        frame = pointer.contents
+        if frame.extension and frame.extension.contents.type == _METADATA:
+            asked = ctypes.cast(frame.extension, ctypes.POINTER(_MetadataExtension)).contents.metadata.contents
+            asked.version.major, asked.version.minor = version
+            asked.traits = 0
+            return None
+        if frame.stage != _EXECUTE:
+            return None
+        try:
+            _launch(frame, on_gpu)
+        except BaseException as error:  # a callback has nobody to raise to: XLA gets it as the computation's error
+            return _error(frame.api.contents, f"{type(error).__name__}: {error}")
+        return None
+
+    return handle
+
+
+def _launch(frame: Any, on_gpu: bool) -> None:
+    number = frame.attributes.values[0].contents.value[0]
+    read = _on_gpu if on_gpu else _in_memory
+    inputs, outputs = (
+        [read(buffers.buffers[i].contents) for i in range(buffers.size)] for buffers in (frame.inputs, frame.outputs)
+    )
+    _calls[number](inputs, outputs, _stream(frame) if on_gpu else None)
+
+
+def _stream(frame: Any) -> int:
+    asked = _StreamGet(ctypes.sizeof(_StreamGet), None, frame.context, None)
+    if _FUNCTION(frame.api.contents.stream_get)(ctypes.addressof(asked)):
+        raise RuntimeError("XLA tells no stream")
+    return asked.stream or 0
+
+
+def _error(api: Any, text: str) -> int | None:
+    asked = _ErrorCreate(ctypes.sizeof(_ErrorCreate), None, text.encode(), _INTERNAL)
+    made: int | None = _FUNCTION(api.error_create)(ctypes.addressof(asked))
+    return made
+
+
+def _shape(buffer: Any) -> tuple[tuple[int, ...], str]:
+    dtype = _DTYPES.get(buffer.dtype)
+    if dtype is None:
+        raise rt.UnreadableArray(f"a kernel cannot take arrays of XLA's type {buffer.dtype}")
+    return tuple(buffer.dims[: buffer.rank]), dtype
+
+
+def _on_gpu(buffer: Any) -> rt.DeviceArray:
+    shape, dtype = _shape(buffer)
+    return rt.over(buffer.data or 0, shape, dtype)
+
+
+def _in_memory(buffer: Any) -> Any:
+    shape, dtype = _shape(buffer)
+    code = rt.dtype.DTYPES[dtype]
+    if dtype in ("bf16", "e4m3", "e5m2"):
+        import ml_dtypes
+
+        kind = np.dtype(getattr(ml_dtypes, code.numpy or ""))
+    else:
+        kind = np.dtype(code.numpy)
+    size = int(np.prod(shape)) * code.bytes
+    if not size:
+        return np.empty(shape, kind)
+    memory = (ctypes.c_char * size).from_address(buffer.data)
+    return np.frombuffer(memory, np.uint8).view(kind).reshape(shape)

@@ -1,0 +1,136 @@
+"""Kernels in JAX: within jit and without, on XLA's buffers; on the CPU they are simulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from tests.dispatch import kernels
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+call = pytest.importorskip("cutelite.interop.jax").call
+
+N = kernels.N
+SIZE = 1000
+
+
+@pytest.fixture(autouse=True, params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def place(request: pytest.FixtureRequest) -> Any:
+    with jax.default_device(jax.devices(request.param)[0]):
+        yield request.param
+
+
+def like(a: Any) -> Any:
+    return jax.ShapeDtypeStruct(a.shape, a.dtype)
+
+
+def vector() -> Any:
+    return jnp.arange(SIZE, dtype=jnp.float32)
+
+
+def add(a: Any, b: Any) -> Any:
+    return call(kernels.add, like(a), grid=cl.ceil_div(a.size, 64), block=64)(a, b)
+
+
+def test_as_a_function() -> None:
+    a = vector()
+    np.testing.assert_array_equal(add(a, 2 * a), 3 * np.arange(SIZE))
+
+
+def test_within_jit() -> None:
+    program = jax.jit(lambda a, b: add(add(a, b) * 2, a) + 1)
+    a = vector()
+    for _ in range(3):
+        np.testing.assert_array_equal(program(a, a), 5 * np.arange(SIZE) + 1)
+
+
+def test_in_a_loop_of_xlas() -> None:
+    a = vector()
+    program = jax.jit(lambda a: jax.lax.fori_loop(0, 10, lambda _, x: add(x, a), a))
+    np.testing.assert_array_equal(program(a), 11 * np.arange(SIZE))
+
+
+def test_arrays_that_are_overwritten() -> None:
+    a = vector()
+    scaled = jax.jit(call(kernels.scale, like(a), grid=16, aliases={0: 0}, by=3.0, times=2))
+    np.testing.assert_array_equal(scaled(a), 9 * np.arange(SIZE))
+    np.testing.assert_array_equal(a, np.arange(SIZE))  # which XLA copied first
+
+
+def test_several_outputs_and_a_method() -> None:
+    @cl.kernel(block=64)
+    def both(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> None:
+        i = cl.block_idx.x * 64 + cl.thread_idx.x
+        if i < N:
+            b[i] = a[i] + 1
+            c[i] = a[i] - 1
+
+    a = vector()
+    up, down = jax.jit(call(both, (like(a), like(a)), grid=16))(a)
+    np.testing.assert_array_equal(up - down, np.full(SIZE, 2))
+    tripled = call(kernels.Scaler(3).run, like(a), grid=1, aliases={0: 0})
+    np.testing.assert_array_equal(tripled(a)[:32], 3 * np.arange(32))
+
+
+def test_tensor_maps(place: str) -> None:
+    a = jnp.arange(16 * 64, dtype=jnp.bfloat16).reshape(16, 64)
+    copied = jax.jit(call(kernels.copied, like(a), grid=1))(a)
+    np.testing.assert_array_equal(copied, a)
+
+
+def test_a_derivative_of_ones_own() -> None:
+    @jax.custom_vjp  # type: ignore[untyped-decorator]
+    def total(a: Any, b: Any) -> Any:
+        return add(a, b)
+
+    total.defvjp(lambda a, b: (add(a, b), None), lambda _, grad: (grad, grad))
+    a = vector()
+    grads = jax.grad(lambda a, b: (total(a, b) ** 2).sum(), argnums=(0, 1))(a, a)
+    np.testing.assert_array_equal(grads[0], 4 * np.arange(SIZE))
+
+
+def test_mistakes_come_as_jaxs_errors() -> None:
+    a = vector()
+    with pytest.raises(Exception, match=r"argument `b` has extent 5, but N is 1000, from `a`"):
+        add(a, a[:5]).block_until_ready()
+    with pytest.raises(Exception, match=r"add\(\) takes arrays for a, b, c; 3 came, and 1 for what it returns"):
+        call(kernels.add, like(a), grid=16, block=64)(a, a, a).block_until_ready()
+    with pytest.raises(Exception, match="a kernel cannot take arrays of XLA's type 15"):
+        add(a.astype(jnp.complex64), a).block_until_ready()
+    np.testing.assert_array_equal(add(a, a), 2 * np.arange(SIZE))  # nothing is broken by them
+
+
+def test_equal_calls_are_remembered_once() -> None:
+    from cutelite.interop import jax as room
+
+    a = vector()
+    add(a, a)
+    before = len(room._calls)
+    for _ in range(5):
+        add(a, a)
+    assert len(room._calls) == before
+
+
+def test_in_two_threads() -> None:
+    import threading
+
+    results: dict[int, Any] = {}
+
+    def run(i: int) -> None:
+        a = vector() + i
+        for _ in range(20):
+            a = add(a, a) / 2
+        results[i] = np.asarray(a)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(4):
+        np.testing.assert_array_equal(results[i], np.arange(SIZE) + i)

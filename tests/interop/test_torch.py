@@ -1,0 +1,129 @@
+"""Kernels as torch's operators: under torch.compile without a break, with derivatives, and with shapes alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32
+
+pytest.importorskip("torch")
+
+import torch  # noqa: E402
+
+from cutelite.interop.torch import custom_op  # noqa: E402
+
+N = cl.dims("N")
+
+
+@cl.kernel(block=128)
+def multiply_add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], by: f32, c: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        c[i] = a[i] * b[i] + by
+
+
+@custom_op("cutelite_tests::muladd", mutates_args=())
+def muladd(a: torch.Tensor, b: torch.Tensor, by: float) -> torch.Tensor:
+    c = torch.empty_like(a)
+    multiply_add[cl.ceil_div(a.numel(), 128), 128](a, b, by, c)
+    return c
+
+
+@custom_op("cutelite_tests::muladd_into", mutates_args={"c"})
+def muladd_into(a: torch.Tensor, b: torch.Tensor, by: float, c: torch.Tensor) -> None:
+    multiply_add[cl.ceil_div(a.numel(), 128), 128](a, b, by, c)
+
+
+def remember(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    context.save_for_backward(*inputs[:2])
+
+
+def backward(context: Any, grad: Any) -> tuple[Any, Any, None]:
+    a, b = context.saved_tensors
+    return muladd(grad, b, 0.0), muladd(grad, a, 0.0), None
+
+
+muladd.register_autograd(backward, setup_context=remember)
+
+
+def test_shapes_are_known_without_a_gpu() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        a = torch.empty(1000, device="cuda") if torch.cuda.is_available() else torch.empty(1000)
+        c = muladd(a, a, 1.0)
+        assert (c.shape, c.dtype, c.device) == (a.shape, a.dtype, a.device)
+    meta = torch.empty(77, device="meta")
+    assert muladd(meta, meta, 1.0).shape == (77,)
+
+
+@pytest.fixture
+def vectors() -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    return tuple(torch.randn(1000, device="cuda", requires_grad=True) for _ in range(2))
+
+
+@pytest.mark.gpu
+def test_torch_finds_nothing_to_mend(vectors: tuple[Any, Any]) -> None:
+    torch.library.opcheck(muladd, (*vectors, 0.5))
+    a, b = (v.detach() for v in vectors)
+    torch.library.opcheck(muladd_into, (a, b, 0.5, torch.empty_like(a)))
+
+
+@pytest.mark.gpu
+def test_compiled_whole(vectors: tuple[Any, Any]) -> None:
+    a, b = (v.detach() for v in vectors)
+
+    @torch.compile(fullgraph=True)  # type: ignore[untyped-decorator]
+    def program(a: Any, b: Any) -> Any:
+        c = torch.empty_like(a)
+        muladd_into(a.sin(), b, 2.0, c)
+        return muladd(c, b * 2, 0.5).cos()
+
+    expected = ((a.sin() * b + 2) * (b * 2) + 0.5).cos()
+    torch.testing.assert_close(program(a, b), expected)
+
+
+@pytest.mark.gpu
+def test_one_compile_for_sizes_that_vary() -> None:
+    torch._dynamo.reset()
+    counter = torch._dynamo.testing.CompileCounter()
+
+    @torch.compile(fullgraph=True, dynamic=True, backend=counter)  # type: ignore[untyped-decorator]
+    def program(a: Any) -> Any:
+        return muladd(a, a, 1.0) + 1
+
+    for n in (1000, 1500, 77, 4096):
+        a = torch.randn(n, device="cuda")
+        torch.testing.assert_close(program(a), a * a + 2)
+    assert counter.frame_count == 1
+
+
+@pytest.mark.gpu
+def test_derivatives(vectors: tuple[Any, Any]) -> None:
+    a, b = vectors
+    expected = torch.autograd.grad((a * b + 0.5).square().sum(), (a, b))
+    torch.testing.assert_close(torch.autograd.grad(muladd(a, b, 0.5).square().sum(), (a, b)), expected)
+    compiled = torch.compile(lambda a, b: muladd(a, b, 0.5).square().sum(), fullgraph=True)
+    torch.testing.assert_close(torch.autograd.grad(compiled(a, b), (a, b)), expected)
+
+
+@pytest.mark.gpu
+def test_in_the_stream_that_is_current(vectors: tuple[Any, Any]) -> None:
+    a, b = (v.detach() for v in vectors)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(20_000_000)  # 10 ms and more
+        x = torch.ones_like(a)
+        y = muladd(x, x, 1.0)
+    side.synchronize()
+    assert y.eq(2).all()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        z = muladd(a, b, 1.0)
+    a.fill_(3)
+    captured.replay()
+    torch.testing.assert_close(z, 3 * b + 1)
