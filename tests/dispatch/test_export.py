@@ -171,7 +171,6 @@ def test_missing_and_surplus_arguments(cuda: FakeCuda, on_gpu: GpuArray, exporte
 @pytest.mark.parametrize(
     "key",
     [-1, (1, 32, object()), (1, 32, -3), (1, 32, None, -1), (1, 32, None, 1 << 20), ((1, 2, 3, 4), 32), (1.5, 32)],
-    ids=str,
 )
 def test_launches_that_cannot_be(cuda: FakeCuda, on_gpu: GpuArray, exported: Path, key: Any) -> None:
     loaded, given = rt.load_kernel(exported), arguments(on_gpu)

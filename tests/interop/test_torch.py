@@ -11,9 +11,9 @@ from cutelite import Tensor, f32
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-from cutelite.interop.torch import custom_op  # noqa: E402
+from cutelite.interop.torch import custom_op
 
 N = cl.dims("N")
 
