@@ -29,14 +29,16 @@ def with_layout(tensor: Any, layout: Any) -> Any:
     return tensor._retyped(layout)
 
 
-def _on_tensors(name: str) -> Callable[..., Any]:
-    """The function of the leaf, extended to tensors."""
+def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:
+    """The function of the leaf, extended to tensors; `cuts`: it takes tiles, which must be there."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
     def extended(target: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_tensor(target):
             return function(target, *args, **kwargs)
+        if cuts:
+            check_reach(name, target, args[0])
         return with_layout(target, function(target.layout, *args, **kwargs))
 
     return extended
@@ -50,10 +52,10 @@ select = _on_tensors("select")
 take = _on_tensors("take")
 append = _on_tensors("append")
 prepend = _on_tensors("prepend")
-logical_divide = _on_tensors("logical_divide")
-zipped_divide = _on_tensors("zipped_divide")
-tiled_divide = _on_tensors("tiled_divide")
-flat_divide = _on_tensors("flat_divide")
+logical_divide = _on_tensors("logical_divide", cuts=True)
+zipped_divide = _on_tensors("zipped_divide", cuts=True)
+tiled_divide = _on_tensors("tiled_divide", cuts=True)
+flat_divide = _on_tensors("flat_divide", cuts=True)
 
 
 def flatten(x: Any) -> Any:
@@ -124,7 +126,44 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
     kept = [mode for index, mode in zip(key, grid, strict=True) if index is None]
     fixed = [(index, mode) for index, mode in zip(key, grid, strict=True) if index is not None]
     tile = list(divided[0]) if isinstance(divided[0].shape, tuple) else [divided[0]]
-    return tensor._moved(make_layout(*tile, *kept), fixed)
+    layout = make_layout(*tile, *kept)
+    check_reach("local_tile", tensor, tiler, (layout, fixed))
+    return tensor._moved(layout, fixed)
+
+
+def _furthest(layout: Any, fixed: list[tuple[Any, Any]]) -> Any:
+    """How many elements a view reaches, of those that the fixed coordinates may lead to."""
+    starts = [mode(at) if isinstance(at, int) else leaf.cosize(mode) - 1 for at, mode in fixed]
+    return leaf.cosize(layout) + sum(starts)
+
+
+def check_reach(function: str, tensor: Any, tiler: Any, view: Any = None) -> None:
+    """Tiles that reach beyond the end of shared memory or registers are refused; of global memory they are predicated.
+
+    function   for the message; `tiler` as the divisions take it
+    view       the layout of the tiles in question, and the coordinates with their modes that lead to them; default: all
+    """
+    if not isinstance(tensor, Tensor) or tensor.space == "gmem":
+        return
+    cut = static_value(_furthest(*view) if view else leaf.cosize(leaf.zipped_divide(tensor.layout, tiler)))
+    have = static_value(leaf.cosize(tensor.layout))
+    if cut is None or have is None or cut <= have:
+        return
+    shape = tensor.shape if isinstance(tensor.shape, tuple) else (tensor.shape,)
+    tiles = tiler if isinstance(tiler, tuple) else (tiler,)
+    extents = [(static_value(leaf.size(n)) or 0, _extent(tile)) for n, tile in zip(shape, tiles, strict=False)]
+    mode = next((i for i, (extent, tile) in enumerate(extents) if extent % tile), 0)
+    raise mistake(
+        "tile-reach",
+        f"{function}: mode {mode} of the {tensor.space} tensor {tensor.layout} is {extents[mode][0]}, no multiple of"
+        f" the {extents[mode][1]} of the tile {tiler}",
+        f"it would reach {cut} elements, and there are {have}",
+    )
+
+
+def _extent(tile: Any) -> int:
+    found = static_value(tile.size if isinstance(tile, Layout) else leaf.size(tile))
+    return found or 1
 
 
 def _projected(tiler: Any, coord: Any, proj: Any) -> tuple[Any, Any]:
@@ -146,6 +185,7 @@ def local_partition(tensor: Any, threads: Any, index: Any) -> Any:
         return leaf.local_partition(tensor, threads, index)
     layout = threads if isinstance(threads, Layout) else Layout(threads)
     extents = leaf.product_each(layout.shape) if isinstance(layout.shape, tuple) else (layout.shape,)
+    check_reach("local_partition", tensor, extents)
     divided = leaf.zipped_divide(tensor.layout, extents)
     coord = thread_coordinate(layout, index)
     return tensor._moved(divided[1], list(zip(coord, divided[0], strict=True)))

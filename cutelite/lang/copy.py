@@ -17,21 +17,25 @@ from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.algebra import is_tensor
+from cutelite.ir.types import boolean
+from cutelite.lang.algebra import check_reach, is_tensor
 from cutelite.lang.copy_ops import CopyOp, TileOp
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import as_value, describe, emit, mistake
+from cutelite.lang.values import Scalar, as_value, describe, emit, mistake
 from cutelite.layout import (
     Layout,
     LayoutError,
     coalesce,
     composition,
+    cosize,
+    filter_zeros,
     is_static,
     known_divisor,
     logical_divide,
     make_layout,
     make_layout_tv,
     right_inverse,
+    size,
     static_value,
     zipped_divide,
 )
@@ -83,8 +87,7 @@ def make_copy_atom(op: CopyOp, dtype: DType) -> CopyAtom:
     if not isinstance(dtype, DType):
         raise mistake("copy-atom", f"make_copy_atom takes a dtype, not {describe(dtype)}")
     atom = CopyAtom(op, dtype)
-    if not isinstance(op, TileOp):
-        _ = atom.layout_src_tv, atom.layout_dst_tv  # refuses what the operation does not move
+    _ = atom.layout_src_tv, atom.layout_dst_tv  # refuses what the operation does not move
     return atom
 
 
@@ -171,6 +174,7 @@ class ThrCopy:
         if not is_tensor(tensor):
             raise mistake("partition", f"a tensor is needed here, not {describe(tensor)}")
         threads, values, rests = self.tiled.thread_layout(tensor.layout, side)
+        check_reach("partition", tensor, self.tiled.tiler)
         return tensor._moved(make_layout(values, *rests), [(self.thread, threads)])
 
 
@@ -191,6 +195,11 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
                 f"the tile has {extent(layout_tv, mode)} {what}, but {atom.op} needs a multiple of {need}",
                 f"the (thread, value) layout is {layout_tv}",
             )
+    inside, reach = extent(Layout(tiler)), static_value(cosize(layout_tv)) or 0
+    covered = static_value(size(filter_zeros(layout_tv))) or 0
+    if reach > inside or covered < inside:
+        what = f"reaches {reach} elements" if reach > inside else f"has {covered} different elements at most"
+        raise mistake("tiled-copy", f"the (thread, value) layout {layout_tv} {what}, and the tile {tiler} {inside}")
     return TiledCopy(atom, layout_tv, tiler)
 
 
@@ -318,7 +327,7 @@ def predicates(pred: Any, count: int, values: int) -> list[Any]:
     stride of 0 along the elements of an instruction.
     """
     if not isinstance(pred, Tensor):
-        return [pred] * count
+        return [decision(pred)] * count
     have = extent(pred.layout)
     if pred.dtype.kind != "bool" or (count % have and have != count * values):
         raise mistake(
@@ -338,6 +347,13 @@ def predicates(pred: Any, count: int, values: int) -> list[Any]:
                 help="give it a stride of 0 along them, or copy without an atom: then only what shares one is together",
             )
     return [told[i * values] for i in range(count)]
+
+
+def decision(pred: Any) -> Any:
+    """One predicate for all, a bool."""
+    if isinstance(pred, bool) or (isinstance(pred, Scalar) and pred.dtype == boolean):
+        return pred
+    raise mistake("copy-pred", f"a predicate is a bool or a tensor of bools, not {describe(pred)}")
 
 
 def extent(layout: Layout, mode: int | None = None) -> int:
@@ -372,7 +388,7 @@ def check_same_size(src: Any, dst: Any) -> None:
 def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any]]:
     """A predicated copy without an atom as (source, target, predicate) of what one predicate decides about."""
     if not isinstance(pred, Tensor):
-        return [(src, dst, pred)]
+        return [(src, dst, decision(pred))]
     run, starts = shared_predicates(src, dst, pred)
     values, shared = pred.load(), extent(src.layout) // extent(pred.layout)
     decisions = [values[start // shared] for start in starts]

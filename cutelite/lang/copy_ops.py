@@ -79,10 +79,7 @@ class CopyUniversalOp(CopyOp):
     def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
         count = static_value(src.size) or 1
         bytes = count * src.dtype.bytes
-        if src.space == "rmem" or src.space == dst.space:
-            data = src.load()
-        else:
-            data = load(src, count, self, bytes)
+        data = src.load() if src.space == "rmem" else load(src, count, self, bytes)
         if dst.space == "rmem" or (self.bits == 0 and not (self.cache or self.evict)):
             dst.store(data)
         else:
@@ -92,6 +89,14 @@ class CopyUniversalOp(CopyOp):
         for t, name in ((src, "source"), (dst, "target")):
             if t.space != "rmem" and self.bits > 8:
                 check_vector(t, self.bits // 8, f"the {name} of {self}")
+        loads, stores = src.space == "gmem", dst.space == "gmem"
+        caches = (ops.memory.LOAD_CACHES if loads else ()) + (ops.memory.STORE_CACHES if stores else ())
+        if self.cache and self.cache not in caches:
+            what = " or ".join(filter(None, dict.fromkeys(caches))) or "none, for no side is in global memory"
+            raise mistake("copy-cache", f"from {src.space} to {dst.space}, the cache of {self} can be {what}")
+        if self.evict and (self.evict not in ops.memory.EVICTIONS or not (loads or stores)):
+            what = " or ".join(filter(None, ops.memory.EVICTIONS)) if loads or stores else "none of global memory"
+            raise mistake("copy-cache", f"from {src.space} to {dst.space}, the eviction of {self} can be {what}")
 
 
 def load(t: Tensor, count: int, op: CopyUniversalOp, bytes: int) -> Any:
@@ -136,6 +141,8 @@ class CopyG2SOp(CopyOp):
     def source(self, dtype: DType) -> Layout:
         if self.bits not in (32, 64, 128):
             raise mistake("copy-bits", f"cp.async copies 32, 64 or 128 bits, not {self.bits}")
+        if self.cache not in ("", "ca", "cg") or (self.cache == "cg" and self.bits != 128):
+            raise mistake("copy-cache", f"the cache of cp.async is 'ca', or of 128 bits 'cg', not {self.cache!r}")
         return Layout((1, units(self, self.bits, dtype)), (0, 1))
 
     def start(self, src: Tensor, dst: Tensor, pred: Any, barrier: Any) -> None:
@@ -251,7 +258,10 @@ class CopyDsmemStoreOp(CopyOp):
 
 
 class TileOp(CopyOp):
-    """Base of copies of whole tiles, which one thread starts: they have no (thread, value) layouts to partition by."""
+    """Base of copies of whole tiles, which one thread starts: there is nothing to partition."""
+
+    def source(self, dtype: DType) -> Layout:
+        return Layout((1, 1), (0, 0))
 
     @property
     def count(self) -> str:
@@ -287,6 +297,13 @@ class CopyReduceBulkTensorTileS2GOp(TileOp):
 
     kind: str = "add"
     cache: str | None = None
+
+    def source(self, dtype: DType) -> Layout:
+        taken = ops.cp_async.REDUCTIONS.get(self.kind, {})
+        if dtype.name not in taken:
+            kinds = ", ".join(kind for kind, types in ops.cp_async.REDUCTIONS.items() if dtype.name in types)
+            raise mistake("copy-atom", f"TMA does not {self.kind} {dtype}", help=f"it can {kinds}" if kinds else "")
+        return Layout((1, 1), (0, 0))
 
 
 class CopyBulkG2SOp(HintedTileOp):

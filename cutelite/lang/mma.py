@@ -28,6 +28,8 @@ from cutelite.layout import (
     Layout,
     coalesce,
     composition,
+    cosize,
+    filter_zeros,
     known_divisor,
     logical_divide,
     make_fragment_like,
@@ -254,6 +256,8 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
     layout = atoms if isinstance(atoms, Layout) else Layout(atoms)
     if layout.rank != 3:
         raise mistake("tiled-mma", f"atoms are repeated along M, N and K: {layout} has {layout.rank} modes, not 3")
+    if static_value(cosize(layout)) != extent(layout) or extent(filter_zeros(layout)) != extent(layout):
+        raise mistake("tiled-mma", f"the atoms {layout} are {extent(layout)}, and must have the numbers from 0 on")
     made = TiledMma(op, layout, tuple(permutation))
     if len(made.permutation) != 3:
         raise mistake("tiled-mma", f"a permutation has one entry for each of M, N and K, not {len(made.permutation)}")

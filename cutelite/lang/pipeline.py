@@ -67,3 +67,11 @@ def whole_warpgroups(threads: int) -> int:
     if threads < WARPGROUP or threads % WARPGROUP:
         raise mistake("pipeline", f"readers by wgmma come in whole warpgroups of {WARPGROUP}, and here are {threads}")
     return threads // WARPGROUP
+
+
+def check_stages(stages: Any) -> None:
+    """A ring has at least one buffer, and how many is known at compile time."""
+    from cutelite.lang.values import describe, mistake
+
+    if not isinstance(stages, int) or stages < 1:
+        raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")

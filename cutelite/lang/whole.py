@@ -11,7 +11,8 @@ from itertools import product
 from math import gcd
 from typing import Any
 
-from cutelite.lang.values import Vector, as_value, emit, mistake
+from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.values import Runtime, Vector, as_value, describe, emit, mistake
 from cutelite.layout import Layout, flatten_to_tuple, is_static, known_divisor, static_value
 from cutelite.ops import arith
 from cutelite.ops.tensor import TensorLoadAll, TensorStoreAll, TensorView
@@ -71,11 +72,13 @@ def _parts(t: Any, what: str) -> Iterator[tuple[Any, list[int]]]:
 
 def fill(t: Any, x: Any) -> None:
     """Set every element of the tensor `t` to the scalar `x`."""
+    _tensors("fill", t)
     t.store(x)
 
 
 def clear(t: Any) -> None:
     """Set every element of the tensor `t` to zero."""
+    _tensors("clear", t)
     t.store(0.0 if t.dtype.is_float else False if t.dtype.kind == "bool" else 0)
 
 
@@ -84,6 +87,13 @@ def axpby(alpha: Any, x: Any, beta: Any, y: Any) -> None:
 
     It is computed in the type that Python's operators give, and stored in that of `y`.
     """
+    _tensors("axpby", x, y)
     if static_value(x.size) is None or static_value(x.size) != static_value(y.size):
         raise mistake("axpby", f"x has shape {x.shape}, y {y.shape}: not the same number of elements")
     y.store((alpha * x.load() + beta * y.load()).to(y.dtype))
+
+
+def _tensors(function: str, *given: Any) -> None:
+    for t in given:
+        if not isinstance(t, Runtime) or not isinstance(t.value.type, TensorType):
+            raise mistake("tensor", f"{function} takes tensors, not {describe(t)}")

@@ -26,7 +26,7 @@ from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wai
 from cutelite.lang.index import lane_idx, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline import WARPGROUP, PipelineState, whole_warpgroups, whole_warps
+from cutelite.lang.pipeline import WARPGROUP, PipelineState, check_stages, whole_warpgroups, whole_warps
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where
@@ -56,6 +56,7 @@ def pipeline_init_wait(cluster: bool = False) -> None:
 
 def barriers(stages: int, arrivals: int) -> Any:
     """An mbarrier for each stage, each phase of which expects so many arrivals; not yet for use by other threads."""
+    check_stages(stages)
     made = shared(mbarrier, (stages,))
     if linear_thread_idx() == 0:
         for s in static_range(stages):

@@ -74,6 +74,96 @@ def missing_barrier(a: Any) -> None:
     cl.copy(send, registers, cl.mapa(cl.shared(cl.f32, (4,)), 0))
 
 
+def tile_larger_than_shared_memory(a: Any) -> None:
+    cl.local_tile(cl.shared(cl.f32, (8, 8)), (16, 8), (0, 0))
+
+
+def tile_over_the_edge(a: Any) -> None:
+    cl.local_tile(cl.shared(cl.f32, (8, 12)), (8, 8), (0, cl.thread_idx.x))
+
+
+def tiles_that_do_not_divide(a: Any) -> None:
+    cl.zipped_divide(cl.shared(cl.f32, (8, 12)), (8, 8))
+
+
+def partition_beyond_shared_memory(a: Any) -> None:
+    ROWS.get_slice(0).partition_S(cl.shared(cl.f32, (4, 16)))
+
+
+def threads_beyond_shared_memory(a: Any) -> None:
+    cl.local_partition(cl.shared(cl.f32, (6, 6)), Layout((4, 4)), 0)
+
+
+def tile_smaller_than_its_layout(a: Any) -> None:
+    cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((32, 2)), (8, 7))
+
+
+def tile_larger_than_its_layout(a: Any) -> None:
+    cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((32, 2)), (8, 16))
+
+
+def odd_bits(a: Any) -> None:
+    cl.make_copy_atom(cl.CopyUniversalOp(48), cl.f32)
+
+
+def no_such_cache(a: Any) -> None:
+    copy = cl.make_tiled_copy_tv(cl.make_copy_atom(cl.CopyUniversalOp(cache="wt"), cl.f32), Layout(32), Layout(1))
+    source = copy.get_slice(0).partition_S(cl.local_tile(a, (32, 1), (0, 0))[None, 0])
+    cl.copy(copy, source, cl.make_fragment_like(source))
+
+
+def cache_of_shared_memory(a: Any) -> None:
+    copy = cl.make_tiled_copy_tv(
+        cl.make_copy_atom(cl.CopyUniversalOp(evict="evict_first"), cl.f32), Layout(32), Layout(1)
+    )
+    source = copy.get_slice(0).partition_S(cl.shared(cl.f32, (32,)))
+    cl.copy(copy, source, cl.make_fragment_like(source))
+
+
+def no_such_reduction(a: Any) -> None:
+    cl.make_copy_atom(cl.CopyReduceBulkTensorTileS2GOp("mul"), cl.f32)
+
+
+def text_as_predicate(a: Any) -> None:
+    cl.copy(cl.shared(cl.f32, (4,)), cl.make_rmem_tensor(cl.f32, (4,)), pred="x")
+
+
+def other_numbers_of_atoms(a: Any) -> None:
+    cl.make_tiled_mma(cl.WarpMmaOp(cl.f16, cl.f32), Layout((2, 2, 1), (4, 4, 1)))
+
+
+def numbers_as_tensors(a: Any) -> None:
+    cl.axpby(1.0, 3, 2.0, 4)
+
+
+def no_stages(a: Any) -> None:
+    cl.PipelineAsync.create(0, 32, 32)
+
+
+def nested_coordinate_of_another_rank(a: Any) -> None:
+    cl.logical_divide(cl.shared(cl.f32, (4, 4)), (2, 2))[(0, 0, 0), (0, 0)]
+
+
+def mode_that_is_not_there(a: Any) -> None:
+    cl.select(a, (0, 2))
+
+
+def rows_of_odd_length(a: Any) -> None:
+    cl.recast_tensor(cl.shared(cl.f32, (5, 5)), cl.f64)
+
+
+def misaligned_rows_of_matrices(a: Any) -> None:
+    load = cl.make_tiled_copy_A(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), MMA)
+    tile = cl.shared(cl.f16, Layout((16, 16), (17, 1)))
+    held = MMA.make_fragment_A(MMA.get_slice(0).partition_A(tile))
+    cl.copy(load, load.get_slice(cl.thread_idx.x).partition_S(tile), load.retile(held))
+
+
+def not_in_registers(a: Any) -> None:
+    tile, mine = cl.shared(cl.f16, (16, 16)), MMA.get_slice(0)
+    cl.gemm(MMA, MMA.make_fragment_C((4, 1, 1)), mine.partition_A(tile), mine.partition_B(tile))
+
+
 def overlong_fragment(a: Any) -> None:
     cl.fill(cl.make_rmem_tensor(cl.f32, (4,))[5], 0.0)
 
@@ -123,6 +213,30 @@ CASES = [
     ),
     (unwanted_barrier, "takes no `barrier=`", "cl.copy(ROWS"),
     (missing_barrier, "CopyDsmemStoreOp(bits=128) needs `barrier=`, which counts its bytes", "cl.copy(send"),
+    (
+        tile_larger_than_shared_memory,
+        "local_tile: mode 0 of the smem tensor (8,8):(8,1) is 8, no multiple of the 16 of the tile (16, 8)",
+        "cl.local_tile(cl",
+    ),
+    (tile_over_the_edge, "mode 1 of the smem tensor (8,12):(12,1) is 12, no multiple of the 8", "cl.local_tile(cl"),
+    (tiles_that_do_not_divide, "zipped_divide: mode 1 of the smem tensor (8,12):(12,1) is 12", "cl.zipped_divide"),
+    (partition_beyond_shared_memory, "partition: mode 0 of the smem tensor (4,16):(16,1) is 4", "partition_S"),
+    (threads_beyond_shared_memory, "local_partition: mode 0 of the smem tensor (6,6):(6,1) is 6", "local_partition"),
+    (tile_smaller_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 7) 56", "make_tiled_copy(cl"),
+    (tile_larger_than_its_layout, "has 64 different elements at most, and the tile (8, 16) 128", "make_tiled_copy(cl"),
+    (odd_bits, "moves 48 bits, which is no number of elements of f32", "cl.make_copy_atom"),
+    (no_such_cache, "from gmem to rmem, the cache of CopyUniversalOp", "cl.copy(copy, source"),
+    (cache_of_shared_memory, "from smem to rmem, the eviction of CopyUniversalOp", "cl.copy(copy, source"),
+    (no_such_reduction, "TMA does not mul f32", "cl.make_copy_atom"),
+    (text_as_predicate, "a predicate is a bool or a tensor of bools, not 'x'", "cl.copy(cl.shared"),
+    (other_numbers_of_atoms, "the atoms (2,2,1):(4,4,1) are 4, and must have the numbers from 0 on", "make_tiled_mma"),
+    (numbers_as_tensors, "axpby takes tensors, not 3", "cl.axpby"),
+    (no_stages, "a pipeline has 1 stage or more, known at compile time, not 0", "PipelineAsync.create"),
+    (nested_coordinate_of_another_rank, "3 indices into the 2 modes of (2,2):(4,8)", "[(0, 0, 0)"),
+    (mode_that_is_not_there, "no mode 2 in (M,N), which has 2 modes", "cl.select"),
+    (rows_of_odd_length, "recast_layout: stride 5 of (5,5):(5,1)", "cl.recast_tensor"),
+    (misaligned_rows_of_matrices, "must lie at a multiple of 16 bytes, but is known to at one of 2", "cl.copy(load"),
+    (not_in_registers, "is a fragment in registers, not a run-time tensor<f16,smem", "cl.gemm(MMA"),
     (overlong_fragment, "index 5 is out of bounds", "[5]"),
     (runtime_shape, "needs shapes known at compile time", "cl.copy(a"),
     (different_sizes, "x has shape (4,), y (5,)", "cl.axpby"),
