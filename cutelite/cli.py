@@ -1,4 +1,4 @@
-"""The command line: `cutelite demo | compile | export FILE:KERNEL | layout TEXT | doctor | cache info|verify|clear`."""
+"""The command line: `cutelite demo | compile | check | export FILE:KERNEL | layout TEXT | doctor | cache ACTION`."""
 
 from __future__ import annotations
 
@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for compile")
     exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
     exporting.set_defaults(run=_export)
+    _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
     picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'")
     picture.add_argument("layout", help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'")
     picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
@@ -105,6 +106,28 @@ def _parser() -> argparse.ArgumentParser:
     cache.add_argument("action", choices=("info", "verify", "clear"))
     cache.set_defaults(run=_cache)
     return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL, every kernel that FILE launches")
+    parser.add_argument("--seeds", type=int, default=4, help="under how many schedules; default: 4")
+    parser.add_argument("--seed", type=int, help="under this one alone")
+    parser.add_argument("--blocks", type=int, help="check only so many blocks of a grid")
+    parser.add_argument("--no-notes", action="store_true", help="leave out what accesses cost")
+    parser.add_argument(
+        "--grid", type=_extents, help="launch KERNEL itself, on --arg, instead of calling FILE's main()"
+    )
+    parser.add_argument("--block", type=_extents, help="with --grid: threads in a block; default: the decorator's")
+    parser.add_argument("--cluster", type=_extents, help="with --grid: blocks in a cluster; default: the decorator's")
+    parser.add_argument("--smem", type=int, default=0, help="with --grid: bytes of dynamic shared memory")
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --grid: an array of random numbers by its shape, 256x128; a number; a Constexpr; a dtype",
+    )
+    parser.set_defaults(run=_check)
 
 
 def _extents(text: str) -> tuple[int, ...]:
@@ -171,6 +194,43 @@ def _grid(text: str) -> tuple[Any, ...]:
     return grid
 
 
+def _check(given: argparse.Namespace) -> int:
+    """0 where nothing was found."""
+    from cutelite.dispatch import checking
+
+    asked = checking.Asked(given.seeds if given.seed is None else [given.seed], given.blocks, not given.no_notes)
+    if given.grid is not None:
+        arguments = dict(map(_argument, given.arg))
+        kernel = find_kernel(given.kernel)
+        shapes = given.grid, given.block, given.cluster, given.smem
+        reports = [checking.check_alone(kernel, *shapes, arguments, asked)]
+    elif given.arg or given.block or given.cluster or given.smem:
+        raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
+    else:
+        path, name = _parted(given.kernel)
+        module = _load(Path(path))
+        try:
+            reports = checking.check_program(module, _kernel_in(module, name, path) if name else None, asked)
+        except LookupError as error:
+            raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
+        except KeyboardInterrupt as stop:
+            print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
+            return 130
+    if not reports:
+        raise UsageError(f"{given.kernel}: no launch was made")
+    color = config.read().use_color(sys.stdout.isatty())
+    print("\n\n".join(report.render(color=color) for report in reports))
+    return 0 if all(reports) else 1
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """NAME=256x128 as a shape, others as `--set` has them."""
+    name, _, value = text.partition("=")
+    if value and all(part.isdigit() for part in value.split("x")) and "x" in value:
+        return name, tuple(map(int, value.split("x")))
+    return _setting(text)
+
+
 def find_kernel(where: str) -> Kernel | BoundKernel:
     """The kernel that ``FILE:KERNEL`` or ``FILE`` names. Errors: `UsageError`.
 
@@ -178,25 +238,38 @@ def find_kernel(where: str) -> Kernel | BoundKernel:
     """
     from cutelite.dispatch import BoundKernel, Kernel
 
-    path, name = where, ""
-    if not Path(where).exists() and ":" in where:
-        path, _, name = where.rpartition(":")
-    if not Path(path).is_file():
-        raise UsageError(f"there is no file {path}")
+    path, name = _parted(where)
     module = _load(Path(path))
-    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
     if name:
-        found: Any = module
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if isinstance(found, Kernel | BoundKernel):
-            return found
-        raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
+        return _kernel_in(module, name, path)
+    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
     own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
     if len(own) != 1:
         what = f"{len(own)} kernels: say which, {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
         raise UsageError(f"{path} holds {what}")
     return next(iter(own.values()))
+
+
+def _parted(where: str) -> tuple[str, str]:
+    """FILE and KERNEL, '' if there is none. Errors: `UsageError` where there is no such file."""
+    path, name = where, ""
+    if not Path(where).exists() and ":" in where:
+        path, _, name = where.rpartition(":")
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}")
+    return path, name
+
+
+def _kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
+    from cutelite.dispatch import BoundKernel, Kernel
+
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, Kernel | BoundKernel):
+        return found
+    kernels = [k for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)]
+    raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
 
 
 def _load(path: Path) -> ModuleType:

@@ -195,7 +195,7 @@ class Kernel:
         environment = self._settings.environment
         if not environment.sync:  # to wait, and say what a fault was in, is Python's
             went = Went(checked.bound, checked.spec.arch, function, config, checked.arguments)
-            self._launching.went_well(key, checked.generation, went, self._made.watched, environment.verbose)
+            self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
         """All that can be known of a launch without compiling; None where there are no blocks to launch."""
@@ -338,14 +338,25 @@ class Kernel:
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
         """
         launch = Launch(grid, block, cluster, smem)
-        options: dict[str, Any] = {"blocks": blocks} if seeds is None else {"blocks": blocks, "seeds": seeds}
-        report: CheckReport = self._named(self._check, launch, args, kwargs, options, notes)
-        return report
+        return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, **kwargs)
 
-    def check_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> CheckReport:
+    def check_launch(
+        self,
+        launch: Launch,
+        /,
+        *args: Any,
+        seeds: int | Iterable[int] | None = None,
+        blocks: int | None = None,
+        notes: bool = True,
+        **kwargs: Any,
+    ) -> CheckReport:
         """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
-        options = {} if launch.seed is None else {"seeds": [launch.seed]}
-        report: CheckReport = self._named(self._check, launch, args, kwargs, options, True)
+        options: dict[str, Any] = {"blocks": blocks}
+        if launch.seed is not None:
+            options["seeds"] = [launch.seed]
+        elif seeds is not None:
+            options["seeds"] = seeds
+        report: CheckReport = self._named(self._check, launch, args, kwargs, options, notes)
         return report
 
     def _check(

@@ -23,6 +23,7 @@ from cutelite.sim.memory import Region
 Array = Any
 
 LOOKED_AT = 8  # executions of an op
+WORTH = 1.5  # times the least, to be noted
 
 
 class Cost(NamedTuple):
@@ -75,9 +76,10 @@ class Costs:
 
     def findings(self) -> tuple[Finding, ...]:
         """Ops that take more than they must, the worst first."""
-        worse = [(op, cost) for op, cost in self._worst.items() if cost.took > cost.least]
+        worse = [(op, cost) for op, cost in self._worst.items() if cost.took >= WORTH * cost.least]
         worse.sort(key=lambda item: item[1].least / item[1].took)
-        return tuple(self._finding(op, cost) for op, cost in worse)
+        found = {(op.span or op, cost.space): self._finding(op, cost) for op, cost in reversed(worse)}
+        return tuple(reversed(found.values()))  # of a line, the worst
 
     def _finding(self, op: Op, cost: Cost) -> Finding:
         each = f"{cost.bytes} byte{'s' if cost.bytes > 1 else ''} a thread"
@@ -85,7 +87,7 @@ class Costs:
             kind, message = "bank-conflict", (
                 f"bank conflicts: a warp's access ({each}) takes {cost.took} wavefronts, where {cost.least} would do"
             )  # fmt: skip
-            help = "a swizzled or padded layout; `cl.synthesise_swizzle` finds one, `cutelite layout --bits` shows it"
+            help = "a swizzled or padded layout; `cutelite layout --bits` shows banks"
         else:
             kind, message = "uncoalesced", (
                 f"a warp's access ({each}) moves {cost.took} sectors of {SECTOR_BYTES} bytes; {cost.least} would hold "

@@ -46,7 +46,7 @@ class Reporter:
     ) -> None:
         """Two accesses that nothing orders; or `fenceless`, an ordered pair that lacks the proxy fence."""
         kind = "proxy-fence" if fenceless else "race"
-        key = (kind, id(new.op), id(old.op), new.kind, old.kind)
+        key = (kind, _line(new.op), _line(old.op), new.kind, old.kind)
         if key in self.found:
             return
         space, name, extent = _place(block, region, offsets, granule)
@@ -85,7 +85,7 @@ class Reporter:
 
     def exited(self, block: Any, region: Region, offsets: Array, granule: int, site: Site, who: Threads) -> None:
         """Somebody may still access the shared memory of a block that has exited."""
-        key = ("exit-pending", id(site.op))
+        key = ("exit-pending", _line(site.op))
         if key in self.found:
             return
         space, name, extent = _place(block, region, offsets, granule)
@@ -130,6 +130,11 @@ class Reporter:
         extent = (place.offset, place.offset + 7)
         self._add(key, Finding(kind, message, sides, "smem", extent, place.name, self.seed, self.kernel, help=help,
                                notes=tuple(notes)))  # fmt: skip
+
+
+def _line(op: Op) -> object:
+    """Equal for ops of the same line: those of an unrolled loop are one."""
+    return op.span if op.span is not None else id(op)
 
 
 def _noun(site: Site) -> str:

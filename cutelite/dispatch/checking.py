@@ -1,0 +1,126 @@
+"""Checks from outside of a program: every launch that it makes, or one on arguments made up for it.
+
+In    a program's `check` or `main` function; or a kernel, and shapes and numbers by the names of its parameters
+Out   a `CheckReport` for each launch
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cutelite_rt as rt
+from cutelite.dispatch.arguments import ArgumentError
+from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.kernel import BoundKernel, Kernel
+from cutelite.dispatch.launch import Extent, Launch, LaunchError
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import Scalar, Tensor, TensorMap
+from cutelite_rt.memory import is_array
+
+if TYPE_CHECKING:
+    from cutelite.sim import CheckReport
+
+ENTRIES = ("check", "main")
+"""What is called in a program, the first that it defines itself and that needs no arguments."""
+
+
+class Asked(NamedTuple):
+    """Options of a check, as `Kernel.check` has them."""
+
+    seeds: int | Iterable[int]
+    blocks: int | None = None
+    notes: bool = True
+
+
+def check_program(module: ModuleType, kernel: Kernel | BoundKernel | None, asked: Asked) -> list[CheckReport]:
+    """Call `check` or `main` of a program, and check each launch of `kernel`, or of any kernel.
+
+    Launches of other kernels are made as always. Arrays on a GPU are checked as host copies, and the launch then made.
+    Errors  LookupError where there is nothing to call; what the program raises
+    """
+    entry = next(filter(None, (_entry(module, name) for name in ENTRIES)), None)
+    if entry is None:
+        raise LookupError(
+            f"{module.__name__} has neither a check() nor a main() without arguments, to tell how kernels are launched"
+        )
+    return check_launches(entry, kernel.kernel if isinstance(kernel, BoundKernel) else kernel, asked)
+
+
+def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
+    found = getattr(module, name, None)
+    if not isinstance(found, FunctionType) or found.__module__ != module.__name__:
+        return None
+    needed = [p for p in inspect.signature(found).parameters.values() if p.default is p.empty]
+    return None if any(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in needed) else found
+
+
+def check_launches(call: Callable[[], object], only: Kernel | None, asked: Asked) -> list[CheckReport]:
+    """The reports of the launches that `call` makes, of the kernel `only` or of any."""
+    reports: list[CheckReport] = []
+
+    def checked(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with diverted(None):
+            if only is not None and kernel is not only:
+                kernel.launch(launch, *args, **kwargs)
+                return
+            there = any(map(_on_gpu, [*args, *kwargs.values()]))
+            host = [_on_host(x) for x in args], {name: _on_host(x) for name, x in kwargs.items()}
+            reports.append(kernel.check_launch(replace(launch, stream=None), *host[0], **asked._asdict(), **host[1]))
+            if there:
+                kernel.launch(launch, *args, **kwargs)
+
+    with diverted(checked):
+        call()
+    return reports
+
+
+def check_alone(
+    kernel: Kernel | BoundKernel,
+    grid: Extent,
+    block: Extent | None,
+    cluster: Extent | None,
+    smem: int,
+    given: dict[str, Any],
+    asked: Asked,
+) -> CheckReport:
+    """Check one launch on arrays of normal random numbers (integers: 0 to 99), of the shapes in `given`."""
+    if isinstance(kernel, BoundKernel):
+        raise LaunchError("a method is checked through its program's check() or main(), which has its object")
+    bound = kernel.signature.ahead((), given, False)
+    arguments = {}
+    for name, t in bound.types.items():
+        if isinstance(t, Tensor | TensorMap):
+            arguments[name] = (
+                _random(given[name], t.elem) if isinstance(given.get(name), tuple) else _missing(kernel, name)
+            )
+        elif name in given:
+            arguments[name] = given[name]
+        else:
+            _missing(kernel, name)
+    return kernel.check(grid, block, *arguments.values(), cluster=cluster, smem=smem, **asked._asdict())
+
+
+def _missing(kernel: Kernel, name: str) -> Any:
+    raise ArgumentError(f"{kernel.__name__}(): argument `{name}` is not given: for an array its shape, as in "
+                        f"{name}=256x128; or a number")  # fmt: skip
+
+
+def _random(shape: tuple[int, ...], elem: Scalar) -> Any:
+    import numpy
+
+    generator, dtype = numpy.random.default_rng(0), numpy_dtype(elem)
+    if elem.is_int:
+        return generator.integers(0, 100, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)
+
+
+def _on_gpu(x: object) -> bool:
+    return is_array(x) and rt.read(x).device[0] == "cuda"
+
+
+def _on_host(x: Any) -> Any:
+    return rt.from_device(x) if _on_gpu(x) else x
