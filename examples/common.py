@@ -23,6 +23,19 @@ def place() -> str:
     return torch.cuda.get_device_name(0) if torch else "the simulator"
 
 
+def processors() -> int:
+    """How many streaming multiprocessors there are; in the simulator, a few."""
+    torch = torch_on_gpu()
+    return int(torch.cuda.get_device_properties(0).multi_processor_count) if torch else 4
+
+
+def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+    """A new array of `dtype` (default: that of `like`), where `like` is, not filled."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype if dtype is None else dtype)
+    return like.new_empty(shape, dtype=None if dtype is None else getattr(importlib.import_module("torch"), dtype))
+
+
 def random(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:
     """Normal random numbers as an array of `dtype` (a NumPy, ml_dtypes or torch name) where kernels will run."""
     values = np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
@@ -40,10 +53,10 @@ def array(values: Any, dtype: str) -> Any:
     torch = torch_on_gpu()
     if torch:
         return torch.from_numpy(np.ascontiguousarray(values)).to("cuda", getattr(torch, dtype))
-    if dtype == "bfloat16":
+    if dtype.startswith(("bfloat", "float8")):
         import ml_dtypes
 
-        return np.asarray(values).astype(ml_dtypes.bfloat16)
+        return np.asarray(values).astype(getattr(ml_dtypes, dtype))
     return np.ascontiguousarray(values).astype(dtype)
 
 
