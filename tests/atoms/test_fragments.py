@@ -121,7 +121,7 @@ def test_masks(place: Place) -> None:
     np.testing.assert_array_equal(on_fragment(place, body, SHAPE, SHAPE), np.where(wanted, VALUES, -1))
 
 
-WHOLE = {
+WHOLE: dict[str, tuple[Any, list[str]]] = {
     "arithmetic": (lambda v: v * 2.0 + v / 3.0, ["mul", "div", "add"]),
     "comparison and choice": (lambda v: cl.where(v < 3.0, v, -v), ["cmp", "neg", "select"]),
     "conversion": (lambda v: v.to(cl.f16).to(cl.f32), ["cvt", "cvt"]),

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +25,7 @@ from cutelite.ops.control import Ret
 from cutelite.ops.memory import PtrAdd, Store
 from cutelite.target import Target
 from tests.places import Place
+from tests.spelled import check_assembles
 
 M, N, K = cl.dims("M N K")
 A, B, D = TypeVar("A"), TypeVar("B"), TypeVar("D")
@@ -268,9 +268,5 @@ def keep(builder: Builder, out: Value, vector: Value) -> None:
 def test_assembles(arch: str, ptxas: str, tmp_path: Path) -> None:
     target = Target.parse(arch)
     text = toolchain.to_ptx(lower.to_llvm(spelled(target), target), target)
-    source = tmp_path / "spelled.ptx"
-    source.write_text(text)
-    command = [ptxas, f"-arch={arch}", "-O1", str(source), "-o", str(tmp_path / "spelled.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:3000]
+    check_assembles(text, target, ptxas, tmp_path, "-O1")
     assert text.count("mma.sync.aligned") >= len(CASES) - 4

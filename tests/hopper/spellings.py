@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
-from cutelite.ir.builder import Builder
-from cutelite.ir.function import Block, Function, Value
-from cutelite.ir.op import Op
 from cutelite.ir.types import (
     InFlight,
     Ptr,
@@ -20,7 +17,6 @@ from cutelite.ir.types import (
     boolean,
     e4m3,
     e5m2,
-    elem_of,
     f16,
     f32,
     f64,
@@ -37,42 +33,14 @@ from cutelite.ir.types import (
 from cutelite.layout import Layout
 from cutelite.ops import cluster, cp_async, registers, tma, wgmma
 from cutelite.ops import mbarrier as bar
-from cutelite.ops.arith import VecSplat
-from cutelite.ops.control import Ret
+from cutelite.ops.swizzles import SWIZZLES
 from cutelite.ops.wgmma_layouts import FORMS
 from cutelite.ops.wgmma_sparse import words_for
+from tests.spelled import Spelling
 
 SMEM, GMEM, REMOTE = Ptr("smem", 128), Ptr("gmem", 128), Ptr("cluster", 128)
 BAR = Tensor(mbarrier, "smem", Layout(1, 1), 8)
-TILE = Tensor(bf16, "smem", Layout((64, 64), (64, 1)), 1024, tma.SWIZZLES["128B"])
-
-
-class Spelling(NamedTuple):
-    """`make` builds the op from values of these types."""
-
-    name: str
-    types: tuple[Type, ...]
-    make: Callable[..., Op]
-
-    def function(self) -> Function:
-        """A kernel that does nothing else. Vectors are made of a scalar parameter, and put in flight by a fence."""
-        params = tuple(Value(element(t), hint=f"p{i}") for i, t in enumerate(self.types))
-        block = Block(params)
-        builder = Builder(Function("spelling", [block], {}, {"block": (128, 1, 1)}), block)
-        builder.emit(self.make(*(made(builder, t, p) for t, p in zip(self.types, params, strict=True))))
-        builder.emit(Ret())
-        return builder.function
-
-
-def element(t: Type) -> Type:
-    """What a kernel can take for a value of type `t`."""
-    return elem_of(t) if isinstance(t, Vec | InFlight) else t
-
-
-def made(builder: Builder, t: Type, p: Value) -> Value:
-    if isinstance(t, InFlight):
-        return builder.emit(wgmma.Fence((made(builder, t.inner, p),)))  # type: ignore[no-any-return]
-    return builder.emit(VecSplat(p, t.n)) if isinstance(t, Vec) else p
+TILE = Tensor(bf16, "smem", Layout((64, 64), (64, 1)), 1024, SWIZZLES["128B"])
 
 
 def tensor_map(rank: int, elem: Scalar = bf16) -> TensorMap:
@@ -83,7 +51,7 @@ def tensor_map(rank: int, elem: Scalar = bf16) -> TensorMap:
 
 def tile(rank: int, elem: Scalar = bf16) -> Tensor:
     layout = Layout((64, 64), (64, 1)) if rank > 1 else Layout(64, 1)
-    return Tensor(elem, "smem", layout, 1024, tma.SWIZZLES["128B"])
+    return Tensor(elem, "smem", layout, 1024, SWIZZLES["128B"])
 
 
 def spellings() -> Iterator[Spelling]:

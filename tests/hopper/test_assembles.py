@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from cutelite import lower, toolchain
 from cutelite.target import Target
-from tests.hopper.spellings import Spelling, spellings
+from tests.hopper.spellings import spellings
+from tests.spelled import Spelling, check_assembles
 
 GROUPS = ("cp.async", "bulk", "createpolicy", "mbarrier", "fence", "g2s", "s2g", "prefetch", "reduce", "wgmma", "")
 """Spellings are assembled together with others whose names begin alike: starting ptxas takes longer than its work."""
@@ -26,11 +26,8 @@ def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path) -
     texts = [toolchain.to_ptx(lower.to_llvm(s.function(), target), target) for s in chosen]
     head = texts[0][: texts[0].index(".visible .entry")]
     entries = [text[text.index(".visible .entry") :] for text in texts]
-    source = folder / "all.ptx"
-    source.write_text(head + "\n".join(re.sub(r"\bspelling\b", f"spelling{i}", e) for i, e in enumerate(entries)))
-    command = [ptxas, f"-arch={target.arch}", str(source), "-o", str(folder / "all.cubin")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[:4000]
+    together = "\n".join(re.sub(r"\bspelling\b", f"spelling{i}", entry) for i, entry in enumerate(entries))
+    check_assembles(head + together, target, ptxas, folder)
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -41,9 +38,4 @@ def test_assembles(group: str, hopper: Target, ptxas: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
 def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tmp_path: Path) -> None:
     target = Target.parse(arch)
-    assemble([s for s in spellings() if _has(target, s)], target, ptxas, tmp_path)
-
-
-def _has(target: Target, spelling: Spelling) -> bool:
-    ops = spelling.function().blocks[0].ops
-    return all(op.feature is None or target.has(op.feature) for op in ops)
+    assemble([s for s in spellings() if s.is_there(target)], target, ptxas, tmp_path)

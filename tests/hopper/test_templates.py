@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cutelite.ir.op import Op
-from tests.hopper.spellings import Spelling, spellings
+from tests.hopper.spellings import spellings
+from tests.spelled import Spelling
 
 GOLDEN = Path(__file__).parent / "templates.txt"
 

@@ -33,12 +33,14 @@ from cutelite.ir.verifier import verify
 from cutelite.layout import Layout
 from cutelite.ops import cluster, cp_async, registers, tma, wgmma
 from cutelite.ops import mbarrier as bar
-from tests.hopper.spellings import Spelling, spellings
+from cutelite.ops.swizzles import SWIZZLES
+from tests.hopper.spellings import spellings
+from tests.spelled import Spelling
 
 SMEM, GMEM, REMOTE = Ptr("smem", 16), Ptr("gmem", 16), Ptr("cluster", 16)
 BAR = Tensor(mbarrier, "smem", Layout(1, 1), 8)
 MAP = TensorMap(bf16, Layout((512, 512), (512, 1)), (64, 64), "128B")
-TILE = Tensor(bf16, "smem", Layout((64, 64), (64, 1)), 1024, tma.SWIZZLES["128B"])
+TILE = Tensor(bf16, "smem", Layout((64, 64), (64, 1)), 1024, SWIZZLES["128B"])
 ACC = Vec(f32, 64)
 
 

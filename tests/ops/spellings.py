@@ -5,8 +5,7 @@ Control flow, tensors and the asynchrony of Hopper have their own tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value
@@ -39,6 +38,7 @@ from cutelite.ops import arith, asm, atomics, bits, convert, debug, math, sync, 
 from cutelite.ops.control import Ret
 from cutelite.ops.memory import Load, PtrAdd, Store
 from cutelite.target import Target
+from tests.spelled import Spelling
 
 GMEM, SMEM, REMOTE, GENERIC = (Ptr(space, 16) for space in ("gmem", "smem", "cluster", "generic"))
 POINTERS = (GMEM, SMEM, REMOTE, GENERIC)
@@ -46,17 +46,6 @@ INTS = (i8, i16, i32, i64, u8, u16, u32, u64)
 WORDS = (i32, u32, i64, u64)
 FLOATS = (f16, bf16, f32, f64)
 NUMBERS = (*INTS, *FLOATS)
-
-
-class Spelling(NamedTuple):
-    """`make` builds the op from values of these types."""
-
-    family: str
-    types: tuple[Type, ...]
-    make: Callable[..., Op]
-
-    def op(self) -> Op:
-        return self.make(*map(Value, self.types))
 
 
 def vectors(*elems: Scalar, n: int = 3) -> tuple[Type, ...]:
