@@ -26,6 +26,7 @@ from opcode import EXTENDED_ARG, opmap
 from typing import Any, NamedTuple, TypeVar
 
 from cutelite.layout import DimExpr
+from cutelite.layout.frozen import Frozen
 
 OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
@@ -107,6 +108,8 @@ def lasts(x: Any) -> bool:
         return all(map(lasts, x))
     if isinstance(x, enum.Enum):
         return lasts(x.value)
+    if isinstance(x, Frozen):
+        return all(map(lasts, x.fields()))
     if hasattr(kind, "__dataclass_params__") and kind.__dataclass_params__.frozen:
         return all(lasts(getattr(x, name)) for name in kind.__dataclass_fields__)
     return False

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
 from cutelite.dispatch.arrays import TmaParameter
@@ -30,6 +32,7 @@ from cutelite.dispatch.parameters import (
     leaves,
     plain_number,
 )
+from cutelite.dispatch.specialise import open_cache
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import TensorMap
 from cutelite.lang.annotations import DTypeVar
@@ -104,16 +107,14 @@ class Launching:
         if self.launcher is not None:
             self.launcher.forget()
 
-    def went_well(self, key: bytes | None, generation: object, went: Went, watched: Watched, verbose: bool) -> None:
+    def went_well(self, key: bytes | None, generation: object, went: Went, watched: Watched, env: Config) -> None:
         """Keep what a launch came to, under the key that the launcher had for it; or see to it that there is one."""
         if self.launcher is None:
             with self._lock:
                 self._count += 1
                 due = self._count == LAUNCHES
             if due and native.unsupported() is None:
-                threading.Thread(
-                    target=self.build, args=(went.function.driver, verbose), name="cutelite-launcher"
-                ).start()
+                threading.Thread(target=self.build, args=(went.function.driver, env)).start()
             return
         if watched is not self._watched:
             self._watched = watched
@@ -122,10 +123,10 @@ class Launching:
         if key is not None and all(_tells_dtypes(p, went.arguments[p.name]) for p in signature.parameters):
             self.launcher.add(key, _outcome(signature, self.launcher.program, went), generation)
 
-    def build(self, driver: Driver, verbose: bool = False) -> None:
+    def build(self, driver: Driver, environment: Config) -> None:
         """Compile the launcher; launches go to it from now on, and by it to this driver."""
         with _building:
-            made = self._made(driver, verbose)
+            made = self._made(driver, environment)
         if made is None:
             return
         with self._lock:
@@ -134,8 +135,8 @@ class Launching:
                 self._enter(partial)
             self._partials.clear()
 
-    def _made(self, driver: Driver, verbose: bool) -> runtime.Launcher | None:
-        """None, and the reason to stderr if `verbose`, where launchers cannot be had: launches stay Python's."""
+    def _made(self, driver: Driver, environment: Config) -> runtime.Launcher | None:
+        """None where there can be none, and the reason on stderr if that is asked for: launches stay Python's."""
         from cutelite.dispatch import launcher_code  # with LLVM, below: for programs that launch much
         from cutelite.toolchain import ToolchainError
 
@@ -145,9 +146,9 @@ class Launching:
             text, program = launcher_code.write(signature)
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
             doc = f"launch({signature}), compiled"
-            return runtime.Launcher(_code(text), program, calls, driver, signature.defaults, doc)
+            return runtime.Launcher(_code(text, environment), program, calls, driver, signature.defaults, doc)
         except (launcher_code.Unsupported, ToolchainError, CudaError, OSError) as error:
-            if verbose:
+            if environment.verbose:
                 print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
             return None
 
@@ -155,10 +156,23 @@ class Launching:
 _building = threading.Lock()  # one at a time: they are not in a hurry, and share a machine with the program
 
 
-def _code(text: str) -> bytes:
+def _code(text: str, environment: Config) -> bytes:
+    """The machine code for IR: from the disk cache, where nobody but this user can have put it, or made now."""
     from cutelite.toolchain import host
 
-    return host.to_code(text, "launch")
+    cache = open_cache(environment)
+    if cache is None or not _is_private(cache.directory):
+        return host.to_code(text, "launch")
+    key = fingerprint.combined(b"host code", os.uname().machine.encode(), text.encode())
+    return cache.get_or_make(key, lambda: host.to_code(text, "launch"))
+
+
+def _is_private(directory: str) -> bool:
+    try:
+        status = os.stat(directory)
+    except FileNotFoundError:
+        return True  # it will be made, for this user alone
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 # What launchers call.

@@ -102,7 +102,7 @@ class _Code:
     def require_well(self, status: str) -> None:
         """Go on after 0; else return what came."""
         after, out = self.fresh("ok"), self.fresh("out")
-        self.do(f"br i1 {self.let(f'icmp eq i32 {status}, 0')}, label {after}, label {out}")
+        self.do(f"br i1 {self.let(f'icmp eq i32 {status}, 0')}, label {after}, label {out}, !prof !0")
         self.label(out)
         self.do(f"ret i32 {status}")
         self.label(after)
@@ -497,7 +497,7 @@ class _Body:
             c.do(f"call void @put(ptr %key, i64 {i * WORD}, i64 {c.get(cell)})")
         found = c.let(f"call ptr @find(ptr %env, ptr %state, ptr %key, ptr {self.own()})")
         hit, miss = c.fresh("hit"), c.fresh("miss")
-        c.do(f"br i1 {c.compare('eq', found, 'null', 'ptr')}, label {miss}, label {hit}")
+        c.do(f"br i1 {c.compare('eq', found, 'null', 'ptr')}, label {miss}, label {hit}, !prof !1")
         c.label(miss)
         c.do(f"ret i32 {ir.MISSED}")
         c.label(hit)
@@ -633,7 +633,7 @@ def write(signature: Signature) -> tuple[str, Program]:
         *body.code.lines,
         "slow:\n  ret i32 1\n}",
     ]
-    text = ir.filled("\n".join(lines))
-    text = re.sub(r"<p\.(\w+)>", lambda m: str(constants[m[1]]), ir.functions()) + text
+    shared = re.sub(r"<p\.(\w+)>", lambda m: str(constants[m[1]]), ir.functions())
+    text = ir.weighed(shared + ir.filled("\n".join(lines)))
     counts = len(signature.positional), len(signature.position_only)
     return text, Program(names, *counts, tuple(body.objects), tuple(body.dims), places)

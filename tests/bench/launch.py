@@ -41,7 +41,7 @@ import torch
 import cutelite as cl
 import cutelite_rt as rt
 import hopper_gemm
-from cutelite import Tensor, f32, i32
+from cutelite import Tensor, config, f32, i32
 from cutelite.toolchain import host
 from cutelite_rt import native
 from cutelite_rt.driver import get as driver
@@ -98,7 +98,7 @@ def statement(text: str, **names: Any) -> Callable[[int], Any]:
 
 def ready(kernel: Any) -> None:
     """Have the launcher there: it is compiled after the first launches, in the background."""
-    kernel._launching.build(driver())
+    kernel._launching.build(driver(), config.read())
     assert kernel._launching.launcher is not None
 
 

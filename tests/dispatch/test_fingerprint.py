@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import enum
+import math
 import os
 import subprocess
 import sys
 import textwrap
 import threading
 import types
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import cutelite as cl
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.fingerprint import Source, constant_key, source
 
@@ -449,3 +454,26 @@ def test_a_file_that_hides_a_module_of_python_is_the_users(tmp_path: Path) -> No
         [sys.executable, "-c", ask, str(tmp_path)], capture_output=True, text=True, check=True, env=found
     )
     assert run.stdout == "True\n"
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+def test_what_lasts_is_what_cannot_be_changed_in_place() -> None:
+    @dataclass(frozen=True)
+    class Frozen:
+        x: Any
+
+    class Plain:
+        x = 1
+
+    def closed(x: Any) -> Any:
+        return lambda: x
+
+    lasting = [1, 1.5, "x", None, b"", int, math, len, (1, ("x", None)), frozenset((1,)), Frozen(3), Color.RED]
+    lasting += [cl.f32, cl.Dim("N"), cl.Layout((4, cl.Dim("N"))), closed(1), closed(closed(2))]
+    for x in lasting:
+        assert fingerprint.lasts(x), x
+    for x in ([1], {}, set(), (1, []), Frozen([]), Plain(), closed([1]), bytearray(), np.zeros(3)):
+        assert not fingerprint.lasts(x), x

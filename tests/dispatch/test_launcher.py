@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
+from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
 from cutelite_rt import driver, launcher, memory
 from cutelite_rt.tensormap import TensorMaps
@@ -68,7 +68,7 @@ def plain(function: Any) -> Kernel:
 def made(function: Any) -> Kernel:
     """A kernel that has its compiled launcher from the beginning."""
     kernel = plain(function)
-    kernel._launching.build(driver.get())
+    kernel._launching.build(driver.get(), config.read())
     assert kernel._launching.launcher is not None
     return kernel
 
