@@ -26,6 +26,7 @@ from cutelite.lang.values import Scalar, describe, emit, mistake
 from cutelite.layout import Layout, is_static, size, static_value
 from cutelite.ops import tensor as tensor_ops
 from cutelite.ops import tma as ops
+from cutelite.ops.swizzles import SWIZZLES
 
 ROW_UNIT = 16  # bytes: where a box may start within a row
 
@@ -45,7 +46,7 @@ def tma_shared(like: TmaTensor, stages: int | None = None) -> Tensor:
     if stages is not None:
         step = -(-prod(box[:-1]) * pitch * bytes // align) * align // bytes
         layout = Layout((stages, *tile.shape), (step, *tile.stride))
-    t = TensorType(like.dtype, "smem", layout, align, ops.SWIZZLES[swizzle])
+    t = TensorType(like.dtype, "smem", layout, align, SWIZZLES[swizzle])
     return emit(tensor_ops.SmemAlloc(t))  # type: ignore[no-any-return]
 
 

@@ -97,6 +97,8 @@ def requests(function: str, layout: Any, bits: int, access_bytes: int | None) ->
     """(first thread, byte address of every thread, bytes each) of every instruction that a warp executes."""
     if not is_static(layout):
         raise LayoutError(function, f"{layout} is known at launch only")
+    if isinstance(layout(0), tuple):
+        raise LayoutError(function, f"{layout} gives coordinates, not offsets")
     threads = int(size(layout, 0)) if rank(layout) > 1 else int(size(layout))
     values = int(size(layout)) // threads
     if access_bytes is None:

@@ -149,11 +149,15 @@ def coordinate(components: dict[Path, Any]) -> Any:
     >>> coordinate({(0,): 3, (1, 1): 5})
     (3, (0, 5))
     """
-    if list(components) == [()]:
+    if () in components:
+        if len(components) > 1:
+            raise LayoutError("Layout", "offsets and coordinates do not add up: some strides are plain, some are bases")
         return components[()]
     width = max(path[0] for path in components) + 1
     result = []
     for mode in range(width):
         below = {path[1:]: value for path, value in components.items() if path[0] == mode}
+        if () in below and len(below) > 1:
+            raise LayoutError("Layout", f"a coordinate along mode {mode} is both a number and a tuple", mode=mode)
         result.append(coordinate(below) if below else 0)
     return tuple(result)

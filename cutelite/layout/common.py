@@ -9,13 +9,13 @@ from cutelite.layout import exact, laws
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import Int
 from cutelite.layout.divide import logical_divide
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import has_f2
 from cutelite.layout.facts import is_divisible, known_divisor, prove_le, prove_lt
 from cutelite.layout.frozen import Frozen
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.inverses import right_inverse
-from cutelite.layout.layout import ComposedLayout, Layout, raw
+from cutelite.layout.layout import ComposedLayout, Layout, has_bases, raw
 from cutelite.layout.modes import coalesce_modes, from_modes, is_one, merged
 from cutelite.layout.swizzle import Swizzle
 
@@ -32,6 +32,9 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     limits = [_fixed_by_swizzle(layout) for layout in (a, b) if isinstance(layout, ComposedLayout)]
     a = a.outer if isinstance(a, ComposedLayout) else a
     b = b.outer if isinstance(b, ComposedLayout) else b
+    for layout in (a, b):
+        if has_bases(layout):
+            raise LayoutError("max_common_layout", f"{layout} gives coordinates, not offsets")
     if has_f2((*flatten_to_tuple(a.stride), *flatten_to_tuple(b.stride))):
         raise LayoutError("max_common_layout", f"of {a} and {b} one is added by XOR: compare swizzled layouts")
     best = raw(1, 0)
@@ -113,6 +116,7 @@ def _is_identity(layout: Layout, inverse: Layout) -> bool:
         return False
 
 
+@named
 def max_common_vector(a: Any, b: Any) -> Int:
     """How many elements are contiguous, and in the same order, in both.
 
@@ -144,6 +148,7 @@ class CopyVector(Frozen):
         return f"{self.elements} elements, {self.bits} bits: {self.limit}"
 
 
+@named
 def copy_vector(
     src: Any, dst: Any, bits: int, *, src_align: int = 16, dst_align: int = 16, max_bits: int = 128
 ) -> CopyVector:

@@ -10,13 +10,13 @@ from functools import cmp_to_key
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import Basis, E, Path, along, paths
+from cutelite.layout.basis import E, Path, along, paths
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, complement_columns, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt, require_static
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show
-from cutelite.layout.layout import Layout, concat, cosize, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, cosize, has_bases, raw
 from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 
 
@@ -30,7 +30,8 @@ def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
     for s, d in zip(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), strict=True):
         if not is_one(s) and not is_zero(d):
             if not prove_lt(0, d):
-                raise LayoutError(function, f"stride {d} of {layout} is not known to be positive", stride=d)
+                known = "is not known to be" if isinstance(d, DimExpr) else "is not"
+                raise LayoutError(function, f"stride {d} of {layout} {known} positive", stride=d)
             modes.append((s, d, position))
         position = position * s
     if all(type(d) is int for _, d, _ in modes):
@@ -49,10 +50,6 @@ def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
     return sorted(modes, key=cmp_to_key(order))
 
 
-def has_bases(layout: Layout) -> bool:
-    return any(isinstance(d, Basis) for d in flatten_to_tuple(layout.stride))
-
-
 def component(layout: Layout, path: Path) -> Layout:
     """What the layout adds to the coordinate at a path: its strides along E(*path)."""
     return raw(layout.shape, along(layout.stride, path))
@@ -65,9 +62,10 @@ def refuse_composed(function: str, layout: Any) -> None:
 
 
 @laws.promises(laws.complement_law)
-def complement(layout: Layout, cotarget: Any = 1) -> Layout:
+def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
     """The layout of what `layout` leaves out: its values are the starts of further copies of `layout`.
 
+    layout    may be composed where its values are known now
     cotarget  how far the copies must reach: an int, or a shape or layout for its size or cosize; for a layout that
               gives coordinates, the shape they are in
     Result    ordered, and disjoint: the sums layout(i) + result(j) are all different. If `layout` is a chain the sums
@@ -81,8 +79,9 @@ def complement(layout: Layout, cotarget: Any = 1) -> Layout:
     >>> complement(Layout((4, 2), (E(0), E(1))), (8, 8))
     (2,4):(4@0,2@1)
     """
-    refuse_composed("complement", layout)
-    target = cosize(cotarget) if isinstance(cotarget, Layout) else cotarget
+    target = cosize(cotarget) if isinstance(cotarget, (Layout, ComposedLayout)) else cotarget
+    if isinstance(layout, ComposedLayout):
+        return _composed_complement(layout, product(target))
     if has_bases(layout):
         return _coordinate_complement(layout, target)[0]
     return complement_cover(layout, product(target))[0]
@@ -105,17 +104,45 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
     return coalesce_modes(from_modes([*gaps, (ceil_div_dims(target, span), span)])), uncovered
 
 
+def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
+    """By its values: copies of a swizzled tile lie where those of the plain one do, or nowhere."""
+    if not is_static(layout) or layout.size > exact.MAX_POINTS:
+        raise LayoutError("complement", f"the values of {layout} are not known, or too many: it is composed")
+    values = [layout(i) for i in range(int(layout.size))]
+    found = None if values[0] != 0 or isinstance(values[0], tuple) else _tiled(sorted(set(values)), target)
+    if found is None:
+        raise LayoutError("complement", f"no layout places copies of {layout} side by side", target=target)
+    return found
+
+
 def copies(layout: Layout) -> Layout:
     """The complement as a function of all naturals: copies of `layout` at its values never meet.
 
     Its last mode, where the copies lie side by side, is unbounded; its extent is 1.
     """
     refuse_composed("complement", layout)
+    if has_bases(layout):
+        return _coordinate_copies(layout, set(paths(flatten_to_tuple(layout.stride))), ())
     if has_f2(flatten_to_tuple(layout.stride)):
         missing = _f2_complement(layout, 1)
         return from_modes([*zip(*merged(missing), strict=True), (1, F2(int(cosize(layout))))])
     gaps, span, _ = _gaps(layout)
     return from_modes([*gaps, (1, span)])
+
+
+def _coordinate_copies(layout: Layout, found: set[Path], path: Path) -> Layout:
+    """By coordinates, nested like them: along each where copies of what the layout covers of it begin."""
+    if path in found:
+        along_it = copies(component(layout, path))
+        return raw(along_it.shape, _times(along_it.stride, E(*path)))
+    width = 1 + max((p[len(path)] for p in found if len(p) > len(path) and p[: len(path)] == path), default=-1)
+    if not width:
+        return raw(1, E(*path))  # nothing of the layout lies along it
+    return concat([_coordinate_copies(layout, found, (*path, mode)) for mode in range(width)])
+
+
+def _times(stride: Any, unit: Any) -> Any:
+    return tuple(_times(d, unit) for d in stride) if isinstance(stride, tuple) else stride * unit
 
 
 def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
@@ -173,8 +200,7 @@ def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | N
     for path, extent in _extents(target, found, ()):
         rest, hole = complement_cover(component(layout, path), extent)
         uncovered = hole if uncovered is None else uncovered
-        rests.append(raw(rest.shape, rest.stride * E(*path) if not isinstance(rest.stride, tuple) else
-                         tuple(d * E(*path) for d in rest.stride)))  # fmt: skip
+        rests.append(raw(rest.shape, _times(rest.stride, E(*path))))
     return (concat(rests) if len(rests) != 1 else rests[0]), uncovered
 
 

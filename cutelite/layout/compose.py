@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, overload
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import Basis, Path, coordinate
+from cutelite.layout.basis import Basis, E, Path, coordinate
 from cutelite.layout.coords import pad_coord
 from cutelite.layout.dims import DimExpr, Int
 from cutelite.layout.errors import LayoutError
@@ -56,6 +56,8 @@ def composition(lhs: Any, rhs: Any) -> Any:
     if isinstance(rhs, ComposedLayout):
         identity = isinstance(lhs, Layout) and merged(lhs)[1] == [1]
         return rhs if identity else ComposedLayout(lhs, 0, rhs)
+    if isinstance(rhs, Swizzle) and not isinstance(lhs, Swizzle):
+        raise LayoutError("composition", f"{lhs} o {rhs} would have no shape: give {rhs} a layout to act on")
     if isinstance(lhs, Swizzle):
         return lhs.after(rhs) if isinstance(rhs, Swizzle) else ComposedLayout(lhs, 0, rhs)
     if isinstance(lhs, ComposedLayout):
@@ -234,7 +236,8 @@ def _evaluator(lhs: Layout) -> Callable[[Any], Any]:
 
     def value(index: Any) -> Any:
         if isinstance(index, Basis):
-            return lhs(pad_coord(coordinate(dict(index.terms)), lhs.shape))
+            image = lhs(pad_coord(coordinate(dict(index.terms)), lhs.shape))
+            return sum(c * E(*path) for path, c in leaves_with_paths(image))  # E() is 1
         result = exact.at(index.value if isinstance(index, F2) else index, shapes, strides)
         return result.value if isinstance(result, F2) else result
 

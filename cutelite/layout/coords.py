@@ -11,7 +11,7 @@ from typing import Any
 
 from cutelite.layout.basis import Basis, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, mul
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import is_divisible, prove_le
 from cutelite.layout.inttuple import flatten_to_tuple, prefix_product, product, show, unflatten
@@ -179,6 +179,8 @@ def idx2crd(idx: Any, shape: Any, stride: Any = None) -> Any:
     if stride is not None:
         return _unscaled(idx, shape, stride)
     shape = shape.shape if hasattr(shape, "on_modes") else shape
+    if idx is None:
+        raise LayoutError("idx2crd", f"an index is None, which leaves a mode of {show(shape)} open")
     if isinstance(idx, tuple):
         if not isinstance(shape, tuple) or len(idx) != len(shape):
             raise LayoutError("idx2crd", f"index {show(idx)} does not fit shape {show(shape)}", coord=idx, shape=shape)
@@ -215,6 +217,7 @@ def _unscaled(idx: Any, shape: Any, stride: Any) -> Any:
     return unflatten(coord, shape)
 
 
+@named
 def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
     """A coordinate of `shape` as the coordinate of `to_shape` with the same index, mode by mode where both nest.
 
@@ -230,6 +233,7 @@ def crd2crd(coord: Any, shape: Any, to_shape: Any) -> Any:
     return idx2crd(crd2idx(coord, shape), to_shape)
 
 
+@named
 def increment_coord(coord: Any, shape: Any) -> Any:
     """The next natural coordinate in colexicographic order; behind the last comes the first again.
 

@@ -12,7 +12,7 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import exact_div, prove_le
 from cutelite.layout.inttuple import product, show
-from cutelite.layout.layout import ComposedLayout, L, Layout, concat, raw
+from cutelite.layout.layout import L, Layout, concat, has_bases, raw
 from cutelite.layout.make import make_ordered_layout
 from cutelite.layout.modes import is_one, rejoined, through
 
@@ -145,8 +145,12 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
         done = [_logical_product(mode, part) for mode, part in zip(modes, tiler, strict=False)]
         return concat(done + modes[len(tiler) :])
     tiler = _layout(tiler)
+    if has_bases(block) and not (isinstance(tiler, Layout) and has_bases(tiler)):
+        raise LayoutError("logical_product", f"{block} gives coordinates, but tiler {tiler} does not")
+    if isinstance(tiler, Layout) and has_bases(tiler) and not has_bases(block):
+        raise LayoutError("logical_product", f"tiler {tiler} gives coordinates, which {block} does not have")
     try:
-        return concat([block, composition(copies(block), tiler)])
+        return rejoined("logical_product", block, [block, composition(copies(block), tiler)])
     except LayoutError as error:
         raise error.within("logical_product", f"{block} by {tiler}") from None
 
@@ -202,9 +206,10 @@ def raked_product(block: L, tiler: Any) -> L:
 
 
 def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool) -> Layout:
-    tiler = _layout(tiler)
-    if isinstance(tiler, ComposedLayout):
-        raise LayoutError(function, f"tiler {tiler} is composed, must be a layout")
+    tiler = Layout(1) if tiler is None else _layout(tiler)
+    if not isinstance(tiler, Layout):
+        kind = "no layout" if isinstance(tiler, tuple) else "composed"
+        raise LayoutError(function, f"tiler {show(tiler)} is {kind}, must be a layout of shape and stride")
     rank = max(block.rank, tiler.rank)
     one = raw(1, 0)
     block = block.extended([one] * (rank - block.rank), behind=True)

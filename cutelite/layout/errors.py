@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class LayoutError(ValueError):
     """A layout function was asked for something that does not exist, or that cannot be proven to exist.
@@ -30,6 +37,10 @@ class LayoutError(ValueError):
         """The same error as one of the function that was called, in whose terms `what` puts it."""
         return LayoutError(function, f"{what}: {self.message}", mode=self.mode, **self.numbers)
 
+    def called(self, function: str) -> LayoutError:
+        """The same error, as one of the function that was called."""
+        return LayoutError(function, self.message, mode=self.mode, **self.numbers)
+
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.function, self.message, self.mode, self.numbers)
 
@@ -38,3 +49,18 @@ def _rebuild(
     function: str, message: str, mode: int | tuple[int, ...] | None, numbers: dict[str, object]
 ) -> LayoutError:
     return LayoutError(function, message, mode=mode, **numbers)
+
+
+def named(function: Callable[P, R]) -> Callable[P, R]:
+    """Errors of what `function` calls bear its name: the one that the user wrote."""
+
+    @wraps(function)
+    def naming(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except LayoutError as error:
+            if error.function == function.__name__:
+                raise
+            raise error.called(function.__name__) from None
+
+    return naming

@@ -6,9 +6,9 @@ the length of the run that continues with that stride, the rest is the function 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_POINTS = 1 << 20
 """No function is probed at more points than this: about a second."""
@@ -87,8 +87,8 @@ def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
     return None
 
 
-MAX_SEARCH = 128
-"""`interpolate` looks for layouts over no more values than this: well below a second."""
+MAX_SEARCH = 1024
+"""`interpolate` looks for layouts over no more values than this: mostly milliseconds, a second at worst."""
 
 
 def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | None:
@@ -98,27 +98,40 @@ def interpolate(points: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | No
     [(2, 1), (3, 1)]
     """
     extent = max(x for x, _ in points) + 1
-    for sizes in sorted(_radices(extent), key=len):
-        rows = []
-        for x, _ in points:
-            row = []
-            for s in sizes:
-                x, digit = divmod(x, s)
-                row.append(digit)
-            rows.append([*row, x])
-        strides = solve(rows, [y for _, y in points])
-        if strides is not None:
-            last = -(-extent // prod(sizes))
-            return list(zip([*sizes, last], strides, strict=True))
+    begun = [_Digits((), [()] * len(points), [x for x, _ in points])]
+    right = [y for _, y in points]
+    while begun:  # those of one more mode each time
+        for start in begun:
+            strides = solve([[*row, x] for row, x in zip(start.rows, start.left, strict=True)], right)
+            if strides is not None:
+                last = -(-extent // prod(start.sizes))
+                return list(zip([*start.sizes, last], strides, strict=True))
+        longer = (start.with_mode(s) for start in begun for s in range(2, max(start.left) + 1))
+        begun = [start for start in longer if start.is_open(right)]
     return None
 
 
-def _radices(extent: int) -> Iterator[tuple[int, ...]]:
-    """Every sequence of sizes from 2 whose product stays below `extent`."""
-    yield ()
-    for s in range(2, extent):
-        for rest in _radices(-(-extent // s)):
-            yield (s, *rest)
+class _Digits(NamedTuple):
+    """The first modes of a layout to be found: their sizes, the digits of every x in them, and what of x is left."""
+
+    sizes: tuple[int, ...]
+    rows: list[tuple[int, ...]]
+    left: list[int]
+
+    def with_mode(self, s: int) -> _Digits:
+        rows = [(*row, x % s) for row, x in zip(self.rows, self.left, strict=True)]
+        return _Digits((*self.sizes, s), rows, [x // s for x in self.left])
+
+    def is_open(self, right: Sequence[int]) -> bool:
+        """Whether some strides give the right differences among points of which the same is left."""
+        first: dict[int, int] = {}
+        rows, differences = [], []
+        for i, x in enumerate(self.left):
+            k = first.setdefault(x, i)
+            if k != i:
+                rows.append([a - b for a, b in zip(self.rows[i], self.rows[k], strict=True)])
+                differences.append(right[i] - right[k])
+        return not rows or solve(rows, differences) is not None
 
 
 def solve(rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.frozen import Frozen
 
@@ -39,8 +40,10 @@ class F2(Frozen):
 
     def __mul__(self, factor: Any) -> Any:
         """By a natural: an F2. By a run-time value: its bits, shifted by those of this and joined with ``^``."""
+        if isinstance(factor, DimExpr) or (isinstance(factor, int) and factor < 0):
+            raise LayoutError("F2", f"{self} is added by XOR, which takes the bits of a natural, not {factor}")
         if isinstance(factor, int):
-            return F2(_product(factor, self.value)) if factor >= 0 else NotImplemented
+            return F2(_product(factor, self.value))
         if not hasattr(factor, "__xor__"):
             return NotImplemented
         result: Any = None
@@ -90,6 +93,8 @@ def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any]) -> lis
         if not isinstance(s, int) or s & (s - 1):
             raise LayoutError(function, f"size {s} of a layout added by XOR is no power of two", extent=s)
         value = d.value if isinstance(d, F2) else d
+        if not isinstance(value, int) or value < 0:
+            raise LayoutError(function, f"stride {d} of a layout added by XOR is no natural", stride=d)
         found += [value << bit for bit in range(s.bit_length() - 1)]
     return found
 

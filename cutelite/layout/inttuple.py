@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 
 IntTuple: TypeAlias = "Int | tuple[IntTuple, ...]"
@@ -212,13 +212,13 @@ def get(x: Any, mode: Mode) -> Any:
     return x
 
 
-def _item(x: Any, index: int) -> Any:
+def _item(x: Any, index: int, function: str = "get") -> Any:
     if not isinstance(x, tuple):
         if index in (0, -1):
             return x  # a leaf is its own only mode
-        raise LayoutError("get", f"no mode {index} in {show(x)}, which has one mode", mode=index, rank=1)
+        raise LayoutError(function, f"no mode {index} in {show(x)}, which has one mode", mode=index, rank=1)
     if not -len(x) <= index < len(x):
-        raise LayoutError("get", f"no mode {index} in {show(x)}, which has {len(x)} modes", mode=index, rank=len(x))
+        raise LayoutError(function, f"no mode {index} in {show(x)}, which has {len(x)} modes", mode=index, rank=len(x))
     return x[index]
 
 
@@ -230,7 +230,7 @@ def select(x: Any, mode: Sequence[int]) -> Any:
     """
     if hasattr(x, "on_modes"):
         return x.on_modes(lambda t: select(t, mode))
-    return tuple(_item(x, index) for index in mode)
+    return tuple(_item(x, index, "select") for index in mode)
 
 
 def take(x: Any, begin: int, end: int) -> Any:
@@ -271,6 +271,7 @@ def _range(function: str, x: Any, begin: int, end: int) -> tuple[int, int]:
     return first, last
 
 
+@named
 def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """x with a mode behind its last, or with as many as it needs for that rank.
 
@@ -280,6 +281,7 @@ def append(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     return _extend("append", x, elem, up_to_rank, behind=True)
 
 
+@named
 def prepend(x: Any, elem: Any, up_to_rank: int | None = None) -> Any:
     """x with a mode before its first, or with as many as it needs for that rank.
 
@@ -420,6 +422,8 @@ def elem_less(a: Any, b: Any) -> Any:
             if part is not True:
                 result = part if result is True else result & part
         return result
+    if isinstance(a, tuple):
+        raise LayoutError("elem_less", f"{show(a)} nests deeper than {show(b)}")
     if not isinstance(a, (int, DimExpr)) or not isinstance(b, (int, DimExpr)):
         return a < b
     if prove_lt(a, b):

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import Path, paths
-from cutelite.layout.complements import complement_cover, component, has_bases, moving_modes, refuse_composed
-from cutelite.layout.dims import Int
+from cutelite.layout.basis import Basis, Path, paths
+from cutelite.layout.complements import complement_cover, component, moving_modes, refuse_composed
+from cutelite.layout.dims import Int, minimum
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, has_f2, left_inverse_columns, right_inverse_columns
-from cutelite.layout.facts import exact_div, prove_le
+from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
-from cutelite.layout.layout import ComposedLayout, Layout, concat, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, has_bases, raw
 from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 from cutelite.layout.swizzle import Swizzle
 
@@ -130,7 +130,12 @@ def _by_coordinate(layout: Layout, inverse: Callable[[Layout], Layout]) -> Layou
         width = 1 + max((p[len(path)] for p in found if p[: len(path)] == path and len(p) > len(path)), default=-1)
         return concat([build((*path, mode)) for mode in range(width)]) if width else raw(1, 0)
 
-    if () in paths(flatten_to_tuple(layout.stride)):
+    strides = flatten_to_tuple(layout.stride)
+    twofold = next((d for d in strides if isinstance(d, Basis) and len(d.terms) > 1), None)
+    if twofold is not None:
+        message = f"stride {twofold} of {layout} steps along several coordinates"
+        raise LayoutError("right_inverse", message, stride=twofold)
+    if () in paths(strides):
         raise LayoutError("right_inverse", f"{layout} mixes offsets and coordinates")
     return build(())
 
@@ -146,7 +151,7 @@ def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
         swizzle = layout.inner
         moved = swizzle.source_mask & -swizzle.source_mask or 1  # below this the swizzle changes nothing
         whole = exact_div(inverse.size, swizzle.size)
-        extent = inverse.size if whole is not None or prove_le(inverse.size, moved) else moved
+        extent = inverse.size if whole is not None else minimum(inverse.size, moved)
         if isinstance(inverse.size, int) and whole is None and inverse.size > moved:
             extent = max(moved, inverse.size // swizzle.size * swizzle.size)
     return ComposedLayout(inverse, 0, ComposedLayout(layout.inner, 0, Layout(extent)))
@@ -203,16 +208,20 @@ def _interpolated_inverse(layout: Layout, stride: Int, below: Int) -> list[tuple
             if modes is not None:
                 return modes
             message = f"no layout inverts {layout}"
+        else:
+            message = f"layouts of values up to {max(values)} are not searched for one that inverts {layout}"
     raise LayoutError("left_inverse", message, stride=stride, divisor=below)
 
 
 @laws.promises(laws.nullspace_law)
-def nullspace(layout: Layout) -> Layout:
-    """The layout of the indices that stay put: layout(nullspace(i)) == 0, by its modes of stride 0.
+def nullspace(layout: AnyLayout) -> Layout:
+    """The layout of the indices that stay put: layout(nullspace(i)) == layout(0), by its modes of stride 0.
 
     >>> nullspace(Layout((4, 3, 2), (1, 0, 4)))
     3:4
     """
+    if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle):
+        return nullspace(layout.outer)
     refuse_composed("nullspace", layout)
     modes: list[tuple[Any, Any]] = []
     position: Int = 1

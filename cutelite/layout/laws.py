@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cutelite.layout.coords import idx2crd, pad_coord
 from cutelite.layout.dims import Dim, DimExpr
+from cutelite.layout.errors import LayoutError
 from cutelite.layout.expr import dims_of, evaluate
 from cutelite.layout.f2 import has_f2
 from cutelite.layout.inttuple import (
@@ -65,13 +66,28 @@ class checked:
         _cap.reset(self.tokens.pop())
 
 
+_LISTED = {
+    "local_tile_and_offset": "local_tile",
+    "local_partition_and_offset": "local_partition",
+    "slice_and_offset": "slice_",
+}
+"""The names that users know, of functions that they reach by others."""
+
+
 def promises(law: Callable[..., None]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Ties a law to a function: ``law(result, *arguments)``."""
+    """Ties a law to a function: ``law(result, *arguments)``. Errors of what it calls bear its name."""
 
     def tie(function: Callable[P, R]) -> Callable[P, R]:
+        name = _LISTED.get(function.__name__, function.__name__)
+
         @wraps(function)
         def promising(*args: P.args, **kwargs: P.kwargs) -> R:
-            result = function(*args, **kwargs)
+            try:
+                result = function(*args, **kwargs)
+            except LayoutError as error:
+                if error.function == name:
+                    raise
+                raise error.called(name) from None
             cap = _cap.get()
             if cap is not None:
                 token = _cap.set(None)  # what a law calls is not checked in turn
@@ -125,7 +141,17 @@ def need(condition: bool, promise: str, *facts: object) -> None:
 
 def image(layout: Any) -> list[Any]:
     """Its values at 0, 1, ... up to its size."""
-    return [layout(i) for i in range(int(size(layout)))]
+    return [plain(layout(i)) for i in range(int(size(layout)))]
+
+
+def plain(value: Any) -> Any:
+    """A coordinate without the zeros at its ends: what (1, 0) and (1,) have in common."""
+    if not isinstance(value, tuple):
+        return value
+    parts = [plain(part) for part in value]
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts) if parts else 0
 
 
 def _as_layout(tiler: Any) -> Any:
@@ -158,7 +184,8 @@ def filter_law(result: Any, layout: Any) -> None:
 def composition_law(result: Any, lhs: Any, rhs: Any) -> None:
     """result(i) == lhs(rhs(i)), and the shape of `rhs` is refined."""
     if rhs is None:
-        need(image(result) == image(lhs), "None changes nothing", lhs, result)
+        same = result == lhs or (result.shape == lhs.shape and image(result) == image(lhs))
+        need(same, "None changes nothing", lhs, result)
     elif isinstance(rhs, tuple):
         for mode, part in enumerate(rhs):
             composition_law(result[mode], lhs[mode], part)
@@ -168,7 +195,7 @@ def composition_law(result: Any, lhs: Any, rhs: Any) -> None:
         if isinstance(rhs, Swizzle):
             return
         need(is_compatible(rhs.shape, result.shape), "composition refines the shape of rhs", lhs, rhs, result)
-        values = [at(lhs, index) for index in image(rhs)]
+        values = [plain(at(lhs, index)) for index in image(rhs)]
         need(image(result) == values, "composition(lhs, rhs)(i) == lhs(rhs(i))", lhs, rhs, result)
 
 
@@ -178,7 +205,7 @@ def complement_law(result: Any, layout: Any, cotarget: Any = 1) -> None:
         return  # coordinates: each is complemented by itself, as a layout of offsets
     starts, values = image(result), sorted(set(image(layout)))
     need(all(a < b for a, b in pairwise(starts)), "complement is ordered", layout, result)
-    by_xor = has_f2((*flatten_to_tuple(result.stride), *flatten_to_tuple(layout.stride)))
+    by_xor = any(isinstance(x, Layout) and has_f2(flatten_to_tuple(x.stride)) for x in (result, layout))
     sums = {start ^ value if by_xor else start + value for start in starts for value in values}
     need(len(sums) == len(starts) * len(values), "complement is disjoint", layout, result)
 
@@ -190,18 +217,19 @@ def right_inverse_law(result: Any, layout: Any) -> None:
 
 
 def image_of(layout: Any, indices: Any) -> list[Any]:
-    return [layout(index) for index in image(indices)]
+    return [plain(layout(index)) for index in image(indices)]
 
 
 def left_inverse_law(result: Any, layout: Any) -> None:
     """layout(result(layout(i))) == layout(i), so that result(layout(i)) == i where layout is injective."""
     for value in image(layout):
-        need(layout(at(result, value)) == value, "layout(left_inverse(layout(i))) == layout(i)", layout, result)
+        need(plain(layout(at(result, value))) == value, "layout(left_inverse(layout(i))) == layout(i)", layout, result)
 
 
 def nullspace_law(result: Any, layout: Any) -> None:
     """layout(result(i)) == layout(0)."""
-    need(all(value == layout(0) for value in image_of(layout, result)), "the nullspace stays put", layout, result)
+    stays = all(value == plain(layout(0)) for value in image_of(layout, result))
+    need(stays, "the nullspace stays put", layout, result)
 
 
 def max_common_law(result: Any, a: Any, b: Any) -> None:
@@ -254,7 +282,7 @@ def local_partition_law(result: tuple[Any, Any], layout: Any, tile: Any, index: 
     if isinstance(tile, Layout) and isinstance(index, int):
         threads = _used(product_each(tile.shape), proj)
         thread = _used(tile.get_flat_coord(index), proj)
-        if len(threads) == layout.rank and _are_ints(threads + thread) and index < size(tile):
+        if len(threads) == layout.rank and _are_ints(threads + thread) and index in image(tile):
             counts = tuple(-(-int(size(mode)) // t) for mode, t in zip(layout, threads, strict=True))
             _strided_law("local_partition", result, layout, thread, counts, threads)
 
@@ -275,12 +303,13 @@ def _strided_law(
     for i in range(product(counts) if isinstance(part, Layout) and isinstance(layout, Layout) else 0):
         x = idx2crd(i, counts)
         there = tuple(start + step * c for start, step, c in zip(starts, steps, x, strict=True))
-        need(plus(part(*x), offset) == layout(*there), f"{name} picks its elements", layout, x, result)
+        need(plain(plus(part(*x), offset)) == plain(layout(*there)), f"{name} picks its elements", layout, x, result)
 
 
 def identity_law(result: Layout, shape: Any) -> None:
     """Every coordinate is its own image."""
-    need(all(result(i) == idx2crd(i, result.shape) for i in range(int(size(result)))), "the identity", result)
+    coordinates = [plain(idx2crd(i, result.shape)) for i in range(int(size(result)))]
+    need(image(result) == coordinates, "the identity", result)
 
 
 def product_law(result: Any, block: Any, tiler: Any) -> None:
@@ -292,21 +321,22 @@ def product_law(result: Any, block: Any, tiler: Any) -> None:
             product_law(result[mode], block[mode], part)
     else:
         tiler = _as_layout(tiler)
-        need(result[0] == block, "the first mode of a product is the block", block, tiler, result)
+        same = result[0].shape == block.shape and image(result[0]) == image(block)
+        need(same, "the first mode of a product is the block", block, tiler, result)
         need(is_compatible(tiler.shape, result[1].shape), "the second mode has the tiler's shape", tiler, result)
         if not isinstance(block, Layout):
             return  # a swizzle permutes the sums
-        if has_f2(flatten_to_tuple(block.stride)):
+        if has_f2((*flatten_to_tuple(block.stride), *flatten_to_tuple(result.stride))):
             return  # so do strides added by XOR
         values, starts = set(image(block)), image(result[1])
         places = set(image(tiler))
-        sums = {value + start for value in values for start in starts}
+        sums = {plain(plus(value, start)) for value in values for start in starts}
         need(len(sums) == len(values) * len(places), "copies in a product are disjoint", block, tiler, result)
 
 
 def ranked_product_law(result: Any, block: Any, tiler: Any) -> None:
     """As many elements per mode as block and tiler have together."""
-    tiler = _as_layout(tiler)
+    tiler = Layout(1) if tiler is None else _as_layout(tiler)
     for mode in range(result.rank):
         extents = [size(x, mode) for x in (block, tiler) if mode < x.rank]
         need(size(result, mode) == product(tuple(extents)), "modes multiply", block, tiler, result)
@@ -334,6 +364,16 @@ def downcast_law(result: Any, layout: Any, n: int) -> None:
         need(set(image(result)) == parts, "recast to narrower", layout, n, result)
 
 
+def recast_law(result: Any, new_type_bits: int, old_type_bits: int, src_layout: Any) -> None:
+    """As of `upcast` or `downcast`; nothing changes where both are equally wide."""
+    if new_type_bits > old_type_bits:
+        upcast_law(result, src_layout, new_type_bits // old_type_bits)
+    elif new_type_bits < old_type_bits:
+        downcast_law(result, src_layout, old_type_bits // new_type_bits)
+    else:
+        need(result == src_layout, "the same width changes nothing", src_layout, result)
+
+
 def slice_law(result: tuple[Any, Any], coord: Any, layout: Any) -> None:
     """sublayout(c) + offset == layout(coord with c in place of its Nones)."""
     sub, offset = result
@@ -354,6 +394,11 @@ def _filled(coord: Any, values: Iterator[Any]) -> Any:
     if isinstance(coord, tuple):
         return tuple(_filled(c, values) for c in coord)
     return next(values) if coord is None else coord
+
+
+def as_f2_law(result: Layout, layout: Any) -> None:
+    """The same values."""
+    need(image(result) == image(layout), "as_f2 keeps the values", layout, result)
 
 
 def compact_law(result: Layout, *args: Any, **kwargs: Any) -> None:

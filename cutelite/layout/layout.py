@@ -147,11 +147,17 @@ def concat(layouts: Sequence[Any]) -> Layout:
     """The layout whose modes are those layouts."""
     for layout in layouts:
         if not isinstance(layout, Layout):
-            raise LayoutError("make_layout", f"{layout} is no layout; only layouts make modes")
+            why = "is composed" if isinstance(layout, ComposedLayout) else "is no layout"
+            raise LayoutError("make_layout", f"{show(layout)} {why}: it cannot be a mode beside others")
     strides = tuple(item.stride for item in layouts)
     if any(type(d) is not int and has_f2(flatten_to_tuple(d)) for d in strides):
         strides = unflatten(uniform(flatten_to_tuple(strides)), strides)
     return raw(tuple(item.shape for item in layouts), strides)
+
+
+def has_bases(layout: Layout) -> bool:
+    """Whether it gives coordinates."""
+    return any(isinstance(d, Basis) for d in flatten_to_tuple(layout.stride))
 
 
 def _tuples(x: Any) -> Any:
@@ -212,6 +218,8 @@ class ComposedLayout(Frozen):
         if isinstance(inner, ComposedLayout):  # functions compose in any grouping: all are kept to the right
             first = inner
             inner, offset, outer = first.inner, first.offset, ComposedLayout(first.outer, offset, outer)
+        if isinstance(inner, Swizzle) and isinstance(outer, Layout) and has_bases(outer):
+            raise LayoutError("ComposedLayout", f"{inner} permutes offsets, but {outer} gives coordinates")
         self.fill(inner, offset, outer)
 
     def __call__(self, *coord: Any) -> Any:
@@ -373,10 +381,14 @@ def _composed_cosize(layout: ComposedLayout) -> Int:
 def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
     """The mode whose stride is 1, preferring one whose extent is not 1; a path where it nests; None without one.
 
+    Of a composed layout, that of its outer layout.
+
     >>> leading_dim(Layout((8, 4), (4, 1))), leading_dim(Layout((8, (2, 4)), (8, (4, 1)))), leading_dim((8,), (2,))
     (1, (1, 1), None)
     """
     layout = x if stride is None else Layout(x, stride)
+    while isinstance(layout, ComposedLayout):
+        layout = layout.outer
     found: tuple[int, ...] | None = None
     sizes = flatten_to_tuple(layout.shape)
     for (path, d), extent in zip(leaves_with_paths(layout.stride), sizes, strict=True):

@@ -8,7 +8,7 @@ from typing import Any, overload
 from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
 from cutelite.layout.dims import DimExpr
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import prove_lt
 from cutelite.layout.inttuple import IntTuple, flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
@@ -21,6 +21,7 @@ def make_layout(first: Layout, /, *layouts: Layout) -> Layout: ...
 def make_layout(first: ComposedLayout, /, *layouts: Layout) -> ComposedLayout: ...
 @overload
 def make_layout(shape: IntTuple | Sequence[Any], /, stride: Any = None) -> Layout: ...
+@named
 def make_layout(*args: Any, stride: Any = None) -> Any:
     """``make_layout(shape, stride=None)``, or of layouts: the layout with those as its modes.
 
@@ -108,6 +109,14 @@ def _before(a: Any, b: Any) -> bool:
     return prove_lt(a, b) or (isinstance(b, DimExpr) and not isinstance(a, DimExpr))
 
 
+def _outermost(layout: Any) -> Layout:
+    """The layout whose coordinates a composed one has."""
+    while isinstance(layout, ComposedLayout):
+        layout = layout.outer
+    plain: Layout = layout
+    return plain
+
+
 @laws.promises(laws.layout_like_law)
 def make_layout_like(layout: Any) -> Layout:
     """The compact layout of the same shape, strides in the same order; modes of stride 0 keep it.
@@ -115,7 +124,7 @@ def make_layout_like(layout: Any) -> Layout:
     >>> make_layout_like(Layout((2, 3, 4), (100, 1, 0)))
     (2,3,4):(3,1,0)
     """
-    layout = layout.outer if isinstance(layout, ComposedLayout) else layout
+    layout = _outermost(layout)
     strides = flatten_to_tuple(layout.stride)
     leaves = [
         1 if isinstance(d, int) and d == 0 else s for s, d in zip(flatten_to_tuple(layout.shape), strides, strict=True)
@@ -134,7 +143,7 @@ def make_fragment_like(layout: Any) -> Layout:
     >>> make_fragment_like(Layout(((2, 2), 3, 4), ((1, 64), 8, 2)))
     ((2,2),3,4):((1,2),16,4)
     """
-    layout = layout.outer if isinstance(layout, ComposedLayout) else layout
+    layout = _outermost(layout)
     if not isinstance(layout.shape, tuple):
         return Layout(layout.shape)
     shape, stride = layout.shape, layout.stride

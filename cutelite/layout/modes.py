@@ -120,6 +120,7 @@ def filter(layout: L) -> L:  # CuTe's name
     return through(layout, lambda outer: coalesce_modes(filter_zeros(outer)))
 
 
+@laws.promises(laws.as_f2_law)
 def as_f2(layout: AnyLayout) -> Layout:
     """The layout of shape and stride, added by XOR, that has the values of a swizzled one.
 

@@ -126,14 +126,20 @@ def hopper_swizzle(swizzle: Swizzle, bits: int) -> str | None:
     return f"{HOPPER_SPANS[swizzle.bits]}B"
 
 
-def _parts(layout: Any) -> tuple[Swizzle, Layout]:
+def _parts(function: str, layout: Any) -> tuple[Swizzle, Layout]:
     if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle) and isinstance(layout.outer, Layout):
         if not (isinstance(layout.offset, int) and layout.offset == 0):
-            raise LayoutError("tma_problems", f"{layout} begins at offset {layout.offset}, not at 0")
-        return layout.inner, layout.outer
-    if isinstance(layout, Layout):
-        return Swizzle(0, 4, 3), layout
-    raise LayoutError("tma_problems", f"{layout} is neither a layout nor a swizzle of one")
+            raise LayoutError(function, f"{layout} begins at offset {layout.offset}, not at 0")
+        swizzle, outer = layout.inner, layout.outer
+    elif isinstance(layout, Layout):
+        swizzle, outer = Swizzle(0, 4, 3), layout
+    else:
+        raise LayoutError(function, f"{layout} is neither a layout nor a swizzle of one")
+    if not is_static(outer):
+        raise LayoutError(function, f"{layout} is known at launch only")
+    if not all(isinstance(d, int) for d in flatten_to_tuple(outer.stride)):
+        raise LayoutError(function, f"the strides of {layout} are no plain offsets")
+    return swizzle, outer
 
 
 def _by_stride(layout: Layout) -> list[tuple[int, int]]:
@@ -150,9 +156,7 @@ def tma_problems(layout: Any, bits: int) -> list[str]:
     >>> tma_problems(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 128), (128, 1))), 16)
     ['its rows of 256 bytes are longer than the 128 bytes that the swizzle permutes']
     """
-    swizzle, outer = _parts(layout)
-    if not is_static(outer):
-        raise LayoutError("tma_problems", f"{layout} is known at launch only")
+    swizzle, outer = _parts("tma_problems", layout)
     problems = []
     name = hopper_swizzle(swizzle, bits)
     if name is None:
@@ -185,9 +189,7 @@ def wgmma_problems(layout: Any, bits: int) -> list[str]:
     >>> wgmma_problems(Layout((64, 64), (64, 1)), 16)
     ['its rows are 128 bytes long, but those of a swizzle "none" are 16']
     """
-    swizzle, outer = _parts(layout)
-    if not is_static(outer):
-        raise LayoutError("wgmma_problems", f"{layout} is known at launch only")
+    swizzle, outer = _parts("wgmma_problems", layout)
     name = hopper_swizzle(swizzle, bits)
     if name is None:
         return [f"{swizzle} of {bits}-bit elements is no swizzle of wgmma's"]

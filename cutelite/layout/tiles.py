@@ -9,7 +9,7 @@ from cutelite.layout.basis import Basis
 from cutelite.layout.compose import composition
 from cutelite.layout.coords import crd2idx
 from cutelite.layout.divide import raked_product, zipped_divide
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten, flatten_to_tuple, product_each, rank, show, unflatten
@@ -41,6 +41,7 @@ def slice_(src: Any, coord: Any) -> Any:
     return _chosen(src, coord, keep_open=True)
 
 
+@named
 def dice(src: Any, dicer: Any) -> Any:
     """What `slice_` drops: the modes where the coordinate is given.
 
@@ -180,18 +181,23 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     val_layout  coordinates in a thread's block -> value
     tiler       shape of the whole tile
     layout_tv   (thread, value) -> index in the tile, column-major
+    Errors      where a thread or a value has no number of its own: both layouts must be compact
 
     >>> make_layout_tv(Layout((4, 8), (8, 1)), Layout((2, 2)))
     ((8, 16), ((8,4),(2,2)):((16,2),(1,8)))
     """
     tile = raked_product(thr_layout, val_layout)
-    threads_and_values = Layout((thr_layout.size, val_layout.size))
-    return product_each(tile.shape), composition(right_inverse(tile), threads_and_values)
+    numbers = right_inverse(tile)
+    if numbers.size != tile.size:
+        message = f"{thr_layout} and {val_layout} do not number the threads and values of a tile once each"
+        raise LayoutError("make_layout_tv", message, numbered=numbers.size, size=tile.size)
+    return product_each(tile.shape), composition(numbers, Layout((thr_layout.size, val_layout.size)))
 
 
 # ------------------------------------------------------------------------------------------------------ recast
 
 
+@laws.promises(laws.recast_law)
 def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
     """The layout of the same memory in elements of another width.
 

@@ -176,7 +176,7 @@ def test_known_complements(layout: str, target: int | str, result: str) -> None:
         ("(4,8):(1,M)", "stride M lies within 4"),
         ("(4,8):(1,4*M+1)", "is not known to be a multiple of 4"),
         ("(4,8):(M,N)", "the greater is not known"),
-        ("4:-1", "not known to be positive"),
+        ("4:-1", "is not positive"),
     ],
 )
 def test_complements_that_do_not_exist(layout: str, message: str) -> None:
