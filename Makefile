@@ -5,6 +5,7 @@
 # make bench            compile times, as docs/measurements.md has them
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it
+# make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
 # make update-goldens   rewrite the second halves of golden files; read the diff like code
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
@@ -57,6 +58,9 @@ bench: $(INSTALLED)
 SETS := large,skinny
 bench-gemm: $(INSTALLED)
 	$(PY) tests/bench/gemm.py --sets $(SETS) --out build/bench-gemm
+
+fleet: $(INSTALLED)
+	$(PY) tests/dispatch/fleet.py
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo

@@ -113,6 +113,8 @@ class DiskCache:
                 file.write(_HEADER.pack(_MAGIC, len(key), len(payload), _checksum(key, payload)))
                 file.write(key.encode())
                 file.write(payload)
+                file.flush()
+                now = os.fstat(file.fileno()).st_mtime
             _replace(part, path)
         except BaseException:
             with contextlib.suppress(OSError):  # it may be renamed already, or cleaned away as abandoned
@@ -123,7 +125,7 @@ class DiskCache:
             self._writes += 1
             due = self._writes == 1 or self._writes > _WRITES_PER_SCAN or self._bytes > self.max_bytes
         if due:
-            self._evict()
+            self._evict(now)
 
     def get_or_make(self, key: str, make: Callable[[], bytes], timeout: float = 60.0) -> bytes:
         """The payload under `key`, from `make()` where there is none yet.
@@ -203,13 +205,14 @@ class DiskCache:
         entries = self._scan(_ENTRY)
         for entry in entries:
             _unlink(entry.path)
-        self._sweep(before=math.inf)
+        self._sweep(now=math.inf)
         with self._lock:
             self._bytes = 0
         return len(entries)
 
-    def _evict(self) -> None:
-        self._sweep(time.time() - _ABANDONED_S)
+    def _evict(self, now: float) -> None:
+        """Keep the bound. `now` is the time by the file system's own clock: this machine's may be another one."""
+        self._sweep(now)
         entries = sorted(self._scan(_ENTRY), key=lambda entry: entry.mtime)
         total = sum(entry.bytes for entry in entries)
         if total > self.max_bytes:
@@ -221,17 +224,16 @@ class DiskCache:
         with self._lock:
             self._bytes, self._writes = total, 1
 
-    def _sweep(self, before: float) -> None:
-        """Remove what processes that died `before` then have left: files half written, locks that nobody holds."""
+    def _sweep(self, now: float) -> None:
+        """Remove what dead processes have left: files written to an hour ago or more, and locks that nobody holds."""
         for part in self._scan(_PART):
-            if part.mtime < before:
+            if abs(now - part.mtime) > _ABANDONED_S:  # from the future is as wrong as from the past
                 _unlink(part.path)
         for lock in self._scan(_LOCK):
-            if lock.mtime < before:
-                with contextlib.suppress(OSError):  # where it cannot be removed it is in nobody's way
-                    descriptor = _try_lock(lock.path)
-                    if descriptor is not None:
-                        _release(descriptor, lock.path)
+            with contextlib.suppress(OSError):  # where it cannot be removed it is in nobody's way
+                descriptor = _try_lock(lock.path)
+                if descriptor is not None:
+                    _release(descriptor, lock.path)
 
     def _scan(self, suffix: str) -> list[_Found]:
         found = []

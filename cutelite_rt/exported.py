@@ -13,13 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from cutelite_rt import launch as launching
 from cutelite_rt import rules
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.device import Device, device
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.launch import Dim3, Function, LaunchConfig
+from cutelite_rt.launch import Dim3, Function, LaunchConfig, load
+from cutelite_rt.launch import launch as start
 from cutelite_rt.params import Parameters
 
 
@@ -94,7 +94,7 @@ class ExportedKernel:
         config = _config(launch, grid, function, stream)
         parameters = self._parameters(function)
         parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
-        launching.launch(function, config, parameters, sync=self.sync)
+        start(function, config, parameters, sync=self.sync)
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
         problems = []
@@ -115,7 +115,7 @@ class ExportedKernel:
             function = self._functions.get(key)
             if function is None:
                 artifact = self.bundle.variants[index].artifact(where)
-                function = self._functions[key] = launching.load(artifact, where)
+                function = self._functions[key] = load(artifact, where)
             return function
 
     def _parameters(self, function: Function) -> Parameters:

@@ -37,12 +37,12 @@ def muladd_into(a: torch.Tensor, b: torch.Tensor, by: float, c: torch.Tensor) ->
     multiply_add[cl.ceil_div(a.numel(), 128), 128](a, b, by, c)
 
 
-def remember(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    context.save_for_backward(*inputs[:2])
+def remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(*inputs[:2])
 
 
-def backward(context: Any, grad: Any) -> tuple[Any, Any, None]:
-    a, b = context.saved_tensors
+def backward(ctx: Any, grad: Any) -> tuple[Any, Any, None]:
+    a, b = ctx.saved_tensors
     return muladd(grad, b, 0.0), muladd(grad, a, 0.0), None
 
 

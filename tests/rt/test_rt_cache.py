@@ -209,12 +209,28 @@ def test_clear_and_info(cache: DiskCache) -> None:
 
 def test_what_dead_processes_left_is_swept(cache: DiskCache) -> None:
     os.mkdir(cache.directory)
-    for name, hours in (("old.part", 2), ("new.part", 0), (f"{KEY}.lock", 2), (f"{OTHER}.lock", 0)):
+    lock = f"{'c' * 64}.lock"
+    files = (("old.part", 2), ("new.part", 0), ("future.part", -2), (f"{KEY}.lock", 2), (f"{OTHER}.lock", 0), (lock, 0))
+    for name, hours in files:
         file = Path(cache.directory, name)
         file.touch()
         os.utime(file, (time.time() - 3600 * hours - 10,) * 2)
+    with cache.single_flight("c" * 64):  # one that somebody holds
+        cache.put(KEY, b"data")
+        assert names(cache) == {f"{KEY}.entry", "new.part", lock}
+
+
+@pytest.mark.parametrize("days", [-3, 3])
+def test_a_clock_that_is_days_off_removes_nothing_of_others(
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """What another process is writing just now, by the file system's clock."""
+    os.mkdir(cache.directory)
+    Path(cache.directory, "others.part").touch()
+    there = time.time()
+    monkeypatch.setattr(time, "time", lambda: there + 86400 * days)
     cache.put(KEY, b"data")
-    assert names(cache) == {f"{KEY}.entry", "new.part", f"{OTHER}.lock"}
+    assert names(cache) == {f"{KEY}.entry", "others.part"}
 
 
 # ---- directories that will not do
