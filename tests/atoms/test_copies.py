@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import cutelite as cl
 from cutelite import CompileError, Layout, Tensor, TmaTensor
 from cutelite.ir.types import SCALARS
+from cutelite.ops import memory
 from tests.places import Place
 
 NUMPY = {
@@ -133,6 +134,41 @@ def test_data_arrives(place: Place, name: str, first: Any, second: Any, threads:
     b = np.zeros_like(a)
     place(through_shared(one, two, layout, dtype, tile)[(2, 2), 32], a, b)
     np.testing.assert_array_equal(a, b)
+
+
+HINTS = [
+    *(("load", cache, "") for cache in memory.LOAD_CACHES if cache),
+    *(("store", cache, "") for cache in memory.STORE_CACHES if cache),
+    *((way, "", evict) for way in ("load", "store") for evict in memory.EVICTIONS if evict),
+]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+@pytest.mark.parametrize(("way", "cache", "evict"), HINTS)
+def test_hints(place: Place, way: str, cache: str, evict: str, bits: int) -> None:
+    """Every width with every cache operator and eviction priority of a load or a store, which PTX then has."""
+    hinted, plain = cl.CopyUniversalOp(bits, cache, evict), cl.CopyUniversalOp(bits)
+    each = bits // 8
+    dealt = Layout((4, 8), (8, 1)), Layout((1, each))
+    get = tiled(hinted if way == "load" else plain, cl.u8, *dealt)
+    put = tiled(plain if way == "load" else hinted, cl.u8, *dealt)
+    shape = (8, 16 * each)
+
+    @cl.kernel(block=32)
+    def kernel(a: Tensor[cl.u8, shape], b: Tensor[cl.u8, shape]) -> None:
+        mine, other = get.get_slice(cl.thread_idx.x), put.get_slice(cl.thread_idx.x)
+        source = mine.partition_S(a)
+        held = cl.make_fragment_like(source)
+        cl.copy(get, source, held)
+        cl.copy(put, held, other.partition_D(b))
+
+    a = (np.arange(8 * 16 * each) % 251).reshape(shape).astype(np.uint8)
+    b = np.zeros_like(a)
+    place(kernel[1, 32], a, b)
+    np.testing.assert_array_equal(a, b)
+    ptx = kernel.compile(shape, shape, arch="sm_90a").ptx
+    wanted = {"load": "ld.global", "store": "st.global"}[way]
+    assert any(wanted in line and (cache or evict) in line for line in ptx.splitlines())
 
 
 @pytest.mark.parametrize("each", ["instruction", "element"])

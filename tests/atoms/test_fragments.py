@@ -195,6 +195,44 @@ def test_the_algebra_gives_views(place: Place) -> None:
     np.testing.assert_array_equal(c, expected)
 
 
+def test_slices_with_nested_and_runtime_coordinates(place: Place) -> None:
+    """Of a divided tensor, in all three memories and of coordinates: (2, 3) by (4, 2) modes of a (6, 8) matrix."""
+    nested = Layout(((2, 3), (4, 2)))
+
+    @cl.kernel(block=1)
+    def kernel(a: Tensor[cl.i32, (M, N)], out: Tensor[cl.i32, (4, 8)]) -> None:
+        i = cl.thread_idx.x + 1  # 1, known at run time only
+        divided = cl.logical_divide(a, (2, 4))
+        shared, held = cl.shared(cl.i32, nested), cl.make_rmem_tensor(cl.i32, nested)
+        cl.copy(cl.local_tile(divided, (6, 8), (0, 0)), shared)
+        cl.copy(shared, held)
+        places = cl.logical_divide(cl.make_identity_tensor((6, 8)), (2, 4))
+        for row, t in enumerate((divided, shared)):
+            out[row, 0] = t[(i, 2), (3, i)]
+            out[row, 1] = t[(i, 2), 5]
+            out[row, 2] = t[(None, i), (2, None)][1, 1]
+            out[row, 3] = t[None, (None, i)][(1, 1), 2]
+            out[row, 4] = t[5, ...][6]
+            out[row, 5] = t[3, (i, None)][1]
+            t[(i, 2), (3, None)][i] = 1000 + row
+            out[row, 6] = t[5, 7]
+            out[row, 7] = cl.flat_divide(t, (2, 4))[..., i].ndim
+        for column, (r, c) in enumerate((((1, 2), (3, 1)), ((1, 2), 5), ((0, 1), (2, 0)), (3, (1, 1)))):
+            out[2, column] = held[r, c]
+            at = places[(r[0] * i, r[1]) if isinstance(r, tuple) else r, c]
+            out[3, column] = at[0] * 8 + at[1]
+        out[2, 4] = held[(1, None), (3, None)][2, 1]
+        at = places[(None, i), (2, None)][1, 1]
+        out[3, 4] = at[0] * 8 + at[1]
+
+    a, out = np.arange(48, dtype=np.int32).reshape(6, 8), np.zeros((4, 8), np.int32)
+    place(kernel[1, 1], a, out)
+    seen = [47, 45, 30, 30, 46, 29]
+    assert out[:2].tolist() == [[*seen, 1000, 3], [*seen, 1001, 3]]
+    assert out[2, :5].tolist() == [*out[3, :4].tolist(), 47] == [47, 45, 18, 29, 47]
+    assert out[3, 4] == 30
+
+
 def test_coordinates_say_where_elements_belong(place: Place) -> None:
     """Partitioned like the tensor, a coordinate tensor gives each element's place; with it edges are predicated."""
     copy = cl.make_tiled_copy_tv(
