@@ -431,7 +431,7 @@ def _fma64(a: float, b: float, c: float) -> float:
     from math import isfinite
 
     if not (isfinite(a) and isfinite(b) and isfinite(c)):
-        return a * b + c
+        return c if isfinite(a) and isfinite(b) else a * b + c  # a finite product may be too large for an f64
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact) if exact else a * b + c

@@ -131,6 +131,8 @@ def wrapped(x: Array, t: str) -> Array:
 def fused(a: float, b: float, c: float, t: str) -> float:
     """a * b + c, rounded once."""
     if not all(map(math.isfinite, (a, b, c))):
+        if math.isfinite(a) and math.isfinite(b):
+            return c
         return float(np.float64(a) * np.float64(b) + np.float64(c))
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:

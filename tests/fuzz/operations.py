@@ -3,8 +3,6 @@
 `TABLE` holds one row for each operation and choice of types; `COLLECTIVE` those that all threads of a warp execute.
 """
 
-# ruff: noqa: E501 (a row of the table is a line)
-
 from __future__ import annotations
 
 import operator
