@@ -1,0 +1,109 @@
+"""The smallest kernel that still goes wrong: statements are left out, and expressions made of fewer operations.
+
+python -m tests.fuzz.reduce 1710 2503 --gpu --jobs 14
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields, replace
+from multiprocessing import get_context
+from typing import Any
+
+from tests.fuzz.cases import Runner, on_gpu, runners, wrongs
+from tests.fuzz.program import Call, Draw, Expression, Leaf, Program, inputs_of, written
+
+MOST = 400  # kernels tried for one
+
+
+def smallest(program: Program, wrong: Callable[[Program], bool]) -> Program:
+    """The program, cut as long as some cut leaves it wrong."""
+    tried = 0
+    shrinking = True
+    while shrinking:
+        shrinking = False
+        for cut in smaller(program):
+            tried += 1
+            if tried > MOST:
+                return program
+            if wrong(cut):
+                program, shrinking = cut, True
+                break
+    return program
+
+
+def smaller(program: Program) -> Iterator[Program]:
+    for body in shorter(program.body):
+        yield replace(program, body=body)
+
+
+def shorter(body: list[Any]) -> Iterator[list[Any]]:
+    """A list of statements with one thing less, larger things first."""
+    for i in range(len(body)):
+        yield [*body[:i], *body[i + 1 :]]
+    for i, statement in enumerate(body):
+        for inside in nested(statement):
+            yield [*body[:i], *inside, *body[i + 1 :]]
+        for less in less_of(statement):
+            yield [*body[:i], less, *body[i + 1 :]]
+
+
+def nested(statement: Any) -> Iterator[list[Any]]:
+    """What stands in an `if`, in its place (a loop's body may speak of the loop)."""
+    if hasattr(statement, "then"):
+        yield statement.then
+        yield statement.other
+
+
+def less_of(statement: Any) -> Iterator[Any]:
+    for field in fields(statement):
+        held = getattr(statement, field.name)
+        if isinstance(held, list):
+            for body in shorter(held):
+                if body:
+                    yield replace(statement, **{field.name: body})
+        elif isinstance(held, Call):
+            for expression in simpler(held):
+                if field.name != "call" or (isinstance(expression, Call) and expression.operation is held.operation):
+                    yield replace(statement, **{field.name: expression})
+
+
+def simpler(e: Expression) -> Iterator[Expression]:
+    """Operands of the same type in place of the whole; then the same of each operand."""
+    if isinstance(e, Leaf):
+        return
+    yield from (operand for operand in e.operands if operand.type == e.type)
+    for i, operand in enumerate(e.operands):
+        for less in simpler(operand):
+            yield replace(e, operands=(*e.operands[:i], less, *e.operands[i + 1 :]))
+
+
+def reduced(seed: int, with_gpu: bool) -> str:
+    """The smallest kernel of a seed, and what goes wrong with it."""
+    program = Draw(seed).program()
+    inputs = inputs_of(program, seed)
+    by: dict[str, Runner] = {"GPU": on_gpu} if with_gpu else runners(seed, False)
+
+    def found(p: Program) -> list[str]:
+        return wrongs(p, inputs, seed, by)
+
+    small = smallest(program, lambda p: bool(found(p)))
+    types = ", ".join(f"{v}: {t}" for v, t in small.types.items())
+    return "\n".join([f"--- seed {seed}    {types}", *written(small.body), *(text[-300:] for text in found(small))])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="tests.fuzz.reduce", description="Make the kernels of seeds small.")
+    parser.add_argument("seeds", nargs="+", type=int)
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        for text in pool.map(reduced, given.seeds, [given.gpu] * len(given.seeds)):
+            print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
