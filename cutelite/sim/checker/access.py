@@ -52,6 +52,12 @@ class Actor(Protocol):
     def covers(self, row: int, at: int, group: Group) -> bool:
         """Whether all of a group is known at position `at`."""
 
+    def knowing(self, at: Array) -> Array:
+        """A number for each position, the same where the same is known of others."""
+
+    def unknown(self, row: int, at: int, group: Group) -> bool:
+        """Whether some of a group, themselves apart, is not known by those who know the same as position `at`."""
+
 
 class Threads:
     """Threads, by ordinary instructions."""
@@ -66,6 +72,13 @@ class Threads:
     def covers(self, row: int, at: int, group: Group) -> bool:
         agents = group.agents
         return bool(np.all(self.clocks.known_to(np.full(len(agents), self.who[at]), row, agents, group.clocks)))
+
+    def knowing(self, at: Array) -> Array:
+        return self.clocks.knows[self.who[at]]
+
+    def unknown(self, row: int, at: int, group: Group) -> bool:
+        known = self.clocks.known(self.clocks.of(int(self.who[at])), row, group.agents, group.clocks)
+        return not bool(np.all(known))
 
 
 class Worker:
@@ -83,6 +96,12 @@ class Worker:
     def covers(self, row: int, at: int, group: Group) -> bool:
         agents, clocks = group.agents, group.clocks
         return bool(np.all(self.ordered(row, np.full(len(agents), at), agents, clocks)))
+
+    def knowing(self, at: Array) -> Array:
+        return np.zeros(len(at), np.int64)
+
+    def unknown(self, row: int, at: int, group: Group) -> bool:
+        return not self.covers(row, at, group)
 
 
 class Accesses:
@@ -138,21 +157,24 @@ class Accesses:
     def _against_sets(self, at: Array, other: Array, actor: Actor, kind: int) -> Iterator[Conflict]:
         if not len(at):
             return
-        keys = other[at].astype(np.int64) << 32 | actor.who[at]
+        keys = _numbered(other[at], actor.knowing(at))
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         for n, position in enumerate(at[first].tolist()):
             for group in self.sets[-int(other[position])]:
                 held = int(self.sites.kinds[group.site])
-                if not CONFLICTS[kind, held]:
-                    continue
                 row = actor.row if held == STRONG_WRITE else RAN
-                if not actor.covers(row, position, group):
-                    mine = at[inverse == n]
-                    agents, clocks = group.agents, group.clocks
-                    known = actor.ordered(row, np.full(len(agents), position), agents, clocks)
-                    one = int(np.argmin(known))
-                    yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), clocks[one]))
-                    break
+                if CONFLICTS[kind, held] and actor.unknown(row, position, group):
+                    yield from self._against_group(at[inverse == n], group, actor, row)
+
+    def _against_group(self, at: Array, group: Group, actor: Actor, row: int) -> Iterator[Conflict]:
+        """Positions `at`, each of which was accessed by a group that is not known to others than itself."""
+        agents, clocks = group.agents, group.clocks
+        for who in np.unique(actor.who[at]).tolist():
+            mine = at[actor.who[at] == who]
+            unknown = ~actor.ordered(row, np.full(len(agents), mine[0]), agents, clocks)
+            if np.count_nonzero(unknown):
+                one = int(np.argmax(unknown))
+                yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), clocks[one]))
 
     def remember(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> None:
         """From now on, later accesses are checked against this one."""
@@ -213,17 +235,23 @@ class Accesses:
         after = _numbered(code[where], actor.when[at[where]])
         _, first, inverse = np.unique(_numbered(before, after), return_index=True, return_inverse=True)
         made = np.zeros(len(first), np.int32)
+        unknown: dict[tuple[int, Group], bool] = {}
         for n, i in enumerate(first.tolist()):
             position = int(at[where[i]])
             groups = self._groups_of(int(old[i]), old_when[i], int(old_site[i]))
             new = self._groups_of(int(code[where[i]]), actor.when[position], site)
             mine = set(new[0].agents.tolist())
-            still = [
-                x
-                for x in groups
-                if self.sites.kinds[x.site] != kind
-                or not (mine.issuperset(x.agents.tolist()) or actor.covers(RAN, position, x))
-            ]
+            knows = int(actor.knowing(at[where[i : i + 1]])[0])
+            still = []
+            for x in groups:
+                if self.sites.kinds[x.site] == kind:
+                    if mine.issuperset(x.agents.tolist()):
+                        continue
+                    if (knows, x) not in unknown:
+                        unknown[knows, x] = actor.unknown(RAN, position, x)
+                    if not unknown[knows, x]:
+                        continue
+                still.append(x)
             together = tuple(dict.fromkeys((*still, *new)))
             made[n] = -self.sets.number(together) if still else code[where[i]]
         code = code.copy()
