@@ -41,7 +41,8 @@ class Config:
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
     piece: int = 64
-    buffers: int = 1
+    buffers: int = 2
+    ordered: bool = True
     swizzle: int = 8
     regs: tuple[int, int] = (56, 224)
 
@@ -125,6 +126,9 @@ def build(config: Config) -> Any:
         right = mine.partition_B(storage.b)
         steps = cl.ceil_div(K, BLOCK)
         fresh = mma.make_fragment_C(mma.partition_shape_C((64, BN)))
+        turn, others = (cl.NamedBarrier(3 + g, 2 * GROUP) for g in (group, 1 - group))
+        if config.ordered and group == 1:
+            others.arrive()
         state = pipe.consumer_state()
         while tiles.is_valid():
             row, column = place(tiles)
@@ -137,7 +141,12 @@ def build(config: Config) -> Any:
                 added = []
                 for i in cl.static_range(ROWS // 64):
                     at = None, None, None, state.index
-                    acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False).wait()
+                    if config.ordered:
+                        turn.sync()
+                    acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False)
+                    if config.ordered:
+                        others.arrive()
+                    acc = acc.wait()
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
                     added.append(cl.math.fma(acc.parts[0], spread(scales, i, column), sums[i]))
@@ -149,6 +158,8 @@ def build(config: Config) -> Any:
                 out.acquire()
                 out.put(i, values.to(bf16))
                 out.send(i, d, (row + i // across * 64, column + i % across * WIDE))
+        if config.ordered and group == 0:
+            turn.sync()
         out.tail()
 
     def scales_at(scale_a: Any, scale_b: Any, row: Any, column: Any, k: Any) -> tuple[Any, Any, Any]:

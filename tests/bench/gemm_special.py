@@ -71,7 +71,7 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     calls: Calls = {"torch": torchs, "cutelite": ours("cutelite", None)}
     if sweep:
         for config in candidates():
-            name = f"{config.tile} {config.cluster} stages {config.stages} swizzle {config.swizzle}"
+            name = f"{config.tile} {config.cluster} stages {config.stages} swizzle {config.swizzle} {config.ordered}"
             calls[name] = ours(name, config)
     found = rates(calls, buffers, 2 * m * n * k)
     left = a[0].double().view(m, -1, 128) * scale_a[0].double()[:, :, None]
@@ -84,11 +84,11 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
     found = []
-    for cluster, swizzle in product(((1, 1), (2, 1), (1, 2)), (8, 16)):
-        found.append(fp8.Config((256, 128), cluster, 4, swizzle=swizzle))
-        found.append(fp8.Config((128, 128), cluster, 6, buffers=2, swizzle=swizzle))
-        found.append(fp8.Config((128, 192), cluster, 5, swizzle=swizzle))
-        found.append(fp8.Config((128, 160), cluster, 5, piece=32, swizzle=swizzle))
+    for ordered, swizzle in product((True, False), (8, 16)):
+        for cluster in ((2, 1), (1, 2)):
+            found.append(fp8.Config((256, 128), cluster, 4, swizzle=swizzle, ordered=ordered))
+        found.append(fp8.Config((128, 128), (2, 1), 6, swizzle=swizzle, ordered=ordered))
+        found.append(fp8.Config((128, 192), (2, 1), 5, swizzle=swizzle, ordered=ordered, buffers=1))
     return found
 
 
