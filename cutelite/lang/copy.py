@@ -197,8 +197,8 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: Layout, tiler: Any) -> TiledCopy:
             )
     inside, reach = extent(Layout(tiler)), static_value(cosize(layout_tv)) or 0
     covered = static_value(size(filter_zeros(layout_tv))) or 0
-    if reach > inside or covered < inside:
-        what = f"reaches {reach} elements" if reach > inside else f"has {covered} different elements at most"
+    if reach != inside or covered < inside:
+        what = f"reaches {reach} elements" if reach != inside else f"has {covered} different elements at most"
         raise mistake("tiled-copy", f"the (thread, value) layout {layout_tv} {what}, and the tile {tiler} {inside}")
     return TiledCopy(atom, layout_tv, tiler)
 

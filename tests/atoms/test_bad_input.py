@@ -102,6 +102,10 @@ def tile_larger_than_its_layout(a: Any) -> None:
     cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((32, 2)), (8, 16))
 
 
+def tile_with_holes(a: Any) -> None:
+    cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((2, 2), (63, 0)), (8, 8))
+
+
 def odd_bits(a: Any) -> None:
     cl.make_copy_atom(cl.CopyUniversalOp(48), cl.f32)
 
@@ -223,7 +227,8 @@ CASES = [
     (partition_beyond_shared_memory, "partition: mode 0 of the smem tensor (4,16):(16,1) is 4", "partition_S"),
     (threads_beyond_shared_memory, "local_partition: mode 0 of the smem tensor (6,6):(6,1) is 6", "local_partition"),
     (tile_smaller_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 7) 56", "make_tiled_copy(cl"),
-    (tile_larger_than_its_layout, "has 64 different elements at most, and the tile (8, 16) 128", "make_tiled_copy(cl"),
+    (tile_larger_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 16) 128", "make_tiled_copy(cl"),
+    (tile_with_holes, "(2,2):(63,0) has 2 different elements at most, and the tile (8, 8) 64", "make_tiled_copy(cl"),
     (odd_bits, "moves 48 bits, which is no number of elements of f32", "cl.make_copy_atom"),
     (no_such_cache, "from gmem to rmem, the cache of CopyUniversalOp", "cl.copy(copy, source"),
     (cache_of_shared_memory, "from smem to rmem, the eviction of CopyUniversalOp", "cl.copy(copy, source"),
