@@ -158,7 +158,7 @@ def killed(fleet: Fleet) -> str:
     for _ in range(3):
         with started(fleet) as processes:
             for process in pick.sample(processes, len(processes)):
-                time.sleep(pick.uniform(0, 0.1 * fleet.kernels / fleet.processes))
+                time.sleep(pick.uniform(0, 0.05 * fleet.kernels / fleet.processes))
                 assert process.exitcode in (None, 0), "a process failed by itself"
                 if process.pid is not None and process.exitcode is None:
                     os.kill(process.pid, signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -297,6 +298,19 @@ def test_a_changed_program_is_another_entry(tmp_path: Path, environment: Path) -
     assert finish(start(tmp_path, factor=2))[0] == "False True\n"
     assert finish(start(tmp_path, factor=3))[0] == "False True\n"
     assert finish(start(tmp_path, factor=2))[0] == "True True\n"
+    assert len(entries(environment)) == 2
+
+
+def test_two_builds_side_by_side(tmp_path: Path, environment: Path) -> None:
+    """A copy of the compiler with a file changed: each build has its own entry, and finds it again."""
+    other = tmp_path / "other"
+    for package in ("cutelite", "cutelite_rt"):
+        shutil.copytree(ROOT / package, other / package, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = other / "cutelite" / "lower" / "constants.py"
+    changed.write_text(changed.read_text() + "# another build\n")
+    for cached in ("False", "True"):
+        for build in (ROOT, other):
+            assert finish(start(tmp_path, PYTHONPATH=str(build)))[0] == f"{cached} True\n"
     assert len(entries(environment)) == 2
 
 

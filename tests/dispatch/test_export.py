@@ -74,16 +74,15 @@ class Column:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.array.__dlpack_device__()
 
-    def __dlpack__(self, **named: Any) -> object:
+    def __dlpack__(self, max_version: Any = None, **named: Any) -> object:
         from cutelite_rt import dlpack
         from cutelite_rt.dtype import DTYPES
 
-        a = self.array
+        a, versioned = self.array, max_version is not None
         kind = DTYPES[a.dtype].dlpack
         assert kind is not None
-        return dlpack.export(
-            a.pointer + self.shift, a.shape[::-1], a.strides[::-1], kind, (2, a.device.ordinal), a, True
-        )
+        where = self.__dlpack_device__()
+        return dlpack.export(a.pointer + self.shift, a.shape[::-1], a.strides[::-1], kind, where, a, versioned)
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def tensor(array: Any, **other: Any) -> CTensor:
 class Stub:
     """A kernel's C, compiled with a driver made of C."""
 
-    def __init__(self, bundle: rt.Bundle, folder: Path) -> None:
+    def __init__(self, bundle: rt.Bundle, folder: Path, *options: str) -> None:
         self.name, self.bundle = bundle.name, bundle
         _, source = c_stub(bundle).save(folder)
         library = folder / f"{bundle.name}.so"
@@ -114,7 +114,7 @@ class Stub:
             str(library),
             "-lm",
         ]
-        subprocess.run(command, check=True)
+        subprocess.run([*command, *options], check=True)
         self.library = ctypes.CDLL(str(library))
         self.function("error").restype = ctypes.c_char_p
         self.launches: list[tuple[tuple[int, ...], tuple[int, ...], int, int, list[Any], list[bytes]]] = []
@@ -374,6 +374,42 @@ def test_a_header_for_cpp(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "user.cpp").write_text('#include "copied.h"\nint main() { return copied_load(nullptr) == 0; }\n')
     command = [compiler, "-Wall", "-Werror", "-I", str(INCLUDE), "-c", "user.cpp", "-o", "user.o"]
     subprocess.run(command, check=True, cwd=tmp_path)
+
+
+# ---- TVM-FFI
+
+
+def test_a_function_of_tvm_ffi(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    """The stub loaded as a module of TVM-FFI: tensors by DLPack, numbers by value, errors as Python's."""
+    ffi = pytest.importorskip("tvm_ffi")
+    home = Path(ffi.__file__).parent
+    options = [
+        "-DCUTELITE_TVM_FFI",
+        f"-I{home / 'include'}",
+        f"-L{home / 'lib'}",
+        "-ltvm_ffi",
+        f"-Wl,-rpath,{home / 'lib'}",
+    ]
+    stub = Stub(everything.export(None, bias=None), tmp_path, *options)
+    function = ffi.load_module(str(tmp_path / "everything.so")).everything
+    given = arguments(on_gpu)
+    x, y, z, tiles = (ffi.from_dlpack(given[name]) for name in ("x", "y", "z", "tiles"))
+    function(3, 2, 1, 64, x, y, z, tiles, 2.0, 0.5, 200, True, -3)
+    grid, _, smem, _, _, values = stub.launches[-1]
+    assert (grid, smem) == ((3, 2, 1), 64)
+    assert stub.launch((1, 1, 1), *passed({**given, "e": -3.0})) == 0
+    assert values == stub.launches[-1][5]
+    for wrong, words in (
+        ((1, 1, 1, 0, x, y, z, tiles, 2.0, 0.5, 256, True, 1.0), "`n` is 256, but u8 holds 0 to 255"),
+        ((1, 1, 1, 0, x, y, z, 5, 2.0, 0.5, 2, True, 1.0), "`tiles` must be a tensor"),
+        ((1, 1, 1, 0, x, y, z, tiles, "two", 0.5, 2, True, 1.0), "`scales.left` must be a number of dtype f32"),
+        ((1, 1, 1, 0, y, y, z, tiles, 2.0, 0.5, 2, True, 1.0), "but its annotation says f32"),
+        ((-1, 1, 1, 0, x, y, z, tiles, 2.0, 0.5, 2, True, 1.0), "the grid and the dynamic shared memory take whole"),
+        ((1, 1, 1, x), "takes grid x, y, z, bytes of shared memory and 9 arguments, but 4 were given"),
+    ):
+        with pytest.raises(TypeError) as caught:
+            function(*wrong)
+        assert words in str(caught.value)
 
 
 # ---- on a GPU
