@@ -1,0 +1,111 @@
+"""The launches whose kernels are mutated: those that the examples make, on problems small enough to check often.
+
+An example's `main` is run with its launches diverted, so that kernels, arguments and grids are the example's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cutelite.dispatch.divert import diverted
+from cutelite.ir.function import Function
+from tests.places import simulator
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+class Launched(NamedTuple):
+    """A kernel as the simulator takes it."""
+
+    function: Function
+    grid: tuple[int, int, int]
+    args: list[Any]
+    dims: dict[str, int]
+    smem: int
+
+
+Run = Callable[[], object]
+
+
+def example(module: str, *arguments: Any) -> Run:
+    """The `main` of an example."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.insert(0, str(EXAMPLES))
+    return lambda: importlib.import_module(module).main(*arguments)
+
+
+def case(module: str, test: str, *arguments: Any) -> Run:
+    """A test of this repository that launches its kernel where it is told to."""
+    return lambda: getattr(importlib.import_module(f"tests.{module}"), test)(*arguments)
+
+
+def gemm(**config: Any) -> Run:
+    """The GEMM of the examples, with a configuration given."""
+
+    def run() -> None:
+        example("gemm")
+        made, common = importlib.import_module("gemm"), importlib.import_module("common")
+        m, n, k = 256, 256, 392
+        a, b = common.random(m, k, dtype="bfloat16"), common.random(n, k, dtype="bfloat16").T
+        made.gemm(a, b, common.poisoned(m, n, dtype="bfloat16"), config=made.Config(**config))
+
+    return run
+
+
+SOURCES: dict[str, Run] = {
+    "hopper_gemm": example("hopper_gemm", 128, 256, 520),  # 9 steps through a ring of 4, so that it turns twice
+    "hopper_gemm_tiled": example("hopper_gemm_tiled", 128, 512, 456, 1),  # two tiles by one block, a ring of 3
+    "gemm_multicast": gemm(tile=(128, 128), cluster=(2, 1), stages=3),
+    "gemm_pingpong": gemm(tile=(64, 128), pingpong=True, cluster=(1, 1), stages=3),
+    "tensorop_gemm": example("tensorop_gemm", 128, 128, 208),
+    "tma_transpose": example("tma_transpose", 64, 128),
+    "dsmem": case("hopper.test_cluster", "test_distributed_shared_memory", simulator),
+    "st_async": case("hopper.test_cluster", "test_asynchronous_stores_and_reductions", simulator),
+    "multicast": case("hopper.test_cluster", "test_multicast_fills_all_blocks", simulator),
+    "cp_async": case("hopper.test_copies", "test_groups_of_cp_async", 4, simulator),
+    "cp_async_mbarrier": case("hopper.test_copies", "test_copies_that_arrive", True, simulator),
+    "bulk": case("hopper.test_copies", "test_bulk_copies", simulator),
+    "pipeline_threads": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "threads", 2),
+    "pipeline_cp_async": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "cp.async", 2),
+    "pipeline_multicast": case("lib.test_pipelines", "test_tma_with_multicast", simulator, 2),
+    "pipeline_order": case("lib.test_pipelines", "test_groups_take_turns", simulator),
+    "named_barriers": case("lib.test_pipelines", "test_named_barriers", simulator),
+}
+"""Kernels by name: all examples with asynchrony, and kernels of the tests for what no example uses."""
+
+
+class _Found(Exception):
+    """The launch that was looked for has been made."""
+
+
+@functools.cache
+def launched(name: str) -> Launched:
+    return first_launch(SOURCES[name])
+
+
+def first_launch(run: Callable[[], object], which: int = 0) -> Launched:
+    """The launch number `which` that `run` makes; nothing after it is executed."""
+    found: list[Launched] = []
+    seen = 0
+
+    def take(kernel: Any, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nonlocal seen
+        seen += 1
+        if seen <= which:
+            return
+        checked = kernel._checked(launch, args, kwargs)
+        function, values, dims = kernel._simulation(checked.spec, checked.bound)
+        found.append(Launched(function, checked.grid, values, dims, launch.smem))
+        raise _Found
+
+    try:
+        with diverted(take):
+            run()
+    except _Found:
+        return found[0]
+    raise LookupError(f"only {seen} launches are made")

@@ -1,0 +1,188 @@
+"""Every mutant of every kernel, checked: which are reported, where, and which are as right as the original.
+
+python -m tests.mutate.matrix --jobs 2 --json out.json         # `make mutate`
+python -m tests.mutate.matrix hopper_gemm --show 17            # one mutant, and what the checker says of it
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cutelite import sim
+from cutelite.diag import InternalError, Span
+from cutelite.ir.verifier import verify
+from cutelite.sim import CheckReport
+from tests.mutate.equivalent import reason
+from tests.mutate.launches import SOURCES, Launched, launched
+from tests.mutate.mutations import Mutation, mutations
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = (0, 1, 2, 3, 4, 5, 6, 7)
+"""Schedules in which a mutant is looked at, one after the other until it is reported."""
+
+MAX_OPS = 400_000
+"""A mutant that executes more spins for ever: the originals execute a tenth of it."""
+
+
+class Outcome(NamedTuple):
+    """What became of a mutant.
+
+    kinds  of the findings: none where it survived; 'refused' where the verifier takes no such IR
+    seed   of the first schedule that showed it
+    named  'line' if the report shows the mutated line, 'word' if it names what is missing, else ''
+    """
+
+    kernel: str
+    number: int
+    mutation: str
+    kind: str
+    op: str
+    lines: tuple[str, ...]
+    kinds: tuple[str, ...]
+    seed: int | None
+    named: str
+    reason: str
+    text: str
+
+    @property
+    def survived(self) -> bool:
+        return not self.kinds
+
+    @property
+    def good(self) -> bool:
+        """Reported, or known to be as right as the original; never both."""
+        return self.survived == bool(self.reason)
+
+
+def mutants(kernel: str) -> list[Mutation]:
+    return mutations(launched(kernel).function)
+
+
+def outcome(kernel: str, number: int, seeds: Sequence[int] = SEEDS) -> Outcome:
+    base = launched(kernel)
+    mutation = mutants(kernel)[number]
+    lines = tuple(map(where, chain(mutation.span)))
+    known = reason(kernel, mutation.kind, mutation.op.name, mutation.detail, lines)
+    try:
+        verify(mutation.apply(base.function))
+    except InternalError as refusal:  # of IR that no kernel can lead to
+        facts = (kernel, number, str(mutation), mutation.kind, mutation.op.name, lines)
+        return Outcome(*facts, ("refused",), None, "line", known, str(refusal).partition("\n")[0])
+    report, seed = checked(base, mutation, seeds)
+    kinds = tuple(dict.fromkeys(finding.kind for finding in report.findings)) if report is not None else ()
+    text = "\n".join(map(str, report.findings)) if report is not None else ""
+    named = how_named(report, mutation) if report is not None else ""
+    return Outcome(
+        kernel, number, str(mutation), mutation.kind, mutation.op.name, lines, kinds, seed, named, known, text
+    )
+
+
+def checked(base: Launched, mutation: Mutation, seeds: Sequence[int]) -> tuple[CheckReport | None, int | None]:
+    """The first report that finds something, and its seed."""
+    function = mutation.apply(base.function)
+    for seed in seeds:
+        report = sim.check(
+            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=[seed], max_ops=MAX_OPS
+        )
+        if report.findings:
+            return report, seed
+    return None, None
+
+
+def chain(span: Span | None) -> Iterator[Span]:
+    """A line, and those that called the function it is in."""
+    if span is not None:
+        yield span
+        yield from span.callers()
+
+
+def where(span: Span) -> str:
+    """'examples/hopper_gemm.py:44'."""
+    path = Path(span.filename).resolve()
+    return f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name}:{span.line}"
+
+
+def how_named(report: CheckReport, mutation: Mutation) -> str:
+    """Whether the report shows the line that was mutated, or says the name of what is missing."""
+    text = "\n".join(map(str, report.findings))
+    span = mutation.span
+    if span is not None and any(f"{Path(s.filename).name}:{s.line}:" in text for s in chain(span)):
+        return "line"
+    words = {mutation.op.name, mutation.op.name.replace(".", "_")}
+    return "word" if any(word in text for word in words) else ""
+
+
+# All of them.
+
+
+def some(kernel: str, numbers: Sequence[int]) -> list[Outcome]:
+    return [outcome(kernel, number) for number in numbers]
+
+
+def everything(kernels: Sequence[str], jobs: int) -> Iterator[Outcome]:
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        waiting = []
+        for kernel in kernels:
+            count = len(mutants(kernel))
+            waiting += [pool.submit(some, kernel, range(first, count, jobs * 4)) for first in range(jobs * 4)]
+        for done in waiting:
+            yield from done.result()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.mutate.matrix", description="Check every mutant of every kernel.")
+    parser.add_argument("kernels", nargs="*", default=list(SOURCES), help=", ".join(SOURCES))
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
+    parser.add_argument("--json", help="a file for all outcomes")
+    given = parser.parse_args()
+    if given.show is not None:
+        print(describe(outcome(given.kernels[0], given.show)))
+        return 0
+    started = time.perf_counter()
+    found = sorted(everything(given.kernels, given.jobs), key=lambda o: (o.kernel, o.number))
+    for bad in (o for o in found if not o.good):
+        print(describe(bad), flush=True)
+    print(table(found))
+    print(f"{time.perf_counter() - started:.0f} s")
+    if given.json:
+        Path(given.json).write_text(json.dumps([o._asdict() for o in found], indent=1))
+    return 0 if all(o.good for o in found) else 1
+
+
+def describe(o: Outcome) -> str:
+    state = f"reported as {', '.join(o.kinds)} (seed {o.seed})" if o.kinds else "survived"
+    known = f"; listed as equivalent: {o.reason}" if o.reason else ""
+    return f"--- {o.kernel} {o.number}: {o.mutation}\n    at {' < '.join(o.lines)}\n    {state}{known}\n{o.text}"
+
+
+def table(found: list[Outcome]) -> str:
+    lines = [f"{'kernel':24}{'mutants':>8}{'caught':>8}{'equivalent':>11}{'unexplained':>12}{'line named':>11}"]
+    for kernel in dict.fromkeys(o.kernel for o in found):
+        mine = [o for o in found if o.kernel == kernel]
+        lines.append(_row(kernel, mine))
+    return "\n".join([*lines, _row("all", found)])
+
+
+def _row(name: str, mine: list[Outcome]) -> str:
+    caught = [o for o in mine if not o.survived]
+    numbers: list[Any] = [
+        len(mine),
+        len(caught),
+        sum(o.survived and bool(o.reason) for o in mine),
+        sum(not o.good for o in mine),
+        sum(o.named == "line" for o in caught),
+    ]
+    return f"{name:24}{numbers[0]:>8}{numbers[1]:>8}{numbers[2]:>11}{numbers[3]:>12}{numbers[4]:>11}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

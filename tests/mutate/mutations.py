@@ -1,0 +1,282 @@
+"""Mutants of a kernel: one fence, wait, commit, arrival, count, parity or stage index dropped or altered in the IR.
+
+In    a function, at any stage of its compilation
+Out   for each thing that can be dropped or altered a `Mutation`: what it is, the op and its line; `apply` makes the mutant
+
+What can be mutated is read off the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that mean
+the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier is
+told to expect, `relaxed`, `reach` and `read` say how much is ordered. A stage index is what chooses among mbarriers
+that lie side by side, and a phase flip is an xor on the way to a `phase`. No op and no kernel is known by name here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.diag import Span
+from cutelite.ir.contract import Effect
+from cutelite.ir.function import Block, Function, Jump, Value
+from cutelite.ir.op import Op
+from cutelite.ir.types import Scalar, Tensor, i32, mbarrier
+from cutelite.ops.arith import Add, Const, Mod, Xor
+from cutelite.ops.tensor import TensorPtr
+
+Change = Callable[["Copy", Op], None]
+"""Writes something else for an op of the original to the copy."""
+
+NEVER = 7  # groups that a kernel may leave pending when its wait is as good as missing
+HARMLESS = ("prefetch", "nanosleep")  # order nothing that a program can see
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """kind: 'drop', 'pending', 'parity', 'flip', 'stage', 'bytes', 'count', 'threads', 'weaken'.
+
+    place    of the op among the ops of the function
+    detail   what is altered, in words
+    """
+
+    kind: str
+    place: int
+    op: Op
+    detail: str
+    change: Change
+
+    @property
+    def span(self) -> Span | None:
+        return self.op.span
+
+    def apply(self, function: Function) -> Function:
+        """The function with this one change; the original stays as it is."""
+        return Copy(function, self.place, self.change).made
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.op.name}: {self.detail}"
+
+
+class Copy:
+    """A copy of a function, ops and values all new, with `change` in place of the op number `place`."""
+
+    def __init__(self, function: Function, place: int, change: Change) -> None:
+        self.values: dict[Value, Value] = {}
+        self.blocks = {block: self._block(block) for block in function.blocks}
+        dims = {name: self.value(value) for name, value in function.dims.items()}
+        self.made = Function(function.name, list(self.blocks.values()), dims, dict(function.attrs))
+        self.here = self.blocks[function.entry]
+        number = 0
+        for block in function.blocks:
+            self.here = self.blocks[block]
+            for op in block.ops:
+                if number == place:
+                    change(self, op)
+                else:
+                    self.keep(op)
+                number += 1
+
+    def _block(self, block: Block) -> Block:
+        for param in block.params:
+            self.values[param] = Value(param.type, None, param.hint, param.shape)
+        return Block(tuple(self.values[param] for param in block.params), block.label)
+
+    def value(self, old: Value) -> Value:
+        if old not in self.values:  # defined further on: around a loop
+            self.values[old] = Value(old.type, None, old.hint, old.shape)
+        return self.values[old]
+
+    def keep(self, op: Op, **fields: Any) -> None:
+        """The op as it is, but for these fields, whose operands are values of the copy."""
+        new = op.map_operands(self.value, lambda jump: Jump(self.blocks[jump.block], jump.args))
+        if fields:
+            new = new.with_fields(**fields)
+        new.results = tuple(map(self.value, op.results))
+        for value in new.results:
+            value.op = new
+        self.here.ops.append(new)
+
+    def emit(self, op: Op, like: Op) -> Value:
+        """An op more, at the line of `like`."""
+        op.span = like.span
+        op.results = tuple(Value(t, op) for t in op.result_types())
+        self.here.ops.append(op)
+        return op.results[0]
+
+    def constant(self, number: int, t: Scalar, like: Op) -> Value:
+        return self.emit(Const(number, t), like)
+
+
+# What can be mutated.
+
+
+def mutations(function: Function) -> list[Mutation]:
+    """All of them, in the order of the ops."""
+    ops = list(function.ops())
+    used = {value for op in ops for value in op.operands}
+    stages = stage_indices(ops)
+    flips = phase_flips(function)
+    found = []
+    for place, op in enumerate(ops):
+        changes = [*_orders(op, used), *_operands(op, stages)]
+        if op in flips:
+            changes.append(("flip", "the phase is not flipped", _forward("a")))
+        found += [Mutation(kind, place, op, detail, change) for kind, detail, change in changes]
+    return found
+
+
+Named = tuple[str, str, Change]
+
+
+def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
+    """Dropping it, and what its constants say of how much it orders."""
+    if op.name in HARMLESS:
+        return
+    if Effect.ORDERS in op.effects and not op.terminator:
+        if not used.intersection(op.results):
+            yield "drop", "is missing", lambda copy, op: None
+        elif _passes_on(op):
+            yield "drop", "is missing", _pass_on
+    names = {field.name for field in op.fields}
+    if "n" in names and Effect.ORDERS in op.effects:
+        yield "pending", f"leaves {op['n'] + 1} groups pending, not {op['n']}", _with(n=op["n"] + 1)
+        yield "pending", f"leaves {NEVER} groups pending, not {op['n']}", _with(n=NEVER)
+    if op_is(op, "read", False):
+        yield "weaken", "waits for reads alone", _with(read=True)
+    if op_is(op, "relaxed", False):
+        yield "weaken", "is relaxed", _with(relaxed=True)
+    if op_is(op, "fence", True):
+        yield "weaken", "comes without its fence", _with(fence=False)
+    if op_is(op, "aligned", True) and op_is(op, "number", None):
+        if op["count"]:
+            yield "threads", "counts a warp more", _with(count=op["count"] + 32)
+
+
+def op_is(op: Op, field: str, value: object) -> bool:
+    return hasattr(op, field) and op[field] is value
+
+
+def _operands(op: Op, stages: dict[Value, int]) -> Iterator[Named]:
+    """Its run-time operands, by their names and by what they are made of."""
+    if op.effects & (Effect.ORDERS | Effect.ASYNC):
+        for field in op.fields:
+            held = getattr(op, field.name)
+            if field.name == "phase" and held.type == i32:
+                yield "parity", "waits for the other parity", _altered("phase", _flipped)
+            elif field.name == "bytes" and field.is_operand and Effect.ASYNC not in op.effects:
+                yield "bytes", "expects 16 bytes more", _altered("bytes", _plus(16))
+                yield "bytes", "expects 16 bytes less", _altered("bytes", _plus(-16))
+            elif field.name == "count" and field.is_operand and held is not None:
+                yield "count", "counts one more", _altered("count", _plus(1))
+                if not (isinstance(held.op, Const) and held.op.value == 1):
+                    yield "count", "counts one less", _altered("count", _plus(-1))
+    for field in op.fields:
+        held = getattr(op, field.name) if field.is_operand else None
+        for i, value in enumerate(held if isinstance(held, tuple) else [held]):
+            if value in stages and not op.terminator:
+                at = i if isinstance(held, tuple) else None
+                yield "stage", f"`{field.name}` is the next stage", _next_stage(field.name, at, stages[value])
+    if isinstance(op, TensorPtr) and _is_ring(op.t.type) and isinstance(op.coord[0].op, Const):
+        yield "stage", "`coord` is the next stage", _next_stage("coord", 0, _extent(op.t.type))
+
+
+def stage_indices(ops: list[Op]) -> dict[Value, int]:
+    """Run-time numbers that choose among the mbarriers of a ring, and of how many."""
+    found = {}
+    for op in ops:
+        if isinstance(op, TensorPtr) and _is_ring(op.t.type) and not isinstance(op.coord[0].op, Const):
+            found[op.coord[0]] = _extent(op.t.type)
+    return found
+
+
+def phase_flips(function: Function) -> set[Op]:
+    """The xors that the phases of waits are made by."""
+    passed = incoming(function)
+    todo = [op["phase"] for op in function.ops() if hasattr(op, "phase") and op["phase"].type == i32]
+    seen: set[Value] = set()
+    flips: set[Op] = set()
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        todo += passed.get(value, ())
+        if value.op is not None and value.op.is_pure:
+            todo += value.op.operands
+            if isinstance(value.op, Xor):
+                flips.add(value.op)
+    return flips
+
+
+def incoming(function: Function) -> dict[Value, list[Value]]:
+    """What jumps pass for each block parameter."""
+    found: dict[Value, list[Value]] = {}
+    for op in function.ops():
+        for jump in op.jumps:
+            for param, arg in zip(jump.block.params, jump.args, strict=True):
+                found.setdefault(param, []).append(arg)
+    return found
+
+
+def _is_ring(t: Any) -> bool:
+    return isinstance(t, Tensor) and t.elem == mbarrier and _extent(t) > 1
+
+
+def _extent(t: Any) -> int:
+    return int(t.layout.size)
+
+
+# Changes.
+
+
+def _passes_on(op: Op) -> bool:
+    """Whether its results are its operands `values`, ordered."""
+    values = getattr(op, "values", ())
+    return bool(values) and [v.type for v in values] == [r.type for r in op.results]
+
+
+def _pass_on(copy: Copy, op: Op) -> None:
+    for result, value in zip(op.results, op["values"], strict=True):
+        copy.values[result] = copy.value(value)
+
+
+def _forward(field: str) -> Change:
+    def change(copy: Copy, op: Op) -> None:
+        copy.values[op.result] = copy.value(op[field])
+
+    return change
+
+
+def _with(**fields: Any) -> Change:
+    return lambda copy, op: copy.keep(op, **fields)
+
+
+def _altered(field: str, function: Callable[[Copy, Op, Value], Value]) -> Change:
+    return lambda copy, op: copy.keep(op, **{field: function(copy, op, copy.value(op[field]))})
+
+
+def _flipped(copy: Copy, op: Op, value: Value) -> Value:
+    return copy.emit(Xor(value, copy.constant(1, i32, op)), op)
+
+
+def _plus(amount: int) -> Callable[[Copy, Op, Value], Value]:
+    def change(copy: Copy, op: Op, value: Value) -> Value:
+        assert isinstance(value.type, Scalar)
+        return copy.emit(Add(value, copy.constant(amount, value.type, op)), op)
+
+    return change
+
+
+def _next_stage(field: str, at: int | None, stages: int) -> Change:
+    def change(copy: Copy, op: Op) -> None:
+        held = op[field]
+        index = copy.value(held if at is None else held[at])
+        assert isinstance(index.type, Scalar)
+        more = copy.emit(Add(index, copy.constant(1, index.type, op)), op)
+        moved = copy.emit(Mod(more, copy.constant(stages, index.type, op)), op)
+        if at is None:
+            copy.keep(op, **{field: moved})
+        else:
+            others = tuple(map(copy.value, held))
+            copy.keep(op, **{field: (*others[:at], moved, *others[at + 1 :])})
+
+    return change
