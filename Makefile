@@ -3,6 +3,7 @@
 # make gpu-test         the tests that need a GPU
 # make lint             ruff, mypy, pyright
 # make bench            compile times, as docs/measurements.md has them
+# make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
@@ -30,7 +31,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench bench-gemm demo update-goldens pythons
+.PHONY: test lint gpu-test bench bench-launch bench-gemm demo update-goldens pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -54,6 +55,9 @@ gpu-test: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(PY) tests/bench/compile_time.py
+
+bench-launch: $(INSTALLED)
+	$(PY) tests/bench/launch.py
 
 SETS := large,skinny
 bench-gemm: $(INSTALLED)

@@ -131,8 +131,16 @@ class Kernel:
         """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`."""
         try:  # what is usual first: all of a launch takes less than a microsecond besides the driver
             grid, block = key
-            if type(grid) is int and type(block) is int:
-                return self._held[key]
+            held = self._held[key]
+            if type(block) is int:
+                if type(grid) is int:
+                    return held
+                if type(grid) is tuple:
+                    for extent in grid:
+                        if type(extent) is not int:
+                            break
+                    else:
+                        return held
         except (TypeError, ValueError, KeyError):
             pass
         return self._hold(key)

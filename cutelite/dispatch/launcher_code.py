@@ -272,9 +272,10 @@ class _Body:
         c = self.code
         room = c.room(TENSOR_BYTES * max(len(tensors), 1))
         objects = c.room(WORD * max(len(tensors), 1))
-        source, pending = c.cell("null", "ptr"), c.cell("false", "i1")
-        source = c.room(16)
-        c.do(f"call void @put(ptr {source}, i64 0, i64 0)")
+        source, pending = c.room(3 * WORD), c.cell("false", "i1")
+        nothing = c.cell("null", "ptr")
+        c.set(source, "null", "ptr")
+        c.set(c.at(source, 2 * WORD), nothing, "ptr")
         for i, leaf in enumerate(tensors):
             leaf.tensor = c.at(room, i * TENSOR_BYTES)
             c.set(c.at(objects, i * WORD), leaf.x, "ptr")

@@ -564,9 +564,16 @@ different:
   br label %search
 }
 
-; Read an array into a DLTensor. %source is {function, device} that tells the stream, of the first array with one.
+; Read an array into a DLTensor. %source is {function, device} that tells the stream, of the first array with one; and
+; the entry of the type that was met last, which is often that of the next.
 define internal i32 @read(ptr %env, ptr %x, ptr %tensor, ptr %source) #2 {
   %t = call ptr @type_of(ptr %x)
+  %last_at = getelementptr i8, ptr %source, i64 16
+  %last = load ptr, ptr %last_at
+  %its = load ptr, ptr %last
+  %same = icmp eq ptr %its, %t
+  br i1 %same, label %way, label %find
+find:
   %first = call ptr @find_type(ptr %env, ptr %t)
   %known = icmp ne ptr %first, null
   br i1 %known, label %way, label %learn
@@ -584,7 +591,8 @@ again:
   %there = icmp ne ptr %second, null
   br i1 %there, label %way, label %slow
 way:
-  %entry = phi ptr [ %first, %0 ], [ %second, %again ]
+  %entry = phi ptr [ %last, %0 ], [ %first, %find ], [ %second, %again ]
+  store ptr %entry, ptr %last_at
   %how = call i64 @word(ptr %entry, i64 8)
   switch i64 %how, label %slow [
     i64 <c.exchange>, label %exchange

@@ -1,0 +1,173 @@
+"""Compiled launchers on a GPU, with tensors of torch."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, TmaTensor, bf16, config, f32, i32
+from cutelite.dispatch import ArgumentError, Kernel, Launch
+from cutelite_rt import driver
+
+torch: Any = pytest.importorskip("torch")
+pytestmark = pytest.mark.sm(90)
+
+M, N = cl.dims("M N")
+
+
+def _add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)], times: i32) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        for _ in range(times):
+            c[i] = c[i] + a[i] * b[i]
+
+
+def _strided(x: Tensor[f32, (N,), (None,)], y: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        y[i] = x[i]
+
+
+def _tiles(a: TmaTensor[bf16, (M, N), (16, 64)], b: Tensor[bf16, (M, N)]) -> None:
+    tile = cl.tma_shared(a)
+    full = cl.shared(cl.mbarrier, (1,))
+    t = cl.thread_idx.x
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    row = cl.block_idx.x * 16
+    if t == 0:
+        full[0].arrive_expect_tx(a.tile_bytes)
+        cl.tma_load(a, tile, at=(row, 0), barrier=full[0])
+    full[0].wait(0)
+    for i in range(t, 16 * 64, 128):
+        if row + i // 64 < M and i % 64 < N:
+            b[row + i // 64, i % 64] = tile[i // 64, i % 64]
+
+
+def ready(function: Any, monkeypatch: pytest.MonkeyPatch, launch: Any, *args: Any) -> Kernel:
+    """A kernel that has launched these arguments before, and goes to Python for nothing from now on."""
+    kernel = Kernel(function, cl.kernel(function).options)
+    kernel[launch](*args)
+    kernel._launching.build(driver.get(), config.read())
+    kernel[launch](*args)
+
+    def anew(*_: Any) -> None:
+        raise AssertionError("launched from the start")
+
+    monkeypatch.setattr(kernel, "_launch_anew", anew)
+    return kernel
+
+
+def test_tensors_and_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = (torch.randn(1000, device="cuda") for _ in range(2))
+    c = torch.zeros(1000, device="cuda")
+    kernel = ready(_add, monkeypatch, (8, 128), a, b, c, 1)
+    for n in (1000, 1000, 500, 4):
+        c.zero_()
+        kernel[8, 128](a[:n], b[:n], c[:n], 3)
+        torch.testing.assert_close(c[:n], 3 * a[:n] * b[:n])
+        assert not c[n:].any()
+    side = torch.cuda.Stream()
+    slow, out = torch.zeros(1 << 26, device="cuda"), torch.zeros(1000, device="cuda")
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            slow.add_(1.0)
+        kernel[8, 128](slow[:1000], slow[:1000], out, 1)  # after that, in the same stream
+    side.synchronize()
+    assert bool((out == 400).all())
+    kernel[8, 128, side](a, b, out, 0)
+    kernel[8, 128, side.cuda_stream](a, b, out, 0)
+    torch.cuda.synchronize()
+
+
+def test_parameters_and_views_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = torch.zeros(64, device="cuda")
+    x = torch.randn(64, 2, device="cuda")
+    kernel = ready(_strided, monkeypatch, (1, 64), x[:, 1], y)
+    for view in (x[:, 0], torch.view_as_complex(x).imag, x[:, 1].clone().requires_grad_()):
+        kernel[1, 64](view, y)
+        assert torch.equal(y, view.detach())
+    with pytest.raises(AssertionError, match="from the start"):
+        kernel[1, 64](torch.view_as_complex(x).conj().imag, y)
+    monkeypatch.undo()
+    with pytest.raises(ArgumentError, match="resolve_neg"):
+        kernel[1, 64](torch.view_as_complex(x).conj().imag, y)
+
+
+def test_graphs_with_tensor_maps_and_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = torch.randn(64, 64, device="cuda").bfloat16()
+    outs = [torch.zeros(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    launch = Launch(4, 128, cluster=2)
+    kernel = ready(_tiles, monkeypatch, launch, a, outs[0])
+    outs[0].zero_()
+    sources = [a, torch.randn_like(a), a[16:48]]
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for source, out in zip(sources, outs, strict=True):
+            kernel[launch](source, out[: len(source)])
+    assert not outs[0].any()
+    for _ in range(2):
+        graph.replay()
+    for source, out in zip(sources, outs, strict=True):
+        assert torch.equal(out[: len(source)], source)
+    assert not outs[2][32:].any()
+
+
+def test_threads_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = (torch.ones(256, device="cuda") for _ in range(3))
+    kernel = ready(_add, monkeypatch, (2, 128), a, b, c, 0)
+    outs = [torch.zeros(256, device="cuda") for _ in range(8)]
+    torch.cuda.synchronize()
+    problems: list[BaseException] = []
+
+    def work(out: Any) -> None:
+        try:
+            with torch.cuda.stream(torch.cuda.Stream()):
+                for _ in range(2000):
+                    kernel[2, 128](a, b, out, 1)
+                torch.cuda.current_stream().synchronize()
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(out,)) for out in outs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert all(bool((out == 2000).all()) for out in outs)
+    held = kernel[2, 128]
+
+    def launches() -> None:
+        for _ in range(200):
+            held(a, b, c, 0)
+
+    launches()
+    tracemalloc.start()
+    launches()
+    before, _ = tracemalloc.get_traced_memory()
+    launches()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after <= before + 100, "what the loop itself holds"
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_several_devices_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    function: Any = _add
+    kernel = Kernel(function, cl.kernel(function).options)
+    kernel._launching.build(driver.get(), config.read())
+    for _ in range(3):
+        for ordinal in range(2):
+            a, b = (torch.full((256,), 2.0, device=f"cuda:{ordinal}") for _ in range(2))
+            c = torch.zeros(256, device=f"cuda:{ordinal}")
+            kernel[2, 128](a, b, c, 1)
+            assert torch.cuda.current_device() == 0
+            assert bool((c == 4).all())
