@@ -22,8 +22,9 @@ from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap
 if TYPE_CHECKING:
     from cutelite_rt.bundle import Bundle, Variant
     from cutelite_rt.exported import ExportedKernel, Launch, load_kernel
+    from cutelite_rt.occupancy import max_active_clusters
 
-_LATER = {"Bundle": "bundle", "Variant": "bundle"} | dict.fromkeys(
+_LATER = {"Bundle": "bundle", "Variant": "bundle", "max_active_clusters": "occupancy"} | dict.fromkeys(
     ("ExportedKernel", "Launch", "load_kernel"), "exported"
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "launch",
     "load",
     "load_kernel",
+    "max_active_clusters",
     "over",
     "read",
     "to_device",

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import cutelite_rt as rt
+
 
 def torch_on_gpu() -> Any:
     """The torch module if it is installed and sees a GPU, else None."""
@@ -23,10 +25,9 @@ def place() -> str:
     return torch.cuda.get_device_name(0) if torch else "the simulator"
 
 
-def processors() -> int:
-    """How many streaming multiprocessors there are; in the simulator, a few."""
-    torch = torch_on_gpu()
-    return int(torch.cuda.get_device_properties(0).multi_processor_count) if torch else 4
+def clusters_at_once(blocks: int) -> int:
+    """How many clusters of so many blocks, each filling a multiprocessor, run at once; in the simulator, a few."""
+    return rt.max_active_clusters(blocks) if torch_on_gpu() else max(1, 4 // blocks)
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:

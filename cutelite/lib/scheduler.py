@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cutelite.ir.types import i32
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 
 
@@ -37,7 +38,8 @@ class StaticPersistentTileScheduler:
     ) -> StaticPersistentTileScheduler:
         """The scheduler at this block's first tile.
 
-        tiles     (along M, along N) or (along M, along N, batches); with clusters, counted in clusters
+        tiles     (along M, along N) or (along M, along N, batches), below 2**31 in all; with clusters, counted in
+                  clusters
         cluster   the unit that takes a tile is a cluster, not a block
         Launch    on a one-dimensional grid; more blocks than tiles do no harm
         """
@@ -45,7 +47,7 @@ class StaticPersistentTileScheduler:
             first, step = cluster_idx.x, grid_dim.x // cluster_dim.x
         else:
             first, step = block_idx.x, grid_dim.x
-        return StaticPersistentTileScheduler(tiles, swizzle, raster, first, step)
+        return StaticPersistentTileScheduler(tuple(i32(count) for count in tiles), swizzle, raster, first, step)
 
     def is_valid(self) -> Any:
         """Whether there is a tile left for this block."""

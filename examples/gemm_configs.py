@@ -1,0 +1,104 @@
+"""What examples/gemm.py can be made for, in which configurations, and which of them are worth trying."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from common import clusters_at_once
+from cutelite import f32
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut up.
+
+    tile      rows and columns of a block's tile
+    pingpong  each of the two multiplying warpgroups has a tile of its own; False: they share one
+    cluster   blocks along M and N that load together what they share
+    stages    how many tiles of A and B are held
+    piece     columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
+    swizzle   tiles are walked in bands so many tiles wide, along `raster`
+    splits    how many blocks share the K of a tile; another kernel adds up what they find
+    rotate    tiles along N begin at different places of K, so that they read from different parts of memory
+    regs      registers of a thread that loads, and of one that multiplies
+    """
+
+    tile: tuple[int, int] = (128, 256)
+    pingpong: bool = False
+    cluster: tuple[int, int] = (2, 1)
+    stages: int = 4
+    piece: int = 64
+    buffers: int = 2
+    swizzle: int = 8
+    raster: Literal["M", "N"] = "M"
+    splits: int = 1
+    rotate: bool = False
+    regs: tuple[int, int] = (40, 232)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a kernel is made for.
+
+    a, b, acc, d, bias  dtypes of operands, sums, results (and C), and the bias
+    majors              along which mode A and B are contiguous: 'K' or 'MN'
+    rowwise             scales are one for each row of A and column of B; False: one number each
+    activation          elementwise, on vectors of f32
+    """
+
+    a: Any
+    b: Any
+    acc: Any
+    d: Any
+    bias: Any = f32
+    majors: tuple[str, str] = ("K", "K")
+    batched: bool = False
+    rowwise: bool = False
+    activation: Callable[[Any], Any] | None = None
+
+
+CONFIGS = [
+    Config(),
+    Config(cluster=(1, 2)),
+    Config((256, 128), cluster=(1, 2)),
+    Config((128, 192), pingpong=True),
+    Config((128, 192), pingpong=True, swizzle=16),
+    Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
+    Config((128, 176), pingpong=True, piece=176, buffers=1),
+    Config((128, 128), cluster=(1, 1), stages=5),
+    Config((128, 128), cluster=(1, 2), stages=5),
+    Config((128, 96), cluster=(1, 1), stages=6, piece=32, buffers=1),
+    Config((128, 64), cluster=(1, 1), stages=8, buffers=1),
+    Config((128, 64), cluster=(1, 4), stages=8, buffers=1),
+    Config((128, 64), cluster=(1, 4), stages=8, piece=32, buffers=1, splits=4),
+    Config((64, 64), pingpong=True, cluster=(1, 1), stages=10, buffers=1),
+    Config((64, 64), pingpong=True, cluster=(1, 4), stages=10, buffers=1),
+    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, rotate=True),
+    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, piece=32, splits=2),
+]
+
+
+def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
+    """Those worth trying; the others leave most multiprocessors idle, or multiply and load much that is not needed."""
+    m, n = d.shape[-2:]
+    k = a.shape[-1 if problem.majors[0] == "K" else -2]
+
+    def cost(config: Config) -> float:
+        """Of the tiles that a block works on one after the other: products, and elements that it loads."""
+        (bm, bn), (cm, cn) = config.tile, config.cluster
+        tiles = -(-m // (bm * cm)) * -(-n // (bn * cn)) * (d.shape[0] if problem.batched else 1) * config.splits
+        rounds = -(-tiles // clusters_at_once(cm * cn))
+        return float(rounds * (max(bm, 128) * bn + 64 * (bm / cn + bn / cm)) / config.splits)
+
+    able = [c for c in configs if made_for(c, problem) and c.splits <= k * problem.a.bytes // 1024]
+    found = sorted(able, key=cost)
+    return [config for config in found if cost(config) < 1.6 * cost(found[0])]
+
+
+def made_for(config: Config, problem: Problem) -> bool:
+    """Whether a configuration can be had for these types: shared memory, registers, and batches."""
+    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
+    stages = config.stages * 128 * (bm + bn)
+    pieces = 2 * config.buffers * 64 * config.piece * out
+    alone = not problem.batched and config.cluster == (1, 1)
+    return stages + pieces + 16 * (bm + bn) < 228_000 and (alone or not config.rotate)
