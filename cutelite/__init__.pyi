@@ -100,7 +100,6 @@ from cutelite.lang.coord import elem_less as elem_less
 from cutelite.lang.coord import make_identity_tensor as make_identity_tensor
 from cutelite.lang.copy import CopyAtom as CopyAtom
 from cutelite.lang.copy import TiledCopy as TiledCopy
-from cutelite.lang.copy import explain_copy as explain_copy
 from cutelite.lang.copy import make_tiled_copy as make_tiled_copy
 from cutelite.lang.copy import make_tiled_copy_A as make_tiled_copy_A
 from cutelite.lang.copy import make_tiled_copy_B as make_tiled_copy_B
@@ -158,6 +157,7 @@ from cutelite.lang.mma import Accumulator as Accumulator
 from cutelite.lang.mma import TiledMma as TiledMma
 from cutelite.lang.mma import gemm as gemm
 from cutelite.lang.pipeline import PipelineState as PipelineState
+from cutelite.lang.plain_copy import explain_copy as explain_copy
 from cutelite.lang.registers import elect_one as elect_one
 from cutelite.lang.registers import elect_sync as elect_sync
 from cutelite.lang.registers import setmaxnreg_dec as setmaxnreg_dec

@@ -16,7 +16,6 @@ from math import gcd
 from typing import Any
 
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import boolean
 from cutelite.lang.algebra import check_reach, is_tensor
 from cutelite.lang.copy_ops import CopyOp, TileOp
@@ -39,7 +38,7 @@ from cutelite.layout import (
     static_value,
     zipped_divide,
 )
-from cutelite.ops.tensor import TensorView, accesses
+from cutelite.ops.tensor import TensorView
 
 
 @dataclass(frozen=True)
@@ -362,121 +361,3 @@ def extent(layout: Layout, mode: int | None = None) -> int:
     if found is None:
         raise mistake("static-layout", f"a size must be known at compile time here, not that of {layout}")
     return found
-
-
-# Without an atom.
-
-
-def check_same_size(src: Any, dst: Any) -> None:
-    for name, t in (("source", src), ("target", dst)):
-        if not isinstance(t, Tensor):
-            raise mistake("copy", f"the {name} of a copy is a tensor, not {describe(t)}")
-    sizes = static_value(src.size), static_value(dst.size)
-    if sizes[0] is None or sizes[0] != sizes[1]:
-        raise mistake(
-            "copy-sizes",
-            f"the source has shape {src.shape}, the target {dst.shape}: not the same number of elements"
-            if None not in sizes
-            else f"a copy needs shapes known at compile time, not {src.shape} and {dst.shape}",
-        )
-    if src.dtype != dst.dtype:
-        raise mistake(
-            "copy-dtype", f"the source holds {src.dtype}, the target {dst.dtype}", help="convert, or recast one"
-        )
-
-
-def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any]]:
-    """A predicated copy without an atom as (source, target, predicate) of what one predicate decides about."""
-    if not isinstance(pred, Tensor):
-        return [(src, dst, decision(pred))]
-    run, starts = shared_predicates(src, dst, pred)
-    values, shared = pred.load(), extent(src.layout) // extent(pred.layout)
-    decisions = [values[start // shared] for start in starts]
-    return list(zip(views(src, run, starts), views(dst, run, starts), decisions, strict=True))
-
-
-def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, list[int]]:
-    """Which elements share a predicate: a layout of them, and where it begins each time. Single ones at worst.
-
-    pred   bools for each element of `src`, or for each coordinate of all of its modes but the first. Elements share
-           one along modes in which its stride is 0
-    """
-    total, have = extent(src.layout), extent(pred.layout)
-    first = extent(src.layout[0]) if src.ndim > 1 else 1
-    if pred.dtype.kind != "bool" or have not in (total, total // first):
-        raise mistake(
-            "copy-pred",
-            f"the predicate is {have} elements of {pred.dtype}, but the source has {total} elements of {src.shape}",
-            help=f"make a bool for each element, or for each of the {total // first} runs of the first mode",
-        )
-    whole = pred.layout if have == total else make_layout(Layout(first, 0), pred.layout)
-    shapes, strides = _leaves(whole.shape), _leaves(whole.stride)
-    weights = [1]
-    for n in shapes:
-        weights.append(weights[-1] * n)
-    free = [i for i, stride in enumerate(strides) if stride == 0]
-    run = Layout(tuple(shapes[i] for i in free), tuple(weights[i] for i in free)) if free else Layout(1, 0)
-    try:
-        for t in (src, dst):
-            composition(t.layout, run)
-    except LayoutError:  # it cuts through the modes of a tensor
-        return Layout(1, 0), list(range(total))
-    starts = [0]
-    for i in (i for i, stride in enumerate(strides) if stride != 0):
-        starts = [start + c * weights[i] for c in range(shapes[i]) for start in starts]
-    return run, starts
-
-
-def views(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
-    """The elements of `run` in `t`, from each start on."""
-    part = coalesce(composition(t.layout, run))
-    offsets = [t.layout(start) for start in starts]
-    kind = t._retyped_type(part, align=gcd(t._type.align, *(known_divisor(o) * t.dtype.bytes for o in offsets)))
-    for offset in offsets:
-        moved = None if type(offset) is int and offset == 0 else as_value(offset)
-        yield emit(TensorView(t.value, kind, moved))
-
-
-def explain_copy(src: Tensor, dst: Tensor, pred: Any = None) -> str:
-    """What `copy(src, dst, pred=pred)` does without an atom, and why: the accesses of either side, what limits them."""
-    check_same_size(src, dst)
-    lines = [f"{static_value(src.size)} elements of {src.dtype}, from {src.space} to {dst.space}, by this thread alone"]
-    seen = [src, dst]
-    if isinstance(pred, Tensor):
-        run, starts = shared_predicates(src, dst, pred)
-        seen = [next(views(t, run, starts)) for t in seen]
-        lines.append(f"{len(starts)} predicates, each for {extent(run)} elements, of which it")
-        if extent(run) == 1:
-            lines.append("(a predicate with stride 0 along a mode is shared by its elements)")
-    for verb, t in zip(("reads", "writes"), seen, strict=True):
-        if t.space == "rmem":
-            lines.append(f"{verb} registers")
-            continue
-        lines.append(f"{verb} {_widths(t._type)}; {_limit(t._type)}")
-    if (src.space, dst.space) == ("gmem", "smem"):
-        lines.append("through registers: cp.async and TMA end later than the copy, so they are taken only if asked for")
-    return "\n".join(lines)
-
-
-def _widths(t: TensorType) -> str:
-    counts: dict[int, int] = {}
-    for _, width in accesses(t):
-        counts[width * t.elem.bytes] = counts.get(width * t.elem.bytes, 0) + 1
-    return " and ".join(f"{n} x {bytes} bytes" for bytes, n in sorted(counts.items(), reverse=True))
-
-
-def _limit(t: TensorType) -> str:
-    widest = max(width for _, width in accesses(t)) * t.elem.bytes
-    if widest == 16:
-        return "the widest there is"
-    flat = coalesce(t.layout)
-    run = next((s for s, d in zip(_leaves(flat.shape), _leaves(flat.stride), strict=True) if d == 1), 1)
-    if t.swizzle is not None and t.swizzle.bits and 1 << t.swizzle.base <= widest:
-        return f"the swizzle {t.swizzle} leaves {1 << t.swizzle.base} bytes together"
-    if run * t.elem.bytes <= widest:
-        return f"{run} elements are contiguous in {t.layout}"
-    return f"the address is known to be a multiple of {t.align} bytes only, its parts of {widest}"
-
-
-def _leaves(x: Any) -> tuple[Any, ...]:
-    return tuple(leaf for part in x for leaf in _leaves(part)) if isinstance(x, tuple) else (x,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.lang import copy as copying
+from cutelite.lang import plain_copy
 from cutelite.lang.copy_ops import TileOp
 from cutelite.lang.loops import static_range
 from cutelite.lang.tile_copy import copy_tile
@@ -26,11 +27,11 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
     """
     if dst is None:
         src, dst = how, src
-        copying.check_same_size(src, dst)
+        plain_copy.check_same_size(src, dst)
         if pred is None:
             dst.store(src.load())
         else:
-            for source, target, inside in copying.parts(src, dst, pred):
+            for source, target, inside in plain_copy.parts(src, dst, pred):
                 if inside:
                     target.store(source.load())
     elif isinstance(how, copying.CopyAtom) and isinstance(how.op, TileOp):
