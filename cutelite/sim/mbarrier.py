@@ -185,20 +185,26 @@ class Mbarriers:
             region, offset, _ = self._live(lanes, int(mine[0]), at)
             before = Word.read(int(region.view(8)[1][offset // 8]))
             total = np.cumsum(counts[mine])
-            expected = int(amounts[mine].sum())
-            self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]), expect=expected, where=where)
             if plain and len(mine) > 1 and total[-1] <= before.pending:
                 left = before.pending - (total - counts[mine])
                 states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
                     _PENDING
                 )
+                self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]), expect=0, where=where)
                 self._change(lanes, int(mine[0]), at, arrivals=int(total[-1]))
             else:
                 for lane in mine.tolist():
                     word = Word.read(int(region.view(8)[1][offset // 8]))
                     states[lane] = word.bits()
+                    self._tell_arrival(lanes, lane, at, int(counts[lane]), int(amounts[lane]))
                     self._change(lanes, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
         return states
+
+    def _tell_arrival(self, lanes: ThreadLanes, lane: int, address: int, count: int, expect: int) -> None:
+        """Of one lane alone: the phase may complete before the next one arrives."""
+        if self.machine.launch.observer is not None:
+            where = np.arange(len(lanes.tid)) == lane
+            self.machine.event("mbarrier.arrive", lanes, address=address, count=count, expect=expect, where=where)
 
     def _change(
         self, who: Accuser, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False

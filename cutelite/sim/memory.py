@@ -19,7 +19,7 @@ import numpy as np
 
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar
-from cutelite.sim.error import Accuser, Place
+from cutelite.sim.error import Accuser, Place, SimError
 
 Array = Any
 
@@ -55,6 +55,9 @@ class Observer(Protocol):
 
         data  what a write is about to put there, as an array of units
         """
+
+    def tolerates(self, error: SimError) -> bool:
+        """Whether to go on after a read of what nothing was written to, to see what else is wrong."""
 
 
 class Region:
@@ -167,7 +170,11 @@ class Space:
         if region.state is not None:
             flags = region.flags(unit)[index]
             if np.count_nonzero(flags != _PATTERN[WRITTEN][unit]):
-                self._unreadable(region, flat, unit, who, pieces)
+                try:
+                    self._unreadable(region, flat, unit, who, pieces)
+                except SimError as error:
+                    if self.observer is None or not self.observer.tolerates(error):
+                        raise
         if tell and self.observer is not None:
             self.observer.access(who, region, flat - region.base, unit, "read", None)
         return region.view(unit)[1][index]

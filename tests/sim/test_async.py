@@ -228,6 +228,9 @@ def test_the_same_seed_gives_the_same_run() -> None:
         def access(self, who: object, region: Any, offset: Any, unit: int, kind: str, data: Any) -> None:
             self.events.append((region.base, offset.tolist(), unit, kind))
 
+        def tolerates(self, error: SimError) -> bool:
+            return False
+
         def event(self, machine: Any, kind: str, who: object, **facts: object) -> None:
             self.events.append((machine.index, kind))
 

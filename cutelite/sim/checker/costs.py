@@ -18,6 +18,7 @@ from cutelite.layout.access import BANK_BYTES, BANKS, PHASE_BYTES, SECTOR_BYTES,
 from cutelite.sim.checker.findings import Finding, Side
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
+from cutelite.sim.error import SimError
 from cutelite.sim.memory import Region
 
 Array = Any
@@ -67,6 +68,9 @@ class Costs:
             if before is None or took * before.least > before.took * least:
                 name = region.place(space, int(address[0])).name
                 self._worst[holder.op] = Cost(took, least, space, name, width)
+
+    def tolerates(self, error: SimError) -> bool:
+        return error.code == "uninitialised"
 
     def event(self, machine: Any, kind: str, who: object, **facts: object) -> None:
         if kind == "retire":

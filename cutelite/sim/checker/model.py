@@ -272,6 +272,13 @@ class Checker:
             found = self._shadows[id(region)] = (region, Shadow(region.size, unit, region.base))
         return found[1]
 
+    def tolerates(self, error: SimError) -> bool:
+        """A read too early is more than a read of nothing: whoever writes later is told of as well."""
+        if error.code != "uninitialised" or error.place is None or error.place.space == "rmem":
+            return False
+        self.report.error(error, self.more_about(error))
+        return True
+
     # Order
 
     def event(self, machine: Any, kind: str, who: Any, **facts: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from cutelite.diag import Note
 from cutelite.ir.op import Op
-from cutelite.sim.checker.findings import Finding, Side, Thread
+from cutelite.sim.checker.findings import Finding, Side, Thread, of_error
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Site
+from cutelite.sim.error import SimError
 from cutelite.sim.memory import Region
 
 Array = Any
@@ -31,6 +32,11 @@ class Reporter:
 
     def _add(self, key: tuple[object, ...], finding: Finding) -> None:
         self.found.setdefault(key, finding)
+
+    def error(self, error: SimError, more: Iterable[Note]) -> None:
+        """Something that the simulator does not take."""
+        finding = of_error(error, more)
+        self._add((finding.kind, finding.span), finding)
 
     def race(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 
 from cutelite.ir.function import Function
 from cutelite.sim.checker.costs import Costs
-from cutelite.sim.checker.findings import CheckReport, Finding, of_error
+from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size
 from cutelite.sim.checker.model import Checker
 from cutelite.sim.checker.reporter import Reporter
@@ -67,9 +67,18 @@ def check(
     total = int(np.prod(grid))
     checked = total if blocks is None else min(blocks, total)
     return CheckReport(
-        function.name, tuple(checking.found.values()), notes, numbers, (checked, total), checking.ops,
+        function.name, _without_echoes(checking.found.values()), notes, numbers, (checked, total), checking.ops,
         time.perf_counter() - started, checking.errors[0] if checking.errors else None,
     )  # fmt: skip
+
+
+def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Without reads of what nothing was written to where a race with who writes it is told as well."""
+    found = tuple(findings)
+    racing = {
+        span for finding in found if finding.kind in ("race", "proxy-fence") for span in (finding.span, finding.other)
+    }
+    return tuple(finding for finding in found if finding.kind != "uninitialised" or finding.span not in racing)
 
 
 @dataclass
@@ -104,8 +113,7 @@ class _Checking:
                 raise
             except SimError as error:
                 self.errors.append(error)
-                finding = of_error(error, checker.more_about(error))
-                self.found.setdefault((finding.kind, finding.span, finding.other), finding)
+                checker.report.error(error, checker.more_about(error))
             if not checker.incomplete:
                 return
             stdout = None

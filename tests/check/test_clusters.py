@@ -1,0 +1,109 @@
+"""Clusters: each other's shared memory, and blocks that exit too early."""
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
+from tests.check.slips import assert_caught, report
+
+N, M = cl.dims("N M")
+
+
+@cl.kernel(block=32, cluster=2)
+def exchanged(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """Each block reads what the other one wrote into its own shared memory."""
+    mine = cl.shared(i32, (32,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    mine[t] = cl.block_idx.x * 32 + t
+    if slip == "relaxed":
+        cl.cluster_arrive(relaxed=True)
+        cl.cluster_wait()
+    elif slip == "of the block":
+        cl.syncthreads()
+    else:
+        cl.cluster_sync()
+    out[cl.block_idx.x * 32 + t] = cl.mapa(mine, 1 - rank)[31 - t]
+    if slip != "exit":
+        cl.cluster_sync()
+
+
+@pytest.mark.parametrize(("slip", "kind"), [("relaxed", "race"), ("exit", "exit-pending")])
+def test_shared_memory_of_others(slip: str, kind: str) -> None:
+    right = report(exchanged, 4, (np.zeros(128, np.int32),), "")
+    assert right, right
+    kinds = set().union(*(report(exchanged, 4, (np.zeros(128, np.int32),), slip, [s]).kinds for s in range(4)))
+    assert kind in kinds or "exited-block" in kinds
+    for seed in range(4):
+        assert report(exchanged, 4, (np.zeros(128, np.int32),), slip, [seed]).kinds & {kind, "exited-block"}
+
+
+def test_a_barrier_of_the_block_does_not_do_for_the_cluster() -> None:
+    for seed in range(4):
+        found = report(exchanged, 4, (np.zeros(128, np.int32),), "of the block", [seed])
+        assert found.kinds & {"race", "uninitialised", "exited-block"}, found
+
+
+@cl.kernel(block=32, cluster=2)
+def multicast(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (2, 8, 32)], slip: Constexpr[str]) -> None:
+    """Block 0 brings a tile into both."""
+    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        full[0].init(1)
+        if slip != "init fence":
+            cl.fence_mbarrier_init()
+    if slip == "init barrier":
+        cl.syncthreads()
+    else:
+        cl.cluster_arrive(relaxed=True)
+        cl.cluster_wait()
+    if t == 0:
+        full[0].arrive_expect_tx(src.tile_bytes)
+        if rank == 0:
+            cl.tma_load(src, tile, at=(0, 0), barrier=full[0], multicast=0b11)
+    if slip != "wait" or rank == 0:
+        full[0].wait(0)
+        for row in cl.static_range(8):
+            out[cl.block_idx.x, row, t] = tile[row, t]
+
+
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(256, dtype=np.float32).reshape(8, 32), np.zeros((2, 8, 32), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("slip", "kinds"),
+    [
+        ("init fence", {"mbarrier-init-fence", "mbarrier-init"}),
+        ("init barrier", {"mbarrier-init", "mbarrier", "mbarrier-init-fence"}),
+        ("wait", {"exit-pending", "exited-block"}),
+    ],
+)
+def test_multicast(slip: str, kinds: set[str]) -> None:
+    right = report(multicast, 2, arrays(), "")
+    assert right, right
+    for seed in range(4):
+        found = report(multicast, 2, arrays(), slip, [seed])
+        assert found.kinds & kinds, f"{slip} under seed {seed}: {found}"
+
+
+@cl.kernel(block=32, cluster=2)
+def sent(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """Ordinary stores into the other block, told to it by an arrival on its mbarrier."""
+    inbox, bar = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        bar[0].init(32)
+        cl.fence_mbarrier_init()
+    cl.cluster_sync()
+    cl.mapa(inbox, 1 - rank)[t] = cl.block_idx.x * 32 + t
+    bar[0].remote(1 - rank).arrive(cluster=True, relaxed=slip == "relaxed arrival")
+    bar[0].wait(0, cluster=slip != "wait of the block")
+    out[cl.block_idx.x * 32 + t] = inbox[31 - t]
+    cl.cluster_sync()
+
+
+@pytest.mark.parametrize("slip", ["relaxed arrival", "wait of the block"])
+def test_arrivals_from_other_blocks(slip: str) -> None:
+    assert_caught(sent, 2, (np.zeros(64, np.int32),), slip, "race")
