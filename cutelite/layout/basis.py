@@ -119,6 +119,8 @@ def basis_get(e: Basis | Int, t: Any) -> Any:
     4
     """
     for mode in _single("basis_get", e)[0]:
+        if not mode < (len(t) if isinstance(t, tuple) else getattr(t, "rank", 0)):
+            raise LayoutError("basis_get", f"{t} has no mode {mode}, where {e} leads", mode=mode)
         t = t[mode]
     return t
 

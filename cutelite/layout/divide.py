@@ -211,12 +211,17 @@ def _ranked_product(function: str, block: Layout, tiler: Any, block_first: bool)
         kind = "no layout" if isinstance(tiler, tuple) else "composed"
         raise LayoutError(function, f"tiler {show(tiler)} is {kind}, must be a layout of shape and stride")
     rank = max(block.rank, tiler.rank)
-    one = raw(1, 0)
-    block = block.extended([one] * (rank - block.rank), behind=True)
-    tiler = tiler.extended([one] * (rank - tiler.rank), behind=True)
-    both = _logical_product(block, tiler)
-    order = (0, 1) if block_first else (1, 0)
-    return concat([concat([both[part, k] for part in order]) for k in range(rank)])
+    both = _logical_product(_of_rank(block, rank), _of_rank(tiler, rank))
+    first, second = (0, 1) if block_first else (1, 0)
+    return both.on_modes(lambda t: tuple(zip(t[first], t[second], strict=True)))
+
+
+def _of_rank(layout: Layout, rank: int) -> Layout:
+    """With modes 1:0 behind its own."""
+    missing = rank - layout.rank
+    if not missing and isinstance(layout.shape, tuple):
+        return layout
+    return layout.extended([raw(1, 0)] * missing, behind=True)
 
 
 @laws.promises(laws.tile_to_shape_law)
@@ -237,7 +242,7 @@ def _tile_to_shape(atom: Layout, shape: Any, order: Any) -> Layout:
     extents = [product(item) for item in shape] if isinstance(shape, tuple) else [product(shape)]
     if atom.rank > len(extents):
         raise LayoutError("tile_to_shape", f"{atom} has more modes than {show(shape)}", rank=atom.rank)
-    block = atom.extended([raw(1, 0)] * (len(extents) - atom.rank), behind=True)
+    block = _of_rank(atom, len(extents))
     counts = []
     for mode, extent in enumerate(extents):
         have = block[mode].size

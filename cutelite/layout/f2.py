@@ -70,7 +70,7 @@ def _product(a: int, b: int) -> int:
 
 def uniform(strides: Sequence[Any]) -> list[Any]:
     """Strides with the integers among XOR strides made XOR strides; 0 stays 0."""
-    if not any(isinstance(d, F2) for d in strides):
+    if not has_f2(strides):
         return list(strides)
     result: list[Any] = []
     for d in strides:
@@ -83,7 +83,7 @@ def uniform(strides: Sequence[Any]) -> list[Any]:
 
 def has_f2(strides: Sequence[Any]) -> bool:
     """Whether a layout of those strides adds by XOR."""
-    return any(isinstance(d, F2) for d in strides)
+    return F2 in map(type, strides)  # in C: asked in every composition
 
 
 def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any]) -> list[int]:

@@ -123,6 +123,11 @@ def flatten_to_tuple(x: Any) -> tuple[Any, ...]:
     """
     if not isinstance(x, tuple):
         return (x,)
+    for item in x:
+        if isinstance(item, tuple):
+            break
+    else:
+        return x  # it is flat: what most are, and this is called more often than all else here
     leaves: list[Any] = []
     for item in x:
         if isinstance(item, tuple):
@@ -138,7 +143,10 @@ def unflatten(leaves: Sequence[Any], profile: Any) -> Any:
     >>> unflatten((1, 2, 3), ((0, 0), 0))
     ((1, 2), 3)
     """
-    if len(leaves) != len(flatten_to_tuple(profile)):
+    flat = flatten_to_tuple(profile)
+    if len(leaves) == len(flat) and flat is profile:
+        return tuple(leaves)
+    if len(leaves) != len(flat):
         raise LayoutError("unflatten", f"{len(leaves)} leaves do not fill {show(profile)}", leaves=len(leaves))
     rest = iter(leaves)
 

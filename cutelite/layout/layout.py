@@ -51,7 +51,7 @@ class Layout(Frozen):
     stride: Any
 
     def __init__(self, shape: Any, stride: Any = None) -> None:
-        shape = _shape(_tuples(shape))
+        shape = checked_shape(shape)
         if stride is None:
             stride = compact_strides(shape)
         else:
@@ -157,11 +157,16 @@ def concat(layouts: Sequence[Any]) -> Layout:
 
 def has_bases(layout: Layout) -> bool:
     """Whether it gives coordinates."""
-    return any(isinstance(d, Basis) for d in flatten_to_tuple(layout.stride))
+    return Basis in map(type, flatten_to_tuple(layout.stride))
 
 
 def _tuples(x: Any) -> Any:
     return tuple(map(_tuples, x)) if isinstance(x, (tuple, list)) else x
+
+
+def checked_shape(shape: Any) -> Any:
+    """A shape, or a list of lists, as a tuple of tuples of extents from 1."""
+    return _shape(_tuples(shape))
 
 
 def _shape(leaf: Any) -> IntTuple:

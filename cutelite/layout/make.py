@@ -7,12 +7,13 @@ from typing import Any, overload
 
 from cutelite.layout import laws
 from cutelite.layout.basis import Basis, E
+from cutelite.layout.coords import compact_strides
 from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import prove_lt
 from cutelite.layout.inttuple import IntTuple, flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
-from cutelite.layout.layout import ComposedLayout, Function, Layout, concat, raw
+from cutelite.layout.layout import ComposedLayout, Function, Layout, checked_shape, concat, raw
 
 
 @overload
@@ -53,9 +54,9 @@ def row_major(shape: Any) -> Layout:
     >>> row_major((2, (3, 4)))
     (2,(3,4)):(12,(4,1))
     """
-    leaves = flatten_to_tuple(shape)
-    backwards = Layout(tuple(reversed(leaves)))
-    return Layout(shape, unflatten(tuple(reversed(backwards.stride)), shape))
+    shape = checked_shape(shape)
+    backwards = compact_strides(tuple(reversed(flatten_to_tuple(shape))))
+    return raw(shape, unflatten(tuple(reversed(backwards)), shape))
 
 
 @laws.promises(laws.compact_law)
@@ -69,6 +70,7 @@ def make_ordered_layout(shape: Any, order: Any) -> Layout:
     >>> make_ordered_layout((2, (3, 4)), order=(1, 0))
     (2,(3,4)):(12,(1,3))
     """
+    shape = checked_shape(shape)
     if not is_weakly_congruent(order, shape):
         raise LayoutError("make_ordered_layout", f"order {show(order)} does not fit shape {show(shape)}", order=order)
     leaves = flatten_to_tuple(shape)
@@ -85,11 +87,11 @@ def _spread(order: Any, shape: Any) -> Any:
 
 
 def _compact_in(shape: Any, leaves: Sequence[Any], positions: Sequence[int]) -> Layout:
-    compact = Layout(tuple(leaves[i] for i in positions)).stride
+    compact = compact_strides(tuple(leaves[i] for i in positions))
     strides: list[Any] = [0] * len(leaves)
     for i, d in zip(positions, compact, strict=True):
         strides[i] = d
-    return Layout(shape, unflatten(strides, shape))
+    return raw(shape, unflatten(strides, shape))
 
 
 def _by_stride(strides: Sequence[Any]) -> list[int]:
