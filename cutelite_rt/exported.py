@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
+from cutelite_rt import driver as cuda
 from cutelite_rt import rules
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
@@ -20,6 +21,7 @@ from cutelite_rt.device import Device, device
 from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.launch import Dim3, Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
+from cutelite_rt.memory import ArrayView, read
 from cutelite_rt.params import Parameters
 
 
@@ -41,6 +43,58 @@ class Launch(NamedTuple):
     pdl: bool = False
 
 
+class _Plan(NamedTuple):
+    """A launch but for its stream, its arrays' addresses and its numbers: what one like it has found out.
+
+    values  of the kernel's parameters: (argument that is it, tensor map to encode), or (None, what it is)
+    """
+
+    kernel: str
+    function: Function
+    config: LaunchConfig
+    values: list[tuple[int | None, Any]]
+
+    def filled(self, found: list[Any]) -> list[Any]:
+        """The values, of arrays and numbers `found` among arguments. Errors: as encoding a tensor map."""
+        return [given if at is None else self._of(found[at], given) for at, given in self.values]
+
+    def _of(self, found: Any, request: rules.MapRequest | None) -> Any:
+        if request is None:
+            return found.pointer if isinstance(found, ArrayView) else found
+        return rules.packable(self.kernel, request._replace(view=found))
+
+
+def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tuple[int | None, Any]]:
+    """`_Plan.values` of a launch of which `given` arguments were given, by position."""
+    values: list[tuple[int | None, Any]] = []
+    for i, name in enumerate(its_rules.names):
+        if its_rules.kind(name) in ("array", "scalar"):
+            value = fitted.values[len(values)]
+            if isinstance(value, rules.MapRequest):
+                value = value._replace(view=value.view._replace(owner=None))  # a plan keeps no array alive
+                values.append((i, value))
+            else:
+                values.append((i, None) if i < given else (None, value))
+    return values + [(None, value) for value in fitted.values[len(values) :]]
+
+
+def _exact(x: Any) -> bool:
+    """Whether an extent is left out, or written in ints alone: 1, True and 1.0 are equal, but do not launch alike."""
+    return x is None or type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
+
+
+def _context_id() -> int:
+    """Of the calling thread's context, 0 without: handles are used again, ids never are."""
+    raw = cuda.get().raw
+    status, handle = raw.cuCtxGetCurrent()
+    if status or not int(handle):
+        return 0
+    return int(raw.cuCtxGetId(handle)[1])
+
+
+_MOST_PLANS = 1024
+
+
 class ExportedKernel:
     """A kernel from a `Bundle`. Threads may launch it at the same time.
 
@@ -52,7 +106,16 @@ class ExportedKernel:
         self.__name__ = bundle.name
         self._kept = threading.local()
         self._functions: dict[tuple[int, int], Function] = {}
+        self._plans: dict[Hashable, _Plan] = {}
         self._rules = [rules.Rules(variant.signature) for variant in bundle.variants]
+
+        parameters = bundle.variants[0].signature["parameters"]
+        # e4m3 is refused what would be rounded to its largest number, and packing would not.
+        self._plannable = all(
+            p["kind"] != "struct" and p.get("takes", "") + p.get("dtype", "") != "floate4m3" for p in parameters
+        )
+        self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
+        self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])
 
     def __repr__(self) -> str:
         return f"<exported kernel {self.__name__}({self._rules[0].text})>"
@@ -71,12 +134,59 @@ class ExportedKernel:
         A grid of no blocks launches nothing. Of several signatures the first that fits is taken.
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CudaError` from the driver
         """
+        key, ready = self._planned(launch, args, kwargs)
+        if ready is not None:
+            start(*ready, sync=self.sync)
+            return
         try:
-            self._launch(launch, args, kwargs)
+            self._launch(launch, args, kwargs, key)
         except LaunchError as error:
             raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
-    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _planned(
+        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Hashable, tuple[Function, LaunchConfig, Parameters] | None]:
+        """What a plan for this launch is kept under, None where none can be; and the launch, where there is a plan."""
+        key: Hashable = None
+        try:
+            facts, found = self._facts(launch, args, kwargs)
+            key = facts
+            plan = self._plans.get(key)
+            if plan is None:
+                return key, None
+            views = (view for view in found if isinstance(view, ArrayView))
+            stream = streams.current(views) if launch.stream is None else streams.handle(launch.stream)
+            parameters = self._parameters(plan.function)
+            parameters.write(plan.filled(found))
+            return key, (plan.function, plan.config._replace(stream=stream), parameters)
+        except Exception:  # whatever it is, checking everything meets it too, and says it in full
+            return key, None
+
+    def _facts(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Hashable, list[Any]]:
+        """All that checking a launch looks at but addresses and numbers, and these. Errors: TypeError for odd ones."""
+        shapes = launch.grid, launch.block, launch.cluster
+        if kwargs or not self._plannable or type(launch.smem) is not int or not all(map(_exact, shapes)):
+            raise TypeError
+        key: list[Any] = [*shapes, launch.smem, bool(launch.cooperative), bool(launch.pdl), _context_id()]
+        found: list[Any] = []
+        for argument, kind in zip(args, self._kinds, strict=False):
+            key.append(type(argument))
+            if kind == "array":
+                if type(argument).__module__.partition(".")[0] not in ("torch", "cupy", "cutelite_rt"):
+                    raise TypeError  # whose reading is more than looking
+                view = read(argument)
+                if not view.pointer:
+                    raise TypeError
+                key += view.pointer % self._alignment, view.dtype, view.shape, view.strides, view.device
+                found.append(view)
+            elif kind == "scalar" and type(argument) in (int, float, bool):
+                found.append(argument)
+            else:
+                key.append(repr(argument) if type(argument) in (int, float, bool, str) else {None: None}[argument])
+                found.append(None)
+        return (len(args), *key), found
+
+    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable) -> None:
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
             return
@@ -95,6 +205,10 @@ class ExportedKernel:
         parameters = self._parameters(function)
         parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
         start(function, config, parameters, sync=self.sync)
+        if key is not None and fitted.arrays:  # without arrays, where it goes is another question each time
+            while len(self._plans) >= _MOST_PLANS:
+                self._plans.pop(next(iter(self._plans)), None)
+            self._plans[key] = _Plan(self.__name__, function, config, _values(its_rules, fitted, len(args)))
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
         problems = []

@@ -71,6 +71,11 @@ class Rules:
         self._position_only = self.names[: signature["position_only"]]
         self._parameters = {p["name"]: (p, _KINDS[p["kind"]]) for p in signature["parameters"]}
 
+    def kind(self, name: str) -> str:
+        """Of a parameter: 'array', 'scalar', ..."""
+        kind: str = self._parameters[name][0]["kind"]
+        return kind
+
     def fit(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Fitted:
         """`stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
         given = self.match(args, kwargs)

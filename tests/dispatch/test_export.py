@@ -276,6 +276,65 @@ def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: 
     assert said(lambda: loaded[1](*odd)) == said(lambda: kernels.copied[1, 128](*odd))
 
 
+# ---- launches like an earlier one
+
+
+def test_a_launch_like_an_earlier_one_is_checked_no_more(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = kernels.scale.export(None, signatures=[{"T": f32}, {"T": f16, "times": 2}])
+    loaded = rt.load_kernel(bundle)
+    x, y, z = on_gpu((8,)), on_gpu((8,)), on_gpu((8,), "f16")
+    loaded[1](x, 2.0)
+    loaded[1](z, 2.0, 2)
+    monkeypatch.setattr("cutelite_rt.rules.Rules.fit", None)
+    loaded[1](y, 3.0)
+    (first, second) = loaded._functions.values()
+    assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
+    loaded[1](z, 0.5, 2)
+    assert packed(cuda, second)[8:10] == np.float16(0.5).tobytes()
+    loaded[rt.Launch(1, stream=5)](y, 3.0)
+    assert cuda.launches[-1][0].hStream == 5
+    before = len(cuda.launches)
+    others: list[tuple[Any, tuple[Any, ...]]] = [
+        (2, (y, 3.0)),
+        ((1, 32), (y, 3.0)),
+        (True, (y, 3.0)),
+        (1, (y, 3)),
+        (1, (y, True)),
+        (1, (y, 1e39)),
+        (1, (y, 3.0, 1)),
+        (1, (y, 3.0, 2)),
+        (1, (z, 0.5, 1)),
+        (1, (z, 0.5, 2.0)),
+        (1, (z, 70000.0, 2)),
+        (1, (z, 0.5)),
+        (1, (on_gpu((9,)), 3.0)),
+        (1, (on_gpu((8,), "f32", 1), 3.0)),
+        (1, (None, 3.0)),
+        (rt.Launch(1, smem=16), (y, 3.0)),
+        (rt.Launch(1, pdl=True), (y, 3.0)),
+    ]
+    for key, args in others:  # which are other launches
+        with pytest.raises((TypeError, rt.LaunchError), match="not callable|the grid takes whole numbers"):
+            loaded[key](*args)
+    assert len(cuda.launches) == before
+
+
+def test_tensor_maps_of_launches_like_an_earlier_one(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutelite_rt.rules.encode", TensorMaps().encode)
+    loaded = rt.load_kernel(kernels.copied.export(None))
+    arrays = [on_gpu((40, 128), "bf16") for _ in range(3)]
+    assert all(array.pointer % 16 == 0 for array in arrays)
+    for a in arrays:
+        loaded[1](a, arrays[0])
+    assert [each["address"] for each in cuda.maps] == [a.pointer for a in arrays]
+    (function,) = loaded._functions.values()
+    assert packed(cuda, function)[:128] == bytes([3]) * 128  # as the fake driver encodes the third
+
+
 # ---- which code
 
 

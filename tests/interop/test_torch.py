@@ -43,6 +43,7 @@ def remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def backward(ctx: Any, grad: Any) -> tuple[Any, Any, None]:
     a, b = ctx.saved_tensors
+    grad = grad.contiguous()  # of a sum it has strides of 0
     return muladd(grad, b, 0.0), muladd(grad, a, 0.0), None
 
 
