@@ -12,6 +12,7 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.dispatch import ArgumentError, LaunchError
+from cutelite.sim import CheckFailed, SimError
 
 PROGRAMS = sorted((Path(__file__).parent / "errors").glob("*.py"))
 
@@ -33,7 +34,9 @@ def message(program: Path) -> str:
     linecache.cache[program.name] = (len(source), None, lines, program.name)
     try:
         exec(compile(source, program.name, "exec", dont_inherit=True), {"__name__": program.stem})
-    except (CompileError, ArgumentError, LaunchError) as error:
+    except CheckFailed as error:
+        return "\n\n".join(map(str, error.report.findings))  # without the summary, which has the time it took
+    except (CompileError, ArgumentError, LaunchError, SimError) as error:
         return str(error)
     finally:
         del linecache.cache[program.name]

@@ -310,6 +310,8 @@ class Kernel:
         if environment.check:
             seeds = range(seed, seed + environment.check)
             report = pipeline.check(function, grid, values, dims, launch.smem, seeds=seeds, stdout=sys.stdout)
+            if report.error is not None and len(report.findings) == 1:
+                raise report.error  # as without a check
             report.raise_if_wrong()
         else:
             pipeline.simulate(function, grid, values, dims, launch.smem, seed)

@@ -32,6 +32,8 @@ class Observer(MemoryObserver, Protocol):
     Events, with the machine and the lanes or agent they happened to: 'fence'; 'mbarrier.init', '.inval', '.arrive',
     '.expect_tx', '.complete_tx', '.phase' (one completes) and '.wait'; 'barrier.arrive'; 'cluster.arrive';
     'async.start', '.done' and '.wait'; 'resume' (threads go on after a wait); 'exit'.
+
+    One that has a method `step(op, lanes)` is also told of every op before it is executed.
     """
 
     def event(self, machine: Any, kind: str, who: object, **facts: object) -> None: ...
@@ -75,7 +77,7 @@ class Launch:
     ) -> None:
         attrs = function.attrs
         self.kernel = function.name
-        self.program = Program(function)
+        self.program = Program(function, getattr(observer, "step", None))
         self.block = _index("block", block if block is not None else attrs.get("block", ()))
         self.cluster = _index("cluster", cluster if cluster is not None else attrs.get("cluster") or 1)
         self.grid = _index("grid", grid)

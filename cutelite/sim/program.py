@@ -19,6 +19,9 @@ UNITS = {"thread": WARP, "warp": WARP, "warpgroup": WARPGROUP, "cta": 0, "cluste
 """How many threads a unit of each scope has; 0: all of the CTA. Thread ops that block are resumed warp by warp."""
 
 
+Watch = Callable[[Op, Any], None]
+
+
 class Step(NamedTuple):
     """One op, bound for execution."""
 
@@ -36,10 +39,10 @@ class Code:
 
     __slots__ = ("label", "live_in", "live_out", "meet", "params", "steps")
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, watch: Watch | None) -> None:
         self.label = block.label
         self.params = tuple(block.params)
-        self.steps = tuple(map(_step, block.ops))
+        self.steps = tuple([_step(op, watch) for op in block.ops])
         self.meet: Code | None = None
         self.live_in: frozenset[Value] = frozenset()  # without the parameters
         self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
@@ -49,11 +52,11 @@ class Code:
         return key in self.live_in or key in self.params or isinstance(key, str)
 
 
-def _step(op: Op) -> Step:
+def _step(op: Op, watch: Watch | None) -> Step:
     members = getattr(op, "members", None)
     return Step(
         op,
-        op.simulate,
+        op.simulate if watch is None else _watched(op, watch),
         op.scope != "thread",
         inspect.isgeneratorfunction(type(op).simulate),
         op.wide or op.scope == "cta",
@@ -62,13 +65,23 @@ def _step(op: Op) -> Step:
     )
 
 
-class Program:
-    """All of a function that does not depend on the launch."""
+def _watched(op: Op, watch: Watch) -> Callable[[Any], Any]:
+    """`op.simulate`, told of beforehand."""
 
-    def __init__(self, function: Function) -> None:
+    def simulate(lanes: Any) -> Any:
+        watch(op, lanes)
+        return op.simulate(lanes)
+
+    return simulate
+
+
+class Program:
+    """All of a function that does not depend on the launch. `watch` is called before each op that is executed."""
+
+    def __init__(self, function: Function, watch: Watch | None = None) -> None:
         self.function = function
         order = reverse_postorder(function.entry)
-        self.codes: dict[Block, Code] = {block: Code(block) for block in order}
+        self.codes: dict[Block, Code] = {block: Code(block, watch) for block in order}
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]

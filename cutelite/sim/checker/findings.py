@@ -172,9 +172,7 @@ class CheckReport:
         return self.render()
 
     def raise_if_wrong(self) -> None:
-        """Errors: `CheckFailed` with everything found; or the `SimError`, where that is everything."""
-        if self.error is not None and len(self.findings) == 1:
-            raise self.error
+        """Errors: `CheckFailed` with everything found, if anything was."""
         if self.findings:
             raise CheckFailed(self) from self.error
 

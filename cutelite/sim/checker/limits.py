@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cutelite.diag import Mistake
+from cutelite.diag import Mistake, Note
 from cutelite.sim.error import SimError
 
 MOST_BYTES = 1 << 30  # of arrays: what is remembered of them takes up to 6 times as much, of bytes 24 times
@@ -17,6 +17,9 @@ class TooLarge(SimError):
 
     def __init__(self, kernel: str, title: str, help: str) -> None:
         super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
+
+    def facts(self) -> list[Note]:
+        return [Note(f"in kernel `{self.kernel}`")]
 
 
 def check_size(kernel: str, arrays: Sequence[Any]) -> None:

@@ -109,6 +109,7 @@ class Checker:
         self._groups: dict[tuple[int, str], list[tuple[int, int]]] = {}  # (agent, queue) -> (group, ticket)
         self._places: dict[tuple[int, int], Published] = {}  # (region, offset) -> what was released there
         self._unread: set[str] = set()
+        self._starters: dict[int, tuple[Any, int]] = {}  # who started the latest work of asynchronous agents
         self._retired = 0
         self._waited: dict[tuple[int, int], int] = {}  # how many threads wait on each mbarrier
 
@@ -144,6 +145,7 @@ class Checker:
         if work.queue == "none" and work.barrier is None:
             return  # a prefetch
         agent, clock = self._epoch(block, work, region, kind)
+        self._starters[agent] = (block.machine, int(work.tid[0]))
         row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM
         actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
@@ -246,6 +248,9 @@ class Checker:
         """(machine, tid) of agents; those of asynchronous ones where they are a thread's."""
         found = []
         for agent in dict.fromkeys(np.asarray(agents).tolist()):
+            if agent in self._starters:
+                found.append(self._starters[agent])
+                continue
             for block in self._blocks.values():
                 n = block.machine.threads
                 size = self.clocks.threads.get(block.number, 0)

@@ -52,7 +52,7 @@ class Reporter:
     ) -> None:
         """Two accesses that nothing orders; or `fenceless`, an ordered pair that lacks the proxy fence."""
         kind = "proxy-fence" if fenceless else "race"
-        key = (kind, _line(new.op), _line(old.op), new.kind, old.kind)
+        key = (kind, frozenset((_line(new.op), _line(old.op))))
         if key in self.found:
             return
         space, name, extent = _place(block, region, offsets, granule)

@@ -58,7 +58,6 @@ def check(
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     checking = _Checking(function, grid, args, facts)
-    check_size(function.name, checking.arrays)
     notes: tuple[Finding, ...] = ()
     if compiled is not None and numbers:
         notes = checking.costs(compiled, numbers[0])
@@ -100,6 +99,7 @@ class _Checking:
     def __post_init__(self) -> None:
         arrays = [arg.array if isinstance(arg, SimTensorMap) else arg for arg in self.args]
         self.arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        check_size(self.function.name, self.arrays)
         self._before = [(array, array.copy()) for array in self.arrays if array.flags.writeable]
         self._fresh = True
 
