@@ -8,6 +8,7 @@ lanes.py        threads as an op sees them                   crowd.py
 machine.py      a CTA as an op sees it                       barrier.py  mbarrier.py  engine.py  registers.py
 memory.py       addresses, bytes and their checks            atomics.py
 error.py        what a kernel did wrong                      report.py
+trace.py        what happens when, for Perfetto
 """
 
 from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, check
@@ -15,6 +16,7 @@ from cutelite.sim.error import Place, SimError
 from cutelite.sim.launch import Observer, Report
 from cutelite.sim.run import run
 from cutelite.sim.tensormap import SimTensorMap
+from cutelite.sim.trace import Timeline, trace
 
 __all__ = [
     "CheckFailed",
@@ -25,7 +27,9 @@ __all__ = [
     "Report",
     "SimError",
     "SimTensorMap",
+    "Timeline",
     "TooLarge",
     "check",
     "run",
+    "trace",
 ]

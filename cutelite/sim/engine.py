@@ -111,7 +111,7 @@ class Engine:
                 self._read(work)
             else:
                 self._finish(work)
-        self.machine.event("async.wait", lanes, queue=queue, pending=pending, reads_only=reads_only, due=due)
+        self.machine.event("async.wait", lanes, queue=queue, pending=pending, reads_only=reads_only)
 
     def after(
         self, lanes: ThreadLanes, queue: str, action: Callable[[Agent], None], *, lane: int | None = None

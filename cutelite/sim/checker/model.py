@@ -595,10 +595,17 @@ class Checker:
             pending = g[~self.clocks.known(known, RAN, who[g], when[g])] if len(g) else g
             for site in np.unique(sites[pending]).tolist():
                 mine = pending[sites[pending] == site]
-                self.report.exited(
-                    block, region, shadow.offsets(mine), shadow.granule, self.accesses.sites[site],
-                    self._threads(who[mine]),
-                )  # fmt: skip
+                self._outlived(block, region, shadow.offsets(mine), shadow.granule, site, who[mine])
+        for number in np.unique(shadow.o_who[shadow.o_who < 0]).tolist():
+            for group in self.accesses.sets[-number]:
+                others = ~self._own(block, group.agents)
+                left = others & ~self.clocks.known(known, RAN, group.agents, group.clocks)
+                if np.count_nonzero(left):
+                    offsets = shadow.offsets(np.flatnonzero(shadow.o_who == number))
+                    self._outlived(block, region, offsets, shadow.granule, group.site, group.agents[left])
+
+    def _outlived(self, block: Block, region: Region, offsets: Array, granule: int, site: int, who: Array) -> None:
+        self.report.exited(block, region, offsets, granule, self.accesses.sites[site], self._threads(who))
 
     def _own(self, block: Block, who: Array) -> Array:
         """Whether it is a thread of the block, or what the SM itself finishes before it gives the block up."""

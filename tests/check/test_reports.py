@@ -1,0 +1,224 @@
+"""What a check gives back, its options, and the ways to ask for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, sim
+from cutelite.sim import CheckFailed, SimError, TooLarge
+
+N, M = cl.dims("N M")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@cl.kernel(block=64)
+def shifted(x: Tensor[i32, (N,)], y: Tensor[i32, (N,)]) -> None:
+    row = cl.shared(i32, (64,))
+    t = cl.thread_idx.x
+    row[t] = x[cl.block_idx.x * 64 + t]
+    y[cl.block_idx.x * 64 + t] = row[63 - t]
+
+
+@cl.kernel(block=64)
+def doubled(x: Tensor[i32, (N,)], y: Tensor[i32, (N,)]) -> None:
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    y[i] = x[i] * 2
+    x[i] = x[i] + 1
+
+
+def test_a_report_is_true_where_nothing_is_wrong() -> None:
+    x, y = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    report = doubled.check(4, None, x, y, seeds=3)
+    assert report and not report.findings and report.kinds == set()
+    assert report.seeds == (0, 1, 2) and report.blocks == (4, 4) and report.ops > 0
+    assert str(report).startswith("doubled: nothing found under 3 schedules of all blocks (")
+    report.raise_if_wrong()
+    # Each schedule began with the arrays as they were.
+    assert (y == np.arange(256) * 2).all() and (x == np.arange(256) + 1).all()
+
+
+def test_a_failed_check_says_everything() -> None:
+    report = shifted.check(1, None, np.zeros(64, np.int32), np.zeros(64, np.int32))
+    with pytest.raises(CheckFailed, match=r"(?s)error\[race\].*row\[63 - t\].*1 found under 4 schedules") as caught:
+        report.raise_if_wrong()
+    assert caught.value.report is report
+
+
+def test_the_seed_of_a_finding_shows_it_again() -> None:
+    arrays = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    (finding,) = shifted.check(1, None, *arrays, seeds=range(5, 9)).findings
+    (again,) = shifted.check(1, None, *arrays, seeds=[finding.seed]).findings
+    assert again == finding
+
+
+def test_only_some_blocks() -> None:
+    x, y = np.zeros(640, np.int32), np.full(640, -1, np.int32)
+    report = doubled.check(10, None, x, y, seeds=1, blocks=3)
+    assert report.blocks == (3, 10)
+    assert "3 of 10 blocks" in report.summary()
+    assert (y.reshape(10, 64) == 0).all(axis=1).sum() == 3
+    assert (y == -1).sum() == 7 * 64
+
+
+def test_a_grid_that_takes_too_long_says_what_would_fit() -> None:
+    function, values, dims = ir(doubled, 64, np.zeros(4096, np.int32), np.zeros(4096, np.int32))
+    ops = sim.run(function, 1, values, dims=dims).ops
+    with pytest.raises(TooLarge, match=f"the 64 of the grid would take {64 * ops}; the limit is {8 * ops}") as caught:
+        sim.check(function, 64, values, dims=dims, seeds=1, max_ops=8 * ops)
+    assert "a grid of about 8 blocks fits" in str(caught.value)
+    assert sim.check(function, 64, values, dims=dims, seeds=1, max_ops=8 * ops, blocks=8)
+
+
+def ir(kernel: cl.Kernel, grid: int, *args: object) -> tuple[object, list[object], dict[str, int]]:
+    """What a check of a kernel simulates."""
+    checked = kernel._checked(cl.Launch(grid), args, {})
+    assert checked is not None
+    return kernel._simulation(checked.spec, checked.bound)
+
+
+def test_arguments_that_do_not_fit_are_errors_of_the_call() -> None:
+    with pytest.raises(cl.ArgumentError, match="argument `y` has dtype f32"):
+        doubled.check(1, None, np.zeros(64, np.int32), np.zeros(64, np.float32))
+    with pytest.raises(cl.LaunchError, match="nothing to check"):
+        doubled.check(0, None, np.zeros(64, np.int32), np.zeros(64, np.int32))
+
+
+@cl.kernel(block=(32, 8))
+def transpose(x: Tensor[f32, (N, M)], y: Tensor[f32, (M, N)], pad: cl.Constexpr[int]) -> None:
+    tile = cl.shared(f32, cl.Layout((32, 32), (32 + pad, 1)))
+    tx, ty = cl.thread_idx.x, cl.thread_idx.y
+    for i in cl.static_range(4):
+        tile[ty + 8 * i, tx] = x[ty + 8 * i, tx]
+    cl.syncthreads()
+    for i in cl.static_range(4):
+        y[ty + 8 * i, tx] = tile[tx, ty + 8 * i]
+
+
+@cl.kernel(block=(32, 8))
+def strided(x: Tensor[f32, (N, M)], y: Tensor[f32, (M, N)]) -> None:
+    for i in cl.static_range(4):
+        y[cl.thread_idx.x, cl.thread_idx.y + 8 * i] = x[cl.thread_idx.y + 8 * i, cl.thread_idx.x]
+
+
+def test_bank_conflicts_are_noted_with_their_cost() -> None:
+    x, y = np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
+    report = transpose.check(1, None, x, y, 0)
+    (note,) = report.notes
+    assert report, "a note is no mistake"
+    assert note.kind == "bank-conflict" and note.severity == "note" and note.name == "tile"
+    assert "takes 32 wavefronts, where 1 would do" in note.message
+    assert "tile[tx, ty + 8 * i]" in str(note)
+    assert not transpose.check(1, None, x, y, 1).notes
+    assert not transpose.check(1, None, x, y, 0, notes=False).notes
+
+
+def test_uncoalesced_accesses_are_noted_with_their_cost() -> None:
+    x, y = np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
+    (note,) = strided.check(1, None, x, y).notes
+    assert note.kind == "uncoalesced"
+    assert "moves 32 sectors of 32 bytes; 4 would hold its bytes" in note.message
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+PROGRAM = """
+import numpy as np
+import cutelite as cl
+from cutelite import Tensor, i32
+
+N = cl.dims("N")
+
+@cl.kernel(block=64)
+def right(y: Tensor[i32, (N,)]) -> None:
+    y[cl.block_idx.x * 64 + cl.thread_idx.x] = 1
+
+@cl.kernel(block=64)
+def wrong(y: Tensor[i32, (N,)]) -> None:
+    row = cl.shared(i32, (64,))
+    row[cl.thread_idx.x] = cl.thread_idx.x
+    y[cl.thread_idx.x] = row[63 - cl.thread_idx.x]
+
+def main() -> None:
+    y = np.zeros(128, np.int32)
+    right[2, 64](y)
+    assert (y == 1).all()
+    wrong[1, 64](y)
+"""
+
+
+def test_every_launch_is_checked_where_the_environment_says_so(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM + "\nmain()\n")
+    assert run(str(program)).returncode == 0
+    failed = run(str(program), CUTELITE_CHECK="1")
+    assert failed.returncode == 1
+    assert "error[race]" in failed.stderr and "wrong: 1 found under 1 schedule" in failed.stderr
+
+
+def test_the_command_checks_what_a_program_launches(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    both = run("-m", "cutelite.cli", "check", str(program), "--seeds", "2")
+    assert both.returncode == 1
+    assert "right: nothing found under 2 schedules of all blocks" in both.stdout
+    assert "wrong: 1 found under 2 schedules" in both.stdout
+    assert run("-m", "cutelite.cli", "check", f"{program}:right", "--no-notes").returncode == 0
+    alone = run("-m", "cutelite.cli", "check", f"{program}:wrong", "--grid", "1", "--arg", "y=64x1")
+    assert "argument `y`" in alone.stderr and alone.returncode == 1
+
+
+def test_the_command_makes_up_arguments(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("(N,)", "(N, 64)").replace("y[cl", "y[0, cl").replace("def main", "def other"))
+    command = ("-m", "cutelite.cli", "check")
+    alone = run(*command, f"{program}:wrong", "--grid", "1", "--arg", "y=1x64", "--seed", "3")
+    assert alone.returncode == 1 and "schedule of seed 3" in alone.stdout
+    nothing = run(*command, str(program))
+    assert nothing.returncode == 1 and "neither a check() nor a main()" in nothing.stderr
+    missing = run(*command, f"{program}:wrong", "--grid", "1")
+    assert "argument `y` is not given: for an array its shape, as in y=256x128" in missing.stderr
+    assert "give --grid as well" in run(*command, f"{program}:wrong", "--arg", "y=1x64").stderr
+
+
+@cl.kernel(block=32)
+def spinning(y: Tensor[i32, (N,)]) -> None:
+    while cl.load_volatile(y, 0) == 0:
+        pass
+
+
+def test_a_check_that_is_interrupted_tells_what_all_threads_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cutelite.sim.schedule import Scheduler
+
+    turns = iter(range(20))
+
+    def interrupted(self: Scheduler) -> None:
+        if next(turns, None) is None:
+            raise KeyboardInterrupt
+        turn(self)
+
+    turn = Scheduler._turn
+    monkeypatch.setattr(Scheduler, "_turn", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        spinning.check(1, None, np.zeros(1, np.int32))
+    assert "threads 0-31 (warp 0) execute" in "".join(caught.value.__notes__)
+
+
+def test_what_ends_a_simulation_is_a_finding_as_well() -> None:
+    report = spinning_for_good()
+    assert report.kinds == {"endless"} and isinstance(report.error, SimError)
+
+
+def spinning_for_good() -> sim.CheckReport:
+    function, values, dims = ir(spinning, 1, np.zeros(1, np.int32))
+    return sim.check(function, 1, values, dims=dims, seeds=2, max_ops=2000)
