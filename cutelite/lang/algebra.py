@@ -15,7 +15,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.coord import CoordTensor
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
 from cutelite.lang.values import describe, mistake
-from cutelite.layout import Layout, LayoutError, make_layout, static_value
+from cutelite.layout import ComposedLayout, Layout, LayoutError, make_layout, static_value
 
 
 def is_tensor(x: Any) -> bool:
@@ -26,7 +26,7 @@ def with_layout(tensor: Any, layout: Any) -> Any:
     """The same memory, from the same first element on, through another layout."""
     if not is_tensor(tensor):
         raise mistake("tensor", f"a tensor is needed here, not {describe(tensor)}")
-    return tensor._retyped(layout)
+    return tensor.view(layout) if isinstance(layout, ComposedLayout) else tensor._retyped(layout)
 
 
 def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:

@@ -155,12 +155,17 @@ class Tensor(Runtime, TensorAnnotation):
         tensor, coord = self._located(key[0] if len(key) == 1 else key)
         return emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))  # type: ignore[no-any-return]
 
-    def view(self, layout: Layout, dtype: DType | None = None) -> Tensor:
-        """The same memory through another layout; what it reaches must lie inside."""
+    def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
+        """The same memory through another layout; what it reaches must lie inside. A ComposedLayout has its swizzle."""
+        own, elem = self._type, dtype or self.dtype
+        swizzle = own.swizzle
+        if isinstance(layout, ComposedLayout):
+            layout, swizzle = _unswizzled("view", layout, elem, own.align)
         reach, inside = static_value(cosize(layout)), static_value(cosize(self.layout))
         if reach is not None and inside is not None and reach > inside and dtype is None:
             raise mistake("view", f"the layout {layout} reaches {reach} elements, but {self.layout} has {inside}")
-        return self._retyped(layout, dtype=dtype)
+        seen = TensorType(elem, own.space, layout, own.align, swizzle)
+        return self if seen == own else emit(ops.TensorView(self.value, seen, None))
 
     def recast(self, dtype: DType) -> Tensor:
         """The same bytes as elements of another width (`recast_tensor`)."""
@@ -286,7 +291,7 @@ def shared(
     """
     layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
     swizzle = swizzle or own_swizzle
-    least = 16 if swizzle is None else max(16, 1 << swizzle.bits + swizzle.base + swizzle.shift)
+    least = 16 if swizzle is None else max(16, _repeat(swizzle))
     t = TensorType(dtype, "smem", layout, max(align or 0, least, dtype.bytes), swizzle)
     return emit(ops.SmemAlloc(t))  # type: ignore[no-any-return]
 
@@ -316,13 +321,19 @@ def make_rmem_tensor_like(like: Any, dtype: DType | None = None) -> Tensor:
 
 
 def make_tensor(pointer: Handle, layout: Any, dtype: DType) -> Tensor:
-    """The memory at `pointer` as a tensor of `dtype`; `layout` is a Layout or row-major extents."""
+    """The memory at `pointer` as a tensor of `dtype`.
+
+    layout   a Layout, row-major extents, or a ComposedLayout whose swizzle the pointer's alignment allows: a swizzle
+             permutes bits of the address itself
+    """
     if not isinstance(pointer, Runtime) or not isinstance(pointer.value.type, Ptr):
         raise mistake(
             "make-tensor", f"make_tensor takes a pointer, not {describe(pointer)}", help="use `t.ptr` or `t.at(i)`"
         )
-    p = pointer.value.type
-    t = TensorType(dtype, p.space, _layout(layout), math.gcd(p.align, 1024))
+    p, swizzle = pointer.value.type, None
+    if isinstance(layout, ComposedLayout):
+        layout, swizzle = _unswizzled("make_tensor", layout, dtype, p.align)
+    t = TensorType(dtype, p.space, _layout(layout), math.gcd(p.align, 1024), swizzle)
     return emit(ops.TensorMake(pointer.value, t))  # type: ignore[no-any-return]
 
 
@@ -378,6 +389,25 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
             "dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`"
         )
     return layout, swizzle
+
+
+def _repeat(swizzle: Swizzle) -> int:
+    """After how many bytes a swizzle of byte addresses repeats."""
+    return 1 << swizzle.bits + swizzle.base + swizzle.shift
+
+
+def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int) -> tuple[Layout, Swizzle]:
+    """The layout and the swizzle of byte addresses; an error where the address is not known to be aligned to it."""
+    swizzle = byte_swizzle(layout, dtype)
+    if align % _repeat(swizzle):
+        raise mistake(
+            "alignment",
+            f"{function}: {layout} repeats after {_repeat(swizzle)} bytes, but the address is known to be a multiple of"
+            f" {align} only",
+            help=f"make the memory with `align={_repeat(swizzle)}`",
+        )
+    assert isinstance(layout.outer, Layout)
+    return layout.outer, swizzle
 
 
 def byte_swizzle(layout: ComposedLayout, dtype: DType) -> Swizzle:

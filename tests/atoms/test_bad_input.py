@@ -102,6 +102,14 @@ def tile_larger_than_its_layout(a: Any) -> None:
     cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((32, 2)), (8, 16))
 
 
+def swizzle_of_unaligned_memory(a: Any) -> None:
+    cl.make_tensor(cl.shared(cl.f16, (8, 64)).ptr, cl.make_smem_layout(cl.f16, (8, 64)), cl.f16)
+
+
+def view_beyond_the_end(a: Any) -> None:
+    cl.shared(cl.f32, (4, 4)).view(Layout((5, 5)))
+
+
 def tile_with_holes(a: Any) -> None:
     cl.make_tiled_copy(cl.make_copy_atom(cl.CopyUniversalOp(), cl.f32), Layout((2, 2), (63, 0)), (8, 8))
 
@@ -228,6 +236,12 @@ CASES = [
     (threads_beyond_shared_memory, "local_partition: mode 0 of the smem tensor (6,6):(6,1) is 6", "local_partition"),
     (tile_smaller_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 7) 56", "make_tiled_copy(cl"),
     (tile_larger_than_its_layout, "(32,2):(1,32) reaches 64 elements, and the tile (8, 16) 128", "make_tiled_copy(cl"),
+    (
+        swizzle_of_unaligned_memory,
+        "repeats after 1024 bytes, but the address is known to be a multiple of 16",
+        "make_te",
+    ),
+    (view_beyond_the_end, "the layout (5,5):(1,5) reaches 25 elements, but (4,4):(4,1) has 16", ".view(Layout"),
     (tile_with_holes, "(2,2):(63,0) has 2 different elements at most, and the tile (8, 8) 64", "make_tiled_copy(cl"),
     (odd_bits, "moves 48 bits, which is no number of elements of f32", "cl.make_copy_atom"),
     (no_such_cache, "from gmem to rmem, the cache of CopyUniversalOp", "cl.copy(copy, source"),

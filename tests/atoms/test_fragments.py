@@ -255,6 +255,29 @@ def test_coordinates_say_where_elements_belong(place: Place) -> None:
     np.testing.assert_array_equal(a, rows * 100 + columns)
 
 
+def test_swizzled_views(place: Place) -> None:
+    """Memory made without a swizzle, seen through one by a pointer and by a view: both find what the other wrote."""
+    layout = cl.make_smem_layout(cl.f16, (16, 64))
+
+    @cl.kernel(block=32)
+    def kernel(a: Tensor[cl.f16, (16, 64)], out: Tensor[cl.f16, (2, 16, 64)]) -> None:
+        raw = cl.shared(cl.f16, (16, 64), align=1024)
+        seen, other = cl.make_tensor(raw.ptr, layout, cl.f16), raw.view(layout)
+        for i in range(cl.thread_idx.x, 1024, 32):
+            seen[i] = a[i]
+        cl.syncthreads()
+        for i in range(cl.thread_idx.x, 1024, 32):
+            out[0, None, None][i] = other[i]
+            out[1, None, None][i] = raw[i]
+
+    a, out = np.arange(1024).reshape(16, 64).astype(np.float16), np.zeros((2, 16, 64), np.float16)
+    place(kernel[1, 32], a, out)
+    np.testing.assert_array_equal(out[0], a)
+    chunks = a.reshape(16, 8, 8)
+    expected = [[chunks[row, chunk ^ row % 8] for chunk in range(8)] for row in range(16)]
+    np.testing.assert_array_equal(out[1].reshape(16, 8, 8), expected)
+
+
 def test_fill_clear_axpby(place: Place) -> None:
     @cl.kernel(block=1)
     def kernel(x: Tensor[cl.f16, (8,)], y: Tensor[cl.f32, (8,)]) -> None:
