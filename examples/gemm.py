@@ -51,6 +51,11 @@ def build(config: Config, problem: Problem) -> Any:
     piece = cl.WarpgroupMmaOp(problem.a, problem.acc, WIDE, problem.b)
     if PIECES % BUFFERS or BN % WIDE or ROWS % 64:
         raise ValueError(f"{config}: warpgroups have {PIECES} pieces, no multiple of {BUFFERS} buffers")
+    for name, major, part in zip("AB", problem.majors, (BM // CN, BN // CM), strict=True):
+        if major == "MN" and part % BK:
+            raise ValueError(
+                f"{config}: blocks bring {part} rows of {name} each, which lie along them in spans of {BK}"
+            )
 
     def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
         """The type of a TMA tensor, with batches if there are any, declared the other way round if not K-major."""
@@ -61,7 +66,7 @@ def build(config: Config, problem: Problem) -> Any:
     A = matrix(problem.a, M, K, (BM // CN, BK), problem.majors[0], (L,) * BATCHED)
     B = matrix(problem.b, N, K, (BN // CM, BK), problem.majors[1], (L,) * BATCHED)
     D = matrix(problem.d, M, N, (64, WIDE), "K", (L * SPLITS,) if BATCHED else (SPLITS,) * (SPLITS > 1))
-    BIAS = TmaTensor[problem.bias, (N,), (BN,), "none"]
+    BIAS = TmaTensor[problem.bias or f32, (N,), (BN,), "none"]
     SCALE_A = TmaTensor[f32, (M,), (ROWS,), "none"] if problem.rowwise else Tensor[f32, (1,)]
     SCALE_B = TmaTensor[f32, (N,), (BN,), "none"] if problem.rowwise else Tensor[f32, (1,)]
 
@@ -192,7 +197,7 @@ def run(
         build(config, problem)[launch](a, b, d, c, bias, scale_a, scale_b, alpha, beta)
         return
     parts = empty(d, (batches * splits, m, n), "float32")
-    plain = replace(problem, d=f32, activation=None, rowwise=False)
+    plain = replace(problem, d=f32, bias=None, activation=None, rowwise=False)
     build(config, plain)[launch](a, b, parts, None, None, None, None, 1.0, 0.0)
     flat = [x if x is None else x.reshape(-1, n) for x in (d, c)]
     columns = -(-n * problem.d.bytes // (16 * GROUP))
@@ -209,7 +214,7 @@ def arguments(
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
     rowwise = scale_a is not None and rt.read(scale_a).size > 1
-    of_bias = f32 if bias is None else getattr(cl, rt.read(bias).dtype)
+    of_bias = None if bias is None else getattr(cl, rt.read(bias).dtype)
     acc, out = i32 if kinds[0].is_int else f32, getattr(cl, rt.read(d).dtype)
     problem = Problem(kinds[0], kinds[1], acc, out, of_bias, majors, a.ndim == 3, rowwise, activation)
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from common import clusters_at_once
-from cutelite import f32
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Config:
 class Problem:
     """What a kernel is made for.
 
-    a, b, acc, d, bias  dtypes of operands, sums, results (and C), and the bias
+    a, b, acc, d, bias  dtypes of operands, sums, results (and C), and of the bias if there is one
     majors              along which mode A and B are contiguous: 'K' or 'MN'
     rowwise             scales are one for each row of A and column of B; False: one number each
     activation          elementwise, on vectors of f32
@@ -50,7 +49,7 @@ class Problem:
     b: Any
     acc: Any
     d: Any
-    bias: Any = f32
+    bias: Any = None
     majors: tuple[str, str] = ("K", "K")
     batched: bool = False
     rowwise: bool = False
@@ -58,6 +57,7 @@ class Problem:
 
 
 CONFIGS = [
+    Config(buffers=1),
     Config(),
     Config(cluster=(1, 2)),
     Config((256, 128), cluster=(1, 2)),
@@ -96,9 +96,15 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 
 
 def made_for(config: Config, problem: Problem) -> bool:
-    """Whether a configuration can be had for these types: shared memory, registers, and batches."""
-    (bm, bn), out = config.tile, 4 if config.splits > 1 else problem.d.bytes
-    stages = config.stages * 128 * (bm + bn)
-    pieces = 2 * config.buffers * 64 * config.piece * out
+    """Whether a configuration can be had for these types: by shared memory, parts of tiles, and batches."""
+    (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
+    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * config.piece * out
+    vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
+    span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
+    parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
     alone = not problem.batched and config.cluster == (1, 1)
-    return stages + pieces + 16 * (bm + bn) < 228_000 and (alone or not config.rotate)
+    return (
+        stages + pieces + vectors < 232_000
+        and all(major == "K" or part % span == 0 for major, part in parts)
+        and (alone or not config.rotate)
+    )

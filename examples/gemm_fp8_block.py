@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import cutelite as cl
-from common import array, check, poisoned, processors, to_numpy
+from common import array, check, clusters_at_once, poisoned, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32
 
 M, N, K, KB, NB = cl.dims("M N K KB NB")
@@ -43,26 +43,27 @@ class Config:
     piece: int = 64
     buffers: int = 2
     ordered: bool = True
+    groups: int = 2
     swizzle: int = 8
-    regs: tuple[int, int] = (56, 224)
+    regs: tuple[int, int] = (40, 232)
 
 
 @cache
 def build(config: Config) -> Any:
     """The kernel."""
     (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
-    CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
+    GROUPS, CLUSTER, ROWS, SECTION = config.groups, CM * CN > 1, BM // config.groups, gcd(BN, BLOCK)
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(e4m3, f32, BN))
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BN > BLOCK + SECTION or BN % WIDE or ROWS % 64:
-        raise ValueError(f"{config}: tiles are 128 or 256 by whole pieces, and touch two scales of B at most")
+    if BN > BLOCK + SECTION or BN % WIDE or ROWS % 64 or ROWS // 64 * (BN // WIDE) % BUFFERS:
+        raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
         b: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BLOCK, config.stages))]
-        d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, 2 * BUFFERS))]
+        d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, GROUPS * BUFFERS))]
 
-    @cl.kernel(block=3 * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
+    @cl.kernel(block=(1 + GROUPS) * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
     def gemm(
         a: TmaTensor[e4m3, (M, K), (BM // CN, BLOCK)],
         b: TmaTensor[e4m3, (N, K), (BN // CM, BLOCK)],
@@ -75,7 +76,8 @@ def build(config: Config) -> Any:
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
         peers = tuple(range(CM * CN)) if CLUSTER else ()
-        pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, 2 * GROUP, peers, False, reads="wgmma")
+        pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, GROUPS * GROUP, peers, False, reads="wgmma")
+        turns = cl.PipelineOrder.create(1, GROUPS, cl.thread_idx.x // GROUP - 1, GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
         counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
@@ -89,10 +91,12 @@ def build(config: Config) -> Any:
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
-            group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
-            pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
-            out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, scale_a, scale_b, storage, pipe, tiles, out, group)
+            for group in cl.static_range(GROUPS):
+                if cl.thread_idx.x // GROUP == 1 + group:
+                    pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
+                    together = cl.NamedBarrier(1 + group, GROUP)
+                    out = cl.ResultRing.create(pieces, piece, cl.thread_idx.x % GROUP, together)
+                    consume(d, scale_a, scale_b, storage, pipe, turns, tiles, out, group)
 
     def place(tiles: Any) -> tuple[Any, Any]:
         """The row and the column at which this block's next tile begins."""
@@ -118,7 +122,9 @@ def build(config: Config) -> Any:
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
+    def consume(
+        d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, out: Any, group: Any
+    ) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         mine = mma.get_slice(out.thread)
         parts = [cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0)) for i in range(ROWS // 64)]
@@ -126,9 +132,6 @@ def build(config: Config) -> Any:
         right = mine.partition_B(storage.b)
         steps = cl.ceil_div(K, BLOCK)
         fresh = mma.make_fragment_C(mma.partition_shape_C((64, BN)))
-        turn, others = (cl.NamedBarrier(3 + g, 2 * GROUP) for g in (group, 1 - group))
-        if config.ordered and group == 1:
-            others.arrive()
         state = pipe.consumer_state()
         while tiles.is_valid():
             row, column = place(tiles)
@@ -142,10 +145,10 @@ def build(config: Config) -> Any:
                 for i in cl.static_range(ROWS // 64):
                     at = None, None, None, state.index
                     if config.ordered:
-                        turn.sync()
+                        turns.wait()
                     acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False)
                     if config.ordered:
-                        others.arrive()
+                        turns = turns.arrive()
                     acc = acc.wait()
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
@@ -158,8 +161,6 @@ def build(config: Config) -> Any:
                 out.acquire()
                 out.put(i, values.to(bf16))
                 out.send(i, d, (row + i // across * 64, column + i % across * WIDE))
-        if config.ordered and group == 0:
-            turn.sync()
         out.tail()
 
     def scales_at(scale_a: Any, scale_b: Any, row: Any, column: Any, k: Any) -> tuple[Any, Any, Any]:
@@ -190,8 +191,8 @@ def build(config: Config) -> Any:
 def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any) -> None:
     """Launch a configuration."""
     (bm, bn), (cm, cn) = config.tile, config.cluster
-    blocks = -(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn)) * cm * cn
-    launch = cl.Launch(min(blocks, processors() // (cm * cn) * cm * cn), 3 * GROUP, pdl=True)
+    clusters = min(-(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn)), clusters_at_once(cm * cn))
+    launch = cl.Launch(clusters * cm * cn, (1 + config.groups) * GROUP, pdl=True)
     build(config)[launch](a, b, d, scale_a, scale_b)
 
 
@@ -224,7 +225,7 @@ def choose(m: int, n: int) -> Config:
     """The configuration whose tiles keep the processors busiest for their size."""
 
     def cost(config: Config) -> float:
-        (bm, bn), blocks = config.tile, processors()
+        (bm, bn), blocks = config.tile, clusters_at_once(1)
         return -(-(-(-m // bm) * -(-n // bn)) // blocks) * (bm * bn + 64 * (bm + bn))
 
     return min(CONFIGS, key=cost)

@@ -25,7 +25,7 @@ def build_sum(problem: Problem, splits: int) -> Any:
     @cl.kernel(block=THREADS)
     def add_up(
         parts: Tensor[f32, (P, M, COLUMNS)], d: OUT, c: OUT | None,
-        bias: Tensor[problem.bias, (COLUMNS,)] | None, scale_a: NUMBERS | None, scale_b: NUMBERS | None,
+        bias: Tensor[problem.bias or f32, (COLUMNS,)] | None, scale_a: NUMBERS | None, scale_b: NUMBERS | None,
         alpha: f32, beta: f32,
     ) -> None:  # fmt: skip
         place = cl.block_idx.x * THREADS + cl.thread_idx.x

@@ -39,6 +39,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"m": 129, "n": 392, "k": 272},
         {"m": 600, "n": 264, "k": 400},
     ],
+    "gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 200, "n": 520, "k": 136}],
     "hopper_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 128, "n": 256, "k": 64}, {"m": 200, "n": 264, "k": 328}],
 }
 LARGE: dict[str, list[dict[str, Any]]] = {
@@ -61,6 +62,7 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "gemm_fp8_block": [
         {"m": m, "n": n, "k": k} for m, n, k in ((7, 4104, 144), (4095, 1000, 1040), (4096, 4096, 4096))
     ],
+    "gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((7, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }
 
@@ -81,7 +83,7 @@ def _examples_are_importable() -> Any:
 
 
 def test_every_example_is_listed() -> None:
-    files = {path.stem for path in EXAMPLES.glob("*.py")} - {"common"}
+    files = {path.stem for path in EXAMPLES.glob("*.py")} - {"common", "gemm_configs", "gemm_sum"}
     assert files == set(SMALL) == set(LARGE)
 
 

@@ -1,0 +1,158 @@
+"""The GEMM of the examples in its configurations, types, majors and epilogues, at shapes that no tile divides."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+
+import gemm as example
+from common import array, poisoned, to_numpy
+from cutelite import CompileError
+from gemm_configs import CONFIGS, Config
+
+SHAPE = 136, 264, 208
+BF16 = 4e-3
+
+
+def operand(rng: Any, *shape: int, dtype: str, transposed: bool) -> Any:
+    """A random (..., rows, columns) array, contiguous along its last mode or its last but one."""
+    swapped = (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+    values = rng.integers(-100, 100, swapped) if dtype == "int8" else rng.standard_normal(swapped, dtype=np.float32)
+    made = array(values, dtype)
+    return made.swapaxes(-1, -2) if transposed else made
+
+
+def compare(
+    shape: tuple[int, ...] = SHAPE, dtype: str = "bfloat16", out: str = "", majors: str = "KK", tolerance: float = BF16,
+    c: bool = False, bias: str = "", scales: str = "", **how: Any,
+) -> None:  # fmt: skip
+    """Multiply, and compare with float64 in the Frobenius norm; what is not written stays NaN."""
+    *lead, m, n, k = shape
+    rng, out = np.random.default_rng(3), out or dtype
+    a = operand(rng, *lead, m, k, dtype=dtype, transposed=majors[0] == "M")
+    b = operand(rng, *lead, k, n, dtype=dtype, transposed=majors[1] == "K")
+    d, more = poisoned(*lead, m, n, dtype=out), dict(how)
+    right = to_numpy(a).astype(np.float64) @ to_numpy(b) * how.get("alpha", 1.0)
+    if scales:
+        of_a, of_b = ((m, 1), (1, n)) if scales == "rows" else ((1,), (1,))
+        more["scale_a"], more["scale_b"] = (array(rng.random(s) + 0.5, "float32") for s in (of_a, of_b))
+        right = right * to_numpy(more["scale_a"]) * to_numpy(more["scale_b"])
+    if c:
+        more["c"] = operand(rng, *lead, m, n, dtype=out, transposed=False)
+        right = right + how.get("beta", 0.0) * to_numpy(more["c"])
+    if bias:
+        more["bias"] = array(rng.standard_normal(n), bias)
+        right = right + to_numpy(more["bias"])
+    if how.get("activation"):
+        right = right.clip(0.0)
+    example.gemm(a, b, d, **more)
+    assert np.linalg.norm(to_numpy(d) - right) <= tolerance * np.linalg.norm(right)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_every_configuration(config: Config) -> None:
+    compare(config=config)
+    if config.splits == 1 and not config.rotate:
+        compare((1, 8, 8), config=config)
+
+
+@pytest.mark.parametrize("majors", ["KN", "MK", "MN"])
+@pytest.mark.parametrize("config", [CONFIGS[0], Config((128, 192), True, (1, 2))], ids=str)
+def test_majors(majors: str, config: Config) -> None:
+    compare((200, 264, 136), majors=majors, config=config)
+
+
+TYPES = [
+    ("float16", "float16", "KN", 5e-4),
+    ("float8_e4m3fn", "bfloat16", "KK", BF16),
+    ("float8_e5m2", "bfloat16", "KK", BF16),
+    ("int8", "int32", "KK", 0.0),
+    ("float32", "float32", "KK", 1e-3),
+]
+
+
+@pytest.mark.parametrize(("dtype", "out", "majors", "tolerance"), TYPES, ids=[t[0] for t in TYPES])
+@pytest.mark.parametrize(
+    "config", [Config((128, 128), cluster=(1, 2), piece=32), Config((128, 64), True, (1, 1), piece=32)]
+)
+def test_types(dtype: str, out: str, majors: str, tolerance: float, config: Config) -> None:
+    how: dict[str, Any] = {"precision": "tf32"} if dtype == "float32" else {}
+    compare((136, 264, 272), dtype, out, majors, tolerance, config=config, **how)
+
+
+def relu(x: Any) -> Any:
+    return max(x, 0.0)
+
+
+@pytest.mark.parametrize("buffers", [1, 2])
+@pytest.mark.parametrize("pingpong", [False, True])
+def test_epilogues(pingpong: bool, buffers: int) -> None:
+    config = Config((128, 128), pingpong, stages=3, buffers=buffers)
+    compare(c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
+    compare(c=True, beta=1.0, config=config)
+    compare(bias="bfloat16", config=config)
+
+
+@pytest.mark.parametrize("scales", ["one", "rows"])
+def test_scales(scales: str) -> None:
+    compare((136, 264, 272), "float8_e4m3fn", "bfloat16", scales=scales, bias="float32", config=CONFIGS[0])
+
+
+@pytest.mark.parametrize(
+    "config", [CONFIGS[0], Config((128, 128), True, stages=3), Config((64, 64), True, buffers=1, splits=2)]
+)
+def test_batches(config: Config) -> None:
+    compare((3, 72, 136, 328), majors="MK", c=True, bias="float32", beta=0.5, activation=relu, config=config)
+
+
+@pytest.mark.parametrize("splits", [2, 3, 5])
+def test_splits(splits: int) -> None:
+    config = Config((128, 64), cluster=(1, 2), stages=3, piece=32, buffers=1, splits=splits)
+    compare((72, 264, 648), c=True, bias="float32", alpha=2.0, beta=0.5, activation=relu, config=config)
+    compare((72, 264, 656), "float8_e4m3fn", "bfloat16", scales="rows", config=config)
+
+
+def test_repeated_runs_are_equal() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (
+        operand(rng, 72, 648, dtype="bfloat16", transposed=False),
+        operand(rng, 648, 264, dtype="bfloat16", transposed=True),
+    )
+    config = Config((64, 64), True, stages=3, piece=32, splits=3)
+    first, again = (to_numpy(example.gemm(a, b, config=config)) for _ in range(2))
+    assert (first == again).all()
+
+
+def test_nan_and_infinity_propagate() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((72, 64), dtype=np.float32), rng.standard_normal((64, 72), dtype=np.float32)
+    a[3, 5], a[7, 0], b[0, :] = np.nan, np.inf, 1.0
+    d = to_numpy(example.gemm(array(a, "bfloat16"), array(np.ascontiguousarray(b), "bfloat16"), config=CONFIGS[0]))
+    assert np.isnan(d[3]).all() and (d[7] == np.inf).all() and np.isfinite(np.delete(d, (3, 7), 0)).all()
+
+
+def test_the_fastest_or_first_is_chosen() -> None:
+    compare((64, 72, 64))
+
+
+def test_refusals() -> None:
+    rng = np.random.default_rng(7)
+    a = operand(rng, 64, 60, dtype="bfloat16", transposed=False)
+    b = operand(rng, 60, 64, dtype="bfloat16", transposed=True)
+    with pytest.raises(Exception, match="multiple of 16"):
+        example.gemm(a, b, config=CONFIGS[0])
+    x = operand(rng, 64, 64, dtype="bfloat16", transposed=False)
+    with pytest.raises(ValueError, match="no multiple of 4 buffers"):
+        example.gemm(x, x, config=Config((128, 192), True, buffers=4))
+    with pytest.raises(ValueError, match="48 rows of B"):
+        example.gemm(x, x, config=Config((128, 96), cluster=(2, 1), piece=32))
+    with pytest.raises(CompileError, match="shared memory"):
+        example.gemm(x, x, config=Config((128, 256), stages=5))
+    with pytest.raises(Exception, match="argument `b`"):
+        example.gemm(x, operand(rng, 72, 64, dtype="bfloat16", transposed=True), config=CONFIGS[0])
