@@ -22,7 +22,7 @@ _WHERE = {
     "cutelite.lang.algebra": "size cosize rank depth leading_dim composition coalesce flatten filter_zeros group_modes"
     " select take append prepend logical_divide zipped_divide tiled_divide flat_divide with_layout domain_offset"
     " make_fragment_like local_tile local_partition recast_tensor",
-    "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align",
+    "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
     "cutelite.lang.fragments": "full full_like zeros_like",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"

@@ -45,6 +45,7 @@ from cutelite.lang.algebra import tiled_divide as tiled_divide
 from cutelite.lang.algebra import with_layout as with_layout
 from cutelite.lang.algebra import zipped_divide as zipped_divide
 from cutelite.lang.annotations import align as align
+from cutelite.lang.annotations import col_major as col_major
 from cutelite.lang.asm import inline_ptx as inline_ptx
 from cutelite.lang.atomics import atomic_add as atomic_add
 from cutelite.lang.atomics import atomic_and as atomic_and
@@ -497,6 +498,7 @@ __all__ = [
     "cluster_wait",
     "clz",
     "coalesce",
+    "col_major",
     "complement",
     "composition",
     "convert",

@@ -256,7 +256,7 @@ def _tensor_annotation(view: ArrayView) -> str:
     names = "MNKPQRST"[: len(view.shape)] if len(view.shape) <= 8 else [f"N{i}" for i in range(len(view.shape))]
     parts = [view.dtype, f"({', '.join(names)}{',' * (len(names) == 1)})"]
     if view.strides == compact(view.shape, "col") and view.strides != compact(view.shape, "row"):
-        parts.append('"col"')
+        parts.append("cl.col_major")
     elif view.strides != compact(view.shape, "row"):
         strides = ", ".join("1" if stride == 1 else "None" for stride in view.strides)
         parts.append(f"({strides}{',' * (len(names) == 1)})")

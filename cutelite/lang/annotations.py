@@ -2,7 +2,7 @@
 
     Tensor[f32, (M, N)]            row-major; M and N are dims, ints, or None for an extent of its own
     Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any
-    Tensor[f32, (M, N), "col"]     column-major ("row" is the default)
+    Tensor[f32, (M, N), col_major] column-major (row-major is the default)
     Tensor[f32, Layout(...)]       any layout, such as one with nested modes
     Tensor[T, (N,), align(4)]      T, a TypeVar, is bound by the argument; the address is a multiple of 4 bytes
     TmaTensor[bf16, (M, K), (128, 64)]          tiles of 128 x 64 through TMA; swizzle by the tile's row
@@ -31,6 +31,10 @@ from cutelite.layout import Dim, Layout, rank
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
+
+
+col_major = "col"
+"""In an annotation: the first mode is contiguous. The same as the text, which linters take for the name of a type."""
 
 
 class DTypeVar:
@@ -99,7 +103,7 @@ class TensorSpec:
         if self.stride is not None:
             parts.append(_show(self.stride))
         elif self.order != "row":
-            parts.append(repr(self.order))
+            parts.append("col_major")
         if self.align:
             parts.append(f"align({self.align})")
         return f"Tensor[{', '.join(parts)}]"
@@ -212,7 +216,7 @@ def tensor_annotation(item: Any) -> TensorSpec:
         elif isinstance(extra, tuple):
             stride = extra
         else:
-            raise _wrong("Tensor", f"does not know {extra!r}", 'after the shape come strides, "row", "col", align(n)')
+            raise _wrong("Tensor", f"does not know {extra!r}", "after the shape come strides, col_major, align(n)")
     dtype = _dtype("Tensor", dtype)
     if isinstance(stride, tuple) and len(stride) != len(shape):
         raise _wrong("Tensor", f"has {len(shape)} extents and {len(stride)} strides", "give one stride for each extent")

@@ -47,7 +47,7 @@ def _copied(x: Tensor[f32, (M, N), (LD, 1)], y: Tensor[f32, (M, N)]) -> None:
     y[0, 0] = x[0, 0]
 
 
-Columns = Tensor[f32, (N, cl.ceil_div(M, 4)), "col"]
+Columns = Tensor[f32, (N, cl.ceil_div(M, 4)), cl.col_major]
 
 
 def _expressions(x: Tensor[f32, (M, 2 * N)], y: Columns, z: Tensor[f32, (K,)]) -> None:
