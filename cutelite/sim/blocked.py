@@ -77,12 +77,17 @@ class Task:
             if self.wait is not None:
                 if not np.all(self.wait.ready()):
                     return False
-                lanes = np.flatnonzero(self.lanes.mask)
-                self.lanes.machine.event("resume", self.lanes, wait=self.wait, op=self.op, tid=self.lanes.tid[lanes],
-                                         lanes=lanes)  # fmt: skip
+                self._tell(self.wait)
             self.wait = next(self.steps, None)
             if self.wait is None:
                 return True
+
+    def _tell(self, wait: Wait) -> None:
+        """Tell the observer, if there is one, that the threads go on."""
+        lanes, machine = self.lanes, self.lanes.machine
+        if machine.launch.observer is not None:
+            which = np.flatnonzero(lanes.mask)
+            machine.event("resume", lanes, wait=wait, op=self.op, tid=lanes.tid[which], lanes=which)
 
     @property
     def why(self) -> str:

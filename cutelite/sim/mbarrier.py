@@ -120,7 +120,7 @@ class Mbarriers:
         for at, where in _by_address(lanes, address):
             region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
             done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
-            if tell:
+            if tell and self.machine.launch.observer is not None:
                 self.machine.event("mbarrier.test", lanes, address=at, where=where & done, tried=where)
         return done
 

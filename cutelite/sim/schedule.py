@@ -321,7 +321,7 @@ class Scheduler:
     def _resume(self, strand: Strand) -> None:
         blocked = strand.blocked
         strand.state, strand.blocked, strand.spent = RUNNABLE, None, 0
-        if blocked is not None:
+        if blocked is not None and self.launch.observer is not None:
             for i, wait in enumerate(blocked.waits):
                 mine = blocked.which == i
                 strand.machine.event("resume", strand, wait=wait, op=blocked.op, tid=strand.tid[mine],

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, sim
+from cutelite.dispatch import Kernel
+from cutelite.ir.function import Function
 from cutelite.sim import CheckFailed, SimError, TooLarge
 
 N, M = cl.dims("N M")
@@ -76,7 +79,7 @@ def test_a_grid_that_takes_too_long_says_what_would_fit() -> None:
     assert sim.check(function, 64, values, dims=dims, seeds=1, max_ops=8 * ops, blocks=8)
 
 
-def ir(kernel: cl.Kernel, grid: int, *args: object) -> tuple[object, list[object], dict[str, int]]:
+def ir(kernel: Kernel, grid: int, *args: object) -> tuple[Function, list[Any], dict[str, int]]:
     """What a check of a kernel simulates."""
     checked = kernel._checked(cl.Launch(grid), args, {})
     assert checked is not None
