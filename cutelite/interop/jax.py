@@ -17,8 +17,9 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -81,28 +82,35 @@ def call(
     return launched
 
 
-class _Call(NamedTuple):
-    """What an XLA computation refers to by number."""
+class _Call:
+    """What an XLA computation refers to by number.
 
-    kernel: Kernel | BoundKernel
-    launch: Launch
-    others: Mapping[str, Any]
-    overwriting: frozenset[int]  # outputs that are inputs too
+    others       arguments that are no arrays
+    overwriting  outputs that are inputs too
+    """
+
+    def __init__(
+        self, kernel: Kernel | BoundKernel, launch: Launch, others: Mapping[str, Any], overwriting: frozenset[int]
+    ) -> None:
+        self.kernel, self.launch, self.others, self.overwriting = kernel, launch, others, overwriting
+        own = kernel.signature.names[isinstance(kernel, BoundKernel) :]
+        self.names = [name for name in own if name not in others]
+        self._launchers: dict[int | None, Callable[..., None]] = {}  # by stream
 
     def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
         arrays = inputs + [array for i, array in enumerate(outputs) if i not in self.overwriting]
-        own = self.kernel.signature.names[isinstance(self.kernel, BoundKernel) :]
-        names = [name for name in own if name not in self.others]
-        if len(arrays) > len(names):
-            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(names)}"
+        if len(arrays) > len(self.names):
+            takes = f"{self.kernel.__name__}() takes arrays for {', '.join(self.names)}"
             raise rt.ArgumentError(f"{takes}; {len(inputs)} came, and {len(arrays) - len(inputs)} for what it returns")
-        given = dict(zip(names, arrays, strict=False))
-        launch = self.launch
-        if stream is not None:
-            launch = Launch(launch.grid, launch.block, launch.cluster, launch.smem, stream)
-        self.kernel.launch(launch, **given, **self.others)
+        launcher = self._launchers.get(stream)
+        if launcher is None:
+            if len(self._launchers) >= _MOST_STREAMS:
+                self._launchers.clear()
+            launcher = self._launchers[stream] = self.kernel[replace(self.launch, stream=stream)]
+        launcher(**dict(zip(self.names, arrays, strict=False)), **self.others)
 
 
+_MOST_STREAMS = 64
 _calls: dict[int, _Call] = {}  # computations may live as long as the process, and so do these
 _numbers = itertools.count()
 _known: dict[Any, int] = {}
@@ -289,11 +297,16 @@ def _handler(version: tuple[int, int], on_gpu: bool) -> Callable[[Any], int | No
 
 def _launch(frame: Any, on_gpu: bool) -> None:
     number = frame.attributes.values[0].contents.value[0]
-    read = _on_gpu if on_gpu else _in_memory
-    inputs, outputs = (
-        [read(buffers.buffers[i].contents) for i in range(buffers.size)] for buffers in (frame.inputs, frame.outputs)
-    )
-    _calls[number](inputs, outputs, _stream(frame) if on_gpu else None)
+    inputs, outputs = ([each.buffers[i].contents for i in range(each.size)] for each in (frame.inputs, frame.outputs))
+    launched = _calls[number]
+    if not on_gpu:
+        launched(list(map(_in_memory, inputs)), list(map(_in_memory, outputs)), None)
+        return
+    # XLA's numbers of devices need not be CUDA's; an array without elements lies anywhere.
+    pointer = next((buffer.data for buffer in (*inputs, *outputs) if buffer.data), 0)
+    where = rt.over(pointer, (), "u8").device
+    arrays = ([_on_gpu(buffer, where) for buffer in group] for group in (inputs, outputs))
+    launched(next(arrays), next(arrays), _stream(frame))
 
 
 def _stream(frame: Any) -> int:
@@ -316,9 +329,9 @@ def _shape(buffer: Any) -> tuple[tuple[int, ...], str]:
     return tuple(buffer.dims[: buffer.rank]), dtype
 
 
-def _on_gpu(buffer: Any) -> rt.DeviceArray:
+def _on_gpu(buffer: Any, where: rt.Device) -> rt.DeviceArray:
     shape, dtype = _shape(buffer)
-    return rt.over(buffer.data or 0, shape, dtype)
+    return rt.over(buffer.data or 0, shape, dtype, where)
 
 
 def _in_memory(buffer: Any) -> Any:

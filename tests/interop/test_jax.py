@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,12 @@ def test_mistakes_come_as_jaxs_errors() -> None:
     with pytest.raises(Exception, match="a kernel cannot take arrays of XLA's type 15"):
         add(a.astype(jnp.complex64), a).block_until_ready()
     np.testing.assert_array_equal(add(a, a), 2 * np.arange(SIZE))  # nothing is broken by them
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+def test_the_example(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples" / "interop"))
+    importlib.import_module("jax_call").main(n)
 
 
 def test_equal_calls_are_remembered_once() -> None:

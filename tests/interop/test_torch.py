@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import torch
 from cutelite.interop.torch import custom_op
 
 N = cl.dims("N")
+EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "interop")
 
 
 @cl.kernel(block=128)
@@ -110,6 +113,13 @@ def test_derivatives(vectors: tuple[Any, Any]) -> None:
     torch.testing.assert_close(torch.autograd.grad(muladd(a, b, 0.5).square().sum(), (a, b)), expected)
     compiled = torch.compile(lambda a, b: muladd(a, b, 0.5).square().sum(), fullgraph=True)
     torch.testing.assert_close(torch.autograd.grad(compiled(a, b), (a, b)), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (300, 77), (4096, 1024)])
+def test_the_example(monkeypatch: pytest.MonkeyPatch, m: int, n: int) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    importlib.import_module("torch_operator").main(m, n)
 
 
 @pytest.mark.gpu
