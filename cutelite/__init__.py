@@ -38,7 +38,7 @@ _WHERE = {
     " CopyBulkTensorTileG2SMulticastOp CopyBulkTensorTileS2GOp CopyReduceBulkTensorTileS2GOp CopyBulkG2SOp"
     " CopyBulkS2GOp CopyBulkS2DsmemOp CopyDsmemStoreOp",
     "cutelite.lang.copy": "CopyAtom TiledCopy make_copy_atom make_tiled_copy make_tiled_copy_tv make_tiled_copy_A"
-    " make_tiled_copy_B make_tiled_copy_C",
+    " make_tiled_copy_B make_tiled_copy_C make_tiled_copy_S make_tiled_copy_D",
     "cutelite.lang.plain_copy": "explain_copy",
     "cutelite.lang.mma_ops": "MmaUniversalOp WarpMmaOp WarpgroupMmaOp",
     "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",

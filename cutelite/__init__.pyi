@@ -105,6 +105,8 @@ from cutelite.lang.copy import make_tiled_copy as make_tiled_copy
 from cutelite.lang.copy import make_tiled_copy_A as make_tiled_copy_A
 from cutelite.lang.copy import make_tiled_copy_B as make_tiled_copy_B
 from cutelite.lang.copy import make_tiled_copy_C as make_tiled_copy_C
+from cutelite.lang.copy import make_tiled_copy_D as make_tiled_copy_D
+from cutelite.lang.copy import make_tiled_copy_S as make_tiled_copy_S
 from cutelite.lang.copy import make_tiled_copy_tv as make_tiled_copy_tv
 from cutelite.lang.copy_ops import CopyBulkG2SOp as CopyBulkG2SOp
 from cutelite.lang.copy_ops import CopyBulkS2DsmemOp as CopyBulkS2DsmemOp
@@ -590,6 +592,8 @@ __all__ = [
     "make_tiled_copy_A",
     "make_tiled_copy_B",
     "make_tiled_copy_C",
+    "make_tiled_copy_D",
+    "make_tiled_copy_S",
     "make_tiled_copy_tv",
     "make_tiled_mma",
     "mapa",

@@ -227,6 +227,24 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
     return _like_mma(atom, tiled_mma, "C")
 
 
+def make_tiled_copy_S(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
+    """A copy by `atom` in which each thread has what it gives in `tiled`: on from where that copy comes from."""
+    return _like_copy(atom, tiled, tiled.atom.layout_src_tv)
+
+
+def make_tiled_copy_D(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
+    """A copy by `atom` in which each thread has what it gets in `tiled`: on from where that copy goes to."""
+    return _like_copy(atom, tiled, tiled.atom.layout_dst_tv)
+
+
+def _like_copy(atom: CopyAtom, tiled: TiledCopy, side: Layout) -> TiledCopy:
+    if not isinstance(tiled, TiledCopy):
+        raise mistake("tiled-copy", f"a tiled copy is needed here, not {describe(tiled)}")
+    threads, values, _ = tiled.thread_layout(Layout(tiled.tiler), side)
+    made = make_tiled_copy(atom, make_layout(threads, values), tiled.tiler)
+    return TiledCopy(atom, made.layout_tv, made.tiler, tiled.fragment)
+
+
 def _like_mma(atom: CopyAtom, tiled_mma: Any, operand: str) -> TiledCopy:
     layout_tv, tiler, fragment = tiled_mma.tile_tv(operand)
     have = extent(layout_tv, 1)

@@ -206,6 +206,38 @@ def test_predicates(place: Place, op: Any, each: str) -> None:
     assert (b[19:] == (0 if getattr(op, "zero_fill", False) else 5)).all()
 
 
+def test_copies_go_on_from_others(place: Place) -> None:
+    """Registers that ldmatrix filled are stored as they lie, and stmatrix stores what plain loads brought for it."""
+    load = cl.make_tiled_copy_C(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), WARP_MMA)
+    pairs = cl.make_tiled_copy_D(cl.make_copy_atom(cl.CopyUniversalOp(32), cl.f16), load)
+    store = cl.make_tiled_copy_C(cl.make_copy_atom(cl.StMatrix8x8x16bOp(), cl.f16), WARP_MMA)
+    fetch = cl.make_tiled_copy_S(cl.make_copy_atom(cl.CopyUniversalOp(32), cl.f16), store)
+
+    @cl.kernel(block=128)
+    def kernel(a: Tensor[cl.f16, (64, 64)], b: Tensor[cl.f16, (64, 64)], c: Tensor[cl.f16, (64, 64)]) -> None:
+        t = cl.thread_idx.x
+        tile = cl.shared(cl.f16, cl.make_smem_layout(cl.f16, (64, 64)))
+        for i in range(t, 64 * 64, 128):
+            tile[i] = a[i]
+        cl.syncthreads()
+        held = cl.make_fragment_like(load.get_slice(t).partition_D(tile))
+        cl.copy(load, load.get_slice(t).partition_S(tile), held)
+        cl.copy(pairs, held, pairs.get_slice(t).partition_D(b))
+        cl.syncthreads()
+        got = cl.make_fragment_like(fetch.get_slice(t).partition_S(b))
+        cl.copy(fetch, fetch.get_slice(t).partition_S(b), got)
+        cl.copy(store, got, store.get_slice(t).partition_D(tile))
+        cl.syncthreads()
+        for i in range(t, 64 * 64, 128):
+            c[i] = tile[i]
+
+    a = np.arange(4096).reshape(64, 64).astype(np.float16)
+    b, c = np.zeros_like(a), np.zeros_like(a)
+    place(kernel[1, 128], a, b, c)
+    np.testing.assert_array_equal(b, a)
+    np.testing.assert_array_equal(c, a)
+
+
 def test_stmatrix_writes_what_ldmatrix_reads(place: Place) -> None:
     load = cl.make_tiled_copy_C(cl.make_copy_atom(cl.LdMatrix8x8x16bOp(), cl.f16), WARP_MMA)
     store = cl.make_tiled_copy_C(cl.make_copy_atom(cl.StMatrix8x8x16bOp(transpose=True), cl.f16), WARP_MMA)

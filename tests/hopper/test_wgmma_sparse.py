@@ -175,9 +175,10 @@ def test_negated(place: Place) -> None:
     check(place, how, "bf16", "bf16", "f32")
 
 
-def test_a_tiled_product(place: Place) -> None:
+@pytest.mark.parametrize("source", ["smem", "rmem"])
+def test_a_tiled_product(place: Place, source: Any) -> None:
     """Two warpgroups, two rows of atoms each, several tiles of K through the same buffers."""
-    op = cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64, sparse=True)
+    op = cl.WarpgroupMmaOp(cl.bf16, cl.f32, 64, a_source=source, sparse=True)
     mma = cl.make_tiled_mma(op, (2, 1, 1))
     m, n, k, bk = 256, 64, 256, 64
 
@@ -197,13 +198,17 @@ def test_a_tiled_product(place: Place) -> None:
         acc = mma.make_fragment_C(mine.partition_C(c))
         for step in cl.static_range(k // bk):
             source_a, source_b = cl.local_tile(a, (m, bk // 2), (0, step)), cl.local_tile(b, (n, bk), (0, step))
-            for source, target in ((source_a, sa), (source_b, sb)):
-                for i in range(t, source.size, 256):
-                    target[i] = source[i]
+            for tile, target in ((source_a, sa), (source_b, sb)):
+                for i in range(t, tile.size, 256):
+                    target[i] = tile[i]
             cl.copy(cl.local_tile(part, (1, 2, 1), (0, 0, step)), words)
             cl.fence_proxy_async()
             cl.syncthreads()
-            acc = cl.gemm(mma, acc, mine.partition_A(sa), mine.partition_B(sb), metadata=words).wait()
+            part_a = mine.partition_A(sa)
+            left = mma.make_fragment_A(part_a)
+            if source == "rmem":
+                cl.copy(part_a, left)
+            acc = cl.gemm(mma, acc, left, mine.partition_B(sb), metadata=words).wait()
             cl.syncthreads()
         mine.partition_C(c).store(acc.load())
 
