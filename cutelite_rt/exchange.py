@@ -108,9 +108,9 @@ def filled(address: int, view: ArrayView) -> object:
 
 # Types as compiled launchers look them up.
 
-EXCHANGE, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED = 1, 2, 3, 4, 5
+EXCHANGE, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT = 1, 2, 3, 4, 5, 6
 """How arrays of a type are read: by its library's C function; by that, where torch has no sign to flip; as a
-`DeviceArray`; by `memory.read`; not on a GPU, or no arrays."""
+`DeviceArray`; by `memory.read`; not on a GPU, or no arrays; where torch keeps what is needed, else as the second."""
 
 ENTRY_WORDS = 4  # type, way of reading, read, current_stream
 

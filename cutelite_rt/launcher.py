@@ -25,7 +25,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from cutelite_rt import exchange, native
+from cutelite_rt import exchange, native, torch_layout
 from cutelite_rt import stream as streams
 from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
@@ -85,7 +85,7 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "learn_type", "diverted")
+_OTHERS = ("types", "types_mask", "learn_type", "diverted", "torch")
 ENVIRONMENT = {name: i * WORD for i, name in enumerate((*PYTHON, *DRIVER, *_OBJECTS, *_OTHERS))}
 """Offsets in the environment, in bytes."""
 
@@ -104,20 +104,34 @@ class Environment:
         self._types = exchange.TypeTable()
         self._lock = threading.Lock()
         self._learn = self.learn
+        self._torch: ctypes.Array[ctypes.c_char] | None = None
         objects = [id(value) for value in _OBJECTS.values()]
         functions = [native.function_address(name) for name in PYTHON]
         functions += [driver.address_of(name, since) for name, (_, since) in DRIVER.items()]
-        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted)]
+        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted), 0]
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*functions, *objects, *others)
         self.address = ctypes.addressof(self._words)
 
     def learn(self, kind: type) -> None:
         """Called by launchers for types of arrays that they have not met."""
+        way = exchange.way_of(kind)
         with self._lock:
-            self._types.add(kind, exchange.way_of(kind))
+            if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch():
+                way = way._replace(how=exchange.DIRECT)
+            self._types.add(kind, way)
             # The table first: with the mask of one less large, some types are not found, and no more.
             self._words[ENVIRONMENT["types"] // WORD] = self._types.address
             self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
+
+    def _knows_torch(self) -> bool:
+        """Whether launchers can look where torch keeps things; from now on they may."""
+        if self._torch is None:
+            layout = torch_layout.find()
+            if layout is None:
+                return False
+            self._torch = torch_layout.table(layout)
+            self._words[ENVIRONMENT["torch"] // WORD] = ctypes.addressof(self._torch)
+        return True
 
 
 @functools.lru_cache(8)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 
-from cutelite_rt import exchange, launcher
+from cutelite_rt import exchange, launcher, torch_layout
+from cutelite_rt.launcher import WORD
 
 OK, SLOW, MISSED, RAISED = 0, 1, 2, 3
 """What a launcher's body comes to: launched; to be launched by Python; likewise, to be kept under its key; raised."""
@@ -29,6 +30,12 @@ _CONSTANTS = {
     "torch": exchange.EXCHANGE_UNLESS_NEGATED,
     "own": exchange.OWN,
     "by_python": exchange.BY_PYTHON,
+    "direct": exchange.DIRECT,
+    **{f"torch_{name}": 8 * i for i, name in enumerate(torch_layout.Layout._fields)},
+    "torch_dtypes": torch_layout.DTYPES_AT,
+    "torch_rank": torch_layout.MOST_RANK,
+    "torch_numbers": torch_layout.MOST_NUMBERS,
+    "torch_strides": WORD * torch_layout.MOST_RANK,
     "places": launcher.CONSTANTS - 1,
     "map_places": launcher.MAP_ENTRIES - 1,
     "map_bytes": launcher.MAP_ENTRY_BYTES,
@@ -539,6 +546,85 @@ good:
 """
 
 READ = """
+; Fill a DLTensor with what lies in a tensor of torch, if it is a plain one: see `cutelite_rt.torch_layout`.
+define internal i1 @look_into(ptr %env, ptr %x, ptr %tensor) #1 {
+  %table = call ptr @link(ptr %env, i64 <env.torch>)
+  %impl_at = call i64 @word(ptr %table, i64 <c.torch_impl>)
+  %impl = call ptr @link(ptr %x, i64 %impl_at)
+  %keys_at = call i64 @word(ptr %table, i64 <c.torch_keys>)
+  %keys = call i64 @word(ptr %impl, i64 %keys_at)
+  %plain_at = getelementptr i8, ptr %table, i64 <c.torch_plain>
+  %plain = call i64 @word(ptr %plain_at, i64 0)
+  %inferring = call i64 @word(ptr %plain_at, i64 8)
+  %is_plain = icmp eq i64 %keys, %plain
+  %is_inferring = icmp eq i64 %keys, %inferring
+  %usual = or i1 %is_plain, %is_inferring
+  br i1 %usual, label %to_shape, label %bad
+to_shape:
+  %sizes_at = call i64 @word(ptr %table, i64 <c.torch_sizes>)
+  %sizes = getelementptr i8, ptr %impl, i64 %sizes_at
+  %rank = load i64, ptr %sizes
+  %few = icmp ule i64 %rank, <c.torch_rank>
+  br i1 %few, label %to_dtype, label %bad
+to_dtype:
+  %dtype_at = call i64 @word(ptr %table, i64 <c.torch_dtype>)
+  %number_at = getelementptr i8, ptr %impl, i64 %dtype_at
+  %number16 = load i16, ptr %number_at
+  %number = zext i16 %number16 to i64
+  %numbered = icmp ult i64 %number, <c.torch_numbers>
+  br i1 %numbered, label %to_kind, label %bad
+to_kind:
+  %kinds = getelementptr i8, ptr %table, i64 <c.torch_dtypes>
+  %kind_at = getelementptr i32, ptr %kinds, i64 %number
+  %kind32 = load i32, ptr %kind_at
+  %known = icmp ne i32 %kind32, 0
+  br i1 %known, label %to_memory, label %bad
+to_memory:
+  %storage_at = call i64 @word(ptr %table, i64 <c.torch_storage>)
+  %storage = call ptr @link(ptr %impl, i64 %storage_at)
+  %data_at = call i64 @word(ptr %table, i64 <c.torch_data>)
+  %owner_at = call i64 @word(ptr %table, i64 <c.torch_owner>)
+  %data = call i64 @word(ptr %storage, i64 %data_at)
+  %owner = call i64 @word(ptr %storage, i64 %owner_at)
+  %owned = icmp eq i64 %data, %owner
+  %there = icmp ne i64 %data, 0
+  %good = and i1 %owned, %there
+  br i1 %good, label %to_device, label %bad
+to_device:
+  %device_at = call i64 @word(ptr %table, i64 <c.torch_device>)
+  %device = getelementptr i8, ptr %impl, i64 %device_at
+  %what = load i8, ptr %device
+  %gpu = icmp eq i8 %what, 1
+  br i1 %gpu, label %fill, label %bad
+fill:
+  %ordinal_at = getelementptr i8, ptr %device, i64 1
+  %ordinal8 = load i8, ptr %ordinal_at
+  %ordinal = zext i8 %ordinal8 to i32
+  %offset_at = call i64 @word(ptr %table, i64 <c.torch_offset>)
+  %offset = call i64 @word(ptr %impl, i64 %offset_at)
+  %kind = zext i32 %kind32 to i64
+  %bits = lshr i64 %kind, 11
+  %bytes = and i64 %bits, 31
+  %after = mul i64 %offset, %bytes
+  %address = add i64 %data, %after
+  %extents = getelementptr i8, ptr %sizes, i64 8
+  %strides = getelementptr i8, ptr %extents, i64 <c.torch_strides>
+  %extents_at = ptrtoint ptr %extents to i64
+  %strides_at = ptrtoint ptr %strides to i64
+  %rank32 = trunc i64 %rank to i32
+  call void @put(ptr %tensor, i64 0, i64 %address)
+  call void @put_half(ptr %tensor, i64 8, i32 2)
+  call void @put_half(ptr %tensor, i64 12, i32 %ordinal)
+  call void @put_half(ptr %tensor, i64 16, i32 %rank32)
+  call void @put_half(ptr %tensor, i64 20, i32 %kind32)
+  call void @put(ptr %tensor, i64 24, i64 %extents_at)
+  call void @put(ptr %tensor, i64 32, i64 %strides_at)
+  call void @put(ptr %tensor, i64 40, i64 0)
+  ret i1 true
+bad:
+  ret i1 false
+}
+
 define internal ptr @find_type(ptr %env, ptr %t) #1 {
   %table = call ptr @link(ptr %env, i64 <env.types>)
   %mask = call i64 @word(ptr %env, i64 <env.types_mask>)
@@ -597,6 +683,7 @@ way:
   switch i64 %how, label %slow [
     i64 <c.exchange>, label %exchange
     i64 <c.torch>, label %exchange
+    i64 <c.direct>, label %direct
     i64 <c.own>, label %own
     i64 <c.by_python>, label %pending
   ]
@@ -613,6 +700,9 @@ copy:
   %all = load <6 x i64>, ptr %from, align 8
   store <6 x i64> %all, ptr %tensor, align 8
   ret i32 0
+direct:
+  %found = call i1 @look_into(ptr %env, ptr %x, ptr %tensor)
+  br i1 %found, label %stream, label %exchange
 exchange:
   %function = call ptr @link(ptr %entry, i64 16)
   %status = call i32 %function(ptr %x, ptr %tensor)
@@ -626,8 +716,8 @@ checked:
   %unsaid = and i1 %compact, %modes
   br i1 %unsaid, label %slow, label %said
 said:
-  %by_torch = icmp eq i64 %how, <c.torch>
-  br i1 %by_torch, label %sign, label %stream
+  %by_others = icmp eq i64 %how, <c.exchange>
+  br i1 %by_others, label %stream, label %sign
 sign:
   %plain = call i32 @never_negated(ptr %env, ptr %x, ptr %tensor, i32 %rank)
   %positive = icmp eq i32 %plain, 0

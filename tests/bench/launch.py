@@ -380,7 +380,7 @@ import cutelite as cl
 from launch_cold import double
 y = torch.empty_like(x)
 double[16, 256](x, y); torch.cuda.synchronize()
-print(time.perf_counter() - ready, bool((y == 2).all()), "llvmlite" in sys.modules, ready - start)
+print(time.perf_counter() - ready, bool((y == 2).all()), "llvmlite.binding" in sys.modules, ready - start)
 """
 
 

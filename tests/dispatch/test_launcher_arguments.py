@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import struct
 import sys
 import time
 import weakref
 from dataclasses import dataclass, replace
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,7 +23,7 @@ from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
 from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
 from cutelite.toolchain import host
-from cutelite_rt import driver, exchange
+from cutelite_rt import driver, exchange, torch_layout
 from cutelite_rt.dtype import compact_strides
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.conftest import GpuArray
@@ -29,6 +31,8 @@ from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.dispatch.test_launcher import launched, made, plain, reuses
 from tests.rt import exchange as other
 from tests.rt.conftest import FakeCuda
+from tests.rt.test_rt_memory import FakeTensor
+from tests.rt.test_rt_memory import torch as torch
 
 M, N, LD = cl.dims("M N LD")
 K = cl.Dim("K", divisible_by=8, min=0, max=512)
@@ -213,6 +217,74 @@ def test_a_sign_to_flip_is_asked_for_where_elements_do_not_lie_side_by_side(
 
 def _nested_free(x: Tensor[f32, (N,), (None,)]) -> None:
     x[0] = 1.0
+
+
+def test_plain_tensors_of_torch_are_looked_into(
+    torch: ModuleType, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A torch whose tensors are `bytes` behind a slot: what a launcher looks at is the content of those."""
+
+    class Plain(FakeTensor):
+        __slots__ = ("impl", "storage")
+        keys, owner, number, kind = 0x1234, 0x9000, 6, 1
+
+        def made(self) -> Plain:
+            self.storage = struct.pack("<2Q", 0x9000, self.owner)
+            shape, strides = ((*each, *[0] * 5)[:5] for each in (self.shape, self.stride()))
+            words = id(self.storage), self.keys, len(self.shape), *shape, *strides, 4
+            self.impl = struct.pack("<3Q 10q Q 2B H", *words, self.kind, 1, self.number)
+            return self
+
+    Plain.__dlpack_c_exchange_api__ = other.capsule(counting)  # type: ignore[attr-defined]
+    monkeypatch.setitem(torch.__dict__, "Tensor", Plain)
+    monkeypatch.setattr(other.Array, "stream", 0x100)  # as that torch says in Python
+    monkeypatch.setitem(torch.__dict__, "nn", SimpleNamespace(Parameter=Plain))
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_80")  # they are on the other GPU
+    x = Plain("torch.float32", (4, 8), 0x9010).made()
+    words = (ctypes.c_uint64 * (Plain.__basicsize__ // 8)).from_address(id(x))
+    content = bytes.__basicsize__ - 1  # where that of a `bytes` begins
+    layout = torch_layout.Layout(
+        impl=8 * list(words).index(id(x.impl)),
+        storage=content,
+        keys=content + 8,
+        sizes=content + 16,
+        offset=content + 104,
+        device=content + 112,
+        dtype=content + 114,
+        data=content,
+        owner=content + 8,
+        plain=(0x1234, 0x5678),
+    )
+    monkeypatch.setattr(torch_layout, "find", lambda: layout)
+    pair = pair_of(_copied)
+    both(cuda, pair, (1, 32), x, x)
+    for shape in ((4, 8), (2, 3)):
+        y = Plain("torch.float32", shape, 0x9010).made()
+        both(cuda, pair, (1, 32), y, y)
+    assert counted == [], "the library's function is not asked"
+    for odd in ({"keys": 0x1235}, {"owner": 0x9008}, {"number": 40}, {"number": 99}, {"kind": 0}):
+        y = Plain("torch.float32", (4, 8), 0x9010)
+        for name, value in odd.items():
+            setattr(Plain, name, value)
+        y.made()
+        for name in odd:
+            setattr(Plain, name, {"keys": 0x1234, "owner": 0x9000, "number": 6, "kind": 1}[name])
+        launched(pair[0], cuda, (1, 32), y, y)
+        assert counted, "what is not plain is read by the library's function"
+        counted.clear()
+
+
+counted: list[int] = []
+
+
+def _count(array: Any, address: int) -> int:
+    counted.append(address)
+    return -1
+
+
+_counting = other.READ(_count)
+counting = exchange._Table(1, 3)
+counting.read, counting.current_stream = ctypes.cast(_counting, ctypes.c_void_p).value, other.table.current_stream
 
 
 def test_arrays_known_by_dlpack_alone_are_asked_with_the_stream(cuda: FakeCuda, on_gpu: GpuArray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import tracemalloc
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, bf16, config, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch
-from cutelite_rt import driver
+from cutelite_rt import driver, torch_layout
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.sm(90)
@@ -50,24 +51,36 @@ def _tiles(a: TmaTensor[bf16, (M, N), (16, 64)], b: Tensor[bf16, (M, N)]) -> Non
             b[row + i // 64, i % 64] = tile[i // 64, i % 64]
 
 
-def ready(function: Any, monkeypatch: pytest.MonkeyPatch, launch: Any, *args: Any) -> Kernel:
-    """A kernel that has launched these arguments before, and goes to Python for nothing from now on."""
-    kernel = Kernel(function, cl.kernel(function).options)
-    kernel[launch](*args)
+class Ready(Kernel):
+    """With its launcher from the beginning; `anew` counts launches that go to Python."""
+
+    anew = 0
+
+    def _launch_anew(self, *launch: Any) -> None:
+        self.anew += 1
+        super()._launch_anew(*launch)
+
+
+def ready(function: Any, launch: Any, *args: Any) -> Ready:
+    """A kernel that has launched these arguments before."""
+    kernel = Ready(function, cl.kernel(function).options)
     kernel._launching.build(driver.get(), config.read())
     kernel[launch](*args)
-
-    def anew(*_: Any) -> None:
-        raise AssertionError("launched from the start")
-
-    monkeypatch.setattr(kernel, "_launch_anew", anew)
+    kernel.anew = 0
     return kernel
 
 
-def test_tensors_and_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_torch_keeps_things_is_found() -> None:
+    x = torch.ones(4, device="cuda")
+    layout = torch_layout.find()
+    assert layout is not None
+    assert x._cdata == ctypes.c_uint64.from_address(id(x) + layout.impl).value
+
+
+def test_tensors_and_their_stream() -> None:
     a, b = (torch.randn(1000, device="cuda") for _ in range(2))
     c = torch.zeros(1000, device="cuda")
-    kernel = ready(_add, monkeypatch, (8, 128), a, b, c, 1)
+    kernel = ready(_add, (8, 128), a, b, c, 1)
     for n in (1000, 1000, 500, 4):
         c.zero_()
         kernel[8, 128](a[:n], b[:n], c[:n], 3)
@@ -84,27 +97,32 @@ def test_tensors_and_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel[8, 128, side](a, b, out, 0)
     kernel[8, 128, side.cuda_stream](a, b, out, 0)
     torch.cuda.synchronize()
+    assert kernel.anew <= 2, "for views at other alignments"
 
 
-def test_parameters_and_views_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_and_views_of_torch() -> None:
     y = torch.zeros(64, device="cuda")
     x = torch.randn(64, 2, device="cuda")
-    kernel = ready(_strided, monkeypatch, (1, 64), x[:, 1], y)
-    for view in (x[:, 0], torch.view_as_complex(x).imag, x[:, 1].clone().requires_grad_()):
-        kernel[1, 64](view, y)
-        assert torch.equal(y, view.detach())
-    with pytest.raises(AssertionError, match="from the start"):
-        kernel[1, 64](torch.view_as_complex(x).conj().imag, y)
-    monkeypatch.undo()
+    kernel = ready(_strided, (1, 64), x[:, 1], y)
+    with torch.inference_mode():
+        inferring = x[:, 1].clone()
+    lazy = torch._lazy_clone(x[:, 1].contiguous())
+    views = [x[:, 0], torch.view_as_complex(x).imag, x[:, 1].clone().requires_grad_(), torch.nn.Parameter(x[:, 1])]
+    for view in (*views, inferring, lazy, x.view(2, 2, 2, 2, 2, 4)[:, 0, 0, 0, 0, 0].expand(2), x[:, 1].half().float()):
+        for _ in range(2):
+            y.zero_()
+            kernel[1, 64](view, y[: len(view)])
+            assert torch.equal(y[: len(view)], view.detach())
+    assert kernel.anew <= 3, "for other alignments"
     with pytest.raises(ArgumentError, match="resolve_neg"):
         kernel[1, 64](torch.view_as_complex(x).conj().imag, y)
 
 
-def test_graphs_with_tensor_maps_and_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_with_tensor_maps_and_clusters() -> None:
     a = torch.randn(64, 64, device="cuda").bfloat16()
     outs = [torch.zeros(64, 64, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
     launch = Launch(4, 128, cluster=2)
-    kernel = ready(_tiles, monkeypatch, launch, a, outs[0])
+    kernel = ready(_tiles, launch, a, outs[0])
     outs[0].zero_()
     sources = [a, torch.randn_like(a), a[16:48]]
     torch.cuda.synchronize()
@@ -120,9 +138,9 @@ def test_graphs_with_tensor_maps_and_clusters(monkeypatch: pytest.MonkeyPatch) -
     assert not outs[2][32:].any()
 
 
-def test_threads_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_and_memory() -> None:
     a, b, c = (torch.ones(256, device="cuda") for _ in range(3))
-    kernel = ready(_add, monkeypatch, (2, 128), a, b, c, 0)
+    kernel = ready(_add, (2, 128), a, b, c, 0)
     outs = [torch.zeros(256, device="cuda") for _ in range(8)]
     torch.cuda.synchronize()
     problems: list[BaseException] = []
@@ -143,6 +161,7 @@ def test_threads_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         thread.join()
     assert problems == []
     assert all(bool((out == 2000).all()) for out in outs)
+    assert kernel.anew <= 8, "once for a thread that has no context yet, perhaps in several at once"
     held = kernel[2, 128]
 
     def launches() -> None:
@@ -160,10 +179,8 @@ def test_threads_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
-def test_several_devices_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    function: Any = _add
-    kernel = Kernel(function, cl.kernel(function).options)
-    kernel._launching.build(driver.get(), config.read())
+def test_several_devices_in_turn() -> None:
+    kernel = ready(_add, (2, 128), *(torch.zeros(256, device="cuda:0") for _ in range(3)), 1)
     for _ in range(3):
         for ordinal in range(2):
             a, b = (torch.full((256,), 2.0, device=f"cuda:{ordinal}") for _ in range(2))
@@ -171,3 +188,4 @@ def test_several_devices_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
             kernel[2, 128](a, b, c, 1)
             assert torch.cuda.current_device() == 0
             assert bool((c == 4).all())
+    assert kernel.anew == 1

@@ -12,7 +12,7 @@ from cutelite_rt.dtype import DTYPES, compact_strides
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-_READ = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+READ = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
 _STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
 
 
@@ -70,7 +70,7 @@ def _stream(kind: int, ordinal: int, result: Any) -> int:
     return 0
 
 
-_functions = _READ(_read), _STREAM(_stream)
+_functions = READ(_read), _STREAM(_stream)
 table = exchange._Table(1, 3)
 table.read, table.current_stream = (ctypes.cast(each, ctypes.c_void_p).value for each in _functions)
 newer = exchange._Table(2, 0, ctypes.pointer(table))

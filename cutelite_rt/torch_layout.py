@@ -1,0 +1,182 @@
+"""Where torch keeps what a launch needs of a tensor, so that launchers can look there: 5 ns, where its C function for
+that takes 60.
+
+In    the torch that is imported
+Out   a `Layout`, found by looking for known values in tensors made for that, and never assumed; None where anything is
+      found twice, or not at all, or differs in another tensor: then tensors are read through torch's own functions
+
+What is looked at is `c10::TensorImpl`, which is private to torch. So a launcher trusts it for plain tensors alone: of
+the very class `torch.Tensor` or `Parameter`, with the dispatch keys that a new dense CUDA tensor has (no views with a
+sign to flip or to conjugate, no wrappers, nothing fake, batched, functional or sparse), of at most five dimensions, and
+with memory of torch's own allocator (no lazy copies).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from typing import Any, NamedTuple
+
+from cutelite_rt.dtype import DTYPES
+
+MOST_RANK = 5
+"""Dimensions whose extents and strides lie in the tensor itself."""
+
+_IMPL_WORDS, _STORAGE_WORDS, _OBJECT_WORDS = 23, 8, 5  # that are looked at; each structure has as many
+
+
+class Layout(NamedTuple):
+    """Offsets in bytes: in the Python object, in the tensor behind it, in its storage.
+
+    impl      of the tensor's address, in the Python object
+    keys      of the dispatch keys, 64 bits
+    sizes     of the number of dimensions, followed by `MOST_RANK` extents and as many strides
+    offset    of the first element's place, in elements
+    storage   of the storage's address
+    device    of two bytes, kind and ordinal
+    dtype     of 16 bits: its number
+    data      in the storage: of the address of its memory
+    owner     in the storage: of what is given back when it is freed, the same address for memory of torch's own
+    plain     dispatch keys of new tensors on a GPU, without and within inference mode
+    """
+
+    impl: int
+    keys: int
+    sizes: int
+    offset: int
+    storage: int
+    device: int
+    dtype: int
+    data: int
+    owner: int
+    plain: tuple[int, int]
+
+
+class _Unclear(Exception):
+    """A value is not where it must be once."""
+
+
+def find() -> Layout | None:
+    """The layout of the torch that is imported; None where it is not clear, or this torch says too little."""
+    try:
+        return _find(sys.modules["torch"])
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError, _Unclear):
+        return None
+
+
+def _find(torch: Any) -> Layout:
+    base = torch.empty(1 << 16, dtype=torch.float32)
+    samples = [
+        base.as_strided((3, 5, 7), (701, 131, 17), 23),
+        base.view(torch.float64).as_strided((11, 2), (37, 91), 41),
+        base.view(torch.uint8).as_strided((13, 3, 19, 2, 1), (43, 47, 53, 59, 61), 67),
+    ]
+    impls = [_words(t._cdata, _IMPL_WORDS) for t in samples]
+    storage = base.untyped_storage()
+    data = _words(storage._cdata, _STORAGE_WORDS)
+    held = [i for i, word in enumerate(data) if word == storage.data_ptr()]
+    if len(held) != 2:
+        raise _Unclear
+    with torch.inference_mode():
+        inferring = torch.empty(0, device="cuda")
+    new = torch.empty(0, device="cuda")
+    kinds = [_bytes(t._cdata) for t in (*samples, new)]
+    return Layout(
+        impl=8 * _place([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
+        keys=8 * _place(impls, [[_keys(torch, t)] for t in samples]),
+        sizes=_sizes(impls, samples),
+        offset=8 * _place(impls, [[t.storage_offset()] for t in samples]),
+        storage=8 * _place(impls, [[storage._cdata]] * 3),
+        device=_at(kinds, [b"\x00\xff\x01"] * 3 + [bytes((1, new.get_device(), 1))], 1),  # kind, ordinal, whether known
+        dtype=_at(kinds, [struct.pack("<H", NUMBERS[name]) for name in ("f32", "f64", "u8", "f32")], 2),
+        data=8 * held[0],
+        owner=8 * held[1],
+        plain=(_keys(torch, new), _keys(torch, inferring)),
+    )
+
+
+def _keys(torch: Any, tensor: Any) -> int:
+    return int(torch._C._dispatch_keys(tensor).raw_repr())
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_uint64 * count).from_address(address))
+
+
+def _bytes(address: int) -> bytes:
+    return ctypes.string_at(address, 8 * _IMPL_WORDS)
+
+
+def _place(memories: list[list[int]], values: list[list[int]]) -> int:
+    """The one index at which each memory has its values."""
+    found = [
+        i
+        for i in range(len(memories[0]))
+        if all(memory[i : i + len(value)] == value for memory, value in zip(memories, values, strict=True))
+    ]
+    if len(found) != 1:
+        raise _Unclear
+    return found[0]
+
+
+def _at(memories: list[bytes], values: list[bytes], step: int) -> int:
+    """The one offset, a multiple of `step`, at which each memory has its bytes."""
+    found = [
+        i
+        for i in range(0, len(memories[0]), step)
+        if all(memory[i : i + len(value)] == value for memory, value in zip(memories, values, strict=True))
+    ]
+    if len(found) != 1:
+        raise _Unclear
+    return found[0]
+
+
+def _sizes(impls: list[list[int]], tensors: list[Any]) -> int:
+    place = _place(impls, [[t.dim(), *t.shape] for t in tensors])
+    for impl, t in zip(impls, tensors, strict=True):
+        if tuple(impl[place + 1 + MOST_RANK :][: t.dim()]) != t.stride():
+            raise _Unclear
+    return 8 * place
+
+
+NUMBERS = {
+    "u8": 0,
+    "i8": 1,
+    "i16": 2,
+    "i32": 3,
+    "i64": 4,
+    "f16": 5,
+    "f32": 6,
+    "f64": 7,
+    "bool": 11,
+    "bf16": 15,
+    "e5m2": 23,
+    "e4m3": 24,
+    "u16": 27,
+    "u32": 28,
+    "u64": 29,
+}
+"""torch's numbers of dtypes (c10/core/ScalarType.h), as its own stable C functions tell them."""
+
+MOST_NUMBERS = 64
+
+TABLE = struct.Struct(f"<{len(Layout._fields) - 1}Q 2Q {MOST_NUMBERS}I")
+DTYPES_AT = TABLE.size - 4 * MOST_NUMBERS
+
+
+def table(layout: Layout) -> ctypes.Array[ctypes.c_char]:
+    """A layout as launchers read it: its fields as words, and at `DTYPES_AT` for the number of each dtype what DLPack
+    has for it: code, bits and one lane as 32 bits, 0 for others."""
+    dtypes = [0] * MOST_NUMBERS
+    for code, number in NUMBERS.items():
+        kind = DTYPES[code].dlpack
+        assert kind is not None, "arrays have it"
+        dtypes[number] = kind[0] | kind[1] << 8 | 1 << 16
+    return ctypes.create_string_buffer(TABLE.pack(*layout[:-1], *layout.plain, *dtypes), TABLE.size)
+
+
+def is_plain(kind: type) -> bool:
+    """Whether tensors of a class are torch's own, with nothing overridden."""
+    torch = sys.modules.get("torch")
+    return torch is not None and kind in (torch.Tensor, torch.nn.Parameter)
