@@ -5,8 +5,8 @@ they come to is multiplied by its scales and added to the sums in f32, by ordina
 does that, the other one multiplies. Everything else is as in any persistent GEMM: one thread brings tiles of A and B by
 TMA, and results leave through shared memory and TMA while the next tile begins.
 
-A tile of a block has two or four times 64 rows, half of them for each warpgroup, which takes them 64 at a time: the
-accumulator is the same one for each, and only the sums have to be held for all of them.
+A warpgroup may have several times 64 rows of a tile. It takes them one after the other, with one accumulator: only the
+sums are held for all of them, and larger tiles ask less of L2.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,10 @@ BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swiz
 class Config:
     """How the work is cut up.
 
-    tile     rows and columns of a block's tile: 128 or 256 by up to 192
+    tile     rows and columns of a block's tile: up to 192 columns
     cluster  blocks along M and N that load together what they share
     stages   how many tiles of A and B, 128 along K, are held
+    groups   warpgroups that multiply: each has so many times 64 rows of a tile
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
     regs     registers of a thread that loads, and of one that multiplies
@@ -40,12 +41,11 @@ class Config:
     tile: tuple[int, int] = (256, 128)
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
-    piece: int = 64
-    buffers: int = 2
-    ordered: bool = True
     groups: int = 2
+    piece: int = 64
+    buffers: int = 1
     swizzle: int = 8
-    regs: tuple[int, int] = (40, 232)
+    regs: tuple[int, int] = (56, 224)
 
 
 @cache
@@ -77,7 +77,6 @@ def build(config: Config) -> Any:
         storage = Storage.allocate()
         peers = tuple(range(CM * CN)) if CLUSTER else ()
         pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, GROUPS * GROUP, peers, False, reads="wgmma")
-        turns = cl.PipelineOrder.create(1, GROUPS, cl.thread_idx.x // GROUP - 1, GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
         counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
@@ -91,12 +90,10 @@ def build(config: Config) -> Any:
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
-            for group in cl.static_range(GROUPS):
-                if cl.thread_idx.x // GROUP == 1 + group:
-                    pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
-                    together = cl.NamedBarrier(1 + group, GROUP)
-                    out = cl.ResultRing.create(pieces, piece, cl.thread_idx.x % GROUP, together)
-                    consume(d, scale_a, scale_b, storage, pipe, turns, tiles, out, group)
+            group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
+            pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
+            out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
+            consume(d, scale_a, scale_b, storage, pipe, tiles, out, group)
 
     def place(tiles: Any) -> tuple[Any, Any]:
         """The row and the column at which this block's next tile begins."""
@@ -122,9 +119,7 @@ def build(config: Config) -> Any:
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(
-        d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, out: Any, group: Any
-    ) -> None:
+    def consume(d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         mine = mma.get_slice(out.thread)
         parts = [cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0)) for i in range(ROWS // 64)]
@@ -144,12 +139,7 @@ def build(config: Config) -> Any:
                 added = []
                 for i in cl.static_range(ROWS // 64):
                     at = None, None, None, state.index
-                    if config.ordered:
-                        turns.wait()
-                    acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False)
-                    if config.ordered:
-                        turns = turns.arrive()
-                    acc = acc.wait()
+                    acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False).wait()
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
                     added.append(cl.math.fma(acc.parts[0], spread(scales, i, column), sums[i]))
