@@ -8,7 +8,7 @@ import importlib.util
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from cutelite.diag import CompileError, InternalError
 
 if TYPE_CHECKING:
     from cutelite.dispatch import BoundKernel, Compiled, Kernel
+    from cutelite.sim import Timeline
 
 
 class UsageError(Exception):
@@ -127,6 +128,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="with --grid: an array of random numbers by its shape, 256x128; a number; a Constexpr; a dtype",
     )
+    parser.add_argument("--trace", type=Path, metavar="OUT.json", help="also write a timeline, for ui.perfetto.dev")
     parser.set_defaults(run=_check)
 
 
@@ -204,13 +206,18 @@ def _check(given: argparse.Namespace) -> int:
         kernel = find_kernel(given.kernel)
         shapes = given.grid, given.block, given.cluster, given.smem
         reports = [checking.check_alone(kernel, *shapes, arguments, asked)]
+        if given.trace and all(reports):
+            _save_traces(given.trace, [checking.trace_alone(kernel, *shapes, arguments)])
     elif given.arg or given.block or given.cluster or given.smem:
         raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
     else:
         path, name = _parted(given.kernel)
         module = _load(Path(path))
         try:
-            reports = checking.check_program(module, _kernel_in(module, name, path) if name else None, asked)
+            kernel_asked = _kernel_in(module, name, path) if name else None
+            reports = checking.check_program(module, kernel_asked, asked)
+            if given.trace and all(reports):
+                _save_traces(given.trace, checking.trace_program(module, kernel_asked))
         except LookupError as error:
             raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
         except KeyboardInterrupt as stop:
@@ -221,6 +228,14 @@ def _check(given: argparse.Namespace) -> int:
     color = config.read().use_color(sys.stdout.isatty())
     print("\n\n".join(report.render(color=color) for report in reports))
     return 0 if all(reports) else 1
+
+
+def _save_traces(path: Path, timelines: Sequence[Timeline]) -> None:
+    """A file for each launch: out.json, out.1.json, ..."""
+    for i, timeline in enumerate(timelines):
+        to = path.with_suffix(f".{i}{path.suffix}") if i else path
+        timeline.save(to)
+        print(f"wrote {to}: {timeline.name}, {timeline.cycles:.0f} cycles", file=sys.stderr)
 
 
 def _argument(text: str) -> tuple[str, Any]:

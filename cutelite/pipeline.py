@@ -35,7 +35,7 @@ from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
-    from cutelite.sim import CheckReport
+    from cutelite.sim import CheckReport, Timeline
 
 
 class Source(NamedTuple):
@@ -143,6 +143,20 @@ def check(
     from cutelite import sim
 
     return sim.check(function, grid, args, dims=dims, smem_dynamic=smem, **options)
+
+
+def trace(
+    function: Function,
+    grid: tuple[int, int, int],
+    args: Sequence[Any],
+    dims: dict[str, int],
+    smem: int,
+    seed: int,
+) -> Timeline:
+    """Simulate, and keep what happens when. Errors: as `sim.trace`."""
+    from cutelite import sim
+
+    return sim.trace(function, grid, args, dims=dims, smem_dynamic=smem, seed=seed)
 
 
 def stage(build: Build, name: str) -> dict[str, str | bytes]:

@@ -22,7 +22,7 @@ from cutelite.ir.types import Scalar, Tensor, TensorMap
 from cutelite_rt.memory import is_array
 
 if TYPE_CHECKING:
-    from cutelite.sim import CheckReport
+    from cutelite.sim import CheckReport, Timeline
 
 ENTRIES = ("check", "main")
 """What is called in a program, the first that it defines itself and that needs no arguments."""
@@ -36,18 +36,51 @@ class Asked(NamedTuple):
     notes: bool = True
 
 
+def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None) -> list[Timeline]:
+    """What happens when in the launches that `call` makes, of the kernel `only` or of any; others are made as always.
+
+    Errors  as `Kernel.trace_launch`, and what `call` raises
+    """
+    kept = only.kernel if isinstance(only, BoundKernel) else only
+    found: list[Timeline] = []
+
+    def traced(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        with diverted(None):
+            if kept is not None and kernel is not kept:
+                kernel.launch(launch, *args, **kwargs)
+                return
+            host = [_on_host(x) for x in args], {name: _on_host(x) for name, x in kwargs.items()}
+            found.append(kernel.trace_launch(replace(launch, stream=None), *host[0], **host[1]))
+            if any(map(_on_gpu, [*args, *kwargs.values()])):
+                kernel.launch(launch, *args, **kwargs)
+
+    with diverted(traced):
+        call()
+    return found
+
+
+def trace_program(module: ModuleType, kernel: Kernel | BoundKernel | None) -> list[Timeline]:
+    """`trace_launches` of the `check` or `main` of a program. Errors: LookupError where there is nothing to call."""
+    return trace_launches(_call_of(module), kernel)
+
+
 def check_program(module: ModuleType, kernel: Kernel | BoundKernel | None, asked: Asked) -> list[CheckReport]:
     """Call `check` or `main` of a program, and check each launch of `kernel`, or of any kernel.
 
     Launches of other kernels are made as always. Arrays on a GPU are checked as host copies, and the launch then made.
     Errors  LookupError where there is nothing to call; what the program raises
     """
+    entry = _call_of(module)
+    return check_launches(entry, kernel.kernel if isinstance(kernel, BoundKernel) else kernel, asked)
+
+
+def _call_of(module: ModuleType) -> Callable[[], object]:
     entry = next(filter(None, (_entry(module, name) for name in ENTRIES)), None)
     if entry is None:
         raise LookupError(
             f"{module.__name__} has neither a check() nor a main() without arguments, to tell how kernels are launched"
         )
-    return check_launches(entry, kernel.kernel if isinstance(kernel, BoundKernel) else kernel, asked)
+    return entry
 
 
 def _entry(module: ModuleType, name: str) -> Callable[[], object] | None:
@@ -88,6 +121,25 @@ def check_alone(
     asked: Asked,
 ) -> CheckReport:
     """Check one launch on arrays of normal random numbers (integers: 0 to 99), of the shapes in `given`."""
+    made, arguments = _made_up(kernel, given)
+    return made.check(grid, block, *arguments, cluster=cluster, smem=smem, **asked._asdict())
+
+
+def trace_alone(
+    kernel: Kernel | BoundKernel,
+    grid: Extent,
+    block: Extent | None,
+    cluster: Extent | None,
+    smem: int,
+    given: dict[str, Any],
+) -> Timeline:
+    """What happens when in the launch that `check_alone` checks."""
+    made, arguments = _made_up(kernel, given)
+    return made.trace_launch(Launch(grid, block, cluster, smem), *arguments)
+
+
+def _made_up(kernel: Kernel | BoundKernel, given: dict[str, Any]) -> tuple[Kernel, list[Any]]:
+    """The arguments of a launch on its own: random arrays of the shapes that are `given`, and numbers."""
     if isinstance(kernel, BoundKernel):
         raise LaunchError("a method is checked through its program's check() or main(), which has its object")
     bound = kernel.signature.ahead((), given, False)
@@ -101,7 +153,7 @@ def check_alone(
             arguments[name] = given[name]
         else:
             _missing(kernel, name)
-    return kernel.check(grid, block, *arguments.values(), cluster=cluster, smem=smem, **asked._asdict())
+    return kernel, list(arguments.values())
 
 
 def _missing(kernel: Kernel, name: str) -> Any:

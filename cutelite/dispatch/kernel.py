@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from cutelite.ir.function import Function
-    from cutelite.sim import CheckReport
+    from cutelite.sim import CheckReport, Timeline
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
@@ -383,6 +383,26 @@ class Kernel:
         function, values, dims = self._simulation(checked.spec, checked.bound)
         compiled = self._made.costs(checked.spec) if notes else None
         return pipeline.check(function, checked.grid, values, dims, launch.smem, compiled=compiled, **options)
+
+    def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
+        """Simulate the launch that ``kernel[launch](*args)`` would be, and tell what happens when: docs/trace.md.
+
+        ``kernel.trace_launch(cl.Launch(grid, block), a, b).save("out.json")`` is for Perfetto. Arrays must be in host
+        memory, and are written as by the launch.
+        Errors  as `launch`; `SimError`
+        """
+        timeline: Timeline = self._named(self._trace, launch, args, kwargs)
+        return timeline
+
+    def _trace(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timeline:
+        from cutelite import pipeline
+
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            raise LaunchError("a grid of no blocks has nothing to trace")
+        function, values, dims = self._simulation(checked.spec, checked.bound)
+        seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
+        return pipeline.trace(function, checked.grid, values, dims, launch.smem, seed)
 
     # Compiling.
 

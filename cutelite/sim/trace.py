@@ -1,0 +1,376 @@
+"""A timeline of a simulated kernel: warps, copies, tensor core and barriers, in the trace-event format of Perfetto.
+
+In    a launch, executed under one schedule with a `Timeline` watching
+Out   ``timeline.save("out.json")``: a file for ui.perfetto.dev or chrome://tracing
+
+The simulator knows what waits for what, and nothing of time. Time is made here: every warp has a clock, an op moves it
+on by what the model says that it costs, and whoever waits goes on at the time at which what it waits for is complete.
+So times follow from causes, not from the order in which the simulator happened to execute things. See docs/trace.md.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from itertools import count
+from math import inf
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from cutelite.diag import Span
+from cutelite.ir.contract import Effect
+from cutelite.ir.function import Function
+from cutelite.ir.op import Op
+from cutelite.ir.types import Vec
+from cutelite.sim.error import SimError
+from cutelite.sim.launch import Extent
+from cutelite.sim.program import WARP
+from cutelite.sim.run import run
+
+Array = Any
+
+CYCLES_IN_A_MICROSECOND = 1000
+"""Of the file's time: a cycle is shown as a nanosecond."""
+
+BARRIERS, CORE, COPIES = 1000, 2000, 3000
+"""Rows of a block, behind those of its warps: of its mbarriers, its tensor core, its copies in flight."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cycles of one SM of Hopper, in round numbers; docs/trace.md says where they are from.
+
+    op        from one instruction of a warp to the next that needs its result
+    element   for each further element of a vector
+    shared    until a value of shared memory is there; `far` of global memory
+    barrier   from the last arrival until those that wait go on
+    copy      from the issue of an asynchronous copy until its first bytes are there
+    bytes     that copies move in a cycle, all of the SM's together
+    column    of a wgmma: for each of its N columns, in each of its steps along K
+    drain     from the end of a wgmma until its results can be read
+    """
+
+    op: int = 4
+    element: int = 1
+    shared: int = 30
+    far: int = 600
+    barrier: int = 20
+    copy: int = 700
+    bytes: int = 46
+    column: float = 0.5
+    drain: int = 30
+
+
+@dataclass
+class _Block:
+    """The state of one CTA: a clock for each warp, and when its units are busy."""
+
+    number: int
+    clock: Array
+    copying: list[tuple[float, float]] = field(default_factory=list)  # when the unit that copies is busy, in order
+    multiplying: list[tuple[float, float]] = field(default_factory=list)
+    parity: dict[int, int] = field(default_factory=dict)  # of each warp's wait for an mbarrier
+    rows: dict[int, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # copies, as shown
+    doing: dict[int, tuple[Span | None, str, float]] = field(default_factory=dict)
+    flying: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))  # not waited for, by queue
+
+
+class Timeline:
+    """Watches a simulation, as an observer of `sim.run`, and keeps what happened when.
+
+    events  in the trace-event format, once the simulation is over: what `save` writes
+    cycles  until the last thread exited and the last copy was done
+    """
+
+    def __init__(self, name: str, costs: Costs = Costs()) -> None:
+        self.name, self.costs = name, costs
+        self.events: list[dict[str, Any]] = []
+        self.cycles = 0.0
+        self._blocks: dict[Any, _Block] = {}
+        self._finish: dict[Any, float] = {}  # of each piece of asynchronous work
+        self._issue: dict[Any, float] = {}
+        self._moved: dict[Any, int] = defaultdict(int)
+        self._arrived: dict[tuple[Any, int], float] = {}  # the latest arrival of each mbarrier's phase
+        self._phases: dict[tuple[Any, int], list[float]] = defaultdict(list)
+        self._met: dict[object, float] = defaultdict(float)  # the latest arrival at each barrier
+        self._named: dict[tuple[int, int], str] = {}  # rows of mbarriers, by block
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace as JSON."""
+        facts = {"kernel": self.name, "cycles": round(self.cycles), "source": "cutelite simulator"}
+        document = {"traceEvents": self.events, "displayTimeUnit": "ns", "otherData": facts}
+        Path(path).write_text(json.dumps(document))
+
+    # What the simulator tells.
+
+    def access(self, who: Any, region: Any, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+        work = getattr(who, "work", None)
+        if work is not None:
+            self._moved[work] += len(offset) * unit if kind != "read" or work.write is None else 0
+
+    def tolerates(self, error: SimError) -> bool:
+        return False
+
+    def step(self, op: Op, lanes: Any) -> None:
+        """`lanes` are about to execute `op`."""
+        block = self._block(lanes.machine)
+        warps = np.unique(lanes.tid[lanes.mask] // WARP)
+        if op.scope in ("warpgroup", "cta"):
+            block.clock[warps] = block.clock[warps].max()
+        for warp in warps.tolist():
+            self._at_line(block, warp, op.span)
+        block.clock[warps] += self._cost(op)
+
+    def event(self, machine: Any, kind: str, who: Any, **facts: Any) -> None:
+        handler = getattr(self, "_on_" + kind.replace(".", "_"), None)
+        if handler is not None:
+            handler(self._block(machine), machine, who, **facts)
+
+    def done(self) -> None:
+        """The simulation is over: the rows get their names."""
+        for block in self._blocks.values():
+            for warp in list(block.doing):
+                self._at_line(block, warp, None)
+        last = [event["ts"] + event["dur"] for event in self.events if event["ph"] == "X"]
+        self.cycles = max(last, default=0.0) * CYCLES_IN_A_MICROSECOND
+        self.events.sort(key=lambda event: event["ts"])
+        self.events = [*self._names(), *self.events]
+
+    # Warps.
+
+    def _cost(self, op: Op) -> float:
+        vector = max((v.type.n for v in op.results if isinstance(v.type, Vec)), default=1)
+        if Effect.ASYNC in op.effects or op.effects & Effect.ORDERS or not op.results:
+            return self.costs.op
+        if Effect.READS in op.effects:
+            return self.costs.far if "gmem" in _spaces(op) else self.costs.shared
+        return self.costs.op + self.costs.element * (vector - 1)
+
+    def _at_line(self, block: _Block, warp: int, span: Span | None, what: str = "") -> None:
+        """The warp comes to a line, or begins to wait: the slice of the line before ends."""
+        before = block.doing.get(warp)
+        now = float(block.clock[warp])
+        if before is not None and before[0] is not None:
+            if span is not None and _line(before[0]) == _line(span) and before[1] == what:
+                return
+            self._slice(block, warp, before[1] or _line(before[0]), before[2], now, {"line": _line(before[0])})
+        block.doing[warp] = (span, what, now)
+
+    def _waits_until(self, block: _Block, warp: int, time: float, op: Op, what: str) -> None:
+        if time > block.clock[warp]:
+            self._at_line(block, warp, op.span, f"wait: {what}")
+            block.clock[warp] = time
+            self._at_line(block, warp, op.span)
+
+    def _warps(self, who: Any, where: Array | None = None) -> list[int]:
+        return np.unique(who.tid[who.mask if where is None else where] // WARP).tolist()  # type: ignore[no-any-return]
+
+    def _time_of(self, block: _Block, who: Any, where: Array | None = None) -> float:
+        """When these threads, or a piece of work, do what they do."""
+        if hasattr(who, "work"):
+            return self._finished(block, who.work)
+        warps = self._warps(who, where)
+        return float(block.clock[warps].max()) if warps else 0.0
+
+    def _on_resume(self, block: _Block, machine: Any, who: Any, *, wait: Any, op: Op, tid: Array, lanes: Array) -> None:
+        """Threads go on: not before what they waited for."""
+        for where, on in wait.on:
+            for position, thread in zip(lanes.tolist(), tid.tolist(), strict=True):
+                if where is not None and not where[position]:
+                    continue
+                warp = thread // WARP
+                time, what = self._completion(block, machine, warp, on)
+                self._waits_until(block, warp, time, op, what)
+
+    def _completion(self, block: _Block, machine: Any, warp: int, on: Any) -> tuple[float, str]:
+        if on[0] == "mbarrier":
+            address = on[1]
+            phases = self._phases[machine.cluster, address]
+            parity = block.parity.get(warp, 0)
+            last = [time for number, time in enumerate(phases) if number % 2 == parity]
+            return (last[-1] + self.costs.barrier if last else 0.0), _barrier_name(machine, address)
+        key = (machine.cluster if on[0] == "cluster" else machine, *on)
+        return self._met[key] + self.costs.barrier, " ".join(map(str, on[:2]))
+
+    # Barriers.
+
+    def _on_barrier_arrive(self, block: _Block, machine: Any, who: Any, *, on: Any, where: Array) -> None:
+        key = (machine, *on)
+        self._met[key] = max(self._met[key], self._time_of(block, who, where))
+
+    def _on_cluster_arrive(self, block: _Block, machine: Any, who: Any, *, phase: int) -> None:
+        key = (machine.cluster, "cluster", phase)
+        self._met[key] = max(self._met[key], self._time_of(block, who))
+
+    def _on_mbarrier_wait(self, block: _Block, machine: Any, who: Any, *, address: Array, parity: Array) -> None:
+        for lane in np.flatnonzero(who.mask).tolist():
+            block.parity[int(who.tid[lane]) // WARP] = int(parity[lane])
+
+    def _on_mbarrier_arrive(self, block: _Block, machine: Any, who: Any, *, address: int, **facts: Any) -> None:
+        self._counts(block, machine, who, address, facts.get("where"))
+
+    def _on_mbarrier_complete_tx(self, block: _Block, machine: Any, who: Any, *, address: int, **facts: Any) -> None:
+        self._counts(block, machine, who, address, None)
+
+    def _counts(self, block: _Block, machine: Any, who: Any, address: int, where: Array | None) -> None:
+        key = (machine.cluster, address)
+        self._arrived[key] = max(self._arrived.get(key, 0.0), self._time_of(block, who, where))
+
+    def _on_mbarrier_phase(self, block: _Block, machine: Any, who: Any, *, address: int, parity: int) -> None:
+        key = (machine.cluster, address)
+        end = self._arrived.pop(key, 0.0)
+        phases = self._phases[key]
+        begin = phases[-1] if phases else 0.0
+        name = f"phase {len(phases)}"
+        owner = self._block(machine.cluster.machines[address >> 24])
+        self._slice(owner, self._barrier_row(machine, address), name, begin, max(begin, end), {})
+        phases.append(max(begin, end))
+
+    # Asynchronous work.
+
+    def _on_async_start(self, block: _Block, machine: Any, who: Any, *, work: Any) -> None:
+        self._issue[work] = float(block.clock[np.unique(work.tid // WARP)].max())
+        block.flying[work.queue].append(work)
+
+    def _on_async_done(self, block: _Block, machine: Any, who: Any, *, work: Any) -> None:
+        self._finished(block, work)
+
+    def _on_async_wait(
+        self, block: _Block, machine: Any, who: Any, *, queue: str, pending: int | None, reads_only: bool
+    ) -> None:
+        """The groups that this retires have an end, before which nobody goes on."""
+        due = np.zeros(machine.threads, np.int64)  # as in `Engine.wait`
+        mine = who.tid[who.mask]
+        due[mine] = machine.engine.committed(queue)[mine] + (1 if pending is None else -pending)
+        retired = [work for work in block.flying[queue] if np.count_nonzero(work.group < due[work.tid])]
+        for work in retired:
+            end = self._finished(block, work)
+            for warp in np.intersect1d(work.tid // WARP, self._warps(who)).tolist():
+                self._waits_until(block, warp, end, who.op, f"{queue} groups")
+        gone = set(map(id, retired))
+        block.flying[queue] = [work for work in block.flying[queue] if id(work) not in gone]
+
+    def _finished(self, block: _Block, work: Any) -> float:
+        """When the work is done; it is given its place on the unit that does it when that is first asked."""
+        end = self._finish.get(work)
+        if end is None:
+            end = self._multiply(block, work) if work.queue == "wgmma" else self._copy(block, work)
+            self._finish[work] = end
+        return end
+
+    def _multiply(self, block: _Block, work: Any) -> float:
+        op = work.op
+        length: float = self.costs.column * op.n * max(1, len(op.steps))
+        begin = _reserved(block.multiplying, self._issue[work], length)
+        self._slice(block, CORE, f"{op.name} n={op.n}", begin, begin + length, {"line": _line(op.span)})
+        return begin + length + self.costs.drain
+
+    def _copy(self, block: _Block, work: Any) -> float:
+        moved = self._moved.pop(work, 0)
+        if not moved:
+            return self._issue[work]
+        begin = _reserved(block.copying, self._issue[work], moved / self.costs.bytes)
+        end = begin + moved / self.costs.bytes + self.costs.copy
+        row = next(i for i in count() if not any(_overlap(other, (begin, end)) for other in block.rows[i]))
+        block.rows[row].append((begin, end))
+        self._slice(block, COPIES + row, work.op.name, begin, end, {"bytes": moved, "line": _line(work.op.span)})
+        return end
+
+    # The file.
+
+    def _block(self, machine: Any) -> _Block:
+        found = self._blocks.get(machine)
+        if found is None:
+            found = self._blocks[machine] = _Block(machine.index, np.zeros(machine.warp_count))
+        return found
+
+    def _slice(self, block: _Block, row: int, name: str, begin: float, end: float, facts: Mapping[str, Any]) -> None:
+        if end <= begin:
+            return
+        scale = CYCLES_IN_A_MICROSECOND
+        self.events.append({"name": name, "ph": "X", "pid": block.number, "tid": row, "ts": begin / scale,
+                            "dur": (end - begin) / scale, "args": dict(facts)})  # fmt: skip
+
+    def _barrier_row(self, machine: Any, address: int) -> int:
+        """One row for each mbarrier, in the order of their addresses; the name is said with the first phase."""
+        row = BARRIERS + (address & 0xFFFFFF) // 8 % (CORE - BARRIERS)
+        self._named[machine.cluster.machines[address >> 24].index, row] = _barrier_name(machine, address)
+        return row
+
+    def _names(self) -> Iterator[dict[str, Any]]:
+        """What blocks and rows are called, and in which order they are shown."""
+        rows = sorted({(event["pid"], event["tid"]) for event in self.events})
+        for pid in sorted({pid for pid, _ in rows}):
+            yield _meta("process_name", pid, 0, name=f"{self.name}, block {pid}")
+        for pid, tid in rows:
+            if tid >= COPIES:
+                name = f"copies {tid - COPIES}"
+            elif tid >= CORE:
+                name = "tensor core"
+            else:
+                name = self._named.get((pid, tid), f"warp {tid}")
+            yield _meta("thread_name", pid, tid, name=name)
+            yield _meta("thread_sort_index", pid, tid, sort_index=tid)
+
+
+def trace(
+    function: Function,
+    grid: Extent,
+    args: Sequence[object],
+    *,
+    seed: int = 0,
+    costs: Costs = Costs(),
+    stdout: TextIO | None = None,
+    **facts: Any,
+) -> Timeline:
+    """Simulate a kernel, as `sim.run` does, and keep when things happen.
+
+    seed    of the schedule: times hardly depend on it, what is data-dependent may
+    facts   as for `sim.run`
+    Errors  as `sim.run`
+    """
+    timeline = Timeline(function.name, costs)
+    run(function, grid, args, seed=seed, observer=timeline, stdout=stdout or StringIO(), **facts)
+    timeline.done()
+    return timeline
+
+
+def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -> float:
+    """Take the first stretch of time from `earliest` on in which a unit is free for so long; when it begins."""
+    begin = earliest
+    at = bisect_right(busy, (earliest, inf))
+    if at and busy[at - 1][1] > begin:
+        begin = busy[at - 1][1]
+    while at < len(busy) and busy[at][0] < begin + length:
+        begin = max(begin, busy[at][1])
+        at += 1
+    busy.insert(at, (begin, begin + length))
+    return begin
+
+
+def _overlap(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    return a[0] < b[1] and b[0] < a[1]
+
+
+def _meta(kind: str, pid: int, tid: int, **args: Any) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "ts": 0, "args": args}
+
+
+def _spaces(op: Op) -> set[str]:
+    return {value.type.space for value in op.operands if hasattr(value.type, "space")}
+
+
+def _line(span: Span | None) -> str:
+    """'gemm.py:74': the line of the kernel's own text."""
+    return "" if span is None else f"{Path(span.filename).name}:{span.line}"
+
+
+def _barrier_name(machine: Any, address: int) -> str:
+    place = machine.spaces["cluster"].place(address)
+    return f"{place.name}[{place.offset // 8}]"
