@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cutelite.lang.shaped import Shaped
 from cutelite.lang.tensor import TmaTensor, _slices, _split
 from cutelite.lang.values import as_value, describe, is_number, logical_and, mistake, wrap
 from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
@@ -19,7 +20,7 @@ from cutelite.layout.inttuple import flatten_to_tuple
 
 
 @dataclass(frozen=True)
-class CoordTensor:
+class CoordTensor(Shaped):
     """A tensor of coordinates: its layout has basis strides.
 
     layout  coordinates of the view to coordinates, relative to `origin`
@@ -30,28 +31,6 @@ class CoordTensor:
     layout: Layout
     origin: Any
     tma: Any = None
-
-    @property
-    def shape(self) -> Any:
-        return self.layout.shape
-
-    @property
-    def stride(self) -> Any:
-        return self.layout.stride
-
-    @property
-    def size(self) -> Any:
-        """How many coordinates."""
-        return size(self.layout)
-
-    @property
-    def ndim(self) -> int:
-        return self.layout.rank
-
-    @property
-    def extent(self) -> Any:
-        """What len() is: the extent of the first mode."""
-        return size(self.layout, 0)
 
     def __getitem__(self, key: Any) -> Any:
         """A coordinate, or with Nones a view."""

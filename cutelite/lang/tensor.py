@@ -21,6 +21,7 @@ from cutelite.ir.types import TensorMap as TensorMapType
 from cutelite.lang import whole
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
+from cutelite.lang.shaped import Shaped
 from cutelite.lang.values import (
     Handle,
     Runtime,
@@ -53,7 +54,7 @@ from cutelite.ops import tensor as ops
 WHOLE = slice(None)
 
 
-class Tensor(Runtime, TensorAnnotation):
+class Tensor(Shaped, Runtime, TensorAnnotation):
     """A tensor of one memory space. `Tensor[dtype, shape]` is the annotation: see `lang.annotations`."""
 
     __slots__ = ()
@@ -69,15 +70,6 @@ class Tensor(Runtime, TensorAnnotation):
         return self._type.layout
 
     @property
-    def shape(self) -> Any:
-        """The extents; those known only at launch are dims."""
-        return self.layout.shape
-
-    @property
-    def stride(self) -> Any:
-        return self.layout.stride
-
-    @property
     def dtype(self) -> DType:
         return self._type.elem
 
@@ -85,20 +77,6 @@ class Tensor(Runtime, TensorAnnotation):
     def space(self) -> str:
         """'gmem', 'smem', 'rmem' or 'cluster'."""
         return self._type.space
-
-    @property
-    def size(self) -> Any:
-        """How many elements: an int or a dim expression."""
-        return size(self.layout)
-
-    @property
-    def ndim(self) -> int:
-        return self.layout.rank
-
-    @property
-    def extent(self) -> Any:
-        """What len() is: the extent of the first mode."""
-        return size(self.layout, 0)
 
     @property
     def nbytes(self) -> Any:
