@@ -63,6 +63,7 @@ CONFIGS = [
     Config((256, 128), cluster=(1, 2)),
     Config((128, 192), pingpong=True),
     Config((128, 192), pingpong=True, swizzle=16),
+    Config((128, 192), pingpong=True, cluster=(1, 2)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
     Config((128, 176), pingpong=True, piece=176, buffers=1),
     Config((128, 128), cluster=(1, 1), stages=5),
@@ -70,10 +71,16 @@ CONFIGS = [
     Config((128, 96), cluster=(1, 1), stages=6, piece=32, buffers=1),
     Config((128, 64), cluster=(1, 1), stages=8, buffers=1),
     Config((128, 64), cluster=(1, 4), stages=8, buffers=1),
-    Config((128, 64), cluster=(1, 4), stages=8, piece=32, buffers=1, splits=4),
     Config((64, 64), pingpong=True, cluster=(1, 1), stages=10, buffers=1),
     Config((64, 64), pingpong=True, cluster=(1, 4), stages=10, buffers=1),
     Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, rotate=True),
+    # results of 32 bits
+    Config(piece=32),
+    Config(cluster=(1, 2), piece=32),
+    Config((256, 128), cluster=(1, 2), piece=32),
+    Config((128, 192), pingpong=True, piece=32),
+    Config((128, 128), cluster=(1, 2), stages=5, piece=32),
+    Config((128, 64), cluster=(1, 4), stages=8, piece=32, buffers=1, splits=4),
     Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, piece=32, splits=2),
 ]
 
@@ -96,7 +103,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
 
 
 def made_for(config: Config, problem: Problem) -> bool:
-    """Whether a configuration can be had for these types: by shared memory, parts of tiles, and batches."""
+    """Whether a configuration can be had for these types and is meant for them: pieces are rows of 128 bytes."""
     (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * config.piece * out
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
@@ -105,6 +112,7 @@ def made_for(config: Config, problem: Problem) -> bool:
     alone = not problem.batched and config.cluster == (1, 1)
     return (
         stages + pieces + vectors < 232_000
+        and (bn % 64 > 0 or config.piece * out == 128 or config is CONFIGS[0])
         and all(major == "K" or part % span == 0 for major, part in parts)
         and (alone or not config.rotate)
     )

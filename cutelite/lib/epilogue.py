@@ -22,6 +22,7 @@ from cutelite.lib.copy import copy
 from cutelite.lib.pipeline import NamedBarrier
 
 ROWS = 64  # of a wgmma
+TILE_ALIGN = 128  # bytes: of what TMA brings
 
 
 def piece_copy(op: Any, dtype: Any) -> Any:
@@ -31,6 +32,12 @@ def piece_copy(op: Any, dtype: Any) -> Any:
     else:
         atom = make_copy_atom(CopyUniversalOp(2 * dtype.bits), dtype)
     return make_tiled_copy_C(atom, make_tiled_mma(op))
+
+
+def vectors_for(dtype: Any, groups: int, length: int) -> Any:
+    """Shared memory for a vector of each group, where TMA can bring it: (groups, length)."""
+    unit = TILE_ALIGN // dtype.bytes
+    return shared(dtype, make_layout((groups, length), stride=(-(-length // unit) * unit, 1)), align=TILE_ALIGN)
 
 
 @dataclass(frozen=True)
@@ -190,7 +197,7 @@ class Epilogue:
     ) -> Epilogue:
         """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this."""
         ones, first, second = (
-            shared(x.dtype, (groups, shape[mode]), align=128)[group, None] if isinstance(x, TmaTensor) else None
+            vectors_for(x.dtype, groups, shape[mode])[group, None] if isinstance(x, TmaTensor) else None
             for x, mode in ((bias, 1), (scale_a, 0), (scale_b, 1))
         )
         vectors = ones, first, second

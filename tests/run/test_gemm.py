@@ -63,7 +63,7 @@ def test_every_configuration(config: Config) -> None:
 
 
 @pytest.mark.parametrize("majors", ["KN", "MK", "MN"])
-@pytest.mark.parametrize("config", [CONFIGS[0], Config((128, 192), True, (1, 2))], ids=str)
+@pytest.mark.parametrize("config", [CONFIGS[0], CONFIGS[6]], ids=str)
 def test_majors(majors: str, config: Config) -> None:
     compare((200, 264, 136), majors=majors, config=config)
 
@@ -100,8 +100,9 @@ def test_epilogues(pingpong: bool, buffers: int) -> None:
 
 
 @pytest.mark.parametrize("scales", ["one", "rows"])
-def test_scales(scales: str) -> None:
-    compare((136, 264, 272), "float8_e4m3fn", "bfloat16", scales=scales, bias="float32", config=CONFIGS[0])
+@pytest.mark.parametrize("config", [CONFIGS[0], Config((128, 208), True, piece=208, buffers=1, regs=(24, 240))])
+def test_scales(scales: str, config: Config) -> None:
+    compare((136, 264, 272), "float8_e4m3fn", "bfloat16", scales=scales, bias="float32", config=config)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="no multiple of 4 buffers"):
         example.gemm(x, x, config=Config((128, 192), True, buffers=4))
     with pytest.raises(ValueError, match="48 rows of B"):
-        example.gemm(x, x, config=Config((128, 96), cluster=(2, 1), piece=32))
+        example.gemm(x, x, config=Config((128, 96), cluster=(2, 1), piece=32, buffers=1))
     with pytest.raises(CompileError, match="shared memory"):
         example.gemm(x, x, config=Config((128, 256), stages=5))
     with pytest.raises(Exception, match="argument `b`"):
