@@ -19,6 +19,7 @@ from cutelite.diag import CompileError, InternalError
 
 if TYPE_CHECKING:
     from cutelite.dispatch import BoundKernel, Compiled, Kernel
+    from cutelite.lang.mma_ops import MmaOp
     from cutelite.sim import Timeline
 
 
@@ -94,8 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
     exporting.set_defaults(run=_export)
     _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
-    picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'")
-    picture.add_argument("layout", help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'")
+    picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'; an MMA's operands")
+    picture.add_argument(
+        "layout",
+        help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'; or 'WarpMmaOp(f16, f32)'",
+    )
     picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
     picture.add_argument("--bits", type=int, help="of an element: show the banks of shared memory")
     picture.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
@@ -429,12 +433,35 @@ def _gpus() -> str:
 
 
 def _layout(given: argparse.Namespace) -> int:
-    from cutelite.layout.viz import picture
+    from cutelite.layout.viz import operands, picture, render
 
     extents = dict(map(_setting, given.set))
     color = config.read().use_color(sys.stdout.isatty())
+    if "Op(" in given.layout:
+        print(render(operands(find_atom(given.layout)), given.form, color))
+        return 0
     print(picture(given.layout, tiler=given.tiler, bits=given.bits, dims=extents, form=given.form, color=color))
     return 0
+
+
+def find_atom(text: str) -> MmaOp:
+    """The MMA operation that `text` makes: its class, called with dtypes by name and literals. Errors: `UsageError`."""
+    from cutelite.ir.types import SCALARS
+    from cutelite.lang.mma_ops import MmaOp
+
+    def value(node: ast.expr) -> Any:
+        return SCALARS[node.id] if isinstance(node, ast.Name) and node.id in SCALARS else ast.literal_eval(node)
+
+    try:
+        call = ast.parse(text, mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            kind = getattr(cutelite, call.func.id, None)
+            if isinstance(kind, type) and issubclass(kind, MmaOp):
+                named = {keyword.arg or "": value(keyword.value) for keyword in call.keywords}
+                return kind(*map(value, call.args), **named)
+    except (SyntaxError, TypeError, ValueError) as error:
+        raise UsageError(f"{text} is no MMA operation: {error}") from None
+    raise UsageError(f"{text} is no MMA operation, such as 'WarpMmaOp(f16, f32)' or 'WarpgroupMmaOp(bf16, f32, 64)'")
 
 
 # cache

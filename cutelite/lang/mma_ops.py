@@ -56,6 +56,11 @@ class MmaOp:
         """Of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        from cutelite.layout import viz  # only notebooks need it
+
+        return viz.html(*viz.operands(self))
+
 
 @dataclass(frozen=True)
 class MmaUniversalOp(MmaOp):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from colorsys import hls_to_rgb
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 from cutelite.layout.access import BANK_BYTES, BANKS
 from cutelite.layout.errors import LayoutError
@@ -92,11 +92,12 @@ def banks(layout: AnyLayout, bits: int) -> Table:
     return _table(layout, f"{layout}, banks of {bits}-bit elements", cell, BANKS)
 
 
-def owners(layout_tv: AnyLayout, tiler: Any) -> Table:
+def owners(layout_tv: AnyLayout, tiler: Any, title: str = "") -> Table:
     """Which thread and which of its values every element of a tile belongs to.
 
     layout_tv  (thread, value) -> index in the tile, column-major, as of `make_layout_tv` and of MMA and copy atoms
     tiler      shape of the tile
+    title      default: both of them
 
     >>> print(owners(Layout((4, 2), (2, 1)), (2, 4)))
     (4,2):(2,1) on (2,4)
@@ -119,7 +120,24 @@ def owners(layout_tv: AnyLayout, tiler: Any) -> Table:
         more = f"+{len(found) - 1}" if len(found) > 1 else ""
         return f"T{found[0][0]}V{found[0][1]}{more}", found[0][0] % min(threads, BANKS)
 
-    return _table(Layout(tiler), f"{layout_tv} on {show(tiler)}", cell, min(threads, BANKS))
+    return _table(Layout(tiler), title or f"{layout_tv} on {show(tiler)}", cell, min(threads, BANKS))
+
+
+class Atom(Protocol):
+    """What is drawn of an MMA operation; `lang.mma_ops.MmaOp` is one."""
+
+    def extents(self, operand: str, /) -> tuple[int, int]: ...
+    def layout_tv(self, operand: str, /) -> Layout: ...
+
+
+def operands(atom: Atom) -> list[Table]:
+    """Whose registers hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N), without those in memory."""
+    tables = []
+    for operand in "ABC":
+        if not getattr(atom, f"{operand.lower()}_in_memory", False):
+            layout_tv, extents = atom.layout_tv(operand), atom.extents(operand)
+            tables.append(owners(layout_tv, extents, f"{operand} {show(extents)} of {atom}: {layout_tv}"))
+    return tables
 
 
 def _number(function: str, x: Any) -> int:
@@ -188,8 +206,19 @@ def ansi(table: Table, color: bool = True) -> str:
     return "\n".join([*lines, *([f"({table.left_out})"] if table.left_out else [])])
 
 
-def svg(table: Table) -> str:
-    """The table as an SVG image."""
+def svg(*tables: Table) -> str:
+    """The table as an SVG image; several one above the other."""
+    if len(tables) == 1:
+        return _svg(tables[0])[0]
+    parts, width, height = [], 0, 0
+    for image, wide, high in map(_svg, tables):
+        parts.append(image.replace("<svg ", f'<svg y="{height}" ', 1))
+        width, height = max(width, wide), height + high + 16
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">', *parts, "</svg>"])
+
+
+def _svg(table: Table) -> tuple[str, int, int]:
+    """The image, its width and its height."""
     wide = max(28, 7 * max((len(text) for row in table.cells for text, _ in row), default=1) + 8)
     high, left, top = 22, 34, 42
     rows, columns = len(table.cells), len(table.cells[0])
@@ -218,7 +247,7 @@ def svg(table: Table) -> str:
         parts.append(f'<path d="M{left} {y}H{left + columns * wide}" stroke="#333" stroke-width="1.5"/>')
     if table.left_out:
         parts.append(f'<text x="{left}" y="{height - 8}" text-anchor="start">{escape(table.left_out)}</text>')
-    return "\n".join([*parts, "</g></svg>"])
+    return "\n".join([*parts, "</g></svg>"]), width, height
 
 
 def html(*tables: Table) -> str:
@@ -251,7 +280,7 @@ def picture(
     form: str = "text",
     color: bool = True,
 ) -> str:
-    """What `cutelite layout TEXT` shows.
+    """What `cutelite layout TEXT` shows of a layout.
 
     text   a layout as it prints
     tiler  shape of a tile: the layout is then one from (thread, value) to its elements
@@ -275,8 +304,13 @@ def picture(
         table = banks(layout, bits)
     else:
         table = offsets(layout)
+    return render([table], form, color)
+
+
+def render(tables: Sequence[Table], form: str, color: bool = True) -> str:
+    """The tables as "text", coloured or not, as one "svg", or as a page of "html"."""
     if form == "text":
-        return ansi(table, color)
+        return "\n\n".join(ansi(table, color) for table in tables)
     if form not in ("svg", "html"):
         raise LayoutError("picture", f"form is {form!r}, must be text, svg or html")
-    return svg(table) if form == "svg" else page(table)
+    return svg(*tables) if form == "svg" else page(*tables)

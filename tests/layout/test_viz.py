@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from cutelite.cli import main
+from cutelite.ir.types import bf16, f16, f32
+from cutelite.lang.mma_ops import WarpgroupMmaOp, WarpMmaOp
 from cutelite.layout import (
     ComposedLayout,
     Layout,
@@ -17,7 +19,7 @@ from cutelite.layout import (
     make_layout_tv,
     row_major,
 )
-from cutelite.layout.viz import ansi, banks, notebook, offsets, owners, page, picture, svg
+from cutelite.layout.viz import ansi, banks, notebook, offsets, operands, owners, page, picture, svg
 
 
 def texts(image: str) -> list[str]:
@@ -81,6 +83,39 @@ def test_owners_of_a_tile() -> None:
     ]
     shared = owners(Layout((4, 2), (0, 1)), (2, 2))
     assert [text for row in shared.cells for text, _ in row] == ["T0V0+3", "", "T0V1+3", ""]
+
+
+def test_operands_of_an_mma() -> None:
+    a, b, c = operands(WarpMmaOp(f16, f32))
+    assert [len(t.cells) for t in (a, b, c)] == [16, 8, 16]
+    assert [len(t.cells[0]) for t in (a, b, c)] == [16, 16, 8]
+    assert c.cells[0][:3] == (("T0V0", 0), ("T0V1", 0), ("T1V0", 1))  # PTX ISA, mma.m16n8k16: row 0 is threads 0 to 3
+    assert c.cells[9][7][0] == "T7V3"
+    assert c.title.startswith("C (16,8) of WarpMmaOp(")
+    (accumulator,) = operands(WarpgroupMmaOp(bf16, f32, 16))  # A and B lie in shared memory
+    assert {text.partition("V")[0] for row in accumulator.cells for text, _ in row} == {f"T{i}" for i in range(128)}
+    assert WarpMmaOp(f16, f32)._repr_html_().count("<svg") == 3
+
+
+def test_several_tables_in_one_image() -> None:
+    images = svg(*operands(WarpMmaOp(f16, f32)))
+    assert ElementTree.fromstring(images).attrib["height"].isdigit()
+    assert "T31V3" in texts(images)
+
+
+def test_an_mma_at_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["layout", "WarpMmaOp(f16, f32, k=8)"]) == 0
+    assert "B (8,8) of WarpMmaOp(" in capsys.readouterr().out
+    for text, why in (
+        ("WarpMmaOp(f17, f32)", "is no MMA operation"),
+        ("WarpMmaOp(f16", "is no MMA operation"),
+        ("CopyUniversalOp()", "such as 'WarpMmaOp"),
+        ("WarpMmaOp()", "missing 2 required"),
+    ):
+        assert main(["layout", text]) == 1
+        assert why in capsys.readouterr().err
+    assert main(["layout", "WarpMmaOp(f16, i32)"]) == 1
+    assert "does not multiply f16 by f16 into i32" in capsys.readouterr().err
 
 
 def test_large_tables_say_what_is_left_out() -> None:
