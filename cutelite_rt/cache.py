@@ -59,6 +59,7 @@ class _Found(NamedTuple):
 class DiskCache:
     """A cache in `directory`, by default the user's own; made there on the first write, readable by its user alone.
 
+    A directory that others may use as well (`chmod g+rwxs`) is shared: a file is for those whom it is for.
     Entries beyond `max_bytes` in all are evicted, those unused longest first; each process looks from time to time,
     so the bound can be passed by a few entries for a while.
     """
@@ -110,6 +111,7 @@ class DiskCache:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
         try:
             with open(descriptor, "wb") as file:
+                _share(descriptor, self.directory)
                 file.write(_HEADER.pack(_MAGIC, len(key), len(payload), _checksum(key, payload)))
                 file.write(key.encode())
                 file.write(payload)
@@ -309,6 +311,13 @@ def _payload(data: bytes, key: str) -> bytes | None:
     return payload if _checksum(key, payload) == checksum else None
 
 
+def _share(descriptor: int, directory: str) -> None:
+    """Let those use a new file who may use the directory it is in: nobody else, unless its owner has opened it."""
+    allowed = os.stat(directory).st_mode & 0o066
+    if allowed and sys.platform != "win32":
+        os.fchmod(descriptor, 0o600 | allowed)
+
+
 def _replace(part: str, path: str) -> None:
     try:
         os.replace(part, path)
@@ -350,6 +359,8 @@ def _try_lock(path: str) -> int | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _lock_descriptor(descriptor)
+        with contextlib.suppress(PermissionError):  # another's, who has seen to it
+            _share(descriptor, os.path.dirname(path))
     except (BlockingIOError, PermissionError):
         os.close(descriptor)
         return None

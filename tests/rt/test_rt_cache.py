@@ -78,6 +78,18 @@ def test_the_directory_and_its_files_are_the_users_alone(cache: DiskCache) -> No
     assert stat.S_IMODE(entry(cache).stat().st_mode) == 0o600
 
 
+@needs_posix
+@pytest.mark.parametrize(("directory", "file"), [(0o770, 0o660), (0o755, 0o644), (0o777, 0o666), (0o700, 0o600)])
+def test_a_directory_of_several_users_is_shared(cache: DiskCache, directory: int, file: int) -> None:
+    os.mkdir(cache.directory)
+    os.chmod(cache.directory, directory)
+    with cache.single_flight(KEY):
+        assert stat.S_IMODE(Path(cache.directory, f"{KEY}.lock").stat().st_mode) == file
+        cache.put(KEY, b"data")
+    assert stat.S_IMODE(entry(cache).stat().st_mode) == file
+    assert cache.get(KEY) == b"data"
+
+
 def test_reading_makes_no_directory(cache: DiskCache) -> None:
     assert cache.get(KEY) is None
     assert cache.info() == CacheInfo(cache.directory, 0, 0, cache.max_bytes, 0)
