@@ -85,7 +85,7 @@ def expanded(packed: Array, table: Array, elem: Scalar) -> Array:
     return whole.reshape(M, -1)
 
 
-def compress_sparse(a: Any, dtype: Scalar) -> tuple[Any, Any]:
+def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
     """The operands that a sparse wgmma takes for `a`: what is kept of it, and the metadata that says what that is.
 
     a        a NumPy array (m, k) in the type that NumPy has for `dtype`; m a multiple of 64, k of the extent of an

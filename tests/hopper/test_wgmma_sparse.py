@@ -1,8 +1,5 @@
 """Sparse wgmma: compressed operands and their metadata, and products of them against NumPy."""
 
-# mypy: disable-error-code="arg-type"
-# (`cl.bf16` is a dtype to everything but a checker, which takes it for the type of its numbers)
-
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
