@@ -66,7 +66,7 @@ def find() -> Layout | None:
 
 
 def _find(torch: Any) -> Layout:
-    base = torch.empty(1 << 16, dtype=torch.float32)
+    base = torch.empty(1 << 16, dtype=torch.float32, device="cpu")
     samples = [
         base.as_strided((3, 5, 7), (701, 131, 17), 23),
         base.view(torch.float64).as_strided((11, 2), (37, 91), 41),
@@ -80,7 +80,8 @@ def _find(torch: Any) -> Layout:
         raise _Unclear
     with torch.inference_mode():
         inferring = torch.empty(0, device="cuda")
-    new = torch.empty(0, device="cuda")
+    with torch.inference_mode(False):
+        new = torch.empty(0, device="cuda")  # without elements, for which nothing is allocated
     kinds = [_bytes(t._cdata) for t in (*samples, new)]
     return Layout(
         impl=8 * _place([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
