@@ -30,6 +30,7 @@ _WHERE = {
     "cutelite.lib.multicast": "OperandTile",
     "cutelite.lib.epilogue": "ResultRing Fetch Epilogue",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
+    "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",

@@ -228,6 +228,7 @@ from cutelite.lib.copy import copy as copy
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import ResultRing as ResultRing
+from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
 from cutelite.lib.participants import PipelineProducer as PipelineProducer
@@ -421,6 +422,7 @@ __all__ = [
     "E",
     "Epilogue",
     "Fetch",
+    "GroupedTileScheduler",
     "InternalError",
     "Kernel",
     "Launch",

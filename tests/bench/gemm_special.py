@@ -1,7 +1,9 @@
 """The special GEMM examples beside torch's own, in one run: TFLOP/s, medians of interleaved rounds.
 
     python tests/bench/gemm_special.py fp8 [M N K ...]          fp8 with block scales, against torch's scaled matmul
-    python tests/bench/gemm_special.py fp8 M N K --sweep        every configuration that is worth trying
+    python tests/bench/gemm_special.py grouped [M N K ...]      bf16, 8 experts' uneven shares of M rows, beside torch's
+                                                                grouped matmul and a matmul for each expert
+    python tests/bench/gemm_special.py PART M N K --sweep       every configuration that is worth trying
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. Each
 graph is replayed once untimed right before it is timed, so that nobody gains by a neighbour that lets the chip cool.
@@ -22,10 +24,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import torch
 
 import gemm_fp8_block as fp8
+import gemm_grouped as grouped
 from tests.bench.timing import L2_BYTES, ROUNDS, graph, timed
 
 Calls = dict[str, Callable[[int], Any]]
-SHAPES = {"fp8": [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 16384), (4096, 24576, 1536), (512, 4096, 7168)]}
+SHAPES = {
+    "fp8": [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 16384), (4096, 24576, 1536), (512, 4096, 7168)],
+    "grouped": [(32768, 4096, 7168), (32768, 7168, 2048), (2048, 4096, 7168)],
+}
+EXPERTS = 8
 
 
 def rates(calls: Calls, buffers: int, flops: float, seconds: float = 8e-3) -> dict[str, float]:
@@ -88,7 +95,41 @@ def candidates() -> list[fp8.Config]:
     return [*large, *three, fp8.Config((128, 192), stages=5), fp8.Config((128, 160), stages=5, piece=32)]
 
 
-PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {"fp8": block_scaled}
+def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
+    """bf16, a matrix for each expert. Torch's loop is told on the host how many rows each has."""
+    buffers = max(2, -(-3 * L2_BYTES // (2 * (m * k + EXPERTS * n * k))))
+    draw = torch.distributions.Multinomial(m, torch.rand(EXPERTS, generator=torch.Generator().manual_seed(1)) + 0.5)
+    counts = [int(x) for x in draw.sample()]
+    ends = torch.tensor(counts).cumsum(0).to("cuda", torch.int32)
+    a = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    b = [torch.randn(EXPERTS, n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    outs: dict[str, Any] = {}
+
+    def ours(name: str, config: Any) -> Callable[[int], Any]:
+        outs[name] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+        return lambda i: grouped.gemm(a[i], b[i], ends, outs[name], config)
+
+    def torchs(i: int) -> None:
+        outs["torch"] = torch._grouped_mm(a[i], b[i].transpose(1, 2), offs=ends)
+
+    outs["torch loop"] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+
+    def loop(i: int) -> None:
+        left, right = a[i].split(counts), outs["torch loop"].split(counts)
+        for e in range(EXPERTS):
+            torch.mm(left[e], b[i][e].T, out=right[e])
+
+    calls: Calls = {"torch": torchs, "torch loop": loop, "cutelite": ours("cutelite", grouped.CONFIGS[0])}
+    if sweep:
+        for config in grouped.CONFIGS:
+            calls[f"{config.tile} {config.cluster}"] = ours(f"{config.tile} {config.cluster}", config)
+    found = rates(calls, buffers, 2 * m * n * k)
+    exact = torch.cat([x.double() @ b[0][e].double().T for e, x in enumerate(a[0].split(counts))])
+    best = max(found["torch"], found["torch loop"])
+    return {**found, "cutelite / torch's best": found["cutelite"] / best, **errors(calls, outs, exact)}
+
+
+PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {"fp8": block_scaled, "grouped": experts}
 
 
 def main() -> None:

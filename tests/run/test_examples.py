@@ -41,6 +41,12 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     ],
     "gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 200, "n": 520, "k": 136}],
     "sparse_gemm": [{"m": 128, "n": 8, "k": 128}, {"m": 256, "n": 264, "k": 640}],
+    "gemm_grouped": [
+        {"counts": (1,), "n": 8, "k": 8, "spare": 0},
+        {"counts": (70, 0, 129, 64, 1), "n": 264, "k": 136},
+        {"counts": (0, 0, 200, 200, 0, 7, 133, 0), "n": 520, "k": 72, "spare": 70},
+        {"counts": (128, 3, 256), "n": 256, "k": 400, "dtype": "float8_e4m3fn"},
+    ],
     "hopper_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 128, "n": 256, "k": 64}, {"m": 200, "n": 264, "k": 328}],
 }
 LARGE: dict[str, list[dict[str, Any]]] = {
@@ -65,6 +71,10 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     ],
     "gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((7, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
     "sparse_gemm": [{"m": 1024, "n": 4104, "k": 2048}],
+    "gemm_grouped": [
+        {"counts": (1000, 1, 0, 3000, 129), "n": 4104, "k": 520, "spare": 70},
+        {"counts": tuple(range(256)), "n": 1024, "k": 512, "dtype": "float16"},
+    ],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }
 

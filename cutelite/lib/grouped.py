@@ -1,0 +1,87 @@
+"""A tile scheduler for groups of rows of which only the device knows where they end: the experts of a mixture.
+
+tiles = GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, BN), swizzle=8)
+while tiles.is_valid():
+    group, row, end, n = tiles.coordinate()
+    ...
+    tiles = tiles.advance()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
+from cutelite.lib.scheduler import banded
+
+
+@dataclass(frozen=True)
+class GroupedTileScheduler:
+    """As many blocks (or clusters) as run at once, each taking every so many-th of the tiles of all groups, in order.
+
+    ends     where each group of rows ends, and the next one begins: i32, ascending; groups may be empty
+    rows     of a tile; a group's last one may reach over its end
+    columns  tiles along N
+    swizzle  within a group, tiles are walked in bands of so many columns
+    index    of the tile, `step` to the next one of this block
+    group    that the tile is in, from row `begin` to `end`
+    first    index of the group's first tile
+    """
+
+    ends: Any
+    rows: int
+    columns: Any
+    swizzle: int
+    index: Any
+    step: Any
+    group: Any
+    begin: Any
+    end: Any
+    first: Any
+
+    @classmethod
+    def create(
+        cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False
+    ) -> GroupedTileScheduler:
+        """The scheduler at this block's first tile.
+
+        ends     a tensor of i32 in global memory, one for each group
+        columns  tiles along N; with clusters, counted in clusters
+        cluster  the unit that takes a tile is a cluster, not a block; its blocks lie along N
+        Launch   on a one-dimensional grid; more blocks than tiles do no harm
+        Who      any threads; each that asks reads `ends` for itself
+        """
+        if cluster:
+            index, step = cluster_idx.x, grid_dim.x // cluster_dim.x
+        else:
+            index, step = block_idx.x, grid_dim.x
+        return GroupedTileScheduler(ends, rows, columns, swizzle, index, step, 0, 0, ends[0], 0)._found()
+
+    def is_valid(self) -> Any:
+        """Whether there is a tile left for this block."""
+        return self.group < self.ends.shape[0]
+
+    def coordinate(self) -> tuple[Any, Any, Any, Any]:
+        """(group, row at which the tile begins, row at which its group ends, place along N)."""
+        along = (self.end - self.begin + self.rows - 1) // self.rows
+        m, n = banded(self.index - self.first, max(1, along), self.columns, self.swizzle)
+        return self.group, self.begin + m * self.rows, self.end, n
+
+    def advance(self) -> GroupedTileScheduler:
+        """At this block's next tile."""
+        return self._at(self.index + self.step, self.group, self.begin, self.end, self.first)._found()
+
+    def _found(self) -> GroupedTileScheduler:
+        """At the group that the tile is in, or after the last one."""
+        group, begin, end, first = self.group, self.begin, self.end, self.first
+        tiles = (end - begin + self.rows - 1) // self.rows * self.columns
+        while group < self.ends.shape[0] and self.index >= first + tiles:
+            group, begin, first = group + 1, end, first + tiles
+            end = self.ends[min(group, self.ends.shape[0] - 1)]
+            tiles = (end - begin + self.rows - 1) // self.rows * self.columns
+        return self._at(self.index, group, begin, end, first)
+
+    def _at(self, index: Any, group: Any, begin: Any, end: Any, first: Any) -> GroupedTileScheduler:
+        fixed = self.ends, self.rows, self.columns, self.swizzle
+        return GroupedTileScheduler(*fixed, index, self.step, group, begin, end, first)

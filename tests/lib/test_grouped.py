@@ -1,0 +1,47 @@
+"""The scheduler of groups of rows: every tile of every group, once, whichever blocks there are."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
+# (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor
+from tests.places import Place
+
+G, T, C = cl.dims("G T C")
+ROWS = 16
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+@pytest.mark.parametrize("swizzle", [1, 3])
+@pytest.mark.parametrize(
+    "counts", [(1,), (0,), (0, 0, 5, 0), (16, 32, 1, 0, 0, 47, 300, 0), tuple(range(40))], ids=lambda c: str(len(c))
+)
+def test_tiles_of_groups(scheduled: Place, counts: tuple[int, ...], swizzle: int, cluster: bool) -> None:
+    columns, units = 5, 6
+
+    @cl.kernel(block=32, cluster=(2, 1, 1) if cluster else None)
+    def walk(ends: Tensor[cl.i32, (G,)], seen: Tensor[cl.i32, (G, T, C)], last: Tensor[cl.i32, (G,)]) -> None:
+        tiles = cl.GroupedTileScheduler.create(ends, ROWS, C, swizzle, cluster)
+        while tiles.is_valid():
+            group, row, end, n = tiles.coordinate()
+            begin = 0
+            if group > 0:
+                begin = ends[group - 1]
+            if cl.lane_idx() == 0:
+                cl.atomic_add(seen, (group, row - begin, n), 1)
+                last[group] = end
+            tiles = tiles.advance()
+
+    rows = np.array(counts)[:, None, None]
+    ends = np.cumsum(counts).astype(np.int32)
+    seen = np.zeros((len(counts), max(1, max(counts)), columns), np.int32)
+    last = np.full(len(counts), -1, np.int32)
+    blocks = units * (2 if cluster else 1)
+    scheduled(walk[blocks, 32], ends, seen, last)
+    begins = np.arange(seen.shape[1])[:, None]
+    expected = (begins < rows) & (begins % ROWS == 0)
+    np.testing.assert_array_equal(seen, np.broadcast_to(expected * (blocks // units), seen.shape))
+    np.testing.assert_array_equal(last, np.where(rows[:, 0, 0] > 0, ends, -1))
