@@ -10,6 +10,7 @@ kernels, so kernels may be compiled in any number of threads.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite import lower, passes, toolchain
 from cutelite.config import Config
-from cutelite.diag import CompileError, InternalError, Mistake, Note
+from cutelite.diag import CompileError, InternalError, Mistake, Note, Span, render
 from cutelite.front import bytecode, cfg
 from cutelite.front.build import build as evaluate
 from cutelite.front.types import ArgType
@@ -91,7 +92,8 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         build.ptx = toolchain.to_ptx(build.llvm, target, opt_level=level, backend=options.backend or "llvm")
     with _stage("assemble", times, build):
         cubin = _assembled(build, level)
-    build.warnings = [*map(str, context.warnings), *map(_tool_warning, cubin.warnings if cubin else ())]
+    told = cubin.warnings if cubin else ()
+    build.warnings = [*map(str, context.warnings), *(_tool_warning(warning, build.final) for warning in told)]
     build.artifact = _artifact(build, cubin)
     _dump(build, environment)
     _report(build, environment)
@@ -222,6 +224,11 @@ def _refused(error: ToolchainError, build: Build | None) -> Exception:
     options = build.options.ptxas_options
     if options and "unknown option" in error.message.lower():
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
+    few = re.search(r"Insufficient registers \((\d+)\).* target of (\d+) or higher", error.message)
+    if few:
+        text = f"the kernel may use {few[1]} registers a thread, and ptxas needs {few[2]} for one of its instructions"
+        help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
+        return CompileError(Mistake("registers", text, help=help), _first(build.final, "wgmma"))
     own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
     if not own:
         return InternalError(error.message.strip(), stage=error.stage, ir=error.excerpt)
@@ -270,8 +277,16 @@ def _assembled(build: Build, level: int) -> toolchain.Cubin | None:
         return None
 
 
-def _tool_warning(warning: toolchain.ToolWarning) -> str:
-    return f"warning[{warning.code or 'assembler'}]: {warning.message}"
+def _tool_warning(warning: toolchain.ToolWarning, final: Function) -> str:
+    """What the assembler warned of, at the kernel's first instruction of the kind it speaks of: it names no line."""
+    kind = re.search(r"\b(wgmma|setmaxnreg)\b", warning.message)
+    mistake = Mistake(warning.code or "assembler", warning.message, severity="warning")
+    return render(mistake, _first(final, kind[1]) if kind else None)
+
+
+def _first(final: Function, kind: str) -> Span | None:
+    """Where the kernel's first instruction of a kind stands: 'wgmma' for wgmma.mma_async and its like."""
+    return next((op.span for op in final.ops() if op.name.split(".")[0] == kind and op.span), None)
 
 
 def _artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:

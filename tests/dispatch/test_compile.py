@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, f16, f32, lower, passes, pipeline, toolchain
+from cutelite import CompileError, Constexpr, Tensor, f16, f32, lower, passes, pipeline, toolchain
 from cutelite.dispatch import ArgumentError, Compiled, Kernel, LaunchError, OptionError, kernel
 from cutelite.front.types import Constant
 from cutelite.options import Options
@@ -488,3 +488,29 @@ def test_the_assembler_s_version_goes_with_the_cubin(add: Compiled, ptxas: str) 
     major, minor = version(ptxas).split(".")[:2]
     assert add.artifact.built_with in ((int(major), int(minor)), (0, 0))
     assert int(major) < 13 or add.artifact.built_with != (0, 0)
+
+
+@cl.kernel(block=128)
+def crowded(out: Tensor[f32, (64, 256)], more: Tensor[f32, (64, 256)]) -> None:
+    a = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
+    b = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (256, 64)))
+    one, two = cl.wgmma.zeros_accumulator(256), cl.wgmma.zeros_accumulator(256)
+    for _ in range(4):
+        one, two = cl.wgmma.mma_async(a, b, one), cl.wgmma.mma_async(a, b, two)
+        cl.wgmma.commit_group()
+        one, two = cl.wgmma.wait_group(0, one, two)
+    cl.wgmma.partition(out).store(one)
+    cl.wgmma.partition(more).store(two)
+
+
+def test_wgmma_that_ptxas_serialises_are_told_at_their_line(ptxas: str, capsys: pytest.CaptureFixture[str]) -> None:
+    fresh(crowded, assembler="ptxas").compile()
+    said = capsys.readouterr().err
+    assert "wgmma" in said and "serialized" in said
+    assert "test_compile.py" in said and "cl.wgmma.mma_async(a, b, one)" in said
+
+
+def test_too_few_registers_for_an_instruction_are_an_error_at_its_line(ptxas: str) -> None:
+    with pytest.raises(CompileError, match="may use 128 registers a thread, and ptxas needs") as caught:
+        fresh(crowded, assembler="ptxas", max_registers=128).compile()
+    assert "mma_async" in str(caught.value)
