@@ -148,6 +148,7 @@ launch; Python has to launch."""
 
 FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream
 _classes: dict[Hashable, int] = {}
+_class_numbers = itertools.count()  # no two threads get the same one
 
 
 def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
@@ -155,7 +156,7 @@ def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None,
     if any(extent >> 32 for extent in grid):
         bits, grid = bits | ODD, (0, 0, 0)
     bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
-    return FACTS.pack(*grid, bits, _classes.setdefault(settings, len(_classes)), stream or 0)
+    return FACTS.pack(*grid, bits, _classes.setdefault(settings, next(_class_numbers)), stream or 0)
 
 
 # Variants.

@@ -19,7 +19,16 @@ from hypothesis import strategies as st
 
 import cutelite as cl
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, f32
-from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device, fingerprint, launcher
+from cutelite.dispatch import (
+    ArgumentError,
+    Kernel,
+    Launch,
+    LaunchError,
+    device,
+    fingerprint,
+    launcher,
+    launcher_code,
+)
 from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
 from cutelite.toolchain import host
@@ -33,6 +42,7 @@ from tests.rt import exchange as other
 from tests.rt.conftest import FakeCuda
 from tests.rt.test_rt_memory import FakeTensor
 from tests.rt.test_rt_memory import torch as torch
+from tests.toolchain.test_host import machine
 
 M, N, LD = cl.dims("M N LD")
 K = cl.Dim("K", divisible_by=8, min=0, max=512)
@@ -649,3 +659,11 @@ def test_a_driver_that_is_too_old_leaves_launches_to_python(cuda: FakeCuda, caps
     assert "_constant has no compiled launcher: " in capsys.readouterr().err
     kernel[1, 32](x, 1)
     assert len(cuda.launches) == 1
+
+
+def test_launchers_for_another_architecture_are_whole_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = machine("aarch64-unknown-linux-gnu")
+    monkeypatch.setattr(host, "_tools", lambda: tools)
+    for function in (_expressions, _floats, _structs, _tma):
+        text, _ = launcher_code.write(plain(function).signature)
+        assert host.to_code('target triple = "aarch64-unknown-linux-gnu"\n' + text, "launch")

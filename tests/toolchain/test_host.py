@@ -1,0 +1,104 @@
+"""Machine code of the host: whole in itself, whatever the architecture."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import pytest
+
+from cutelite.diag import InternalError
+from cutelite.toolchain import ToolchainError, host
+from cutelite_rt import native
+
+ADD = """
+define internal i64 @twice(i64 %x) noinline nounwind {
+  %y = add i64 %x, %x
+  ret i64 %y
+}
+define i64 @f(ptr %at, i64 %x) nounwind {
+  %held = load i64, ptr %at
+  %y = call i64 @twice(i64 %x)
+  %z = add i64 %held, %y
+  ret i64 %z
+}
+"""
+
+
+def test_code_runs() -> None:
+    f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    held = ctypes.c_int64(5)
+    code = host.to_code(_first(ADD), "f")
+    assert f(native.executable(code))(ctypes.addressof(held), 8) == 21
+    assert native.executable(code) == native.executable(bytes(code)), "equal code is there once"
+
+
+def _first(text: str) -> str:
+    """The function that is called from outside goes first."""
+    internal, _, external = text.partition("define i64 @f")
+    return f"define i64 @f{external}{internal}"
+
+
+def test_the_function_must_be_first() -> None:
+    with pytest.raises(InternalError, match="not the first"):
+        host.to_code(ADD, "f")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "%r = call double @sin(double %x)\n ret double %r",
+        "%r = fadd double %x, 0x3FF3333333333333\n ret double %r",
+        "%p = load double, ptr @g\n %r = fadd double %x, %p\n ret double %r",
+    ],
+    ids=["calls", "constants", "data"],
+)
+def test_what_needs_a_linker_is_refused(body: str) -> None:
+    text = f"@g = global double 1.0\ndeclare double @sin(double)\ndefine double @f(double %x) nounwind {{\n {body}\n}}"
+    with pytest.raises(InternalError, match="not whole in itself"):
+        host.to_code(text, "f")
+
+
+def test_text_that_is_none() -> None:
+    with pytest.raises(ToolchainError):
+        host.to_code("define i64 @f() { ret i32 0 }", "f")
+
+
+def machine(triple: str) -> tuple[Any, Any]:
+    llvm, _ = host._tools()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple(triple)
+    return llvm, target.create_target_machine(cpu="generic", opt=2, reloc="pic", codemodel="small")
+
+
+def test_other_architectures(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = machine("aarch64-unknown-linux-gnu")
+    monkeypatch.setattr(host, "_tools", lambda: tools)
+    code = host.to_code('target triple = "aarch64-unknown-linux-gnu"\n' + _first(ADD), "f")
+    assert len(code) % 4 == 0
+
+
+def test_a_builtin_has_a_state_of_its_own() -> None:
+    # Returns its second positional argument, with one reference more, and counts calls in its state.
+    text = """
+define ptr @f(ptr nest %state, ptr %self, ptr %args, i64 %n, ptr %names) nounwind {
+  %count = load i64, ptr %state
+  %more = add i64 %count, %n
+  store i64 %more, ptr %state
+  %incref_at = getelementptr i64, ptr %state, i64 1
+  %incref = load ptr, ptr %incref_at
+  %second = getelementptr ptr, ptr %args, i64 1
+  %x = load ptr, ptr %second
+  call void %incref(ptr %x)
+  ret ptr %x
+}
+"""
+    address = native.executable(host.to_code(text, "f"))
+    states = [(ctypes.c_uint64 * 2)(0, native.function_address("Py_IncRef")) for _ in range(2)]
+    first, second = (native.builtin(address, ctypes.addressof(state), "f", "doc", state) for state in states)
+    thing = object()
+    assert first(1, thing) is second(1, thing, 3) is thing
+    assert first(1, thing, x=3) is thing
+    assert [state[0] for state in states] == [4, 3]
+    assert (first.__name__, first.__doc__) == ("f", "doc")
