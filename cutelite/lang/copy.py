@@ -114,6 +114,12 @@ class TiledCopy:
         """The part of one thread, 0 to `size` - 1: a compile-time or run-time number."""
         return ThrCopy(self, thread)
 
+    def _repr_html_(self) -> str:
+        from cutelite.layout import viz  # only notebooks need it
+
+        extents = tuple(item if isinstance(item, int) else item.size for item in self.tiler)
+        return viz.html(viz.owners(self.layout_tv, extents, f"{self.atom} by {self.layout_tv}"))
+
     def retile(self, fragment: Any) -> Any:
         """A fragment of the tiled MMA this was made from, seen as partitions of this copy: (values, rest, rest)."""
         values, *repeats = self.fragment or (extent(self.layout_tv, 1), 1, 1)
