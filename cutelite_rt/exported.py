@@ -106,6 +106,7 @@ class ExportedKernel:
         self.__name__ = bundle.name
         self._kept = threading.local()
         self._functions: dict[tuple[int, int], Function] = {}
+        self._lock = threading.Lock()
         self._plans: dict[Hashable, _Plan] = {}
         self._rules = [rules.Rules(variant.signature) for variant in bundle.variants]
 
@@ -206,9 +207,11 @@ class ExportedKernel:
         parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
         start(function, config, parameters, sync=self.sync)
         if key is not None and fitted.arrays:  # without arrays, where it goes is another question each time
-            while len(self._plans) >= _MOST_PLANS:
-                self._plans.pop(next(iter(self._plans)), None)
-            self._plans[key] = _Plan(self.__name__, function, config, _values(its_rules, fitted, len(args)))
+            plan = _Plan(self.__name__, function, config, _values(its_rules, fitted, len(args)))
+            with self._lock:
+                while len(self._plans) >= _MOST_PLANS:
+                    del self._plans[next(iter(self._plans))]
+                self._plans[key] = plan
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
         problems = []

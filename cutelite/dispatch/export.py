@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
-from cutelite.dispatch.parameters import _BEYOND
+from cutelite.dispatch.parameters import BEYOND
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar, Tensor, TensorMap
@@ -174,7 +174,7 @@ def _limits(t: Scalar) -> Words:
     if t.is_int:
         low, high = t.range
         return {"low": low, "high": high}
-    return {"beyond": _BEYOND[t.name]} if t.name in _BEYOND else {}
+    return {"beyond": BEYOND[t.name]} if t.name in BEYOND else {}
 
 
 def _expr(x: Any) -> Any:

@@ -95,14 +95,14 @@ class ScalarParameter:
             number = float(number)
         except OverflowError:
             raise call.error(self.name, f"is too large for {dtype}") from None
-        limit = _BEYOND.get(dtype.name)
+        limit = BEYOND.get(dtype.name)
         if limit is not None and limit <= abs(number) and (abs(number) != float("inf") or dtype.name == "e4m3"):
             raise call.error(self.name, f"is {number}, which is beyond what {dtype} holds")
         return number
 
 
 _TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
-_BEYOND = {
+BEYOND = {
     "f16": 65520.0,
     "bf16": float.fromhex("0x1.ffp127"),
     "f32": float.fromhex("0x1.ffffffp127"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
+import threading
 from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
@@ -316,7 +318,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
         (rt.Launch(1, pdl=True), (y, 3.0)),
     ]
     for key, args in others:  # which are other launches
-        with pytest.raises((TypeError, rt.LaunchError), match="not callable|the grid takes whole numbers"):
+        with pytest.raises((TypeError, rt.LaunchError), match=r"not callable|the grid takes whole numbers"):
             loaded[key](*args)
     assert len(cuda.launches) == before
 
@@ -333,6 +335,29 @@ def test_tensor_maps_of_launches_like_an_earlier_one(
     assert [each["address"] for each in cuda.maps] == [a.pointer for a in arrays]
     (function,) = loaded._functions.values()
     assert packed(cuda, function)[:128] == bytes([3]) * 128  # as the fake driver encodes the third
+
+
+def test_from_many_threads(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    """Each of many launches is like some other thread's, and plans come and go."""
+    loaded = rt.load_kernel(kernels.scale.export(None, T=f32))
+    arrays = [on_gpu((n + 1,)) for n in range(8)]
+    wrong: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        pick = random.Random(seed)
+        try:
+            for _ in range(300):
+                loaded[pick.randrange(1, 400)](pick.choice(arrays), 2.0)
+        except BaseException as problem:
+            wrong.append(problem)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    with rt.device(0).active():  # a fake driver's stack of contexts is all threads' own
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong and len(loaded._plans) <= 1024
 
 
 # ---- which code

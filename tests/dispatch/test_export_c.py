@@ -348,6 +348,25 @@ def test_floats_that_c_has_not(folder: Path, tmp_path: Path, kind: str) -> None:
             assert int.from_bytes(packed, "little") == code, value
 
 
+def test_functions_for_each_signature(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    bundle = kernels.scale.export(None, signatures=[{"T": cl.f32}, {"T": cl.f16, "times": 2}], grid=1)
+    stub = Stub(rt.Bundle("scale", bundle.variants[:1]), tmp_path)  # one signature: without a number
+    assert stub.launch((1, 1, 1), tensor(on_gpu((8,))), ctypes.c_float(2)) == 0, stub.error
+    stubs = c_stub(bundle)
+    _, source = stubs.save(tmp_path / "both")
+    assert "int scale_0_run(" in stubs.header and "const cutelite_tensor *x, float by);" in stubs.header
+    library = tmp_path / "both" / "scale.so"
+    command = [str(COMPILER), *STRICT, "-Wl,-Bsymbolic", "-I", str(INCLUDE), source, str(HERE / "fakecuda.c"), "-lm"]
+    subprocess.run([*command, "-o", str(library)], check=True)
+    both = ctypes.CDLL(str(library))
+    wrong = ctypes.byref(tensor(on_gpu((8,), "f16")))
+    handle = ctypes.c_void_p()
+    assert both.scale_0_load(ctypes.byref(handle)) == both.scale_1_load(ctypes.byref(handle)) == 0
+    assert both.scale_0_run(handle, None, wrong, ctypes.c_float(2)) == -1
+    both.scale_0_error.restype = ctypes.c_char_p
+    assert both.scale_0_error() == b"scale(): argument `x` has DLPack type (2, 16), but its annotation says f32"
+
+
 def test_names_that_c_has_not() -> None:
     bundle = kernels.nothing.export(None)
     for name in ("float", "two words", "größe"):
