@@ -76,7 +76,9 @@ def _find(torch: Any) -> Layout:
     storage = base.untyped_storage()
     data = _words(storage._cdata, _STORAGE_WORDS)
     held = [i for i, word in enumerate(data) if word == storage.data_ptr()]
-    if len(held) != 2:
+    # What a launcher computes has to be what torch computes.
+    starts = [storage.data_ptr() + t.storage_offset() * t.element_size() == t.data_ptr() for t in samples]
+    if len(held) != 2 or not all(starts):
         raise _Unclear
     with torch.inference_mode():
         inferring = torch.empty(0, device="cuda")
