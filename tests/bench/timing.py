@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,7 +41,8 @@ def timed(captured: Any, repeats: int) -> float:
 class Replay:
     """A graph of so many calls that it takes about `target` seconds, `each` being what a call takes.
 
-    Called, it gives the seconds that a call takes, this time.
+    Called, it gives the seconds that a call takes, this time: of the second of two replays, since after a slow
+    neighbour, which lets the chip cool, the first is up to a tenth faster than those that follow.
     """
 
     def __init__(self, call: Callable[[int], Any], buffers: int, target: float, each: float) -> None:
@@ -48,6 +50,7 @@ class Replay:
         self.graph = graph(call, buffers, self.repeats)
 
     def __call__(self) -> float:
+        self.graph.replay()
         return timed(self.graph, self.repeats)
 
 
@@ -57,11 +60,13 @@ def best(calls: Mapping[str, Callable[[int], Any]], buffers: int, each: float) -
 
 
 def rounds(trials: Mapping[str, Callable[[], float]], count: int = ROUNDS) -> dict[str, list[float]]:
-    """Seconds of each, in so many rounds, after one that does not count."""
+    """Seconds of each, in so many rounds, after one that does not count; each round in an order of its own."""
     times: dict[str, list[float]] = {name: [] for name in trials}
+    names, source = list(trials), random.Random(0)
     for number in range(count + 1):
-        for name, trial in trials.items():
-            seconds = trial()
+        source.shuffle(names)
+        for name in names:
+            seconds = trials[name]()
             if number:
                 times[name].append(seconds)
     return times

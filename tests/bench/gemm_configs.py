@@ -1,0 +1,65 @@
+"""Every configuration of the GEMM example against cuBLAS: TFLOP/s and ratios, the fastest first. What docs/gemm.md tells.
+
+python tests/bench/gemm_configs.py [--sets large,skinny] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+
+import torch
+
+import gemm as example
+from gemm_configs import CONFIGS, made_for
+from tests.bench.gemm_cases import Case, error, expected, inputs, poisoned, sets
+from tests.bench.gemm_rivals import RIVALS
+from tests.bench.timing import Replay, rounds
+
+MOST_ERROR = 1e-2
+
+
+def sweep(case: Case, count: int) -> dict[str, float]:
+    """Median seconds of cuBLAS, and of every configuration that can be had and is right."""
+    of = inputs(case)
+    right = expected(of)
+    calls = {"cuBLAS": RIVALS["cublas"](of).call}
+    arguments = example.arguments(of.a[0], of.b[0], of.out[0], scale_a=of.scale_a, scale_b=of.scale_b)
+    for config in CONFIGS:
+        if not made_for(config, arguments[0]):
+            continue
+        of.out[0].copy_(poisoned(case))
+        how = {"config": config, "scale_a": of.scale_a, "scale_b": of.scale_b}
+        example.gemm(of.a[0], of.b[0], of.out[0], **how)
+        torch.cuda.synchronize()
+        if not error(of.out[0], right) < MOST_ERROR:
+            print(f"{case}: {config} is WRONG")
+            continue
+        calls[str(config)] = lambda i, how=how: example.gemm(of.a[i], of.b[i], of.out[i], **how)
+    each = max(case.flops / 600e12, 4e-6)
+    times = rounds({name: Replay(call, of.count, 4e-3, each) for name, call in calls.items()}, count)
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="large,skinny")
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args()
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
+    for name in given.sets.split(","):
+        for case in sets()[name]:
+            found = sweep(case, given.rounds)
+            print(f"{case}: cuBLAS {case.flops / found['cuBLAS'] / 1e12:.0f}")
+            for config, seconds in sorted(found.items(), key=lambda pair: pair[1]):
+                rate, ratio = case.flops / seconds / 1e12, found["cuBLAS"] / seconds
+                print(f"    {rate:5.0f}  {ratio:.3f}  {config}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
