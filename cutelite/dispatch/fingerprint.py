@@ -132,18 +132,30 @@ class _Same:
 
 @functools.cache
 def build_id() -> bytes:
-    """Identity of the compiler, names, sizes and times of its source files, and of the Python that runs it."""
+    """Identity of the compiler, names, sizes and times of its source files, and of the Python that runs it.
+
+    Where all files have one time, as reproducible builds and package stores give them, it tells nothing: then what is in
+    them counts, which takes 20 ms to read.
+    """
     roots = [package for name in sorted(OURS) for package in sys.modules[name].__path__]
-    files = sorted(line for root in roots for line in _files(root, os.path.basename(root)))
-    return _join("build", *(line.encode() for line in files), sys.version.encode())
+    files = sorted(file for root in roots for file in _files(root, os.path.basename(root)))
+    stamped = len({time for _, _, _, time in files}) > 1
+    parts = (f"{size} {time}".encode() if stamped else _content_of(path) for _, path, size, time in files)
+    return _join("build", *(name.encode() for name, _, _, _ in files), *parts, sys.version.encode())
 
 
-def _files(folder: str, name: str) -> Iterator[str]:
+def _content_of(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _files(folder: str, name: str) -> Iterator[tuple[str, str, int, int]]:
+    """Name, path, bytes and time of each source file."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
                 status = entry.stat()
-                yield f"{name}/{entry.name} {status.st_size} {status.st_mtime_ns}"
+                yield f"{name}/{entry.name}", entry.path, status.st_size, status.st_mtime_ns
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _files(entry.path, f"{name}/{entry.name}")
 

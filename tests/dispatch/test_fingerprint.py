@@ -401,6 +401,8 @@ def test_the_build_is_part_of_every_key(tmp_path: Path, monkeypatch: pytest.Monk
     (package / "inner").mkdir(parents=True)
     file = package / "inner" / "module.py"
     file.write_text("x = 1\n")
+    (package / "older.py").write_text("")
+    os.utime(package / "older.py", (5, 5))
 
     def build() -> bytes:
         fingerprint.build_id.cache_clear()
@@ -421,6 +423,17 @@ def test_the_build_is_part_of_every_key(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "version", "4.0")
     seen.append(build())
     assert len(set(seen)) == 6
+    for each in package.rglob("*.py"):
+        os.utime(each, (9, 9))  # as where a build is reproducible: times tell nothing
+    seen.append(build())
+    renamed = file.with_name("renamed.py")
+    renamed.write_text("x = 21\n")
+    os.utime(renamed, (9, 9))
+    seen.append(build())
+    assert len(set(seen)) == 8
+    for each in package.rglob("*.py"):
+        os.utime(each, (10, 10))
+    assert build() == seen[-1]
     monkeypatch.undo()
     fingerprint.build_id.cache_clear()
 
