@@ -134,8 +134,8 @@ class _Same:
 def build_id() -> bytes:
     """Identity of the compiler, names, sizes and times of its source files, and of the Python that runs it.
 
-    Where all files have one time, as reproducible builds and package stores give them, it tells nothing: then what is in
-    them counts, which takes 20 ms to read.
+    Where all files have one time, as reproducible builds and package stores give them, it tells nothing: then what is
+    in them counts, which takes 20 ms to read.
     """
     roots = [package for name in sorted(OURS) for package in sys.modules[name].__path__]
     files = sorted(file for root in roots for file in _files(root, os.path.basename(root)))
