@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import RAN, Clocks, Snapshot
+from cutelite.sim.checker.clocks import MANY, RAN, Clocks, Snapshot
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,
@@ -111,6 +111,7 @@ class Accesses:
         self.clocks = clocks
         self.sites = Sites()
         self.sets = Sets()
+        self._asked: dict[tuple[int, Group], bool] = {}
 
     def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int) -> list[Conflict]:
         """What an access of that kind races with."""
@@ -235,7 +236,6 @@ class Accesses:
         after = _numbered(code[where], actor.when[at[where]])
         _, first, inverse = np.unique(_numbered(before, after), return_index=True, return_inverse=True)
         made = np.zeros(len(first), np.int32)
-        unknown: dict[tuple[int, Group], bool] = {}
         for n, i in enumerate(first.tolist()):
             position = int(at[where[i]])
             groups = self._groups_of(int(old[i]), old_when[i], int(old_site[i]))
@@ -247,9 +247,7 @@ class Accesses:
                 if self.sites.kinds[x.site] == kind:
                     if mine.issuperset(x.agents.tolist()):
                         continue
-                    if (knows, x) not in unknown:
-                        unknown[knows, x] = actor.unknown(RAN, position, x)
-                    if not unknown[knows, x]:
+                    if not self._unknown(knows, actor, position, x):
                         continue
                 still.append(x)
             together = tuple(dict.fromkeys((*still, *new)))
@@ -257,6 +255,17 @@ class Accesses:
         code = code.copy()
         code[where] = made[inverse]
         return code
+
+    def _unknown(self, knows: int, actor: Actor, position: int, group: Group) -> bool:
+        """`actor.unknown` in the row RAN, asked once for all threads that know the same."""
+        if not knows:  # not a thread, or one that knows nothing
+            return actor.unknown(RAN, position, group)
+        found = self._asked.get((knows, group))
+        if found is None:
+            if len(self._asked) > MANY:
+                self._asked.clear()
+            found = self._asked[knows, group] = actor.unknown(RAN, position, group)
+        return found
 
     def _groups_of(self, code: int, when: Any, site: int) -> tuple[Group, ...]:
         if code < 0:

@@ -40,12 +40,16 @@ MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any 
 
 
 class Knowledge:
-    """Clocks known. `parts`: number of a cluster -> int32 (ROWS, agents of the cluster), missing ones being 0."""
+    """Clocks known. `parts`: number of a cluster -> int32 (ROWS, agents of the cluster), missing ones being 0.
 
-    __slots__ = ("parts",)
+    key  under which `Clocks.pool` has it; -1 where it does not
+    """
+
+    __slots__ = ("key", "parts")
 
     def __init__(self, parts: dict[int, Array]) -> None:
         self.parts = parts
+        self.key = -1
 
     def row(self, row: int) -> Knowledge:
         """Only that row of it."""
@@ -86,13 +90,11 @@ def _maximum(a: Array, b: Array) -> Array:
     if a is b:
         return a
     n = min(a.shape[1], b.shape[1])
-    larger = a[:, :n] >= b[:, :n]
-    count = np.count_nonzero(larger)
-    if count == larger.size and a.shape[1] >= b.shape[1]:
+    if a.shape[1] >= b.shape[1] and not np.count_nonzero(a[:, :n] < b[:, :n]):
         return a
-    longer, shorter = (a, b) if a.shape[1] >= b.shape[1] else (b, a)
-    if count == 0 and longer is b:
+    if b.shape[1] >= a.shape[1] and not np.count_nonzero(b[:, :n] < a[:, :n]):
         return b
+    longer, shorter = (a, b) if a.shape[1] >= b.shape[1] else (b, a)
     merged = longer.copy()
     np.maximum(merged[:, :n], shorter[:, :n], out=merged[:, :n])
     return merged
@@ -373,6 +375,8 @@ class Clocks:
         return grown
 
     def _keep(self, knowledge: Knowledge) -> int:
+        if self.pool.get(knowledge.key) is knowledge:
+            return knowledge.key  # other threads know the same
         if len(self.pool) > self._prune_at:
             used = {0, *np.unique(np.concatenate([self.knows, self.released, self.acquired])).tolist()}
             self.pool = {key: held for key, held in self.pool.items() if key in used}
@@ -380,6 +384,7 @@ class Clocks:
         key = self._next
         self._next += 1
         self.pool[key] = knowledge
+        knowledge.key = key
         return key
 
 
