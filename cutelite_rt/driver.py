@@ -34,6 +34,7 @@ CALLS = {
     "cuFuncSetAttribute": "setting a kernel attribute",
     "cuLaunchKernelEx": "launching a kernel",
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": "computing occupancy",
+    "cuOccupancyMaxActiveClusters": "computing how many clusters fit",
     "cuStreamSynchronize": "waiting for a stream",
     "cuStreamIsCapturing": "asking whether a stream is being captured",
     "cuStreamCreate": "making a stream",
