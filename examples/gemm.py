@@ -21,7 +21,7 @@ import cutelite_rt as rt
 from common import check, clusters_at_once, empty, poisoned, random, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from gemm_configs import CONFIGS, Config, Problem, fitting
-from gemm_sum import build_sum
+from gemm_sum import add_up
 
 M, N, K, L = cl.dims("M N K L")
 GROUP = 128  # threads of a warpgroup
@@ -53,9 +53,7 @@ def build(config: Config, problem: Problem) -> Any:
         raise ValueError(f"{config}: warpgroups have {PIECES} pieces, no multiple of {BUFFERS} buffers")
     for name, major, part in zip("AB", problem.majors, (BM // CN, BN // CM), strict=True):
         if major == "MN" and part % BK:
-            raise ValueError(
-                f"{config}: blocks bring {part} rows of {name} each, which lie along them in spans of {BK}"
-            )
+            raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {BK}")
 
     def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
         """The type of a TMA tensor, with batches if there are any, declared the other way round if not K-major."""
@@ -199,10 +197,7 @@ def run(
     parts = empty(d, (batches * splits, m, n), "float32")
     plain = replace(problem, d=f32, bias=None, activation=None, rowwise=False)
     build(config, plain)[launch](a, b, parts, None, None, None, None, 1.0, 0.0)
-    flat = [x if x is None else x.reshape(-1, n) for x in (d, c)]
-    columns = -(-n * problem.d.bytes // (16 * GROUP))
-    add_up = build_sum(problem, splits)[cl.Launch((columns, batches * m), GROUP, pdl=True)]
-    add_up(parts, *flat, bias, scale_a, scale_b, alpha, beta)
+    add_up(problem, splits, parts, d, c, bias, scale_a, scale_b, alpha, beta)
 
 
 def arguments(
@@ -220,6 +215,10 @@ def arguments(
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
     scales = [x if x is None else x.reshape(-1) for x in (scale_a, scale_b)]
+    if precision not in (None, "tf32"):
+        raise ValueError(f"precision is None or 'tf32', not {precision!r}")
+    if out.is_int and (c, bias, scale_a, scale_b, alpha, beta, activation) != (None,) * 4 + (1.0, 0.0, None):
+        raise ValueError(f"results of {out} are the sums as they are: no alpha, beta, bias, scales, or activation")
     return problem, a, b, d, c, bias, *scales, alpha, beta
 
 

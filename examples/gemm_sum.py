@@ -23,7 +23,7 @@ def build_sum(problem: Problem, splits: int) -> Any:
     NUMBERS, OUT = Tensor[f32, (None,)], Tensor[problem.d, (R, COLUMNS)]
 
     @cl.kernel(block=THREADS)
-    def add_up(
+    def kernel(
         parts: Tensor[f32, (P, M, COLUMNS)], d: OUT, c: OUT | None,
         bias: Tensor[problem.bias or f32, (COLUMNS,)] | None, scale_a: NUMBERS | None, scale_b: NUMBERS | None,
         alpha: f32, beta: f32,
@@ -47,4 +47,13 @@ def build_sum(problem: Problem, splits: int) -> Any:
             x = x if problem.activation is None else problem.activation(x)
             cl.local_tile(d[row, None], (V,), (place,)).store(x.to(problem.d))
 
-    return add_up
+    return kernel
+
+
+def add_up(problem: Problem, splits: int, parts: Any, d: Any, c: Any, bias: Any, *more: Any) -> None:
+    """Launch it. parts: (batches * splits, M, N) in f32; the rest as `run` of examples/gemm.py takes it."""
+    n = d.shape[-1]
+    flat = [x if x is None else x.reshape(-1, n) for x in (d, c)]
+    columns = -(-n * problem.d.bytes // (16 * THREADS))
+    launch = cl.Launch((columns, flat[0].shape[0]), THREADS, pdl=True)
+    build_sum(problem, splits)[launch](parts, *flat, bias, *more)

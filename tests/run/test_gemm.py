@@ -151,9 +151,14 @@ def test_refusals() -> None:
     x = operand(rng, 64, 64, dtype="bfloat16", transposed=False)
     with pytest.raises(ValueError, match="no multiple of 4 buffers"):
         example.gemm(x, x, config=Config((128, 192), True, buffers=4))
-    with pytest.raises(ValueError, match="48 rows of B"):
+    with pytest.raises(ValueError, match="48 rows of B for each block"):
         example.gemm(x, x, config=Config((128, 96), cluster=(2, 1), piece=32, buffers=1))
     with pytest.raises(CompileError, match="shared memory"):
         example.gemm(x, x, config=Config((128, 256), stages=5))
     with pytest.raises(Exception, match="argument `b`"):
         example.gemm(x, operand(rng, 72, 64, dtype="bfloat16", transposed=True), config=CONFIGS[0])
+    i = operand(rng, 64, 64, dtype="int8", transposed=False)
+    with pytest.raises(ValueError, match="the sums as they are"):
+        example.gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
+    with pytest.raises(ValueError, match="precision is None or 'tf32'"):
+        example.gemm(x, x, precision="double")
