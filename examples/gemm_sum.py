@@ -53,7 +53,7 @@ def build_sum(problem: Problem, splits: int) -> Any:
 def add_up(problem: Problem, splits: int, parts: Any, d: Any, c: Any, bias: Any, *more: Any) -> None:
     """Launch it. parts: (batches * splits, M, N) in f32; the rest as `run` of examples/gemm.py takes it."""
     n = d.shape[-1]
-    flat = [x if x is None else x.reshape(-1, n) for x in (d, c)]
+    rows, more_rows = d.reshape(-1, n), None if c is None else c.reshape(-1, n)
     columns = -(-n * problem.d.bytes // (16 * THREADS))
-    launch = cl.Launch((columns, flat[0].shape[0]), THREADS, pdl=True)
-    build_sum(problem, splits)[launch](parts, *flat, bias, *more)
+    launch = cl.Launch((columns, rows.shape[0]), THREADS, pdl=True)
+    build_sum(problem, splits)[launch](parts, rows, more_rows, bias, *more)
