@@ -280,8 +280,8 @@ class Clocks:
         return Knowledge({**found.parts, cluster: part})
 
     def publish_relaxed(self, threads: Array) -> Knowledge:
-        """What a relaxed arrival tells: what fences had released; and of what these threads know to be complete (their
-        wgmma, say), that it has been executed. Nothing of their own accesses."""
+        """What a relaxed arrival tells: what fences had released; and of all that these threads know of (their wgmma that
+        they waited for, say), that it has been executed."""
         found = self.publish(threads, relaxed=True)
         for key in _values(self.knows[threads]):
             found = join(found, self.pool[key].row(RAN))
