@@ -31,6 +31,7 @@ _WHERE = {
     "cutelite.lib.epilogue": "ResultRing Fetch Epilogue",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
+    "cutelite.lib.narrow": "bf16_of narrow_place",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",

@@ -230,6 +230,8 @@ from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import ResultRing as ResultRing
 from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
+from cutelite.lib.narrow import bf16_of as bf16_of
+from cutelite.lib.narrow import narrow_place as narrow_place
 from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
 from cutelite.lib.participants import PipelineProducer as PipelineProducer
 from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
@@ -480,6 +482,7 @@ __all__ = [
     "barrier_arrive",
     "barrier_sync",
     "bf16",
+    "bf16_of",
     "bfe",
     "bfi",
     "bitcast",
@@ -612,6 +615,7 @@ __all__ = [
     "mul_wide",
     "multicast_mask",
     "nanosleep",
+    "narrow_place",
     "pipeline_init_arrive",
     "pipeline_init_sync",
     "pipeline_init_wait",

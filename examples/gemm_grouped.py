@@ -7,6 +7,9 @@ multiplies them in vain; what it stores by TMA is whole pieces of 64 rows, and t
 written row by row instead. Everything else is as in any persistent GEMM.
 """
 
+# pyright: reportInvalidTypeForm=false
+# (kernels are made for types that no annotation can say to a checker)
+
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

@@ -47,6 +47,12 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"counts": (0, 0, 200, 200, 0, 7, 133, 0), "n": 520, "k": 72, "spare": 70},
         {"counts": (128, 3, 256), "n": 256, "k": 400, "dtype": "float8_e4m3fn"},
     ],
+    "gemm_mixed": [
+        {"t": 1, "n": 8, "k": 8},
+        {"t": 17, "n": 264, "k": 136, "kind": "i8"},
+        {"t": 300, "n": 72, "k": 272, "kind": "e4m3"},
+        {"t": 5, "n": 128, "k": 2000},
+    ],
     "hopper_gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 128, "n": 256, "k": 64}, {"m": 200, "n": 264, "k": 328}],
 }
 LARGE: dict[str, list[dict[str, Any]]] = {
@@ -74,6 +80,9 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "gemm_grouped": [
         {"counts": (1000, 1, 0, 3000, 129), "n": 4104, "k": 520, "spare": 70},
         {"counts": tuple(range(256)), "n": 1024, "k": 512, "dtype": "float16"},
+    ],
+    "gemm_mixed": [
+        {"t": t, "n": 1032, "k": 4104, "kind": kind} for t in (1, 16, 64, 1001) for kind in ("i4", "i8", "e4m3")
     ],
     "hopper_gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((129, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
 }

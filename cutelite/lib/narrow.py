@@ -1,0 +1,79 @@
+"""Narrow weights in registers made bf16, by integer tricks: a few instructions for each two, where `cvt` takes more.
+
+What is packed in 32 bits is in the order in which these find it: `place(bits, e)` says where element `e` is.
+
+    word = 0
+    for e in range(32 // bits):
+        word |= (value[e] & (1 << bits) - 1) << bits * cl.narrow_place(bits, e)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import bf16, e4m3, i8, u32
+from cutelite.lang.bits import lop3
+from cutelite.lang.convert import bitcast
+from cutelite.lang.loops import static_range
+from cutelite.lang.tensor import make_rmem_tensor
+
+AND_XOR = (0xF0 & 0xCC) ^ 0xAA  # of lop3: a & b ^ c
+AND_OR = (0xF0 & 0xCC) | 0xAA  # a & b | c
+ONES = 0x43004300  # 128.0 twice: seven bits of a bf16 at its lowest, so that 128 + i is 0x4300 | i for i < 128
+
+
+def narrow_place(bits: int, e: int) -> int:
+    """At which place of a word, in units of `bits` from the lowest, element `e` is.
+
+    Elements 2 i and 2 i + 1 are 16 bits apart, at place i of their halves: shifting the word by i places brings both
+    to the low ends of two bf16.
+    """
+    return e % 2 * (16 // bits) + e // 2
+
+
+def bf16_of_i4(words: Any) -> Any:
+    """A vector of n u32, each eight signed 4-bit integers, as a vector of 8 n bf16. Exact.
+
+    With the sign bit flipped, i + 8 is the low bits of 136 + i in bf16: `lop3` does both, a subtraction is left.
+    """
+    pairs = make_rmem_tensor(u32, (4, words.n))
+    for w in static_range(words.n):
+        for i in static_range(4):
+            pairs[i, w] = lop3(words[w] >> 4 * i, 0x000F000F, ONES ^ 0x00080008, AND_XOR)
+    return bitcast(pairs.load(), bf16) - 136.0
+
+
+def bf16_of_i8(words: Any) -> Any:
+    """A vector of n u32, each four signed 8-bit integers, as a vector of 4 n bf16. Exact.
+
+    The low seven bits make 128 + them, and the sign bit 128 or 256, which is to be subtracted.
+    """
+    low, sign = make_rmem_tensor(u32, (2, words.n)), make_rmem_tensor(u32, (2, words.n))
+    for w in static_range(words.n):
+        for i in static_range(2):
+            low[i, w] = lop3(words[w] >> 8 * i, 0x007F007F, ONES, AND_OR)
+            sign[i, w] = lop3(words[w] >> 8 * i, 0x00800080, ONES, AND_OR)
+    return bitcast(low.load(), bf16) - bitcast(sign.load(), bf16)
+
+
+def bf16_of_e4m3(words: Any) -> Any:
+    """A vector of n u32, each four e4m3, as a vector of 4 n bf16. Exact, subnormals too; but NaN becomes 480.
+
+    Exponent and fraction go to the same places of a bf16, whose exponent counts from 127 and not from 7.
+    """
+    pairs = make_rmem_tensor(u32, (2, words.n))
+    for w in static_range(words.n):
+        for i, moved in ((0, words[w] << 4), (1, words[w] >> 4)):
+            sign = words[w] << 8 if i == 0 else words[w]
+            pairs[i, w] = lop3(sign, 0x80008000, moved & 0x07F007F0, AND_OR)
+    return bitcast(pairs.load(), bf16) * 2.0**120
+
+
+def bf16_of(words: Any, kind: Any) -> Any:
+    """A vector of u32 of packed weights as one of bf16.
+
+    kind  'i4', or a dtype: i8, e4m3
+    """
+    if kind == i8:
+        return bf16_of_i8(words)
+    return bf16_of_e4m3(words) if kind == e4m3 else bf16_of_i4(words)

@@ -1,0 +1,139 @@
+"""The special GEMM examples in every shape of tile they know, what they refuse, and what ptxas says of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import ArgumentError
+from cutelite.toolchain import find
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FP8 = ml_dtypes.float8_e4m3fn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _examples_are_importable() -> Iterator[None]:
+    sys.path.insert(0, str(EXAMPLES))
+    yield
+    sys.path.remove(str(EXAMPLES))
+
+
+FP8_TILES: list[dict[str, Any]] = [
+    {"tile": (256, 128), "cluster": (1, 2)},
+    {"tile": (256, 128), "cluster": (2, 2), "stages": 3},
+    {"tile": (128, 192), "cluster": (2, 1), "stages": 5},
+    {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5},
+    {"tile": (192, 128), "groups": 3, "regs": (32, 160), "buffers": 2},
+    {"tile": (64, 64), "groups": 1, "cluster": (1, 1), "regs": (40, 232)},
+]
+
+
+@pytest.mark.parametrize("config", FP8_TILES, ids=lambda c: f"{c['tile']}{c.get('cluster', (2, 1))}")
+def test_fp8_tiles(config: dict[str, Any]) -> None:
+    import gemm_fp8_block
+
+    gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
+
+
+def test_fp8_scales_of_any_strides_and_special_values() -> None:
+    import gemm_fp8_block
+
+    numbers = np.random.default_rng(3)
+    m, n, k = 70, 136, 400
+    a, b = (numbers.standard_normal((x, k)).astype(FP8) for x in (m, n))
+    scale_a, scale_b = numbers.uniform(0.5, 2, (m, 4)).astype(np.float32), np.ones((4, 2), np.float32).T
+    scale_a[3, 1], scale_a[5, 2] = np.nan, np.inf
+    d = np.full((m, n), 7, ml_dtypes.bfloat16)
+    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    with np.errstate(invalid="ignore"):
+        expected = (a.astype(np.float64) * scale_a.repeat(128, 1)[:, :k]) @ b.astype(np.float64).T
+    assert np.isnan(d[3].astype(float)).all() and not np.isfinite(d[5].astype(float)).any()
+    fine = np.delete(np.arange(m), [3, 5])
+    error = np.linalg.norm(d[fine].astype(float) - expected[fine]) / np.linalg.norm(expected[fine])
+    assert error < 5e-3
+
+
+def test_fp8_refuses_what_does_not_fit() -> None:
+    import gemm_fp8_block as example
+
+    a, b, d = np.zeros((64, 128), FP8), np.zeros((128, 128), FP8), np.zeros((64, 128), ml_dtypes.bfloat16)
+    one = np.ones((1, 1), np.float32)
+    with pytest.raises(ValueError, match=r"scales have shapes \(1, 1\) and \(1, 1\), and not \(\(64, 1\), \(1, 1\)\)"):
+        example.gemm(a, b, d, one, one)
+    with pytest.raises(ValueError, match="not whole pieces"):
+        example.build(example.Config(tile=(128, 160), piece=32, buffers=2))
+    with pytest.raises(ArgumentError, match="16"):
+        example.gemm(a[:, :120].copy(), b[:, :120].copy(), d, np.ones((64, 1), np.float32), one)
+
+
+@pytest.mark.parametrize("tile", [(128, 256), (128, 128), (256, 64)])
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_grouped_tiles(tile: tuple[int, int], cluster: int) -> None:
+    """Pieces that go by TMA and pieces that threads write follow each other in the same buffers."""
+    import gemm_grouped
+
+    stages = 4 if tile[1] > 128 else 3
+    config = gemm_grouped.Config(tile, cluster, stages)
+    gemm_grouped.main((130, 70, 300, 1, 0, 0, 257), 392, 72, 5, config=config)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokens", "splits"),
+    [("i4", 8, 3), ("i4", 64, 2), ("i4", 128, 1), ("i8", 16, 1), ("e4m3", 32, 2), ("i8", 256, 3)],
+)
+def test_mixed_tiles(kind: str, tokens: int, splits: int) -> None:
+    import gemm_mixed
+
+    gemm_mixed.main(tokens + 5, 328, 520, kind, gemm_mixed.Config(tokens, 2, splits))
+
+
+def test_mixed_refuses_other_weights() -> None:
+    import gemm_mixed
+
+    packed = gemm_mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
+    x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)
+    with pytest.raises(ValueError, match=r"weights are packed as \(1, 1, \d+\), but x is \(8, 256\)"):
+        gemm_mixed.gemm(x, packed, d, "i4")
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("name", ["fp8", "grouped", "mixed"])
+def test_nothing_is_spilled_or_serialised(name: str) -> None:
+    compiled = {"fp8": fp8_kernels, "grouped": grouped_kernels, "mixed": mixed_kernels}[name]()
+    for config, kernel in compiled:
+        assert (kernel.spills, kernel.warnings) == (0, []), config
+
+
+def fp8_kernels() -> Iterator[tuple[Any, Any]]:
+    import gemm_fp8_block as example
+
+    scales = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
+    a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
+    for config in example.CONFIGS:
+        yield config, example.build(config).compile(a, a, d, *scales)
+
+
+def grouped_kernels() -> Iterator[tuple[Any, Any]]:
+    import gemm_grouped as example
+
+    a, b, ends = (np.zeros(shape, ml_dtypes.bfloat16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
+    for config in example.CONFIGS:
+        yield config, example.build(config, cl.bf16).compile(a, b, np.zeros(4, np.int32), ends, ends)
+
+
+def mixed_kernels() -> Iterator[tuple[Any, Any]]:
+    import gemm_mixed as example
+
+    x = np.zeros((512, 512), ml_dtypes.bfloat16)
+    for kind, tokens in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16)):
+        packed = example.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
+        config = example.choose(tokens, 1 << 20, 512)
+        yield config, example.build(config, kind).compile(x, packed, x[None])
