@@ -60,8 +60,6 @@ def gemm(**config: Any) -> Run:
 SOURCES: dict[str, Run] = {
     "hopper_gemm": example("hopper_gemm", 128, 256, 520),  # 9 steps through a ring of 4, so that it turns twice
     "hopper_gemm_tiled": example("hopper_gemm_tiled", 128, 512, 456, 1),  # two tiles by one block, a ring of 3
-    "gemm_multicast": gemm(tile=(128, 128), cluster=(2, 1), stages=3),
-    "gemm_pingpong": gemm(tile=(64, 128), pingpong=True, cluster=(1, 1), stages=3),
     "tensorop_gemm": example("tensorop_gemm", 128, 128, 208),
     "tma_transpose": example("tma_transpose", 64, 128),
     "dsmem": case("hopper.test_cluster", "test_distributed_shared_memory", simulator),
@@ -76,7 +74,13 @@ SOURCES: dict[str, Run] = {
     "pipeline_order": case("lib.test_pipelines", "test_groups_take_turns", simulator),
     "named_barriers": case("lib.test_pipelines", "test_named_barriers", simulator),
 }
-"""Kernels by name: all examples with asynchrony, and kernels of the tests for what no example uses."""
+"""Kernels by name: examples with asynchrony, and kernels of the tests for what no example uses."""
+
+LARGE: dict[str, Run] = {
+    "gemm_multicast": gemm(tile=(128, 128), cluster=(2, 1), stages=3),
+    "gemm_pingpong": gemm(tile=(64, 128), pingpong=True, cluster=(1, 1), stages=3),
+}
+"""Those that take too long for `make test`."""
 
 
 class _Found(Exception):
@@ -85,7 +89,7 @@ class _Found(Exception):
 
 @functools.cache
 def launched(name: str) -> Launched:
-    return first_launch(SOURCES[name])
+    return first_launch({**SOURCES, **LARGE}[name])
 
 
 def first_launch(run: Callable[[], object], which: int = 0) -> Launched:

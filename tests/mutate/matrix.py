@@ -12,21 +12,28 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from cutelite import sim
 from cutelite.diag import InternalError, Span
+from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.sim import CheckReport
 from tests.mutate.equivalent import reason
-from tests.mutate.launches import SOURCES, Launched, launched
+from tests.mutate.launches import LARGE, SOURCES, Launched, launched
 from tests.mutate.mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = (0, 1, 2, 3, 4, 5, 6, 7)
+SEEDS = range(8)
 """Schedules in which a mutant is looked at, one after the other until it is reported."""
+
+MORE_SEEDS = range(8, 48)
+"""For one that nothing was found of, and that is not known to be right: some hang by rare timing only."""
 
 MAX_OPS = 400_000
 """A mutant that executes more spins for ever: the originals execute a tenth of it."""
@@ -35,7 +42,8 @@ MAX_OPS = 400_000
 class Outcome(NamedTuple):
     """What became of a mutant.
 
-    kinds  of the findings: none where it survived; 'refused' where the verifier takes no such IR
+    kinds  of the findings: none where it survived; 'refused' where the verifier takes no such IR; 'result' where
+           nothing is out of order and the numbers are wrong
     seed   of the first schedule that showed it
     named  'line' if the report shows the mutated line, 'word' if it names what is missing, else ''
     """
@@ -70,13 +78,18 @@ def outcome(kernel: str, number: int, seeds: Sequence[int] = SEEDS) -> Outcome:
     base = launched(kernel)
     mutation = mutants(kernel)[number]
     lines = tuple(map(where, chain(mutation.span)))
-    known = reason(kernel, mutation.kind, mutation.op.name, mutation.detail, lines)
+    known = reason(kernel, number, mutation.kind, mutation.op.name, mutation.detail, lines)
     try:
         verify(mutation.apply(base.function))
     except InternalError as refusal:  # of IR that no kernel can lead to
         facts = (kernel, number, str(mutation), mutation.kind, mutation.op.name, lines)
         return Outcome(*facts, ("refused",), None, "line", known, str(refusal).partition("\n")[0])
     report, seed = checked(base, mutation, seeds)
+    if report is None and not known:
+        if differs(base, mutation):
+            facts = (kernel, number, str(mutation), mutation.kind, mutation.op.name, lines)
+            return Outcome(*facts, ("result",), None, "", known, "the results are others, under every schedule")
+        report, seed = checked(base, mutation, MORE_SEEDS)
     kinds = tuple(dict.fromkeys(finding.kind for finding in report.findings)) if report is not None else ()
     text = "\n".join(map(str, report.findings)) if report is not None else ""
     named = how_named(report, mutation) if report is not None else ""
@@ -95,6 +108,24 @@ def checked(base: Launched, mutation: Mutation, seeds: Sequence[int]) -> tuple[C
         if report.findings:
             return report, seed
     return None, None
+
+
+def differs(base: Launched, mutation: Mutation) -> bool:
+    """Whether the mutant computes something else than the original."""
+    return any(
+        a != b for a, b in zip(*(results(base, f) for f in (base.function, mutation.apply(base.function))), strict=True)
+    )
+
+
+def results(base: Launched, function: Function) -> list[bytes]:
+    """What a run leaves in the arrays, which are afterwards as they were before."""
+    arrays = [arg.array if isinstance(arg, sim.SimTensorMap) else arg for arg in base.args]
+    kept = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray)]
+    sim.run(function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, max_ops=MAX_OPS, stdout=StringIO())
+    found = [array.tobytes() for array, _ in kept]
+    for array, content in kept:
+        array[...] = content
+    return found
 
 
 def chain(span: Span | None) -> Iterator[Span]:
@@ -139,7 +170,7 @@ def everything(kernels: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.mutate.matrix", description="Check every mutant of every kernel.")
-    parser.add_argument("kernels", nargs="*", default=list(SOURCES), help=", ".join(SOURCES))
+    parser.add_argument("kernels", nargs="*", default=[*SOURCES, *LARGE], help=", ".join([*SOURCES, *LARGE]))
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
     parser.add_argument("--json", help="a file for all outcomes")

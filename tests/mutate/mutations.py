@@ -46,7 +46,8 @@ class Mutation:
 
     @property
     def span(self) -> Span | None:
-        return self.op.span
+        found: Span | None = self.op.span
+        return found
 
     def apply(self, function: Function) -> Function:
         """The function with this one change; the original stays as it is."""
@@ -112,6 +113,9 @@ class Copy:
 def mutations(function: Function) -> list[Mutation]:
     """All of them, in the order of the ops."""
     ops = list(function.ops())
+    for op in ops:  # passes that ran since have left their own ops with the values
+        for value in op.results:
+            value.op = op
     used = {value for op in ops for value in op.operands}
     stages = stage_indices(ops)
     flips = phase_flips(function)
@@ -146,9 +150,8 @@ def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
         yield "weaken", "is relaxed", _with(relaxed=True)
     if op_is(op, "fence", True):
         yield "weaken", "comes without its fence", _with(fence=False)
-    if op_is(op, "aligned", True) and op_is(op, "number", None):
-        if op["count"]:
-            yield "threads", "counts a warp more", _with(count=op["count"] + 32)
+    if op_is(op, "aligned", True) and op_is(op, "number", None) and op["count"]:
+        yield "threads", "counts a warp more", _with(count=op["count"] + 32)
 
 
 def op_is(op: Op, field: str, value: object) -> bool:

@@ -1,0 +1,95 @@
+"""The checker finds what was broken: a sample of all mutants, and no alarm on the originals. `make mutate` does all."""
+
+from __future__ import annotations
+
+import pytest
+
+from cutelite import sim
+from cutelite.ir.parser import parse_function
+from cutelite.ir.verifier import verify
+from tests.mutate import matrix
+from tests.mutate.equivalent import MISSED, ROWS
+from tests.mutate.launches import SOURCES, launched
+from tests.mutate.mutations import mutations
+
+EVERY = 4
+"""One mutant in so many is checked here, and all of small kernels."""
+
+SMALL = 16
+SEEDS_HERE = 8
+
+
+def sample() -> list[tuple[str, int]]:
+    found = []
+    for kernel in SOURCES:
+        count = len(mutations(launched(kernel).function))
+        found += [(kernel, n) for n in range(0, count, EVERY if count > SMALL else 1)]
+    return found
+
+
+@pytest.mark.parametrize("kernel", SOURCES)
+def test_the_originals_are_right(kernel: str) -> None:
+    base = launched(kernel)
+    report = sim.check(base.function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=SEEDS_HERE)
+    assert report, str(report)
+
+
+@pytest.mark.parametrize("kernel", SOURCES)
+def test_mutants_are_reported_or_equivalent(kernel: str) -> None:
+    for name, number in sample():
+        if name == kernel:
+            found = matrix.outcome(name, number)
+            assert found.good, matrix.describe(found)
+
+
+def test_there_are_many() -> None:
+    assert sum(len(mutations(launched(kernel).function)) for kernel in SOURCES) >= 400
+
+
+def test_every_row_names_a_kernel_and_a_reason() -> None:
+    for row in (*ROWS, *MISSED):
+        assert row.kernel in ("", *SOURCES)
+        assert len(row.reason) > 20, row
+
+
+def test_a_mutant_differs_from_the_original_in_one_place() -> None:
+    function = launched("pipeline_order").function
+    before = str(function)
+    for mutation in mutations(function):
+        mutant = mutation.apply(function)
+        try:
+            verify(mutant)
+        except Exception as refusal:
+            assert "internal error" in str(refusal)
+            continue
+        assert str(mutant) != before
+        assert len(list(mutant.ops())) <= len(list(function.ops())) + 4
+    assert str(function) == before
+
+
+def test_mutations_are_of_the_kinds_that_ops_declare() -> None:
+    text = """
+func @kernel(%out: tensor<i32,gmem,32:1,16>) attrs {block=(32, 1, 1)} {
+  %bars = smem.alloc type=tensor<mbarrier,smem,2:1,16> : tensor<mbarrier,smem,2:1,16>
+  %zero = const value=0, type=i32 : i32
+  %one = const value=1, type=i32 : i32
+  %bar = tensor.ptr t=%bars, coord=(%zero), align=8 : ptr<smem,8>
+  mbarrier.init bar=%bar, count=%one
+  fence.mbarrier_init
+  bar.sync
+  mbarrier.wait bar=%bar, phase=%zero
+  ret
+}
+"""
+    function = parse_function(text, "kernel.cir")
+    kinds = [(mutation.kind, mutation.op.name) for mutation in mutations(function)]
+    assert kinds == [
+        ("stage", "tensor.ptr"),
+        ("drop", "mbarrier.init"),
+        ("count", "mbarrier.init"),
+        ("drop", "fence.mbarrier_init"),
+        ("drop", "bar.sync"),
+        ("drop", "mbarrier.wait"),
+        ("weaken", "mbarrier.wait"),
+        ("parity", "mbarrier.wait"),
+    ]
