@@ -193,3 +193,33 @@ def overlapping(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
 
 def test_blocks_that_write_to_the_same_place() -> None:
     assert_caught(overlapping, 3, (np.zeros(192, np.int32),), "overlap", "race")
+
+
+@cl.kernel(block=64)
+def gathered(x: Tensor[i32, (N,)], out: Tensor[i32, (N,)], rounds: i32, slip: Constexpr[str]) -> None:
+    """Everybody reads everything, round after round, after which one writes."""
+    row = cl.shared(i32, (64,))
+    t = cl.thread_idx.x
+    row[t] = x[t]
+    cl.syncthreads()
+    total = cl.i32(0)
+    for i in range(rounds):
+        total = total + row[(t * 7 + i) % 64] + row[i % 64]
+        cl.syncthreads()
+    if slip == "read after":
+        total = total + row[0]
+    out[t] = total
+    if t == 3:
+        row[0] = total
+
+
+def test_many_readers_are_all_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutelite.sim.checker.shadow.MOST_SETS", 16)  # so that sets are collected all the time
+    arrays = np.arange(64, dtype=np.int32), np.zeros(64, np.int32), 200
+    assert_caught(gathered, 1, arrays, "read after", "race", ("row[0] = total", "total + row[0]"))
+
+
+def test_threads_of_blocks_that_have_exited_are_named() -> None:
+    (race,) = report(overlapping, 2, (np.zeros(128, np.int32),), "overlap", [0]).findings
+    assert {block for block, _ in race.threads} == {(0, 0, 0), (1, 0, 0)}
+    assert race.space == "gmem" and race.name == "out" and race.bytes == (63 * 4, 63 * 4 + 3)

@@ -280,7 +280,7 @@ class Clocks:
         return Knowledge({**found.parts, cluster: part})
 
     def publish_relaxed(self, threads: Array) -> Knowledge:
-        """What a relaxed arrival tells: what fences had released; and of all that these threads know of (their wgmma that
+        """What a relaxed arrival tells: what fences had released; and of all that these threads know of (wgmma that
         they waited for, say), that it has been executed."""
         found = self.publish(threads, relaxed=True)
         for key in _values(self.knows[threads]):

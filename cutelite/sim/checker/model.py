@@ -16,7 +16,7 @@ The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,25 @@ from cutelite.sim.memory import RANK_SHIFT, Region
 
 if TYPE_CHECKING:
     from cutelite.sim.engine import Work
+    from cutelite.sim.launch import Launch
     from cutelite.sim.machine import Machine
 
 Array = Any
+
+
+GENERATIONS = 4
+"""Of a barrier, so many are remembered: nobody waits for one when the one after the next completes."""
+
+
+class Exited(NamedTuple):
+    """What is left of a block, to name its threads."""
+
+    block: tuple[int, int, int]
+    launch: Launch
+
+    def thread(self, tid: int) -> tuple[int, int, int]:
+        x, y, _ = self.launch.block
+        return tid % x, tid // x % y, tid // (x * y)
 
 
 class Block:
@@ -111,6 +127,8 @@ class Checker:
         self._unread: set[str] = set()
         self._starters: dict[int, tuple[Any, int]] = {}  # who started the latest work of asynchronous agents
         self._retired = 0
+        self._exited: list[tuple[int, int, Exited]] = []  # first agent, number of the cluster
+        self._block_threads = 0
         self._waited: dict[tuple[int, int], int] = {}  # how many threads wait on each mbarrier
 
     # Accesses
@@ -180,6 +198,8 @@ class Checker:
         wrote: tuple[Array, int, Array] | None,
     ) -> None:
         """Check an access, and remember it."""
+        if self.accesses.sets.many:
+            self.accesses.sets.collect([shadow for _, shadow in self._shadows.values()])
         site = self.accesses.sites.number(op, kind, asynchronous)
         conflicts = self.accesses.check(shadow, granules, actor, kind)
         if kind == WRITE and not asynchronous:
@@ -251,13 +271,12 @@ class Checker:
             if agent in self._starters:
                 found.append(self._starters[agent])
                 continue
-            for block in self._blocks.values():
-                n = block.machine.threads
-                size = self.clocks.threads.get(block.number, 0)
-                if block.first <= agent < block.first + n:
-                    found.append((block.machine, agent - block.first))
-                elif block.first + size <= agent < block.first + size + n:
-                    found.append((block.machine, agent - block.first - size))
+            resident = [(block.first, block.number, block.machine) for block in self._blocks.values()]
+            for first, number, machine in [*resident, *self._exited]:
+                size = self.clocks.threads[number]
+                for start in (first, first + size):  # a thread, or its cp.async
+                    if start <= agent < start + self._block_threads:
+                        found.append((machine, agent - start))
         return found
 
     def _matters(self, region: Region, kind: str) -> bool:
@@ -295,6 +314,7 @@ class Checker:
         found = self._blocks.get(machine)
         if found is None:
             self._numbers += 1
+            self._block_threads = machine.threads
             machines = machine.cluster.machines
             first = self.clocks.begin(self._numbers, sum(m.threads for m in machines))
             for other in machines:
@@ -329,6 +349,8 @@ class Checker:
         self._meet(block, -1, ("cluster", phase), block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
 
     def _meet(self, block: Block, rank: int, on: object, threads: Array, scope: int, relaxed: bool = False) -> None:
+        assert isinstance(on, tuple)
+        self._meetings.pop((block.number, rank, (*on[:-1], on[-1] - GENERATIONS)), None)
         place = self._meetings.setdefault((block.number, rank, on), Published())
         known = self.clocks.publish_relaxed(threads) if relaxed else self.clocks.publish(threads)
         place.add(scope, block.number, block.rank, known)
@@ -632,6 +654,7 @@ class Checker:
         self._retired += 1
         check_length(launch.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)
         del self._blocks[block.machine]
+        self._exited.append((block.first, block.number, Exited(block.machine.block, launch)))
         self._shadows.pop(id(block.cluster.smem[block.rank]), None)
         if any(other.number == block.number for other in self._blocks.values()):
             return

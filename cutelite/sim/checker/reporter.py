@@ -119,7 +119,7 @@ class Reporter:
         message = f"at the end of the block, an mbarrier's bytes do not add up: {said}"
         help = "expect as many bytes as the copies of a phase bring, in the same phase; and wait for all of them"
         notes = [Note(f"arrives, or counts bytes: {op.name}", op.span) for op in sources]
-        self._barrier("mbarrier-bytes", message, block, address, help, (_side("init", init, []),), notes)
+        self._barrier("mbarrier-tx", message, block, address, help, (_side("init", init, []),), notes)
 
     def _barrier(
         self,

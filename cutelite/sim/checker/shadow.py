@@ -13,6 +13,7 @@ All of it is arrays with an element for each granule, untouched ones of which ta
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ CONFLICTS = np.zeros((4, 4), bool)
 for _kind in (READ, STRONG_READ, STRONG_WRITE, WRITE):
     CONFLICTS[WRITE, _kind] = CONFLICTS[_kind, WRITE] = True
 CONFLICTS[READ, STRONG_WRITE] = CONFLICTS[STRONG_WRITE, READ] = True
+
+
+MOST_SETS = 1 << 14
 
 
 class Site(NamedTuple):
@@ -81,11 +85,30 @@ class Group(NamedTuple):
 
 
 class Sets:
-    """Numbers for sets of groups, from 1 on."""
+    """Numbers for sets of groups, from 1 on. Those that no shadow holds any more are dropped from time to time."""
 
     def __init__(self) -> None:
         self.all: list[tuple[Group, ...]] = []
         self._numbers: dict[tuple[Group, ...], int] = {}
+        self._most = MOST_SETS
+
+    @property
+    def many(self) -> bool:
+        """Whether it is time to `collect`."""
+        return len(self.all) > self._most
+
+    def collect(self, shadows: Iterable[Shadow]) -> None:
+        """Keep the sets that these shadows hold, which get new numbers."""
+        shadows = list(shadows)
+        used = np.unique(np.concatenate([np.unique(shadow.o_who) for shadow in shadows] or [np.zeros(0, np.int32)]))
+        used = used[used < 0]  # ascending: minus the numbers
+        kept = [self.all[-number - 1] for number in used.tolist()]
+        self.all, self._numbers = [], {}
+        renamed = np.array([-self.number(groups) for groups in kept], np.int32)
+        for shadow in shadows:
+            held = np.flatnonzero(shadow.o_who < 0)
+            shadow.o_who[held] = renamed[np.searchsorted(used, shadow.o_who[held])]
+        self._most = max(MOST_SETS, 2 * len(self.all))
 
     def number(self, groups: tuple[Group, ...]) -> int:
         found = self._numbers.get(groups)
