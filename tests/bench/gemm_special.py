@@ -3,6 +3,7 @@
     python tests/bench/gemm_special.py fp8 [M N K ...]          fp8 with block scales, against torch's scaled matmul
     python tests/bench/gemm_special.py grouped [M N K ...]      bf16, 8 experts' uneven shares of M rows, beside torch's
                                                                 grouped matmul and a matmul for each expert
+    python tests/bench/gemm_special.py mixed [M N K ...]        bf16 x i4, i8, e4m3 weights, beside torch's bf16 matmul
     python tests/bench/gemm_special.py PART M N K --sweep       every configuration that is worth trying
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. Each
@@ -15,29 +16,36 @@ import json
 import statistics
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
+import numpy as np
 import torch
 
 import gemm_fp8_block as fp8
 import gemm_grouped as grouped
+import gemm_mixed as mixed
 from tests.bench.timing import L2_BYTES, ROUNDS, graph, timed
 
 Calls = dict[str, Callable[[int], Any]]
 SHAPES = {
     "fp8": [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 16384), (4096, 24576, 1536), (512, 4096, 7168)],
+    "mixed": [(t, n, k) for n, k in ((8192, 8192), (4096, 14336)) for t in (16, 64, 4096)],
     "grouped": [(32768, 4096, 7168), (32768, 7168, 2048), (2048, 4096, 7168)],
 }
 EXPERTS = 8
 
 
-def rates(calls: Calls, buffers: int, flops: float, seconds: float = 8e-3) -> dict[str, float]:
-    """TFLOP/s of each, from the medians of rounds that each take about so many seconds."""
-    repeats = max(buffers, int(seconds / (flops / 1000e12)))
+def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: float = 8e-3) -> dict[str, float]:
+    """TFLOP/s of each, from the medians of rounds that each take about so many seconds.
+
+    bytes  that a call has to bring from memory, if that takes longer than its products
+    """
+    repeats = max(buffers, int(seconds / max(flops / 1000e12, bytes / 4e12)))
     graphs = {name: graph(call, buffers, repeats) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
@@ -129,7 +137,51 @@ def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     return {**found, "cutelite / torch's best": found["cutelite"] / best, **errors(calls, outs, exact)}
 
 
-PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {"fp8": block_scaled, "grouped": experts}
+def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
+    """bf16 by weights of 4 and 8 bits, and by the same weights in bf16 for torch. As many buffers for all."""
+    buffers = max(2, -(-6 * L2_BYTES // (n * k)))
+    x = [torch.randn(m, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    whole = [torch.randn(n, k, device="cuda", dtype=torch.bfloat16) for _ in range(buffers)]
+    outs = {"torch": torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)}
+    calls: Calls = {"torch": lambda i: torch.mm(x[i], whole[i].T, out=outs["torch"])}
+    worst = 0.0
+
+    def ours(name: str, packed: list[torch.Tensor], kind: str, config: Any = None) -> Callable[[int], Any]:
+        outs[name] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+        return lambda i: mixed.gemm(x[i], packed[i], outs[name], kind, config)
+
+    for kind, (bits, _) in mixed.KINDS.items():
+        numbers = np.random.default_rng(1)
+        codes = numbers.integers(0, 1 << bits, (n, k))
+        if kind == "e4m3":
+            codes = np.where(codes % 128 == 127, 0, codes)  # NaN
+        scales = numbers.uniform(0.5, 2.0, (n, -(-k // mixed.DEPTH))).astype(np.float32)
+        packed = torch.from_numpy(mixed.pack(codes, scales, kind)).cuda()
+        calls[kind] = ours(kind, [packed.clone() for _ in range(buffers)], kind)
+        if sweep:
+            base = mixed.choose(m, n, k)
+            for splits in (1, 2, 4, 8) if base.tokens < 256 else ():
+                name = f"{kind} splits {splits}"
+                calls[name] = ours(name, [packed.clone() for _ in range(buffers)], kind, replace(base, splits=splits))
+        calls[kind](0)
+        weights = torch.from_numpy(codes).cuda()
+        if kind == "e4m3":
+            exact = weights.to(torch.uint8).view(torch.float8_e4m3fn).double()
+        else:
+            exact = torch.where(weights < 1 << bits - 1, weights, weights - (1 << bits)).double()
+        of_blocks = torch.from_numpy(scales).cuda().bfloat16().double().repeat_interleave(mixed.DEPTH, 1)[:, :k]
+        expected = x[0].double() @ (exact * of_blocks).T
+        worst = max(worst, float((outs[kind].double() - expected).norm() / expected.norm()))
+    found = rates(calls, buffers, 2 * m * n * k, bytes=n * k)
+    ratios = {f"{kind} / torch": found[kind] / found["torch"] for kind in mixed.KINDS}
+    return {**found, **ratios, "error of cutelite": worst}
+
+
+PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {
+    "fp8": block_scaled,
+    "grouped": experts,
+    "mixed": mixed_inputs,
+}
 
 
 def main() -> None:
