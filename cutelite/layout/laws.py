@@ -13,6 +13,7 @@ from functools import wraps
 from itertools import islice, pairwise
 from typing import Any, ParamSpec, TypeVar
 
+from cutelite.layout import exact
 from cutelite.layout.coords import idx2crd, pad_coord
 from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.errors import LayoutError
@@ -141,6 +142,10 @@ def need(condition: bool, promise: str, *facts: object) -> None:
 
 def image(layout: Any) -> list[Any]:
     """Its values at 0, 1, ... up to its size."""
+    if isinstance(layout, Layout):
+        strides = flatten_to_tuple(layout.stride)
+        if set(map(type, strides)) == {int}:  # what nearly all are, without taking every index apart
+            return exact.values(flatten_to_tuple(layout.shape), strides)
     return [plain(layout(i)) for i in range(int(size(layout)))]
 
 

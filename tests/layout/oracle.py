@@ -134,6 +134,8 @@ def _minors(rows: list[list[int]], rank: int) -> int:
     for chosen in itertools.combinations(rows, rank):
         for columns in itertools.combinations(range(len(rows[0])), rank):
             divisor = gcd(divisor, _determinant([[row[c] for c in columns] for row in chosen]))
+            if divisor == 1:
+                return 1
     return divisor
 
 
