@@ -167,9 +167,7 @@ ABSENT = 0xFFFFFFFF
 MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
 """A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
 byte 128 the map."""
-_MAP_HEADER = struct.Struct(
-    "<4I 5I"
-)  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box, innermost first
+_MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
 
 _HEAD = struct.Struct("<Q 3Q 3I I Q 2I 3I 3I")
 HEAD = {

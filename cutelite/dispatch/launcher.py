@@ -10,6 +10,7 @@ disk beside kernels, under a digest of the IR that it was made from.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -77,7 +78,7 @@ class Launching:
         self._count = 0
         self._lock = threading.Lock()
         self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
-        self._watched: object = None
+        self._watched: Watched = ()
 
     def _by_python(self, held: Held, /, *args: Any, **kwargs: Any) -> None:
         self._launch(None, held, *args, **kwargs)
@@ -114,9 +115,12 @@ class Launching:
                 self._count += 1
                 due = self._count == LAUNCHES
             if due and native.unsupported() is None:
-                threading.Thread(target=self.build, args=(went.function.driver, env)).start()
+                with contextlib.suppress(RuntimeError):  # at exit Python starts no thread, and none is worth it
+                    threading.Thread(target=self.build, args=(went.function.driver, env)).start()
             return
         if watched is not self._watched:
+            if not {*map(id, self._watched)} <= {*map(id, watched)}:
+                self.launcher.forget()  # what was launched before was made from what is watched no more
             self._watched = watched
             self.launcher.watch(_watch(watched))
         signature = self._signature()
