@@ -37,7 +37,8 @@ KINDS = {"i4": (4, "i4"), "i8": (8, cl.i8), "e4m3": (8, cl.e4m3)}
 class Config:
     """How the work is cut up.
 
-    tokens   rows of x in a tile, which has 128 rows of weights, half of them for each of two warpgroups
+    tokens   rows of x in a tile
+    groups   warpgroups that multiply: each has 64 rows of weights of a tile
     stages   how many tiles of x and of weights, 128 along K, are held
     splits   how many blocks share the K of a tile
     swizzle  tiles are walked in bands so many times `tokens` wide
@@ -45,6 +46,7 @@ class Config:
     """
 
     tokens: int = 256
+    groups: int = 2
     stages: int = 2
     splits: int = 1
     swizzle: int = 8
@@ -54,7 +56,7 @@ class Config:
 @cache
 def build(config: Config, kind: str) -> Any:
     """The kernel for weights of a kind. It writes bf16, or with splits f32 that have to be added up."""
-    BT, SPLIT = config.tokens, config.splits > 1
+    BT, GROUPS, SPLIT = config.tokens, config.groups, config.splits > 1
     OUT: Any = f32 if SPLIT else bf16
     bits, weights = KINDS[kind]
     WORDS = ROWS * DEPTH * bits // 32 // GROUP  # of a thread
@@ -68,10 +70,10 @@ def build(config: Config, kind: str) -> Any:
 
     class Storage(cl.SharedStorage):
         x: Smem[bf16, cl.make_smem_layout(bf16, (BT, DEPTH, config.stages))]
-        w: Smem[i32, cl.make_layout((SIZE, 2, config.stages)), 128]
-        d: Smem[OUT, cl.make_smem_layout(OUT, (WIDE, ROWS, 2))]
+        w: Smem[i32, cl.make_layout((SIZE, GROUPS, config.stages)), 128]
+        d: Smem[OUT, cl.make_smem_layout(OUT, (WIDE, ROWS, GROUPS))]
 
-    @cl.kernel(block=3 * GROUP)
+    @cl.kernel(block=(1 + GROUPS) * GROUP)
     def gemm(
         x: TmaTensor[bf16, (T, K), (BT, 64)],
         w: Tensor[i32, (NT, KT, SIZE)],
@@ -81,8 +83,8 @@ def build(config: Config, kind: str) -> Any:
             cl.prefetch_tensormap(x)
             cl.prefetch_tensormap(d)
         storage = Storage.allocate()
-        pipe = cl.PipelineTmaAsync.create(config.stages, BT * DEPTH * 2 + 2 * SIZE * 4, 2 * GROUP)
-        counts = cl.ceil_div(NT, 2), cl.ceil_div(T, BT), config.splits
+        pipe = cl.PipelineTmaAsync.create(config.stages, BT * DEPTH * 2 + GROUPS * SIZE * 4, GROUPS * GROUP)
+        counts = cl.ceil_div(NT, GROUPS), cl.ceil_div(T, BT), config.splits
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle)
         cl.griddepcontrol_launch_dependents()
         if cl.thread_idx.x < GROUP:
@@ -111,8 +113,8 @@ def build(config: Config, kind: str) -> Any:
             for k in range(first, last):
                 pipe.producer_acquire(state)
                 full, s = pipe.barrier(state), state.index
-                for g in cl.static_range(2):
-                    row = min(n * 2 + g, NT - 1)  # of an odd number of tiles, the last one comes twice
+                for g in cl.static_range(GROUPS):
+                    row = min(n * GROUPS + g, NT - 1)  # where there are no more, the last one comes again
                     cl.copy(LOAD, w[row, k, None], storage.w[None, g, s], barrier=full)
                 cl.tma_load(x, storage.x[None, None, s], at=(t * BT, k * DEPTH), barrier=full)
                 state = state.advance()
@@ -137,7 +139,7 @@ def build(config: Config, kind: str) -> Any:
             for i in cl.static_range(BT // WIDE):
                 out.acquire()
                 put(out, i, acc.parts[0][i * WIDE // 2 : (i + 1) * WIDE // 2].to(OUT))
-                out.send(i, d, (split, t * BT + i * WIDE, (n * 2 + group) * ROWS))
+                out.send(i, d, (split, t * BT + i * WIDE, (n * GROUPS + group) * ROWS))
         out.tail()
 
     def scaled(tile: Any, thread: Any) -> Any:
@@ -202,12 +204,17 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
     return np.concatenate([words, np.ascontiguousarray(held).view(np.uint32)], axis=2).view(np.int32)
 
 
-def choose(t: int, n: int, k: int) -> Config:
-    """A tile as wide as the tokens are many, and splits until every multiprocessor has one."""
+def choose(t: int, n: int, k: int, kind: str) -> Config:
+    """A tile as wide as the tokens are many, and splits until every multiprocessor has one.
+
+    Few tokens leave registers for four warpgroups, which make bf16 of the weights as fast as memory brings them.
+    """
     tokens = next((w for w in (16, 32, 64, 128) if t <= w), 256)
-    tiles = -(-n // (2 * ROWS)) * -(-t // tokens)
+    groups, regs = (4, (40, 104)) if tokens <= 64 else (2, (40, 232))
+    tiles = -(-n // (groups * ROWS)) * -(-t // tokens)
     splits = max(1, min(clusters_at_once(1) // tiles, -(-k // DEPTH) // 4, 8))
-    return Config(tokens, {256: 2, 128: 4, 64: 6}.get(tokens, 8), splits)
+    stage = tokens * DEPTH * 2 + groups * (ROWS * DEPTH * KINDS[kind][0] // 8 + ROWS * 2)
+    return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
 def gemm(x: Any, w: Any, d: Any, kind: str, config: Config | None = None) -> Any:
@@ -222,9 +229,9 @@ def gemm(x: Any, w: Any, d: Any, kind: str, config: Config | None = None) -> Any
     (t, k), n = x.shape, d.shape[1]
     if tuple(w.shape[:2]) != (-(-n // ROWS), -(-k // DEPTH)):
         raise ValueError(f"weights are packed as {tuple(w.shape)}, but x is {tuple(x.shape)} and d {tuple(d.shape)}")
-    config = config or choose(t, n, k)
-    tiles = -(-n // (2 * ROWS)) * -(-t // config.tokens) * config.splits
-    launch = cl.Launch(min(tiles, clusters_at_once(1)), 3 * GROUP, pdl=True)
+    config = config or choose(t, n, k, kind)
+    tiles = -(-n // (config.groups * ROWS)) * -(-t // config.tokens) * config.splits
+    launch = cl.Launch(min(tiles, clusters_at_once(1)), (1 + config.groups) * GROUP, pdl=True)
     if config.splits == 1:
         build(config, kind)[launch](x, w, d.reshape(1, t, n))
         return d

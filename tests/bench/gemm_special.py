@@ -17,6 +17,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +160,11 @@ def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
         packed = torch.from_numpy(mixed.pack(codes, scales, kind)).cuda()
         calls[kind] = ours(kind, [packed.clone() for _ in range(buffers)], kind)
         if sweep:
-            base = mixed.choose(m, n, k)
-            for splits in (1, 2, 4, 8) if base.tokens < 256 else ():
-                name = f"{kind} splits {splits}"
-                calls[name] = ours(name, [packed.clone() for _ in range(buffers)], kind, replace(base, splits=splits))
+            base = mixed.choose(m, n, k, kind)
+            for groups, splits in product((2, 4), (1, 2, 4, 8)) if base.tokens <= 64 else ():
+                name, regs = f"{kind} groups {groups} splits {splits}", (40, 104) if groups == 4 else (40, 232)
+                config = replace(base, groups=groups, splits=splits, regs=regs)
+                calls[name] = ours(name, [packed.clone() for _ in range(buffers)], kind, config)
         calls[kind](0)
         weights = torch.from_numpy(codes).cuda()
         if kind == "e4m3":

@@ -86,13 +86,14 @@ def test_grouped_tiles(tile: tuple[int, int], cluster: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "tokens", "splits"),
-    [("i4", 8, 3), ("i4", 64, 2), ("i4", 128, 1), ("i8", 16, 1), ("e4m3", 32, 2), ("i8", 256, 3)],
+    ("kind", "tokens", "groups", "splits"),
+    [("i4", 8, 2, 3), ("i4", 64, 4, 2), ("i4", 128, 2, 1), ("i8", 16, 4, 1), ("e4m3", 32, 1, 2), ("i8", 256, 2, 3)],
 )
-def test_mixed_tiles(kind: str, tokens: int, splits: int) -> None:
+def test_mixed_tiles(kind: str, tokens: int, groups: int, splits: int) -> None:
     import gemm_mixed
 
-    gemm_mixed.main(tokens + 5, 328, 520, kind, gemm_mixed.Config(tokens, 2, splits))
+    regs = (40, 104) if groups == 4 else (40, 232)
+    gemm_mixed.main(tokens + 5, 328, 520, kind, gemm_mixed.Config(tokens, groups, 2, splits, regs=regs))
 
 
 def test_mixed_refuses_other_weights() -> None:
@@ -133,7 +134,7 @@ def mixed_kernels() -> Iterator[tuple[Any, Any]]:
     import gemm_mixed as example
 
     x = np.zeros((512, 512), ml_dtypes.bfloat16)
-    for kind, tokens in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16)):
+    for kind, tokens in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16), ("i8", 128)):
         packed = example.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
-        config = example.choose(tokens, 1 << 20, 512)
+        config = example.choose(tokens, 1 << 20, 512, kind)
         yield config, example.build(config, kind).compile(x, packed, x[None])
