@@ -60,8 +60,8 @@ def _read(array: Array, address: int) -> int:
     tensor.type_code, tensor.type_bits = DTYPES[array.dtype].dlpack or (0, 0)
     tensor.type_lanes = 1
     tensor.shape = ctypes.cast(array.extents, ctypes.POINTER(ctypes.c_int64))
-    if array.says_strides:
-        tensor.strides = ctypes.cast(array.steps, ctypes.POINTER(ctypes.c_int64))
+    longs = ctypes.POINTER(ctypes.c_int64)
+    tensor.strides = ctypes.cast(array.steps, longs) if array.says_strides else longs()
     return 0
 
 
