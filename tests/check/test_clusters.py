@@ -107,3 +107,30 @@ def sent(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
 @pytest.mark.parametrize("slip", ["relaxed arrival", "wait of the block"])
 def test_arrivals_from_other_blocks(slip: str) -> None:
     assert_caught(sent, 2, (np.zeros(64, np.int32),), slip, "race")
+
+
+@cl.kernel(block=32, cluster=2)
+def told(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """Each block arrives at the other one's mbarrier, which waits for that before it ends."""
+    bar = cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        bar[0].init(32)
+        cl.fence_mbarrier_init()
+    cl.cluster_sync()
+    bar[0].remote(1 - rank).arrive(cluster=True, relaxed=slip != "release")
+    if slip != "tail":
+        bar[0].wait(0)
+    out[cl.block_idx.x * 32 + t] = t
+
+
+@pytest.mark.parametrize("slip", ["", "release"])
+def test_who_has_seen_a_phase_knows_of_its_arrivals(slip: str) -> None:
+    found = report(told, 4, (np.zeros(128, np.int32),), slip)
+    assert found, found
+
+
+def test_a_block_waits_for_arrivals_of_others() -> None:
+    for seed in range(4):
+        found = report(told, 4, (np.zeros(128, np.int32),), "tail", [seed])
+        assert found.kinds & {"exit-pending", "exited-block"}, found

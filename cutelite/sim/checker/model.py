@@ -92,6 +92,7 @@ class Barrier:
     done     what those acquire who see the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase
     used     latest clock, by agents of the cluster, of arrivals and waits
+    arrived  latest phase, likewise, that an arrival was for: who sees that complete knows of the arrival
     sources  ops that arrive
     """
 
@@ -104,6 +105,7 @@ class Barrier:
         self.done = Published()
         self.agent = copies
         self.used = np.zeros(size, np.int32)
+        self.arrived = np.zeros(size, np.int32)
         self.sources: dict[Any, None] = {}
 
 
@@ -393,6 +395,8 @@ class Checker:
         users = self.clocks.firsts[block.number] + local
         threads = np.full(len(users), agent)
         known = self.clocks.known_to(threads, RAN, users, barrier.used[local])
+        phases, copies = barrier.arrived[local], np.full(len(users), barrier.agent, np.int32)
+        known |= (phases > 0) & self.clocks.known_to(threads, RAN, copies, phases)
         if not np.all(known):
             self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(users[~known]))
 
@@ -412,6 +416,7 @@ class Checker:
             return
         threads = block.first + who.tid[where]
         self._use(block, who.op, barrier, address, threads)
+        barrier.arrived[self.clocks.local[threads]] = barrier.phase + 1
         op = who.op
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
@@ -641,8 +646,10 @@ class Checker:
         local = np.flatnonzero(barrier.used)
         users = self.clocks.firsts[block.number] + local
         users, clocks = users.astype(np.int32), barrier.used[local]
-        left = ~self._own(block, users)
-        left[left] = ~self.clocks.known(known, RAN, users[left], clocks[left])
+        phases = barrier.arrived[local]
+        seen = np.full(len(users), barrier.agent, np.int32)
+        left = ~self._own(block, users) & ~self.clocks.known(known, RAN, users, clocks)
+        left &= (phases == 0) | ~self.clocks.known(known, RAN, seen, phases)
         if np.count_nonzero(left):
             self.report.barrier_outlived(block, address, barrier.op, list(barrier.sources), self._threads(users[left]))
         word = block.machine.mbarriers.word(address)
