@@ -108,6 +108,7 @@ def rows() -> dict[str, tuple[float, Callable[[], float]]]:
     place = {"examples": str(ROOT / "examples")}
     add = {**place, "module": "vector_add", "kernel": "vector_add"}
     gemm = {**place, "module": "hopper_gemm", "kernel": "gemm"}
+    tiled = {**place, "module": "hopper_gemm_tiled", "kernel": "gemm"}
     return {
         "import cutelite, over bare Python, s": (0.06, lambda: run(IMPORT)[0] - run(BARE)[0]),
         "set-up of the toolchain in a process, s": (0.06, printed(SET_UP)),
@@ -116,6 +117,7 @@ def rows() -> dict[str, tuple[float, Callable[[], float]]]:
         "Hopper GEMM to cubin, set-up apart, s": (0.30, printed(KERNEL.format(**gemm))),
         "vector add, second process, s": (0.12, from_cache(WHOLE.format(**add))),
         "Hopper GEMM, second process, s": (0.12, from_cache(WHOLE.format(**gemm))),
+        "tiled Hopper GEMM, second process, s": (0.12, from_cache(WHOLE.format(**tiled))),
         "10 times the unrolled body, times": (12.0, printed(UNROLLED)),
     }
 
