@@ -83,9 +83,8 @@ def _chain(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
 
 def _injective(steps: list[tuple[Any, Any, Any]]) -> bool:
     """Whether no stride lies within the span of smaller ones, so that the chain has no alternative."""
-    ordered = sorted((step for step in steps if is_static(step[:2])), key=lambda step: step[1])
     span = 1
-    for s, d, _ in ordered:
+    for d, s in sorted((d, s) for s, d, _ in steps if type(s) is int and type(d) is int):
         if d < span:
             return False
         span = (s - 1) * d + span

@@ -2,7 +2,7 @@
 
     python tests/bench/layouts.py
 
-Needs nothing but Python. Each is the best of forty short rounds in one thread.
+Needs nothing but Python. Each is the best of many short rounds in one thread.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-def rate(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int = 200) -> float:
+def rate(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int = 50) -> float:
     best = 0.0
-    for _ in range(40):  # short ones: some are not interrupted
+    for _ in range(200):  # short ones: some are not interrupted
         start = time.perf_counter()
         for _ in range(calls):
             function(*arguments)
