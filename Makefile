@@ -7,6 +7,8 @@
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
+# make mutate           breaks every kernel with asynchrony in every way; the checker must find it
+# make fuzz             random kernels by NumPy and the simulator, and on a GPU if there is one; FUZZ=20000 for so many
 # make update-goldens   rewrite the second halves of golden files; read the diff like code
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
@@ -65,6 +67,16 @@ bench-gemm: $(INSTALLED)
 
 fleet: $(INSTALLED)
 	$(PY) tests/dispatch/fleet.py
+
+JOBS := $(shell getconf _NPROCESSORS_ONLN)
+FUZZ := 3000
+
+mutate: $(INSTALLED)
+	$(PY) -m tests.mutate.matrix --originals 50
+	$(PY) -m tests.mutate.matrix --jobs $(JOBS)
+
+fuzz: $(INSTALLED)
+	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(if $(shell nvidia-smi -L 2>/dev/null),--gpu)
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo

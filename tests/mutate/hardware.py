@@ -2,8 +2,8 @@
 
     python -m tests.mutate.hardware --json out.json        # each mutant in processes of its own: a hang ends with them
 
-Every mutant runs `RUNS` times; its results are compared bit by bit with the original's. Those that the simulator calls a
-deadlock come last. Needs a GPU of compute capability 9.0; docs/checking-hardware.md has what was seen on an H200.
+Every mutant runs `RUNS` times; its results are compared bit by bit with the original's. Those that are likely to hang
+come last. Needs a GPU of compute capability 9.0. See docs/checking-hardware.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,7 +45,7 @@ LARGER: dict[str, Run] = {
 
 
 class Chosen(NamedTuple):
-    """A mutant by what it is: the first of its kernel of that kind, op, and (a piece of its) detail, `skip` left out."""
+    """A mutant by what it is: the first of its kernel of that kind, op and (piece of its) detail, but for `skip`."""
 
     kernel: str
     kind: str
@@ -96,11 +97,8 @@ def place(chosen: Chosen, function: Function) -> int:
 def captured(run: Run) -> tuple[Kernel, Any, tuple[Any, ...], dict[str, Any]]:
     """The first launch that `run` makes."""
     found: list[tuple[Kernel, Any, tuple[Any, ...], dict[str, Any]]] = []
-    with diverted(lambda *launch: found.append(launch)):
-        try:
-            run()
-        except AssertionError:
-            pass  # of results that nothing has computed
+    with diverted(lambda *launch: found.append(launch)), suppress(AssertionError):  # of what nothing has computed
+        run()
     return found[0]
 
 

@@ -1,7 +1,7 @@
 """Mutants of a kernel: one fence, wait, commit, arrival, count, parity or stage index dropped or altered in the IR.
 
 In    a function, at any stage of its compilation
-Out   for each thing that can be dropped or altered a `Mutation`: what it is, the op and its line; `apply` makes the mutant
+Out   for each thing that can be dropped or altered a `Mutation`: what it is, the op, its line; `apply` makes the mutant
 
 What can be mutated is read off the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that mean
 the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier is
