@@ -33,6 +33,7 @@ class Config:
     cluster  blocks along M and N that load together what they share
     stages   how many tiles of A and B, 128 along K, are held
     groups   warpgroups that multiply: each has so many times 64 rows of a tile
+    relay    they multiply in turn: while one adds up what it has multiplied, the next one multiplies
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
     regs     registers of a thread that loads, and of one that multiplies
@@ -42,6 +43,7 @@ class Config:
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
     groups: int = 2
+    relay: bool = False
     piece: int = 64
     buffers: int = 1
     swizzle: int = 8
@@ -77,6 +79,7 @@ def build(config: Config) -> Any:
         storage = Storage.allocate()
         peers = tuple(range(CM * CN)) if CLUSTER else ()
         pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, GROUPS * GROUP, peers, False, reads="wgmma")
+        turns = cl.PipelineOrder.create(1, GROUPS, cl.thread_idx.x // GROUP - 1, GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
         counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
@@ -93,7 +96,7 @@ def build(config: Config) -> Any:
             group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, scale_a, scale_b, storage, pipe, tiles, out, group)
+            consume(d, scale_a, scale_b, storage, pipe, turns, tiles, out, group)
 
     def place(tiles: Any) -> tuple[Any, Any]:
         """The row and the column at which this block's next tile begins."""
@@ -119,7 +122,9 @@ def build(config: Config) -> Any:
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
+    def consume(
+        d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, out: Any, group: Any
+    ) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         mine = mma.get_slice(out.thread)
         parts = [cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0)) for i in range(ROWS // 64)]
@@ -139,7 +144,11 @@ def build(config: Config) -> Any:
                 added = []
                 for i in cl.static_range(ROWS // 64):
                     at = None, None, None, state.index
+                    if config.relay:
+                        turns.wait()
                     acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False).wait()
+                    if config.relay:
+                        turns = turns.arrive()
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
                     added.append(cl.math.fma(acc.parts[0], spread(scales, i, column), sums[i]))

@@ -87,7 +87,7 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     calls: Calls = {"torch": torchs, "cutelite": ours("cutelite", None)}
     if sweep:
         for config in candidates():
-            name = f"{config.tile} {config.cluster} stages {config.stages} swizzle {config.swizzle}"
+            name = f"{config.tile} {config.cluster} groups {config.groups} relay {config.relay}"
             calls[name] = ours(name, config)
     found = rates(calls, buffers, 2 * m * n * k)
     left = a[0].double().view(m, -1, 128) * scale_a[0].double()[:, :, None]
@@ -99,9 +99,12 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
-    large = [fp8.Config((256, 128), cluster, swizzle=w) for cluster in ((2, 1), (1, 2)) for w in (8, 16)]
-    three = [fp8.Config((192, 128), cluster, groups=3, buffers=2, regs=(32, 160)) for cluster in ((2, 1), (1, 2))]
-    return [*large, *three, fp8.Config((128, 192), stages=5), fp8.Config((128, 160), stages=5, piece=32)]
+    found = [fp8.Config((128, 192), stages=5), fp8.Config((128, 160), stages=5, piece=32)]
+    for relay in (False, True):
+        found += [fp8.Config(cluster=cluster, relay=relay, buffers=2) for cluster in ((2, 1), (1, 2))]
+        found.append(fp8.Config((192, 128), groups=3, relay=relay, buffers=2, regs=(32, 160)))
+        found.append(fp8.Config((128, 128), stages=6, relay=relay, buffers=2))
+    return found
 
 
 def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:

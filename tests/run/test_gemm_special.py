@@ -31,12 +31,14 @@ FP8_TILES: list[dict[str, Any]] = [
     {"tile": (256, 128), "cluster": (2, 2), "stages": 3},
     {"tile": (128, 192), "cluster": (2, 1), "stages": 5},
     {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5},
+    {"tile": (256, 128), "relay": True, "buffers": 2},
     {"tile": (192, 128), "groups": 3, "regs": (32, 160), "buffers": 2},
+    {"tile": (192, 128), "groups": 3, "regs": (32, 160), "relay": True},
     {"tile": (64, 64), "groups": 1, "cluster": (1, 1), "regs": (40, 232)},
 ]
 
 
-@pytest.mark.parametrize("config", FP8_TILES, ids=lambda c: f"{c['tile']}{c.get('cluster', (2, 1))}")
+@pytest.mark.parametrize("config", FP8_TILES, ids=lambda c: "-".join(map(str, c.values())))
 def test_fp8_tiles(config: dict[str, Any]) -> None:
     import gemm_fp8_block
 
@@ -118,7 +120,8 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
 
     scales = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
-    for config in example.CONFIGS:
+    three = example.Config((192, 128), groups=3, relay=True, buffers=2, regs=(32, 160))
+    for config in (*example.CONFIGS, example.Config(relay=True, buffers=2), three):
         yield config, example.build(config).compile(a, a, d, *scales)
 
 
