@@ -87,3 +87,39 @@ def test_passes_run_again_on_the_same_function() -> None:
     assert once[0] == once[1]
     sim.run(passes.run(PIPELINE, function, Context(Target.parse("sm_90a"))), 1, values, dims=dims)
     np.testing.assert_array_equal(out, x * 15 & 15)
+
+
+@cl.kernel
+def halves(x: Tensor[cl.i16, (N,)], size: Tensor[cl.i16, (N,)], negated: Tensor[cl.i16, (N,)]) -> None:
+    i = cl.thread_idx.x
+    size[i] = abs(x[i]) // 8
+    negated[i] = (-x[i]) // 8
+
+
+def test_16_bit_negation_wraps(place: Place) -> None:
+    x, size, negated = np.full(32, -32768, np.int16), np.zeros(32, np.int16), np.zeros(32, np.int16)
+    place(halves[1, 32], x, size, negated)
+    np.testing.assert_array_equal([size, negated], -4096)
+
+
+@cl.kernel
+def saturated(x: Tensor[cl.i32, (N,)], out: Tensor[cl.i32, (N,)]) -> None:
+    out[cl.thread_idx.x] = cl.add_sat(-x[cl.thread_idx.x], 0)
+
+
+def test_saturating_sums_of_negated_numbers(place: Place) -> None:
+    x, out = np.full(32, -(2**31), np.int32), np.zeros(32, np.int32)
+    place(saturated[1, 32], x, out)
+    np.testing.assert_array_equal(out, -(2**31))
+
+
+@cl.kernel
+def wide(a: Tensor[cl.f64, (N,)], out: Tensor[cl.f64, (N,)]) -> None:
+    i = cl.thread_idx.x
+    out[i] = cl.math.fma(a[i], a[i], cl.f64(-float("inf")))
+
+
+def test_a_product_that_overflows_is_not_infinite_in_an_fma(place: Place) -> None:
+    a, out = np.full(1, 1e300), np.zeros(1)
+    place(wide[1, 1], a, out)
+    assert out[0] == -np.inf
