@@ -126,7 +126,7 @@ class Environment:
     def _knows_torch(self) -> bool:
         """Whether launchers can look where torch keeps things; from now on they may."""
         if self._torch is None:
-            layout = torch_layout.find()
+            layout = torch_layout.find() if torch_layout.TRUSTED else None
             if layout is None:
                 return False
             self._torch = torch_layout.table(layout)

@@ -266,6 +266,7 @@ def test_plain_tensors_of_torch_are_looked_into(
         plain=(0x1234, 0x5678),
     )
     monkeypatch.setattr(torch_layout, "find", lambda: layout)
+    monkeypatch.setattr(torch_layout, "TRUSTED", True)
     pair = pair_of(_copied)
     both(cuda, pair, (1, 32), x, x)
     for shape in ((4, 8), (2, 3)):
