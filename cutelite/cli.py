@@ -20,7 +20,7 @@ from cutelite.diag import CompileError, InternalError
 if TYPE_CHECKING:
     from cutelite.dispatch import BoundKernel, Compiled, Kernel
     from cutelite.lang.mma_ops import MmaOp
-    from cutelite.sim import Timeline
+    from cutelite.sim import CheckReport, Timeline
 
 
 class UsageError(Exception):
@@ -202,6 +202,24 @@ def _grid(text: str) -> tuple[Any, ...]:
 
 def _check(given: argparse.Namespace) -> int:
     """0 where nothing was found."""
+    from cutelite.sim import TooLarge
+
+    try:
+        reports = _reports(given)
+    except TooLarge as error:
+        raise UsageError(str(error)) from None
+    except KeyboardInterrupt as stop:
+        print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
+        return 130
+    if not reports:
+        raise UsageError(f"{given.kernel}: no launch was made")
+    color = config.read().use_color(sys.stdout.isatty())
+    print("\n\n".join(report.render(color=color) for report in reports))
+    return 0 if all(reports) else 1
+
+
+def _reports(given: argparse.Namespace) -> list[CheckReport]:
+    """Of the launches that the command line asks for."""
     from cutelite.dispatch import checking
 
     asked = checking.Asked(given.seeds if given.seed is None else [given.seed], given.blocks, not given.no_notes)
@@ -212,26 +230,19 @@ def _check(given: argparse.Namespace) -> int:
         reports = [checking.check_alone(kernel, *shapes, arguments, asked)]
         if given.trace and all(reports):
             _save_traces(given.trace, [checking.trace_alone(kernel, *shapes, arguments)])
-    elif given.arg or given.block or given.cluster or given.smem:
+        return reports
+    if given.arg or given.block or given.cluster or given.smem:
         raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
-    else:
-        path, name = _parted(given.kernel)
-        module = _load(Path(path))
-        try:
-            kernel_asked = _kernel_in(module, name, path) if name else None
-            reports = checking.check_program(module, kernel_asked, asked)
-            if given.trace and all(reports):
-                _save_traces(given.trace, checking.trace_program(module, kernel_asked))
-        except LookupError as error:
-            raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
-        except KeyboardInterrupt as stop:
-            print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
-            return 130
-    if not reports:
-        raise UsageError(f"{given.kernel}: no launch was made")
-    color = config.read().use_color(sys.stdout.isatty())
-    print("\n\n".join(report.render(color=color) for report in reports))
-    return 0 if all(reports) else 1
+    path, name = _parted(given.kernel)
+    module = _load(Path(path))
+    kernel_asked = _kernel_in(module, name, path) if name else None
+    try:
+        reports = checking.check_program(module, kernel_asked, asked)
+    except checking.NoEntry as error:
+        raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
+    if given.trace and all(reports):
+        _save_traces(given.trace, checking.trace_program(module, kernel_asked))
+    return reports
 
 
 def _save_traces(path: Path, timelines: Sequence[Timeline]) -> None:

@@ -28,6 +28,10 @@ ENTRIES = ("check", "main")
 """What is called in a program, the first that it defines itself and that needs no arguments."""
 
 
+class NoEntry(LookupError):
+    """A program has no function that would tell how it launches its kernels."""
+
+
 class Asked(NamedTuple):
     """Options of a check, as `Kernel.check` has them."""
 
@@ -60,7 +64,7 @@ def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None
 
 
 def trace_program(module: ModuleType, kernel: Kernel | BoundKernel | None) -> list[Timeline]:
-    """`trace_launches` of the `check` or `main` of a program. Errors: LookupError where there is nothing to call."""
+    """`trace_launches` of the `check` or `main` of a program. Errors: `NoEntry` where there is nothing to call."""
     return trace_launches(_call_of(module), kernel)
 
 
@@ -77,7 +81,7 @@ def check_program(module: ModuleType, kernel: Kernel | BoundKernel | None, asked
 def _call_of(module: ModuleType) -> Callable[[], object]:
     entry = next(filter(None, (_entry(module, name) for name in ENTRIES)), None)
     if entry is None:
-        raise LookupError(
+        raise NoEntry(
             f"{module.__name__} has neither a check() nor a main() without arguments, to tell how kernels are launched"
         )
     return entry

@@ -194,6 +194,17 @@ def test_the_command_makes_up_arguments(tmp_path: Path) -> None:
     assert "give --grid as well" in run(*command, f"{program}:wrong", "--arg", "y=1x64").stderr
 
 
+def test_the_command_tells_what_is_too_large_and_leaves_a_programs_errors_alone(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    command = ("-m", "cutelite.cli", "check")
+    program.write_text(PROGRAM.replace("np.zeros(128", "np.zeros(1 << 29"))
+    large = run(*command, str(program))
+    assert large.returncode == 1 and "error[too-large]: the arrays have 2048 MiB" in large.stderr
+    assert "Traceback" not in large.stderr
+    program.write_text(PROGRAM.replace("    wrong[1, 64](y)", "    {}['missing']"))
+    assert "KeyError: 'missing'" in run(*command, str(program)).stderr
+
+
 @cl.kernel(block=32)
 def spinning(y: Tensor[i32, (N,)]) -> None:
     while cl.load_volatile(y, 0) == 0:
