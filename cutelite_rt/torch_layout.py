@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from cutelite_rt.dtype import DTYPES
 
 TRUSTED = False
-"""Whether launchers look there at all. Off until `tests/dispatch/test_launcher_gpu.py` has passed with a torch on a GPU."""
+"""Whether launchers look there at all. Off until `tests/dispatch/test_launcher_gpu.py` has passed on a GPU."""
 
 MOST_RANK = 5
 """Dimensions whose extents and strides lie in the tensor itself."""

@@ -271,7 +271,7 @@ class Machine(Protocol):
         """getctarank: whose shared memory a cluster address is in."""
 
     def fence(self, lanes: Lanes, kind: str) -> None:
-        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'...: for the checker."""
+        """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'. For the checker."""
 
     def set_registers(self, lanes: Lanes, count: int) -> Wait | None:
         """setmaxnreg: to `count` registers a thread; waits where the CTA's pool has too few left."""
