@@ -128,4 +128,4 @@ def row_of(kernel: str, number: int, kind: str, op: str, detail: str, lines: tup
 def reason(kernel: str, number: int, kind: str, op: str, detail: str, lines: tuple[str, ...]) -> str:
     """Why nothing is found of the mutant; '' for one that must be found."""
     row = row_of(kernel, number, kind, op, detail, lines)
-    return row.reason if row else ""
+    return "" if row is None else f"missed: {row.reason}" if row in MISSED else row.reason

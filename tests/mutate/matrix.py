@@ -67,8 +67,8 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Reported, or known to be as right as the original; never both."""
-        return self.survived == bool(self.reason)
+        """Reported, or known to be as right as the original, never both; or known to be missed."""
+        return self.survived == bool(self.reason) or self.reason.startswith("missed")
 
 
 def mutants(kernel: str) -> list[Mutation]:
