@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 
-_OF_16_BITS = re.compile(r"\b(neg|abs)\.s16 \t(%\w+), (%\w+);")
-_SATURATING = re.compile(r"\b(add|sub)\.sat\.s32 \t(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
+_OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
+_SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 
 
 def wrapping(ptx: str) -> str:
