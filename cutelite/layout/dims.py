@@ -528,7 +528,7 @@ def _cancel(n: Int, d: Int) -> tuple[Int, Int]:
         return n, d
     over = {_over(mono, shared) or (): c for mono, c in terms.items()}
     over[()] = over.get((), 0) - (constant < 0)
-    return from_terms(over), from_terms({_over(mono, shared) or (): c for mono, c in d._terms})
+    return from_terms(_fewest_terms(over)), from_terms({_over(mono, shared) or (): c for mono, c in d._terms})
 
 
 def _shared_atoms(monomials: list[Monomial]) -> Monomial:
@@ -573,7 +573,7 @@ def split_multiples(n: Int, d: Int) -> tuple[Int, Int]:
                 _accumulate(left, _multiplied(step, d), -1)
                 reduced = True
                 break
-    return from_terms(quotient), from_terms(_fewest_terms(left))
+    return from_terms(_fewest_terms(quotient)), from_terms(_fewest_terms(left))
 
 
 def _over(mono: Monomial, lead: Monomial) -> Monomial | None:

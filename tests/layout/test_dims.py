@@ -8,7 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 
 from cutelite.layout import (
     Dim,
@@ -86,6 +86,7 @@ def test_values_and_facts(tree: Any, values: dict[str, int]) -> None:
 
 @THOROUGH
 @given(expressions())
+@example(("//", ("*", M, ("%", M, N)), M))  # a remainder that division leaves
 def test_text_reads_back(tree: Any) -> None:
     expression = build(tree)
     again = parse_int_tuple(str(expression))
