@@ -379,3 +379,11 @@ def test_export_of_one_of_several(run: Run, files: Path) -> None:
         == "cutelite: add(): the grid to export takes ints and expressions over dims, not K, which no argument has\n"
     )
     assert run("export", "one.py", "--grid", "ceil_div(N,")[0] == 1
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+    ours = Path(cutelite.__file__).parents[1]
+    command = f"'{sys.executable}' -m cutelite.cli layout '(64,64):(64,1)' | head -1"
+    found = os.environ | {"PYTHONPATH": str(ours)}
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path, env=found)
+    assert run.returncode == 0 and run.stderr == "" and len(run.stdout.splitlines()) == 1
