@@ -12,9 +12,9 @@ other multiplies.
 # (kernels are made for types that no annotation can say to a checker)
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -27,8 +27,7 @@ M, N, K, L = cl.dims("M N K L")
 GROUP = 128  # threads of a warpgroup
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """Where a tile begins in the result and in K, and in how many steps along K it is added up."""
 
     row: Any
@@ -117,8 +116,7 @@ def build(config: Config, problem: Problem) -> Any:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         steps, split = i32(cl.ceil_div(K, BK)), batch % SPLITS
         if config.rotate:
-            turn = n * steps // cl.ceil_div(N, BN * CN)
-            return Tile(m * BM, n * BN, (), (), turn, steps)
+            return Tile(m * BM, n * BN, (), (), n * steps // cl.ceil_div(N, BN * CN), steps)
         first, last = (steps * split // SPLITS, steps * (split + 1) // SPLITS) if SPLITS > 1 else (0, steps)
         out = (batch,) if BATCHED or SPLITS > 1 else ()
         return Tile(m * BM, n * BN, (batch // SPLITS,) if BATCHED else (), out, first, last - first)
@@ -131,9 +129,8 @@ def build(config: Config, problem: Problem) -> Any:
         while tiles.is_valid():
             for i in range(tile.steps):
                 pipe.producer_acquire(state)
-                k, full = (tile.first + i) * BK, pipe.barrier(state)
-                if config.rotate:
-                    k = ((tile.first + i) % tile.steps) * BK
+                step, full = tile.first + i, pipe.barrier(state)
+                k = (step % tile.steps if config.rotate else step) * BK
                 left.load(storage.a[None, None, state.index], tile.batch, tile.row, k, full)
                 right.load(storage.b[None, None, state.index], tile.batch, tile.column, k, full)
                 state = state.advance()
@@ -181,23 +178,23 @@ def build(config: Config, problem: Problem) -> Any:
     return gemm
 
 
-def run(
-    config: Config, problem: Problem, a: Any, b: Any, d: Any, c: Any = None, bias: Any = None,
-    scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float = 0.0,
-) -> None:  # fmt: skip
-    """Launch what a configuration needs. A is (..., M, K) or (..., K, M) as `problem` says, B likewise."""
+def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> None:
+    """Launch what a configuration needs. A is (..., M, K) or (..., K, M) as `problem` says, B likewise.
+
+    more   C, bias, scales of A and of B (or None), alpha, beta
+    """
     (bm, bn), (cm, cn), splits = config.tile, config.cluster, config.splits
     m, n = d.shape[-2:]
     batches = d.shape[0] if problem.batched else 1
     blocks = -(-m // (bm * cm)) * -(-n // (bn * cn)) * cm * cn * batches * splits
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn) * cm * cn), 3 * GROUP, pdl=True)
     if splits == 1:
-        build(config, problem)[launch](a, b, d, c, bias, scale_a, scale_b, alpha, beta)
+        build(config, problem)[launch](a, b, d, *more)
         return
     parts = empty(d, (batches * splits, m, n), "float32")
     plain = replace(problem, d=f32, bias=None, activation=None, rowwise=False)
     build(config, plain)[launch](a, b, parts, None, None, None, None, 1.0, 0.0)
-    add_up(problem, splits, parts, d, c, bias, scale_a, scale_b, alpha, beta)
+    add_up(problem, splits, parts, d, *more)
 
 
 def arguments(
