@@ -346,5 +346,5 @@ def _in_memory(buffer: Any) -> Any:
     size = int(np.prod(shape)) * code.bytes
     if not size:
         return np.empty(shape, kind)
-    memory = (ctypes.c_char * size).from_address(buffer.data)
+    memory = memoryview((ctypes.c_char * size).from_address(buffer.data))
     return np.frombuffer(memory, np.uint8).view(kind).reshape(shape)
