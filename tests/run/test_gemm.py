@@ -138,6 +138,19 @@ def test_nan_and_infinity_propagate() -> None:
     assert np.isnan(d[3]).all() and (d[7] == np.inf).all() and np.isfinite(np.delete(d, (3, 7), 0)).all()
 
 
+CHECKED = [
+    Config(swizzle=3),
+    Config((128, 192), True, swizzle=3),
+    Config((128, 64), cluster=(1, 4), stages=3, buffers=1, swizzle=3),
+]
+
+
+@pytest.mark.parametrize("config", CHECKED)
+def test_the_checker_finds_nothing(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+    compare((136, 264, 328), bias="float32", config=config)
+
+
 def test_the_fastest_or_first_is_chosen() -> None:
     compare((64, 72, 64))
 
