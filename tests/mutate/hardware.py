@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,10 +36,11 @@ from tests.places import gpu
 RUNS = 300
 PATIENCE = 20  # seconds for a process; of one under a sanitizer twice that
 TOOLS = ("racecheck", "synccheck", "memcheck")
+LIKELY_TO_HANG = ("bytes", "flip", "count", "stage")
 
 LARGER: dict[str, Run] = {
     "hopper_gemm": example("hopper_gemm", 1024, 1024, 1024),
-    "hopper_gemm_tiled": example("hopper_gemm_tiled", 1024, 1024, 1024, 4),
+    "hopper_gemm_tiled": example("hopper_gemm_tiled", 1024, 1024, 1024, 8),
     "tma_transpose": example("tma_transpose", 1024, 1024),
     "tensorop_gemm": example("tensorop_gemm", 1024, 1024, 1024),
 }
@@ -73,6 +76,8 @@ CHOSEN = (
     Chosen("tma_transpose", "drop", "bar.sync"),
     Chosen("tma_transpose", "drop", "fence.mbarrier_init"),
     Chosen("pipeline_threads", "drop", "bar.warp.sync"),
+    Chosen("pipeline_threads", "weaken", "mbarrier.arrive", "relaxed", 1),
+    Chosen("pipeline_order", "stage", "tensor.ptr", "coord", 6),
     Chosen("st_async", "drop", "mbarrier.wait"),
     Chosen("hopper_gemm", "bytes", "mbarrier.arrive.expect_tx", "16 bytes less"),
     Chosen("hopper_gemm", "flip", "xor"),
@@ -130,11 +135,13 @@ def one(chosen: Chosen, runs: int) -> str:
 def seen(chosen: Chosen, tool: str = "", runs: int = RUNS) -> str:
     """What a process that runs the mutant says, or that it hangs."""
     command = [sys.executable, "-m", "tests.mutate.hardware", "--one", json.dumps(chosen), "--runs", str(runs)]
+    environment = os.environ | {"CUTELITE_CACHE": "0"}  # where the original is, under the name of the mutant
     if tool:
         program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         command = [program, "--tool", tool, "--print-limit", "3", *command]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE * (2 if tool else 1))
+        patience = PATIENCE * (2 if tool else 1)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience, env=environment)
     except subprocess.TimeoutExpired:
         return "hangs"
     lines = [line.strip("= ") for line in (done.stdout + done.stderr).splitlines()]
@@ -152,15 +159,16 @@ def rows(jobs: int) -> Iterator[dict[str, Any]]:
     def on_gpu(i: int) -> str:
         return seen(CHOSEN[i])
 
-    last = [i for i, c in enumerate(CHOSEN) if c.kind in ("bytes", "flip", "count")]
+    last = [i for i, c in enumerate(CHOSEN) if c.kind in LIKELY_TO_HANG]
     first = [i for i in range(len(CHOSEN)) if i not in last]
-    with ThreadPoolExecutor(jobs) as pool:
+    pairs = [(i, tool) for i in SANITIZED for tool in TOOLS]
+    with ThreadPoolExecutor(jobs) as pool, ProcessPoolExecutor(2, get_context("spawn")) as simulators:
+        described = simulators.map(describe, CHOSEN)
         results = dict(zip(first, pool.map(on_gpu, first), strict=True))
-        pairs = [(i, tool) for i in SANITIZED for tool in TOOLS]
         sanitized = dict(zip(pairs, pool.map(lambda p: seen(CHOSEN[p[0]], p[1], 1), pairs), strict=True))
-    results |= {i: on_gpu(i) for i in last}
-    for i, chosen in enumerate(CHOSEN):
-        yield describe(chosen) | {"gpu": results[i]} | {tool: sanitized[i, tool] for tool in TOOLS if i in SANITIZED}
+        results |= dict(zip(last, pool.map(on_gpu, last), strict=True))
+        for i, row in enumerate(described):
+            yield row | {"gpu": results[i]} | {tool: sanitized[i, tool] for tool in TOOLS if i in SANITIZED}
 
 
 def describe(chosen: Chosen) -> dict[str, Any]:
