@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from cutelite.target import Target
 from cutelite.toolchain import find
 from tests.places import GPU, PLACES, Place, place_of
+
+# JAX would take three quarters of a GPU's memory for itself, in each of the processes that tests run in.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
