@@ -1,7 +1,8 @@
 """What a compiled launcher finds in memory: functions to call, the state of its kernel, and what has been launched.
 
 In    machine code made for a kernel's signature (`cutelite.dispatch.launcher_code`), and launches that went well
-Out   `Launcher.function`, a builtin that launches whatever is like one of those, and hands the rest to Python
+Out   `Launcher.function` and `Launcher.bound`, builtins that launch whatever is like one of those, and hand the rest to
+      Python
 
 The code reads four kinds of structures, whose places both sides take from here:
 
@@ -81,15 +82,18 @@ _OBJECTS: dict[str, object] = {
     "int": int,
     "float": float,
     "bool": bool,
+    "tuple": tuple,
     "Exception": Exception,
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "learn_type", "diverted", "torch")
+_OTHERS = ("types", "types_mask", "learn_type", "diverted", "one_digit", "torch")
 ENVIRONMENT = {name: i * WORD for i, name in enumerate((*PYTHON, *DRIVER, *_OBJECTS, *_OTHERS))}
 """Offsets in the environment, in bytes."""
 
-_STATE = "environment table watched constants launch_anew number constant arrays resolved names defaults objects"
+_STATE = (
+    "environment general table watched constants launch_anew number constant arrays resolved names defaults objects"
+)
 STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
 """Offsets in the state of a kernel, in bytes."""
 
@@ -108,7 +112,8 @@ class Environment:
         objects = [id(value) for value in _OBJECTS.values()]
         functions = [native.function_address(name) for name in PYTHON]
         functions += [driver.address_of(name, since) for name, (_, since) in DRIVER.items()]
-        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted), 0]
+        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted)]
+        others += [native.one_digit(), 0]
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*functions, *objects, *others)
         self.address = ctypes.addressof(self._words)
 
@@ -420,9 +425,14 @@ class Launcher:
         entry = native.executable(code)
         keep = self, defaults
         self.function = native.builtin(entry, ctypes.addressof(self._state), "launch", doc, keep)
+        self._put("general", id(self.function.__self__))  # type: ignore[attr-defined]
 
     def _put(self, name: str, value: int) -> None:
         self._state[STATE[name] // WORD] = value
+
+    def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
+        """A builtin that launches so: `function` with (facts, launch) ahead of its arguments."""
+        return native.rebound(self.function, (facts, launch, self.function))
 
     def __len__(self) -> int:
         """Variants that it has."""

@@ -7,7 +7,8 @@ The state comes in the register of LLVM's `nest` parameter, from a few instructi
 holds no addresses, and can be kept on disk and shared.
 
 What such code takes for granted of CPython is little: exported functions, and that an object's type stands one word
-behind its address, as the stable ABI has it. `unsupported` looks whether that holds here.
+behind its address, as the stable ABI has it. `unsupported` looks whether that holds here. Where ints of one digit keep
+it is found out, not assumed: `one_digit`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from typing import Any
 
 TYPE_OFFSET = 8
 """Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
+
+DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
+"""Bytes from an int's address to what tells its sign and how many digits it has, and to the lowest 32 bits of it."""
 
 _MACHINE = os.uname().machine if hasattr(os, "uname") else ""
 _FASTCALL, _KEYWORDS = 0x80, 0x02  # METH_FASTCALL, METH_KEYWORDS (methodobject.h)
@@ -51,6 +55,21 @@ def unsupported() -> str | None:
         if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
             return "objects of this Python have their type in another place"
     return None
+
+
+@functools.cache
+def one_digit() -> int:
+    """What ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here."""
+    for tag in (8, 1):  # 3.12 and later: digits << 3, with the sign below; 3.11: digits, negative for negative ints
+        if all(_digits(n) == (tag, n) for n in (1, 2, 1000, 12345678, (1 << 30) - 1)):
+            others = (0, -1, -1000, 1 << 30, 1 << 31, (1 << 32) + 5, 1 << 60, 1 << 64, -(1 << 62), 10**100)
+            return (1 << 64) - 1 if any(_digits(n)[0] == tag for n in others) else tag
+    return (1 << 64) - 1
+
+
+def _digits(n: int) -> tuple[int, int]:
+    tag = ctypes.c_uint64.from_address(id(n) + DIGITS_OFFSET).value
+    return tag, ctypes.c_uint32.from_address(id(n) + DIGIT_OFFSET).value
 
 
 def function_address(name: str) -> int:
@@ -95,6 +114,11 @@ def _entry(function: int, state: int) -> bytes:
     return b"\x49\xba" + struct.pack("<Q", state) + b"\x49\xbb" + struct.pack("<Q", function) + b"\x41\xff\xe3"
 
 
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
+
 def builtin(function: int, state: int, name: str, doc: str, keep: object) -> Callable[..., Any]:
     """A builtin function of the code at `function`, whose first parameter, a `nest` one, is the address `state`.
 
@@ -103,9 +127,13 @@ def builtin(function: int, state: int, name: str, doc: str, keep: object) -> Cal
     """
     address, memory = _mapped(_entry(function, state))
     method = _MethodDef(name.encode(), address, _FASTCALL | _KEYWORDS, doc.encode())
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
     # The definition has to outlive the function, which drops its `self` last.
-    made: Callable[..., Any] = new(ctypes.addressof(method), (keep, method, memory), None)
+    made: Callable[..., Any] = _new(ctypes.addressof(method), (keep, method, memory), None)
     return made
+
+
+def rebound(made: Callable[..., Any], self: object) -> Callable[..., Any]:
+    """The same builtin with another `self`, which keeps `made` alive."""
+    (_, method, _) = made.__self__  # type: ignore[attr-defined]
+    again: Callable[..., Any] = _new(ctypes.addressof(method), self, None)
+    return again

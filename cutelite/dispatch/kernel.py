@@ -26,7 +26,6 @@ from cutelite.dispatch.launch import (
     check_shape,
     extents,
     from_subscript,
-    is_exact,
 )
 from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
@@ -44,10 +43,6 @@ if TYPE_CHECKING:
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
-
-
-MOST_HELD = 1024
-"""Of ``kernel[...]`` so many are kept, to be had again at once."""
 
 
 class _Settings(NamedTuple):
@@ -94,8 +89,8 @@ class Kernel:
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
         self._parameters = threading.local()
-        self._launching = Launching(lambda: self.signature, self._launch)
-        self._held: dict[Any, Callable[..., None]] = {}
+        read = functools.partial(self._named, from_subscript)
+        self._launching = Launching(lambda: self.signature, read, self._launch)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}({self.signature})>"
@@ -129,31 +124,7 @@ class Kernel:
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`."""
-        try:  # what is usual first: all of a launch takes less than a microsecond besides the driver
-            grid, block = key
-            held = self._held[key]
-            if type(block) is int:
-                if type(grid) is int:
-                    return held
-                if type(grid) is tuple:
-                    for extent in grid:
-                        if type(extent) is not int:
-                            break
-                    else:
-                        return held
-        except (TypeError, ValueError, KeyError):
-            pass
-        return self._hold(key)
-
-    def _hold(self, key: Any) -> Callable[..., None]:
-        if not is_exact(key):
-            return self._launching.held(self._named(from_subscript, key))
-        held = self._held.get(key)
-        if held is None:
-            if len(self._held) >= MOST_HELD:
-                self._held = {}
-            held = self._held[key] = self._launching.held(from_subscript(key))
-        return held
+        return self._launching.subscript(key)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         name = self.__name__

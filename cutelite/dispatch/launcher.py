@@ -1,7 +1,8 @@
 """How a kernel comes to be launched by machine code: its launcher is compiled when that is worth its while.
 
 In    launches that went well, and what they came to
-Out   `Launching.entry`: Python at first; from the launch after the launcher is ready on, the launcher
+Out   `Launching.entry` and `Launching.subscript`: Python at first; from the launch after the launcher is ready on,
+      machine code
 
 A launcher takes a tenth of a second to compile, which is done once for a signature, in a thread of its own, after
 `LAUNCHES` launches on a GPU: a program that launches a few times never loads LLVM for it. The machine code is kept on
@@ -24,7 +25,7 @@ from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
 from cutelite.dispatch.arrays import TmaParameter
-from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.launch import Launch, is_exact
 from cutelite.dispatch.parameters import (
     ConstantParameter,
     OptionalParameter,
@@ -40,6 +41,7 @@ from cutelite.lang.annotations import DTypeVar
 from cutelite.target import Target
 from cutelite_rt import CudaError, Driver, Function, LaunchConfig, native
 from cutelite_rt import launcher as runtime
+from cutelite_rt.subscript import Subscripts
 
 if TYPE_CHECKING:
     from cutelite.dispatch.signature import Signature
@@ -50,8 +52,11 @@ Watched = tuple[fingerprint.Source, ...]
 LAUNCHES = 8
 """After so many the launcher is compiled."""
 
-Held = tuple[bytes, Launch]
-"""What stands before the arguments of a launch: `Launch.facts`, and the launch itself."""
+Held = tuple[Any, ...]
+"""What a launch has besides its arguments: `Launch.facts`, and the `Launch` itself."""
+
+MOST_HELD = 1024
+"""Of ``kernel[...]`` so many are kept, to be had again at once."""
 
 
 class Went(NamedTuple):
@@ -68,13 +73,22 @@ class Launching:
     """Of one kernel.
 
     signature  makes it, at a launch
+    read       what a subscript of the kernel says. Errors: `LaunchError`
     launch     (key, held, *args, **kwargs): launch from the start, and tell `went_well` of it, with the key
+
+    entry      (held, *args, **kwargs): launches
+    subscript  ``kernel[...]``: what launches so
     """
 
-    def __init__(self, signature: Callable[[], Signature], launch: Callable[..., None]) -> None:
-        self._signature, self._launch = signature, launch
+    def __init__(
+        self, signature: Callable[[], Signature], read: Callable[[Any], Launch], launch: Callable[..., None]
+    ) -> None:
+        self._signature, self._read, self._launch = signature, read, launch
         self.entry: Callable[..., None] = self._by_python
+        self.subscript: Callable[[Any], Callable[..., None]] = self._by_key
         self.launcher: runtime.Launcher | None = None
+        self._subscripts: Subscripts | None = None
+        self._kept: dict[Any, Callable[..., None]] = {}
         self._count = 0
         self._lock = threading.Lock()
         self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
@@ -83,8 +97,23 @@ class Launching:
     def _by_python(self, held: Held, /, *args: Any, **kwargs: Any) -> None:
         self._launch(None, held, *args, **kwargs)
 
+    def _by_key(self, key: Any) -> Callable[..., None]:
+        if not is_exact(key):
+            return self.held(self._read(key))
+        kept, subscripts = self._kept, self._subscripts
+        held = kept.get(key)
+        if held is None:
+            if len(kept) >= MOST_HELD:
+                kept.clear()
+            held = kept[key] = self.held(self._read(key))
+        if subscripts is not None:
+            subscripts.add(key, held)
+        return held
+
     def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
-        """``kernel[...]``: what launches so; `before` goes ahead of the arguments."""
+        """What launches so; `before` goes ahead of the arguments."""
+        if self.launcher is not None and not before:
+            return self.launcher.bound(launch.facts, launch)
         made = functools.partial(self.entry, (launch.facts, launch), *before)
         if self.launcher is None:
             with self._lock:
@@ -134,23 +163,28 @@ class Launching:
         if made is None:
             return
         with self._lock:
-            self.entry, self.launcher = made.function, made
+            self.launcher, self._subscripts = made
+            self.entry, self.subscript = self.launcher.function, self._subscripts.function
+            self._kept = {}  # from now on they are builtins
             for partial in self._partials:
                 self._enter(partial)
             self._partials.clear()
 
-    def _made(self, driver: Driver, environment: Config) -> runtime.Launcher | None:
+    def _made(self, driver: Driver, environment: Config) -> tuple[runtime.Launcher, Subscripts] | None:
         """None where there can be none, and the reason on stderr if that is asked for: launches stay Python's."""
-        from cutelite.dispatch import launcher_code  # with LLVM, below: for programs that launch much
+        from cutelite.dispatch import launcher_code, subscript_ir  # with LLVM, below: for programs that launch much
         from cutelite.toolchain import ToolchainError
 
         signature = self._signature()
         try:
-            runtime.environment(driver)
+            functions = runtime.environment(driver)
             text, program = launcher_code.write(signature)
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
             doc = f"launch({signature}), compiled"
-            return runtime.Launcher(_code(text, environment), program, calls, driver, signature.defaults, doc)
+            code = _code(text, "launch", environment)
+            launcher = runtime.Launcher(code, program, calls, driver, signature.defaults, doc)
+            code = _code(subscript_ir.text(), "subscript", environment)
+            return launcher, Subscripts(code, functions, self._by_key)
         except (launcher_code.Unsupported, ToolchainError, CudaError, OSError) as error:
             if environment.verbose:
                 print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
@@ -160,15 +194,15 @@ class Launching:
 _building = threading.Lock()  # one at a time: they are not in a hurry, and share a machine with the program
 
 
-def _code(text: str, environment: Config) -> bytes:
-    """The machine code for IR: from the disk cache, where nobody but this user can have put it, or made now."""
+def _code(text: str, function: str, environment: Config) -> bytes:
+    """Machine code of IR: from the disk cache, where nobody but this user can have put it, or made now."""
     from cutelite.toolchain import host
 
     cache = open_cache(environment)
     if cache is None or not _is_private(cache.directory):
-        return host.to_code(text, "launch")
+        return host.to_code(text, function)
     key = fingerprint.combined(b"host code", os.uname().machine.encode(), text.encode())
-    return cache.get_or_make(key, lambda: host.to_code(text, "launch"))
+    return cache.get_or_make(key, lambda: host.to_code(text, function))
 
 
 def _is_private(directory: str) -> bool:
@@ -195,7 +229,7 @@ def _constant(x: Any) -> tuple[Hashable, bool]:
 
 def _resolved(signature: Signature) -> Callable[..., bytes]:
     def resolved(held: Held, /, *args: Any, **kwargs: Any) -> bytes:
-        launch = held[1]
+        launch: Launch = held[1]
         return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
 
     return resolved

@@ -1,8 +1,9 @@
 """LLVM IR that all compiled launchers share: what `launcher_code` writes for a signature calls these functions.
 
 Offsets into the structures of `cutelite_rt.launcher` stand as `<env.name>`, `<state.name>`, `<variant.name>` and
-`<c.name>`, constants of this module. Functions that can go wrong return 0 for well, `SLOW` where Python has to launch
-and will find out why, `RAISED` where an exception that is no error (a KeyboardInterrupt) is to go on.
+`<c.name>`, constants of this module, and those of `cutelite_rt.subscript` as `<subscript.name>`. Functions that can go
+wrong return 0 for well, `SLOW` where Python has to launch and will find out why, `RAISED` where an exception that is no
+error (a KeyboardInterrupt) is to go on.
 
 There are no floating-point constants, no tables of jumps and no calls by name: the machine code is whole in itself.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from cutelite_rt import exchange, launcher, torch_layout
+from cutelite_rt import exchange, launcher, native, subscript, torch_layout
 from cutelite_rt.launcher import WORD
 
 OK, SLOW, MISSED, RAISED = 0, 1, 2, 3
@@ -22,6 +23,8 @@ PENDING = 2
 
 _CONSTANTS = {
     "tensor_bytes": exchange.TENSOR_BYTES,
+    "digits": native.DIGITS_OFFSET,
+    "digit": native.DIGIT_OFFSET,
     "no_blocks": launcher.NO_BLOCKS,
     "stream": launcher.STREAM,
     "unresolved": launcher.UNRESOLVED,
@@ -41,10 +44,17 @@ _CONSTANTS = {
     "map_bytes": launcher.MAP_ENTRY_BYTES,
     "map_header": launcher.MAP_HEADER_BYTES,
     "multiplier": launcher._MULTIPLIER - (1 << 64),
+    "subscript_bytes": subscript.ENTRY_BYTES,
     **launcher.KIND,
 }
 
-_GROUPS = {"env": launcher.ENVIRONMENT, "state": launcher.STATE, "variant": launcher.HEAD, "c": _CONSTANTS}
+_GROUPS = {
+    "env": launcher.ENVIRONMENT,
+    "state": launcher.STATE,
+    "variant": launcher.HEAD,
+    "c": _CONSTANTS,
+    "subscript": subscript.STATE,
+}
 
 
 _RARE = set("bad slow check clear learn changed by_rules stands elsewhere encode refused negated miss".split())  # noqa: SIM905
@@ -63,16 +73,16 @@ def weighed(text: str) -> str:
 
 def filled(text: str) -> str:
     """The text with offsets and constants in their places."""
-    return re.sub(r"<(env|state|variant|c)\.(\w+)>", lambda m: str(_GROUPS[m[1]][m[2]]), text)
+    return re.sub(r"<(env|state|variant|c|subscript)\.(\w+)>", lambda m: str(_GROUPS[m[1]][m[2]]), text)
 
 
 def functions() -> str:
     """All of it."""
-    shared = (ACCESS, NUMBERS, NARROW, CONSTANT, READ, COMPACT, MAPS, LOOKUP, SUBMIT, BIND, _END)
-    return filled("\n".join([ENTRY, *_calls(), *shared]))
+    shared = (ACCESS, WHOLE, NUMBERS, NARROW, CONSTANT, READ, COMPACT, MAPS, LOOKUP, SUBMIT, BIND, END)
+    return filled("\n".join([ENTRY, *calls(), *shared]))
 
 
-def _calls() -> list[str]:
+def calls() -> list[str]:
     """A function for each of the environment's, of its name."""
     types = {**launcher.PYTHON, **{name: t for name, (t, _) in launcher.DRIVER.items()}}
     return [_call(name, t) for name, t in types.items()]
@@ -160,17 +170,27 @@ define internal ptr @call1(ptr %env, ptr %function, ptr %x) #2 {
 }
 """
 
-NUMBERS = """
-; An int in range, as 64 bits. Whether there was one is the second result.
+WHOLE = """
+; An int in range, as 64 bits. Whether there was one is the second result. Those of one digit are read in place.
 define internal { i64, i1 } @whole(ptr %env, ptr %x, i64 %low, i64 %high) #1 {
-  %v = call i64 @PyLong_AsLongLong(ptr %env, ptr %x)
-  %odd = icmp eq i64 %v, -1
+  %digits = call i64 @word(ptr %x, i64 <c.digits>)
+  %one = call i64 @word(ptr %env, i64 <env.one_digit>)
+  %short = icmp eq i64 %digits, %one
+  br i1 %short, label %itself, label %long
+itself:
+  %digit = call i32 @half(ptr %x, i64 <c.digit>)
+  %small = zext i32 %digit to i64
+  br label %range
+long:
+  %large = call i64 @PyLong_AsLongLong(ptr %env, ptr %x)
+  %odd = icmp eq i64 %large, -1
   br i1 %odd, label %check, label %range
 check:
   %raised = call ptr @PyErr_Occurred(ptr %env)
   %fine = icmp eq ptr %raised, null
   br i1 %fine, label %range, label %bad
 range:
+  %v = phi i64 [ %small, %itself ], [ %large, %long ], [ %large, %check ]
   %above = icmp sge i64 %v, %low
   %below = icmp sle i64 %v, %high
   %within = and i1 %above, %below
@@ -181,7 +201,9 @@ bad:
   call void @PyErr_Clear(ptr %env)
   ret { i64, i1 } zeroinitializer
 }
+"""
 
+NUMBERS = """
 ; A float or int as bits of a double.
 define internal { i64, i1 } @real(ptr %env, ptr %x) #1 {
   %t = call ptr @type_of(ptr %x)
@@ -1380,7 +1402,8 @@ bad:
 """
 
 ENTRY = """
-; What Python calls: %args are the held (facts, launch), and the arguments.
+; What Python calls. What is held, (facts, launch, ...), is %self; or it comes ahead of the arguments, where %self is
+; that of the launcher's first function.
 define ptr @launch(ptr nest %state, ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0 {
   %env = call ptr @link(ptr %state, i64 <state.environment>)
   %owned = alloca [<p.owned> x ptr], align 8
@@ -1397,7 +1420,18 @@ zeroed:
   %zn = add i64 %zi, 1
   br label %zero
 start:
-  %held = load ptr, ptr %args
+  %general = call ptr @link(ptr %state, i64 <state.general>)
+  %is_general = icmp eq ptr %self, %general
+  br i1 %is_general, label %ahead, label %opened
+ahead:
+  %first_argument = load ptr, ptr %args
+  %others = getelementptr i8, ptr %args, i64 8
+  %one_less = sub i64 %nargs, 1
+  br label %opened
+opened:
+  %held = phi ptr [ %self, %start ], [ %first_argument, %ahead ]
+  %after = phi ptr [ %args, %start ], [ %others, %ahead ]
+  %given = phi i64 [ %nargs, %start ], [ %one_less, %ahead ]
   %first = call ptr @PyTuple_GetItem(ptr %env, ptr %held, i64 0)
   %facts_then = call ptr @PyBytes_AsString(ptr %env, ptr %first)
   %bits_then = call i32 @half(ptr %facts_then, i64 12)
@@ -1411,7 +1445,7 @@ resolve:
   br i1 %settled, label %blocks, label %ask
 ask:
   %resolver = call ptr @link(ptr %state, i64 <state.resolved>)
-  %told = call ptr @PyObject_Vectorcall(ptr %env, ptr %resolver, ptr %args, i64 %nargs, ptr %kwnames)
+  %told = call ptr @forward(ptr %env, ptr %resolver, ptr null, ptr %held, ptr %after, i64 %given, ptr %kwnames)
   store ptr %told, ptr %owned
   %untold = icmp eq ptr %told, null
   br i1 %untold, label %unresolved, label %answered
@@ -1432,8 +1466,6 @@ any:
   %some = icmp eq i32 %empty, 0
   br i1 %some, label %arguments, label %end_well
 arguments:
-  %given = sub i64 %nargs, 1
-  %after = getelementptr ptr, ptr %args, i64 1
   %whole = icmp eq i64 %given, <p.plain>
   %unnamed = icmp eq ptr %kwnames, null
   %plain = and i1 %whole, %unnamed
@@ -1485,61 +1517,74 @@ raise:
 python:
   %missed = icmp eq i32 %status, 2
   %kept = select i1 %missed, ptr %key, ptr null
-  %r = call ptr @anew(ptr %env, ptr %state, ptr %kept, ptr %args, i64 %nargs, ptr %kwnames)
+  %r = call ptr @anew(ptr %env, ptr %state, ptr %kept, ptr %held, ptr %after, i64 %given, ptr %kwnames)
   ret ptr %r
 }
 
 ; Have Python launch, and keep what comes of it under the key, if there is one.
-define internal ptr @anew(ptr %env, ptr %state, ptr %key, ptr %args, i64 %nargs, ptr %kwnames) #2 {
+define internal ptr @anew(ptr %env, ptr %state, ptr %key, ptr %held, ptr %args, i64 %given, ptr %kwnames) #2 {
   %keyless = icmp eq ptr %key, null
   br i1 %keyless, label %none, label %some
 none:
   %None = call ptr @link(ptr %env, i64 <env.None>)
   call void @Py_IncRef(ptr %env, ptr %None)
-  br label %size
+  br label %call
 some:
   %bytes = call ptr @PyBytes_FromStringAndSize(ptr %env, ptr %key, i64 <p.key_bytes>)
-  br label %size
-size:
+  br label %call
+call:
   %first = phi ptr [ %None, %none ], [ %bytes, %some ]
   %lost = icmp eq ptr %first, null
-  br i1 %lost, label %raise, label %names
+  br i1 %lost, label %raise, label %go
 raise:
   ret ptr null
-names:
+go:
+  %function = call ptr @link(ptr %state, i64 <state.launch_anew>)
+  %r = call ptr @forward(ptr %env, ptr %function, ptr %first, ptr %held, ptr %args, i64 %given, ptr %kwnames)
+  call void @Py_DecRef(ptr %env, ptr %first)
+  ret ptr %r
+}
+
+; Call a function with %first, unless it is null, and %second ahead of the arguments.
+define internal ptr @forward(ptr %env, ptr %function, ptr %first, ptr %second, ptr %args, i64 %given, ptr %kwnames) #2 {
   %unnamed = icmp eq ptr %kwnames, null
-  br i1 %unnamed, label %copy, label %count
+  br i1 %unnamed, label %room, label %count
 count:
   %named = call i64 @PyTuple_Size(ptr %env, ptr %kwnames)
-  br label %copy
-copy:
-  %more = phi i64 [ 0, %names ], [ %named, %count ]
-  %total = add i64 %nargs, %more
-  %room = add i64 %total, 1
-  %arguments = alloca ptr, i64 %room
+  br label %room
+room:
+  %more = phi i64 [ 0, %0 ], [ %named, %count ]
+  %total = add i64 %given, %more
+  %most = add i64 %total, 2
+  %arguments = alloca ptr, i64 %most
   store ptr %first, ptr %arguments
+  %is_one = icmp eq ptr %first, null
+  %ahead = select i1 %is_one, i64 1, i64 2
+  %skipped = sub i64 2, %ahead
+  %start = getelementptr ptr, ptr %arguments, i64 %skipped
+  %second_at = getelementptr ptr, ptr %arguments, i64 1
+  store ptr %second, ptr %second_at
+  %rest = getelementptr ptr, ptr %arguments, i64 2
   br label %next
 next:
-  %i = phi i64 [ 0, %copy ], [ %j, %one ]
+  %i = phi i64 [ 0, %room ], [ %j, %one ]
   %over = icmp eq i64 %i, %total
   br i1 %over, label %call, label %one
 one:
   %from = getelementptr ptr, ptr %args, i64 %i
   %x = load ptr, ptr %from
-  %j = add i64 %i, 1
-  %to = getelementptr ptr, ptr %arguments, i64 %j
+  %to = getelementptr ptr, ptr %rest, i64 %i
   store ptr %x, ptr %to
+  %j = add i64 %i, 1
   br label %next
 call:
-  %function = call ptr @link(ptr %state, i64 <state.launch_anew>)
-  %positional = add i64 %nargs, 1
-  %r = call ptr @PyObject_Vectorcall(ptr %env, ptr %function, ptr %arguments, i64 %positional, ptr %kwnames)
-  call void @Py_DecRef(ptr %env, ptr %first)
+  %positional = add i64 %given, %ahead
+  %r = call ptr @PyObject_Vectorcall(ptr %env, ptr %function, ptr %start, i64 %positional, ptr %kwnames)
   ret ptr %r
 }
 """
 
-_END = """
+END = """
 !0 = !{!"branch_weights", i32 4000, i32 1}
 !1 = !{!"branch_weights", i32 1, i32 4000}
 

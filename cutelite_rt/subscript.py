@@ -1,0 +1,94 @@
+"""``kernel[grid, block]`` had before, found again by machine code: reading a few ints costs less than hashing tuples.
+
+In    code that `cutelite.dispatch.subscript_ir` is the text of, and what subscripts came to
+Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
+
+Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object. Ints
+are told from what is equal to them (`True`, `16.0`); whatever is no tuple of these is Python's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from cutelite_rt import native
+from cutelite_rt.launcher import WORD, Environment, hash_of
+
+STATE = {"environment": 0, "table": WORD, "anew": 2 * WORD}
+"""Offsets in the state, in bytes."""
+
+KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
+"""An entry of the table has the words of a subscript, and behind them what it came to; ahead of the entries, in as many
+bytes, is the mask of their number."""
+
+MOST = 1024
+"""So many are kept; then all are forgotten."""
+
+Held = Callable[..., None]
+
+
+class Subscripts:
+    """Of one kernel.
+
+    anew    what a subscript comes to that is not known. Errors: any
+    Errors  OSError where memory cannot be made executable
+    """
+
+    def __init__(self, code: bytes, environment: Environment, anew: Callable[[Any], Held]) -> None:
+        self._environment, self._anew = environment, anew
+        self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
+        self._table = _table([], 4)
+        words = environment.address, ctypes.addressof(self._table), id(anew)
+        self._state = (ctypes.c_uint64 * len(STATE))(*words)
+        entry = native.executable(code)
+        self.function = native.builtin(entry, ctypes.addressof(self._state), "subscript", "kernel[...]", self)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def add(self, key: Any, held: Held) -> None:
+        """Find this under an exact subscript, if it is one that can be found."""
+        words = words_of(key)
+        if words is None:
+            return
+        if len(self._kept) >= MOST:
+            self._kept = {}
+        self._kept = {**self._kept, words: (key, held)}  # whole: two threads may be here, and a table is of one of them
+        size = len(self._table) // (ENTRY_BYTES // WORD) - 1
+        table = _table([(row, held) for row, (_, held) in self._kept.items()], size)
+        self._state[STATE["table"] // WORD] = ctypes.addressof(table)
+        self._table = table  # and lets go of the one before
+
+
+def words_of(key: Any) -> tuple[int, ...] | None:
+    """The words of (grid, block) or (grid, block, stream), all of ints that are ints; None for other subscripts."""
+    grid, block, *rest = key
+    shapes = [_shape(grid), _shape(block)]
+    if len(rest) > 1 or None in shapes:
+        return None
+    return (*(shapes[0] or ()), *(shapes[1] or ()), id(rest[0]) if rest else 0)
+
+
+def _shape(x: Any) -> tuple[int, int] | None:
+    """x and y, z and how many there are, 0 for an int by itself: 32 bits each."""
+    given = x if type(x) is tuple else (x,)
+    if not 1 <= len(given) <= 3 or any(n >> 32 for n in given):
+        return None
+    a, b, c = (*given, 1, 1)[:3]
+    return a | b << 32, c | (len(given) if type(x) is tuple else 0) << 32
+
+
+def _table(rows: list[tuple[tuple[int, ...], Held]], size: int) -> ctypes.Array[ctypes.c_uint64]:
+    """Rows by their hashes, with open addressing: half of the places are empty."""
+    while size < 2 * len(rows):
+        size *= 2
+    step = ENTRY_BYTES // WORD
+    table = (ctypes.c_uint64 * (step * (1 + size)))(size - 1)
+    for words, held in rows:
+        at = hash_of(words) & size - 1
+        while table[step * (1 + at) + KEY_WORDS]:
+            at = (at + 1) & size - 1
+        table[step * (1 + at) : step * (1 + at) + KEY_WORDS + 1] = [*words, id(held)]
+    return table
