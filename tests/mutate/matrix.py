@@ -25,17 +25,12 @@ from cutelite.diag import InternalError, Span
 from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.sim import CheckReport
-from tests.mutate.equivalent import reason
+from cutelite.sim.checker import SEEDS
+from tests.mutate.equivalent import ROWS, Row, row_of
 from tests.mutate.launches import LARGE, SOURCES, Launched, launched
 from tests.mutate.mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = range(8)
-"""Schedules in which a mutant is looked at, one after the other until it is reported."""
-
-MORE_SEEDS = range(8, 48)
-"""For one that nothing was found of, and that is not known to be right: some hang by rare timing only."""
-
 MAX_OPS = 400_000
 """A mutant that executes more spins for ever: the originals execute a tenth of it."""
 
@@ -43,6 +38,7 @@ MAX_OPS = 400_000
 class Outcome(NamedTuple):
     """What became of a mutant.
 
+    row    that says why it is as right as the original, if any does
     kinds  of the findings: none where it survived; 'refused' where the verifier takes no such IR; 'result' where
            nothing is out of order and the numbers are wrong
     seed   of the first schedule that showed it
@@ -52,14 +48,12 @@ class Outcome(NamedTuple):
     kernel: str
     number: int
     mutation: str
-    kind: str
-    op: str
     lines: tuple[str, ...]
-    kinds: tuple[str, ...]
-    seed: int | None
-    named: str
-    reason: str
-    text: str
+    row: Row | None
+    kinds: tuple[str, ...] = ()
+    seed: int | None = None
+    named: str = ""
+    text: str = ""
 
     @property
     def survived(self) -> bool:
@@ -67,42 +61,54 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Reported, or known to be as right as the original, never both; or known to be missed."""
-        return self.survived == bool(self.reason) or self.reason.startswith("missed")
+        """Reported, or known to be as right as the original, never both."""
+        return self.survived == (self.row is not None)
 
 
 def mutants(kernel: str) -> list[Mutation]:
     return mutations(launched(kernel).function)
 
 
-def outcome(kernel: str, number: int, seeds: Sequence[int] = SEEDS) -> Outcome:
+def outcome(kernel: str, number: int) -> Outcome:
     base = launched(kernel)
     mutation = mutants(kernel)[number]
-    lines = tuple(map(where, chain(mutation.span)))
-    known = reason(kernel, number, mutation.kind, mutation.op.name, mutation.detail, lines)
+    quiet = Outcome(kernel, number, str(mutation), lines_of(mutation), equivalent(kernel, number))
     try:
         verify(mutation.apply(base.function))
     except InternalError as refusal:  # of IR that no kernel can lead to
-        facts = (kernel, number, str(mutation), mutation.kind, mutation.op.name, lines)
-        return Outcome(*facts, ("refused",), None, "line", known, str(refusal).partition("\n")[0])
-    report, seed = checked(base, mutation, seeds)
-    if report is None and not known:
-        if differs(base, mutation):
-            facts = (kernel, number, str(mutation), mutation.kind, mutation.op.name, lines)
-            return Outcome(*facts, ("result",), None, "", known, "the results are others, under every schedule")
-        report, seed = checked(base, mutation, MORE_SEEDS)
-    kinds = tuple(dict.fromkeys(finding.kind for finding in report.findings)) if report is not None else ()
-    text = "\n".join(map(str, report.findings)) if report is not None else ""
-    named = how_named(report, mutation) if report is not None else ""
-    return Outcome(
-        kernel, number, str(mutation), mutation.kind, mutation.op.name, lines, kinds, seed, named, known, text
-    )
+        return quiet._replace(kinds=("refused",), named="line", text=str(refusal).partition("\n")[0])
+    report, seed = checked(base, mutation)
+    if report is not None:
+        kinds = tuple(dict.fromkeys(finding.kind for finding in report.findings))
+        text = "\n".join(map(str, report.findings))
+        return quiet._replace(kinds=kinds, seed=seed, named=how_named(report, mutation), text=text)
+    if quiet.row is None and differs(base, mutation):
+        return quiet._replace(kinds=("result",), text="the results are others, under every schedule")
+    return quiet
 
 
-def checked(base: Launched, mutation: Mutation, seeds: Sequence[int]) -> tuple[CheckReport | None, int | None]:
+def equivalent(kernel: str, number: int) -> Row | None:
+    """The row of a mutant that is as right as the original."""
+    mine = facts(mutants(kernel)[number])
+    alike = [n for n, other in enumerate(mutants(kernel)) if facts(other) == mine]
+    at = alike.index(number)
+    return row_of(kernel, *mine, (at, at - len(alike)))
+
+
+def facts(mutation: Mutation) -> tuple[str, str, str, tuple[str, ...]]:
+    """What tells it from others, without the numbers of lines: kind, op, detail, and the text of the lines."""
+    texts = tuple(line.partition(" ")[2] for line in lines_of(mutation))
+    return mutation.kind, mutation.op.name, mutation.detail, texts
+
+
+def lines_of(mutation: Mutation) -> tuple[str, ...]:
+    return tuple(map(where, chain(mutation.span)))
+
+
+def checked(base: Launched, mutation: Mutation) -> tuple[CheckReport | None, int | None]:
     """The first report that finds something, and its seed."""
     function = mutation.apply(base.function)
-    for seed in seeds:
+    for seed in range(SEEDS):
         report = sim.check(
             function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=[seed], max_ops=MAX_OPS
         )
@@ -187,11 +193,20 @@ def main() -> int:
     found = sorted(everything(given.kernels, given.jobs), key=lambda o: (o.kernel, o.number))
     for bad in (o for o in found if not o.good):
         print(describe(bad), flush=True)
+    unused = idle(found)
+    for row in unused:
+        print("no mutant is of the row", row)
     print(table(found))
     print(f"{time.perf_counter() - started:.0f} s")
     if given.json:
         Path(given.json).write_text(json.dumps([o._asdict() for o in found], indent=1))
-    return 0 if all(o.good for o in found) else 1
+    return 1 if unused or not all(o.good for o in found) else 0
+
+
+def idle(found: Sequence[Outcome]) -> list[Row]:
+    """Rows of these kernels that excuse nobody."""
+    kernels, used = {o.kernel for o in found}, {o.row for o in found}
+    return [row for row in ROWS if row.kernel in kernels and row not in used]
 
 
 def originals(kernels: Sequence[str], seeds: int) -> int:
@@ -211,7 +226,7 @@ def originals(kernels: Sequence[str], seeds: int) -> int:
 
 def describe(o: Outcome) -> str:
     state = f"reported as {', '.join(o.kinds)} (seed {o.seed})" if o.kinds else "survived"
-    known = f"; listed as equivalent: {o.reason}" if o.reason else ""
+    known = f"; listed as equivalent: {o.row.reason}" if o.row else ""
     return f"--- {o.kernel} {o.number}: {o.mutation}\n    at {' < '.join(o.lines)}\n    {state}{known}\n{o.text}"
 
 
@@ -228,7 +243,7 @@ def _row(name: str, mine: list[Outcome]) -> str:
     numbers: list[Any] = [
         len(mine),
         len(caught),
-        sum(o.survived and bool(o.reason) for o in mine),
+        sum(o.survived and o.row is not None for o in mine),
         sum(not o.good for o in mine),
         sum(o.named == "line" for o in caught),
     ]

@@ -5,12 +5,15 @@ thread; the wgmma of a warpgroup; the copies that count their bytes on one mbarr
 counts its releases, the others' the tickets of their work or the phases of the mbarrier. An *epoch* is an agent and
 its clock at an access. The access is ordered before what somebody does who knows of a clock at least as high.
 
-`Knowledge` is what is known of all agents, five times, for what is ordered is one thing and what is visible another:
+`Knowledge` is what is known of all agents, six times, for what is ordered is one thing and what is visible another:
 
     RAN    has been executed: may be overwritten
     SEEN   can be read by ordinary instructions
     SMEM   in shared memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
     GMEM   the same for global memory
+    PAST   of a thread: its waits and arrivals are behind it. Of the copies of an mbarrier: so many of its phases are
+           complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
+           them, where its loads may still be under way
     INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
 
 Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
@@ -26,11 +29,10 @@ import numpy as np
 
 Array = Any
 
-RAN, SEEN, SMEM, GMEM, INIT = range(5)
-ROWS = 5
-ALL_ROWS = slice(0, ROWS)
+RAN, SEEN, SMEM, GMEM, PAST, INIT = range(6)
+ROWS = 6
 GENERIC_ROWS = slice(RAN, SEEN + 1)
-NOT_INIT = slice(RAN, GMEM + 1)
+NOT_INIT = slice(RAN, PAST + 1)
 
 CTA, CLUSTER, GPU, SYS = range(1, 5)
 """Scopes of an order, by how far they reach."""
@@ -51,12 +53,13 @@ class Knowledge:
         self.parts = parts
         self.key = -1
 
-    def row(self, row: int) -> Knowledge:
-        """Only that row of it."""
+    def rows(self, *rows: int) -> Knowledge:
+        """Only these rows of it."""
         parts = {}
         for cluster, part in self.parts.items():
             parts[cluster] = np.zeros_like(part)
-            parts[cluster][row] = part[row]
+            for row in rows:
+                parts[cluster][row] = part[row]
         return Knowledge(parts)
 
 
@@ -117,13 +120,20 @@ class Published:
         copy.by = dict(self.by)
         return copy
 
+    def all(self) -> Knowledge:
+        """All of it."""
+        found = NOTHING
+        for knowledge in self.by.values():
+            found = join(found, knowledge)
+        return found
+
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """What somebody in that block acquires there. Where a scope is too small, only what ran: RAN."""
+        """What somebody in that block acquires there. Where a scope is too small, only what ran: RAN and PAST."""
         found = NOTHING
         for (reach, of, by), knowledge in self.by.items():
             needed = (CTA if rank == by else CLUSTER) if cluster == of else GPU
             enough = min(reach, scope) >= needed
-            found = join(found, knowledge if enough else knowledge.row(RAN))
+            found = join(found, knowledge if enough else knowledge.rows(RAN, PAST))
         return found
 
 
@@ -171,6 +181,7 @@ class Clocks:
         first = self._grow(cluster, 2 * threads)
         self.firsts[cluster], self.threads[cluster] = first, threads
         self.own[GENERIC_ROWS, first : first + threads] = 1
+        self.own[PAST, first : first + threads] = 1
         return first
 
     def named(self, cluster: int, name: object) -> int:
@@ -277,15 +288,43 @@ class Clocks:
                 at = local + self.threads[cluster]
                 part[GENERIC_ROWS, at] = np.maximum(part[GENERIC_ROWS, at], copied)
             self.own[GENERIC_ROWS, threads] += 1
+            self.go_on(threads)
         return Knowledge({**found.parts, cluster: part})
 
     def publish_relaxed(self, threads: Array) -> Knowledge:
-        """What a relaxed arrival tells: what fences had released; and of all that these threads know of (wgmma that
-        they waited for, say), that it has been executed."""
-        found = self.publish(threads, relaxed=True)
+        """What a relaxed arrival tells: what fences had released; of asynchronous work that these threads know is
+        complete (wgmma that they waited for, say), that it has been executed; and what they have behind them. Not that
+        ordinary loads have been executed, be it that a barrier came between: only a release waits for those."""
+        found = join(self.publish(threads, relaxed=True), self.past(threads))
+        self.go_on(threads)
         for key in _values(self.knows[threads]):
-            found = join(found, self.pool[key].row(RAN))
+            complete = self.pool[key].rows(RAN)
+            for cluster, part in complete.parts.items():
+                part[RAN, : self.threads[cluster]] = 0
+            found = join(found, complete)
         return found
+
+    def past(self, threads: Array) -> Knowledge:
+        """What these threads of one cluster have behind them, and know that others have."""
+        found = NOTHING
+        for key in _values(self.knows[threads]):
+            found = join(found, self.pool[key].rows(PAST))
+        return self._with_past(found, threads, self.own[PAST, threads])
+
+    def past_of(self, then: Snapshot) -> Knowledge:
+        """The same of a thread when it started asynchronous work."""
+        return self._with_past(then.knowledge.rows(PAST), np.array([then.agent]), then.own[PAST : PAST + 1])
+
+    def go_on(self, threads: Array) -> None:
+        """What these threads have told of what is behind them does not tell of what they wait for from now on."""
+        self.own[PAST, threads] += 1
+
+    def _with_past(self, knowledge: Knowledge, threads: Array, clocks: Array) -> Knowledge:
+        cluster = int(self.cluster[threads[0]])
+        part = self.writable(knowledge.parts.get(cluster), cluster)
+        local = self.local[threads]
+        part[PAST, local] = np.maximum(part[PAST, local], clocks)
+        return Knowledge({**knowledge.parts, cluster: part})
 
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
         """These threads know this as well from now on."""
@@ -326,6 +365,7 @@ class Clocks:
             self.released[threads] = self.knows[threads]
             self.released_own[:, threads] = self.own[:, threads]
             self.own[GENERIC_ROWS, threads] += 1
+            self.go_on(threads)
 
     def fence_proxy(self, threads: Array, rows: tuple[int, ...]) -> None:
         """What these threads see, the async proxy will see in what they start or release from now on."""

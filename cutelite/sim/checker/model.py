@@ -9,6 +9,7 @@ The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmm
   and gives it to those who acquire; as far as the scopes of both reach
 - asynchronous work is after what its thread knew when it started it, and may do its accesses at any time until a wait
   tells of its end: of a group, to the threads that wait; of an mbarrier's phase, to all who see that it is complete
+- a relaxed arrival tells only that asynchronous work is complete, and what threads have behind them
 - what ordinary instructions wrote, the async proxy sees after a fence.proxy.async that is after the writes. What the
   async proxy wrote needs no fence: its completion brings one. Neither does overwriting what was read
 """
@@ -31,6 +32,7 @@ from cutelite.sim.checker.clocks import (
     INIT,
     NOT_INIT,
     NOTHING,
+    PAST,
     RAN,
     REACH,
     SEEN,
@@ -44,6 +46,7 @@ from cutelite.sim.checker.clocks import (
 )
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
+from cutelite.sim.checker.phases import Phases
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow
 from cutelite.sim.error import SimError
@@ -59,6 +62,19 @@ Array = Any
 
 GENERATIONS = 4
 """Of a barrier, so many are remembered: nobody waits for one when the one after the next completes."""
+
+
+class Group(NamedTuple):
+    """Asynchronous work that is waited for together.
+
+    number  of the group
+    ticket  of the last work in it
+    past    what those have behind them that started it together, all of whom it needs
+    """
+
+    number: int
+    ticket: int
+    past: Knowledge
 
 
 class Exited(NamedTuple):
@@ -87,7 +103,7 @@ class Barrier:
 
     place    'full[2]'
     init     agent and clock of its initialisation, and the op
-    phase    how many phases are complete
+    phases   how many are complete, and who knows of that
     coming   what was released to it so far
     done     what those acquire who see the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase
@@ -96,17 +112,22 @@ class Barrier:
     sources  ops that arrive
     """
 
-    def __init__(self, place: str, agent: int, clock: int, op: Any, copies: int, size: int) -> None:
+    def __init__(self, place: str, agent: int, clock: int, op: Any, phases: Phases, size: int) -> None:
         self.place = place
         self.init = (agent, clock)
         self.op = op
-        self.phase = 0
+        self.phases = phases
         self.coming = Published()
         self.done = Published()
-        self.agent = copies
+        self.agent = phases.agent
         self.used = np.zeros(size, np.int32)
         self.arrived = np.zeros(size, np.int32)
         self.sources: dict[Any, None] = {}
+
+    @property
+    def phase(self) -> int:
+        """How many phases are complete."""
+        return self.phases.complete
 
 
 class Checker:
@@ -124,7 +145,7 @@ class Checker:
         self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
         self._issued: dict[Work, Snapshot] = {}
-        self._groups: dict[tuple[int, str], list[tuple[int, int]]] = {}  # (agent, queue) -> (group, ticket)
+        self._groups: dict[tuple[int, str], list[Group]] = {}  # by agent and queue
         self._places: dict[tuple[int, int], Published] = {}  # (region, offset) -> what was released there
         self._unread: set[str] = set()
         self._starters: dict[int, tuple[Any, int]] = {}  # who started the latest work of asynchronous agents
@@ -382,7 +403,8 @@ class Checker:
         place = block.machine.spaces["cluster"].place(address)
         clock, size = int(self.clocks.own[SEEN, agent]), self.clocks.sizes[block.number]
         named = f"{place.name}[{place.offset // 8}]"
-        self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, copies, size)
+        phases = Phases(self.clocks, copies)
+        self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, phases, size)
 
     def _on_mbarrier_inval(self, block: Block, lanes: Any, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)
@@ -410,12 +432,15 @@ class Checker:
         if work is not None:  # cp.async.mbarrier.arrive
             thread = block.first + int(work.tid[0])
             copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
-            ran = self._issued[work].knowledge.row(RAN)
+            then = self._issued[work]
+            ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
             barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
             barrier.sources[work.op] = None
+            self._finish(block, work, barrier, address)
             return
         threads = block.first + who.tid[where]
         self._use(block, who.op, barrier, address, threads)
+        self._stray("arrival", block, who.op, barrier, address, barrier.phases.arrive(threads, expect))
         barrier.arrived[self.clocks.local[threads]] = barrier.phase + 1
         op = who.op
         remote = address >> RANK_SHIFT != block.rank
@@ -427,7 +452,9 @@ class Checker:
     def _on_mbarrier_expect_tx(self, block: Block, lanes: Any, address: int, bytes: int, lane: int) -> None:
         barrier = self._barriers.get((block.number, address))
         if barrier is not None:
-            self._use(block, lanes.op, barrier, address, block.first + lanes.tid[lane : lane + 1])
+            threads = block.first + lanes.tid[lane : lane + 1]
+            self._use(block, lanes.op, barrier, address, threads)
+            self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
 
     def _on_mbarrier_complete_tx(self, block: Block, who: Any, address: int, bytes: int, lane: int) -> None:
         barrier = self._barriers.get((block.number, address))
@@ -435,11 +462,15 @@ class Checker:
             return
         work = getattr(who, "work", None)
         if work is None:
-            self._use(block, who.op, barrier, address, block.first + who.tid[lane : lane + 1])
+            threads = block.first + who.tid[lane : lane + 1]
+            self._use(block, who.op, barrier, address, threads)
+            self._stray("arrival", block, who.op, barrier, address, barrier.phases.expect(threads))
             return
         barrier.sources[work.op] = None
+        self._finish(block, work, barrier, address)
         agent, clock = barrier.init
         then = self._issued[work]
+        barrier.coming.add(SYS, block.number, block.rank, self.clocks.past_of(then))
         epoch = np.array([agent], np.int32), np.array([clock], np.int32)
         row = INIT if work.proxy == "async" else SEEN
         if not self.clocks.known_at(then, row, *epoch)[0]:
@@ -466,7 +497,9 @@ class Checker:
         barrier = self._barriers.get((block.number, address))
         if barrier is None:
             return
-        barrier.phase += 1
+        op = who.work.op if hasattr(who, "work") else who.op
+        for waits, threads in barrier.phases.turn(barrier.coming.all()):
+            self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
         copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
         barrier.done.add(SYS, block.number, address >> RANK_SHIFT, copies)
@@ -476,8 +509,10 @@ class Checker:
         for at in np.unique(address[lanes.mask]).tolist():
             barrier = self._barriers.get((block.number, at))
             if barrier is not None:
-                mine = threads[lanes.mask & (address == at)]
+                where = lanes.mask & (address == at)
+                mine = threads[where]
                 self._use(block, lanes.op, barrier, at, mine)
+                self._stray("early", block, lanes.op, barrier, at, barrier.phases.begin(lanes.op, mine, parity[where]))
                 barrier.sources.pop(lanes.op, None)
                 self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
 
@@ -487,7 +522,9 @@ class Checker:
             self._use(block, lanes.op, barrier, address, block.first + lanes.tid[tried])
             barrier.sources.pop(lanes.op, None)
             if np.count_nonzero(where):
-                self._observe(block, lanes.op, block.first + lanes.tid[where], address)
+                threads = block.first + lanes.tid[where]
+                self._stray("early", block, lanes.op, barrier, address, barrier.phases.tested(lanes.op, threads))
+                self._observe(block, lanes.op, threads, address)
 
     def _observe(self, block: Block, op: Any, threads: Array, address: int) -> None:
         """Threads have seen the latest phase complete."""
@@ -496,9 +533,23 @@ class Checker:
             return
         knowledge = barrier.done.to(REACH[getattr(op, "reach", "cta")], block.number, block.rank)
         if getattr(op, "relaxed", False):
+            self.clocks.learn(threads, knowledge.rows(PAST))
             self.clocks.learn_later(threads, knowledge)
         else:
             self.clocks.learn(threads, knowledge)
+        barrier.phases.end(threads)
+
+    def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
+        """Asynchronous work arrives, or counts its bytes."""
+        if not barrier.phases.finish(self._issued[work]):
+            self._stray("arrival", block, work.op, barrier, address, block.first + work.tid)
+
+    def _stray(
+        self, what: str, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, by: Any = None
+    ) -> None:
+        """Threads that may wait for another phase than they did, or be counted in another; `by` what completes it."""
+        if len(threads):
+            self.report.mbarrier_phase(what, block, op, self._threads(threads), address, by)
 
     # Asynchronous work
 
@@ -508,6 +559,8 @@ class Checker:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
         else:
             self._issued[work] = Snapshot(self._of_all(threads), 0, np.zeros(0, np.int32), 0)
+        together = self.clocks.past(threads) if len(threads) > 1 else NOTHING
+        self.clocks.go_on(threads)
         if work.queue == "none":
             return
         leader = int(threads[0])
@@ -516,9 +569,10 @@ class Checker:
         if work.queue != "cp.async":
             self.clocks.named(block.number, (leader, work.queue))
         groups = self._groups.setdefault((leader, work.queue), [])
-        if groups and groups[-1][0] == int(work.group[0]):
+        number = int(work.group[0])
+        if groups and groups[-1].number == number:
             groups.pop()
-        groups.append((int(work.group[0]), work.ticket))
+        groups.append(Group(number, work.ticket, together))
 
     def _of_all(self, threads: Array) -> Knowledge:
         """What a warpgroup knows: what each of its warps does, in one of its threads."""
@@ -552,20 +606,22 @@ class Checker:
             if not groups:
                 continue
             due = int(committed[tid]) + 1 if pending is None else int(committed[tid]) - pending
-            done = [ticket for group, ticket in groups if group < due]
+            done = [group for group in groups if group.number < due]
             if not done:
                 continue
+            ticket = done[-1].ticket
             if queue == "cp.async":
-                self.clocks.copied[agent] = max(int(self.clocks.copied[agent]), done[-1])
+                self.clocks.copied[agent] = max(int(self.clocks.copied[agent]), ticket)
             else:
                 names = [f"{queue}.read"] if queue == "bulk" else []
                 names += [] if reads_only else [queue]
                 threads = block.first + lanes.tid[lanes.mask] if queue == "wgmma" else np.array([agent])
                 for name in names:
-                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), done[-1], NOT_INIT)
+                    known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), ticket, NOT_INIT)
                     self.clocks.learn(threads, known)
+                self.clocks.learn(threads, done[-1].past)
             if not reads_only:
-                self._groups[agent, queue] = [entry for entry in groups if entry[0] >= due]
+                self._groups[agent, queue] = [group for group in groups if group.number >= due]
 
     # Atomic and strong accesses as synchronisation
 

@@ -23,6 +23,25 @@ BEFORE_OVERWRITE = (
 )
 BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
 
+ASTRAY = {
+    "early": (
+        "a wait may take an earlier phase of the mbarrier for its own: nothing orders it after the phase in between",
+        "wait",
+        "wait for each phase in turn, or learn from threads that did that it is complete",
+    ),
+    "late": (
+        "a wait may see its phase of the mbarrier no more: nothing orders it before the completion of the next one",
+        "wait",
+        "let the threads that wait tell that they have, before the last arrival of the next phase",
+    ),
+    "arrival": (
+        "an arrival may count in an earlier phase of the mbarrier: nothing orders it after the completion of that",
+        "arrival",
+        "wait for the phase before, or learn from threads that did that it is complete",
+    ),
+}
+"""Of waits and arrivals that only the schedule orders with the phases of their barrier: message, noun, help."""
+
 
 class Reporter:
     """Collects the findings of one schedule; of each kind and pair of lines the first."""
@@ -80,6 +99,12 @@ class Reporter:
             message = "an mbarrier is used, and nothing orders its initialisation before that"
             help = "a barrier of all who use it, after `init` and `fence_mbarrier_init`; of the cluster, if others do"
         self._barrier(kind, message, block, address, help, (_side("use", op, users), _side("init", init, maker)))
+
+    def mbarrier_phase(self, what: str, block: Any, op: Op, users: Threads, address: int, by: Op | None) -> None:
+        """Threads, or work that they started, that may take another phase of an mbarrier for the one they mean."""
+        message, noun, help = ASTRAY[what]
+        sides = (_side(noun, op, users), *([_side("completion", by, [])] if by is not None else []))
+        self._barrier("mbarrier-phase", message, block, address, help, sides)
 
     def mbarrier_reused(self, block: Any, op: Op, tid: int, address: int, users: Threads) -> None:
         """An mbarrier is ended while others may still use it."""

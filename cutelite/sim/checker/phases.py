@@ -1,0 +1,133 @@
+"""Whether waits and arrivals on an mbarrier can only mean the phase that they meant in this schedule.
+
+A wait tells phases apart by their parity alone, and an arrival counts in whichever phase is current. So
+
+- a wait is after the completion of the phase before the one it is for: else it may take the one two before for it
+- it is over before the next phase completes: else it may find the parity turned back, and wait for a later phase
+- an arrival, and bytes expected or copied, are after the completion of the phase before: else they may count in that
+
+In    what happens to one mbarrier, in the order of the schedule
+Out   the threads for which nothing but the schedule orders it
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cutelite.ir.op import Op
+from cutelite.sim.checker.clocks import PAST, Clocks, Knowledge, Snapshot
+
+Array = Any
+
+WAITING = np.iinfo(np.int32).max
+KEPT = 3  # phases whose arrivals are remembered
+
+
+class Arrivals(NamedTuple):
+    """Threads that arrived, and their clocks."""
+
+    threads: Array
+    clocks: Array
+
+
+class Phases:
+    """Of one mbarrier.
+
+    agent     whose clock in PAST is how many phases are known to be complete
+    complete  how many are
+    waits     (phase, op) -> by threads of the cluster: the clock when the wait was over; WAITING; 0 for no wait.
+              Phase -1 is the one before the first, which a wait for the other parity takes for complete
+    arrivals  of a phase; None where bytes or asynchronous arrivals count in it: then to know them is not enough
+    """
+
+    def __init__(self, clocks: Clocks, agent: int) -> None:
+        self.clocks, self.agent = clocks, agent
+        self.complete = 0
+        self.waits: dict[tuple[int, Op], Array] = {}
+        self.arrivals: dict[int, list[Arrivals] | None] = {0: []}
+
+    def begin(self, op: Op, threads: Array, parity: Array) -> Array:
+        """Threads begin to wait. Those that may take an earlier phase for theirs."""
+        astray = []
+        for p in np.unique(parity & 1).tolist():
+            mine = threads[parity & 1 == p]
+            phase = self.complete - (p != self.complete & 1)
+            self._wait(phase, op)[self.clocks.local[mine]] = WAITING
+            astray.append(self._unordered(mine, phase))
+        return np.concatenate(astray)
+
+    def end(self, threads: Array) -> None:
+        """Threads have seen what they waited for."""
+        local = self.clocks.local[threads]
+        for held in self.waits.values():
+            over = held[local] == WAITING
+            held[local[over]] = self.clocks.own[PAST, threads[over]]
+
+    def tested(self, op: Op, threads: Array) -> Array:
+        """Threads have seen a phase complete without having waited. Those that may have seen an earlier one."""
+        phase = self.complete - 1
+        self._wait(phase, op)[self.clocks.local[threads]] = self.clocks.own[PAST, threads]
+        return self._unordered(threads, phase)
+
+    def arrive(self, threads: Array, bytes: int) -> Array:
+        """Threads arrive, expecting so many bytes. Those that may be counted in the phase before."""
+        held = self.arrivals[self.complete]
+        if bytes:
+            self.arrivals[self.complete] = None
+        elif held is not None:
+            held.append(Arrivals(threads, self.clocks.own[PAST, threads]))
+        return self._unordered(threads, self.complete)
+
+    def expect(self, threads: Array) -> Array:
+        """Threads expect or count bytes. Those whose bytes may be counted in the phase before."""
+        self.arrivals[self.complete] = None
+        return self._unordered(threads, self.complete)
+
+    def finish(self, then: Snapshot) -> bool:
+        """Asynchronous work, started at `then`, arrives or counts its bytes. Whether that is in the right phase."""
+        self.arrivals[self.complete] = None
+        agent, phase = np.array([self.agent], np.int32), np.array([self.complete], np.int32)
+        return not self.complete or bool(self.clocks.known_at(then, PAST, agent, phase)[0])
+
+    def turn(self, coming: Knowledge) -> list[tuple[Op, Array]]:
+        """The phase completes, by arrivals that know of `coming`. Waits, and their threads, that may be too late."""
+        late = []
+        first = self.clocks.firsts[int(self.clocks.cluster[self.agent])]
+        for (phase, op), held in self.waits.items():
+            if phase == self.complete - 1:
+                threads = first + np.flatnonzero(held)
+                known = self.clocks.known(coming, PAST, threads, held[held != 0])
+                if not np.all(known):
+                    late.append((op, threads[~known]))
+        self.waits = {key: held for key, held in self.waits.items() if key[0] >= self.complete}
+        self.arrivals.pop(self.complete - KEPT, None)
+        self.complete += 1
+        self.arrivals[self.complete] = []
+        return late
+
+    def _wait(self, phase: int, op: Op) -> Array:
+        held = self.waits.get((phase, op))
+        if held is None:
+            cluster = int(self.clocks.cluster[self.agent])
+            held = self.waits[phase, op] = np.zeros(self.clocks.threads[cluster], np.int32)
+        return held
+
+    def _unordered(self, threads: Array, phase: int) -> Array:
+        """Those that do not know that what comes before `phase` is complete."""
+        if phase < 1 or not len(threads):
+            return threads[:0]
+        agents, clocks = np.full(len(threads), self.agent, np.int32), np.full(len(threads), phase, np.int32)
+        left = threads[~self.clocks.known_to(threads, PAST, agents, clocks)]
+        if not len(left):
+            return left
+        return left[[not self._knows_arrivals(thread, phase - 1) for thread in left.tolist()]]
+
+    def _knows_arrivals(self, thread: int, phase: int) -> bool:
+        """Whether a thread knows of all arrivals of a phase, which then is complete."""
+        arrivals = self.arrivals.get(phase)
+        return arrivals is not None and all(
+            np.all(self.clocks.known_to(np.full(len(threads), thread), PAST, threads, clocks))
+            for threads, clocks in arrivals
+        )
