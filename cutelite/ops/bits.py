@@ -149,6 +149,9 @@ class Bfe(Words):
     length: Value
 
     def ptx(self) -> Ptx:
+        if self.suffix == "s32":  # a field beyond the top is all sign; ptxas 13.0 makes -1 of one at a constant place
+            first = "and.b32 first, $start, 255; min.u32 first, first, 31;"
+            return _computes(f"{{ .reg .b32 first; {first} bfe.s32 $out, $a, first, $length; }}")
         return _computes(f"bfe.{self.suffix} $out, $a, $start, $length;")
 
     def compute(self, a: Array, start: Array, length: Array) -> Array:

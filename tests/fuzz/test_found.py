@@ -123,3 +123,14 @@ def test_a_product_that_overflows_is_not_infinite_in_an_fma(place: Place) -> Non
     a, out = np.full(1, 1e300), np.zeros(1)
     place(wide[1, 1], a, out)
     assert out[0] == -np.inf
+
+
+@cl.kernel
+def beyond(x: Tensor[cl.i32, (N,)], out: Tensor[cl.i32, (N,)]) -> None:
+    out[cl.thread_idx.x] = cl.bfe(x[cl.thread_idx.x], 36, 9)
+
+
+def test_a_field_beyond_the_top_is_all_sign(place: Place) -> None:
+    x, out = np.array([0, 1, -1, 2**31 - 1, -(2**31)], np.int32), np.zeros(5, np.int32)
+    place(beyond[1, 5], x, out)
+    assert out.tolist() == [0, 0, -1, 0, -1]
