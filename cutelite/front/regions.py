@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from cutelite.diag import Span
+from cutelite.diag import CompileError, Span
 from cutelite.front import tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, Loop
@@ -235,13 +235,22 @@ class Regions:
         live = self.cfg.live_in[loop.header]
         key = (self.key, loop.header, self.iteration)
         carried = self._first_guess(loop, entry, live, self.memory.get(key))
+        first_error: CompileError | None = None
         while True:
             self.memory[key] = Known(peeled, carried)
             undo = self._snapshot(entry)
             header, params = self._open_header(loop, entry, carried, live)
             template = header.fork(header.block, header.share)
             active = _Active(loop, entry.share, trial=False)
-            back = self._body(loop, header, active)
+            try:
+                back = self._body(loop, header, active)
+            except CompileError as error:  # perhaps only because numbers that change were still constants
+                bold = self._with_numbers(loop, entry, carried, live)
+                if first_error is not None or bold == carried:
+                    raise first_error or error from None
+                undo()
+                carried, first_error = bold, error
+                continue
             if not back:
                 break
             latch = merge(self.builder, back, live)
@@ -252,7 +261,7 @@ class Regions:
                 self.builder.emit(Br(Jump(template.block, tuple(args))))
                 break
             undo()
-            carried = grown
+            carried = _without_rash(grown, carried)
         self._relabel(active.left, entry.share)
 
     def _first_guess(self, loop: Loop, entry: State, live: frozenset[str], known: Known | None) -> Carried:
@@ -274,6 +283,15 @@ class Regions:
             if counter.more is not None:
                 carried[place, 3] = boolean
         return carried
+
+    def _with_numbers(self, loop: Loop, entry: State, carried: Carried, live: frozenset[str]) -> Carried:
+        """`carried`, and the numbers that are constants so far and are assigned in the loop."""
+        more = dict(carried)
+        for slot in slots_of([entry], live):
+            value = slot.read(entry)
+            if type(value) in (int, float) and slot.key in loop.assigned:
+                more.setdefault((slot.key, 0), join_types([value]))
+        return more
 
     def _open_header(
         self, loop: Loop, entry: State, carried: Carried, live: frozenset[str]
@@ -360,6 +378,18 @@ class Regions:
             self.builder.block = open_block
 
         return undo
+
+
+def _without_rash(grown: Carried, before: Carried) -> Carried:
+    """Without what cannot be carried, where numbers have turned out to change as well.
+
+    The body has been executed as if they were compile-time constants: `max(x, k)` may be of another type when `k` is
+    a run-time number. What cannot be carried then either is found again.
+    """
+    numbers = {key: t for key, t in grown.items() if key[1] != WHOLE_SLOT}
+    if all(before.get(key) == t for key, t in numbers.items()):
+        return grown
+    return numbers | {key: t for key, t in before.items() if key[1] == WHOLE_SLOT}
 
 
 def _carried_type(known: Any, initial: Any, now: Any, then: Any) -> Any:

@@ -134,3 +134,27 @@ def test_a_field_beyond_the_top_is_all_sign(place: Place) -> None:
     x, out = np.array([0, 1, -1, 2**31 - 1, -(2**31)], np.int32), np.zeros(5, np.int32)
     place(beyond[1, 5], x, out)
     assert out.tolist() == [0, 0, -1, 0, -1]
+
+
+@cl.kernel
+def counted(x: Tensor[cl.i8, (N,)], last: Tensor[cl.i32, (N,)], inside: Tensor[cl.i32, (N,)], n: cl.i32) -> None:
+    i, k = cl.thread_idx.x, -1
+    a, v, w = x[i], cl.i32(0), cl.i32(0)
+    while k + 1 < n:  # at first k is a literal, and `max` of it an i8: in the loop it is an i32, and so is that
+        k += 1
+        v = max(a, k * -2)
+    j = 0
+    for _ in range(n):
+        if a > 3:
+            w = max(a, j * -2)
+        inside[i] = w  # used where it would be of either type
+        j += 1  # noqa: SIM113
+    last[i] = v
+
+
+def test_a_literal_counter_is_a_number_before_types_are_compared(place: Place) -> None:
+    x = np.arange(-16, 16, dtype=np.int8)
+    last, inside = np.zeros(32, np.int32), np.zeros(32, np.int32)
+    place(counted[1, 32], x, last, inside, 3)
+    assert last.tolist() == [max(a, -4) for a in x.tolist()]
+    assert inside.tolist() == [a if a > 3 else 0 for a in x.tolist()]
