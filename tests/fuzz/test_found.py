@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -139,7 +141,8 @@ def test_a_field_beyond_the_top_is_all_sign(place: Place) -> None:
 @cl.kernel
 def counted(x: Tensor[cl.i8, (N,)], last: Tensor[cl.i32, (N,)], inside: Tensor[cl.i32, (N,)], n: cl.i32) -> None:
     i, k = cl.thread_idx.x, -1
-    a, v, w = x[i], cl.i32(0), cl.i32(0)
+    a: Any = x[i]
+    v, w = cl.i32(0), cl.i32(0)
     while k + 1 < n:  # at first k is a literal, and `max` of it an i8: in the loop it is an i32, and so is that
         k += 1
         v = max(a, k * -2)
