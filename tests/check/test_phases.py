@@ -1,0 +1,118 @@
+"""Waits and arrivals on an mbarrier mean one phase by order, whatever the schedule at hand makes of them."""
+
+import numpy as np
+
+import cutelite as cl
+from cutelite import Constexpr, Tensor, i32
+from tests.check.slips import assert_caught, report
+
+N = cl.dims("N")
+
+
+@cl.kernel(block=64)
+def rounds(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """In each round one thread arrives, all wait for that, and meet before the next round."""
+    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for i in range(4):
+        if t == 0:
+            bar[0].arrive()
+        if t < 32 or i & 1 == 1 or "leave out" not in slip:
+            bar[0].wait(i & 1)
+        if "do not meet" not in slip:
+            cl.syncthreads()
+    out[t] = t
+
+
+OUT = (np.zeros(64, np.int32),)
+
+
+def test_a_wait_is_over_before_the_next_phase_completes() -> None:
+    lines = ("bar[0].wait(i & 1)", "the completion, by mbarrier.arrive", "may see its phase of the mbarrier no more")
+    assert_caught(rounds, 1, OUT, "do not meet", "mbarrier-phase", lines)
+
+
+def test_a_wait_may_leave_out_phases_that_its_thread_knows_to_be_complete() -> None:
+    found = report(rounds, 1, OUT, "leave out")
+    assert found, found
+
+
+def test_a_wait_that_leaves_out_a_phase_may_take_the_one_before_for_its_own() -> None:
+    found = report(rounds, 1, OUT, "leave out, do not meet", [0])
+    assert "may take an earlier phase of the mbarrier for its own" in str(found)
+
+
+@cl.kernel(block=64)
+def meetings(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """A thread of each warp arrives in every round, and both warps wait for both."""
+    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        bar[0].init(2)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for i in range(3):
+        cl.syncwarp()
+        if cl.lane_idx() == 0:
+            bar[0].arrive()
+        if t >= 32 or slip != "first warp does not wait":
+            bar[0].wait(i & 1)
+    out[t] = t
+
+
+def test_an_arrival_is_after_the_phase_before() -> None:
+    lines = ("bar[0].arrive()", "may count in an earlier phase")
+    assert_caught(meetings, 1, OUT, "first warp does not wait", "mbarrier-phase", lines)
+
+
+@cl.kernel(block=64)
+def alone(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """One thread completes three phases by itself, and then all wait for the last one."""
+    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    if t == 0:
+        for _ in range(3):
+            bar[0].arrive()
+    if slip != "do not meet":
+        cl.syncthreads()
+    bar[0].wait(0)
+    out[t] = t
+
+
+def test_who_makes_all_arrivals_knows_that_the_phase_is_complete() -> None:
+    assert_caught(alone, 1, OUT, "do not meet", "mbarrier-phase", ("bar[0].wait(0)",))
+
+
+@cl.kernel(block=64)
+def handed(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """Warp 0 fills a buffer time after time, warp 1 empties it."""
+    buffer, bars, t = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (2,)), cl.thread_idx.x
+    full, empty = bars[0], bars[1]
+    if t == 0:
+        full.init(1)
+        empty.init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for i in range(4):
+        if t < 32:
+            empty.wait(1 - (i & 1))
+            buffer[t] = i + t
+            cl.syncwarp()
+            if t == 0:
+                full.arrive()
+        else:
+            full.wait(i & 1)
+            out[t - 32] = buffer[63 - t]
+            cl.syncwarp()
+            if t == 32:
+                empty.arrive(relaxed=slip == "relaxed")
+
+
+def test_a_relaxed_arrival_orders_no_loads() -> None:
+    lines = ("buffer[t] = i + t", "the earlier read")
+    assert_caught(handed, 1, (np.zeros(32, np.int32),), "relaxed", "race", lines)
