@@ -72,7 +72,7 @@ JOBS := $(shell getconf _NPROCESSORS_ONLN)
 FUZZ := 3000
 
 mutate: $(INSTALLED)
-	$(PY) -m tests.mutate.matrix --originals 50
+	$(PY) -m tests.mutate.matrix --originals 50 --jobs $(JOBS)
 	$(PY) -m tests.mutate.matrix --jobs $(JOBS)
 
 fuzz: $(INSTALLED)

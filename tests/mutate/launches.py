@@ -50,14 +50,33 @@ def case(module: str, test: str, *arguments: Any) -> Run:
     return lambda: getattr(importlib.import_module(f"tests.{module}"), test)(*arguments)
 
 
-def gemm(**config: Any) -> Run:
-    """The GEMM of the examples, with a configuration given."""
+def alone(module: str) -> Any:
+    """A module of the examples whose kernels stay on as many blocks as there are multiprocessors: here on one, or on
+    one cluster, so that it has several tiles."""
+    made = of_examples(module)
+    vars(made)["clusters_at_once"] = lambda blocks: 1
+    return made
+
+
+def gemm(m: int, n: int, epilogue: bool = False, **config: Any) -> Run:
+    """The GEMM of the examples in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well."""
 
     def run() -> None:
-        made, common = of_examples("gemm"), of_examples("common")
-        m, n, k = 256, 256, 392
-        a, b = common.random(m, k, dtype="bfloat16"), common.random(n, k, dtype="bfloat16").T
-        made.gemm(a, b, common.poisoned(m, n, dtype="bfloat16"), config=made.Config(**config))
+        made, random = alone("gemm"), of_examples("common").random
+        k = 264  # 5 steps of 64, the last one in part
+        a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
+        more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
+        made.gemm(a, b.T, d, config=made.Config(**config), **more)
+
+    return run
+
+
+def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
+    """The `main` of a special GEMM, in a configuration."""
+
+    def run() -> None:
+        made = alone(module)
+        made.main(**arguments, config=made.Config(**config))
 
     return run
 
@@ -65,7 +84,7 @@ def gemm(**config: Any) -> Run:
 SOURCES: dict[str, Run] = {
     "hopper_gemm": example("hopper_gemm", 128, 256, 520),  # 9 steps through a ring of 4, so that it turns twice
     "hopper_gemm_tiled": example("hopper_gemm_tiled", 128, 512, 456, 1),  # two tiles by one block, a ring of 3
-    "tensorop_gemm": example("tensorop_gemm", 128, 128, 208),
+    "tensorop_gemm": example("tensorop_gemm", 128, 128, 144),
     "tma_transpose": example("tma_transpose", 64, 128),
     "dsmem": case("hopper.test_cluster", "test_distributed_shared_memory", simulator),
     "st_async": case("hopper.test_cluster", "test_asynchronous_stores_and_reductions", simulator),
@@ -82,8 +101,18 @@ SOURCES: dict[str, Run] = {
 """Kernels by name: examples with asynchrony, and kernels of the tests for what no example uses."""
 
 LARGE: dict[str, Run] = {
-    "gemm_multicast": gemm(tile=(128, 128), cluster=(2, 1), stages=3),
-    "gemm_pingpong": gemm(tile=(64, 128), pingpong=True, cluster=(1, 1), stages=3),
+    "gemm": gemm(128, 192, True, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=2),
+    "gemm_pingpong": gemm(64, 192, True, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
+    "gemm_cluster": gemm(256, 128, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=2),
+    "gemm_split": gemm(128, 64, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
+    "gemm_fp8_block": special(
+        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, tile=(128, 64), cluster=(1, 1), stages=3
+    ),
+    "gemm_grouped": special(
+        "gemm_grouped", {"counts": (70, 0, 129), "n": 72, "k": 264}, tile=(128, 64), cluster=1, stages=3, buffers=1
+    ),
+    "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
+    "sparse_gemm": example("sparse_gemm", 128, 200, 640),
 }
 """Those that take too long for `make test`."""
 

@@ -178,7 +178,7 @@ def everything(kernels: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.mutate.matrix", description="Check every mutant of every kernel.")
-    parser.add_argument("kernels", nargs="*", default=list(SOURCES), help=", ".join([*SOURCES, *LARGE]))
+    parser.add_argument("kernels", nargs="*", default=[*SOURCES, *LARGE], help="default: all of them")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
     parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals instead, so many schedules")
@@ -189,7 +189,7 @@ def main() -> int:
         return 0
     started = time.perf_counter()
     if given.originals:
-        return originals(given.kernels, given.originals)
+        return originals(given.kernels, given.originals, given.jobs)
     found = sorted(everything(given.kernels, given.jobs), key=lambda o: (o.kernel, o.number))
     for bad in (o for o in found if not o.good):
         print(describe(bad), flush=True)
@@ -209,19 +209,28 @@ def idle(found: Sequence[Outcome]) -> list[Row]:
     return [row for row in ROWS if row.kernel in kernels and row not in used]
 
 
-def originals(kernels: Sequence[str], seeds: int) -> int:
+def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
     """Print what is reported of kernels that are right: 0 where that is nothing."""
     alarms = 0
-    for kernel in kernels:
-        base = launched(kernel)
-        report = sim.check(
-            base.function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS
-        )
-        alarms += len(report.findings)
-        print(
-            f"{kernel}: {len(report.findings)} alarms under {seeds} schedules", *report.findings, sep="\n", flush=True
-        )
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        waiting = {
+            kernel: [pool.submit(alarms_of, kernel, range(n, min(n + 5, seeds))) for n in range(0, seeds, 5)]
+            for kernel in kernels
+        }
+        for kernel, parts in waiting.items():
+            found = [text for part in parts for text in part.result()]
+            alarms += len(found)
+            print(f"{kernel}: {len(found)} alarms under {seeds} schedules", *found, sep="\n", flush=True)
     return min(alarms, 1)
+
+
+def alarms_of(kernel: str, seeds: Sequence[int]) -> list[str]:
+    """What is reported of a kernel that is right."""
+    base = launched(kernel)
+    report = sim.check(
+        base.function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS
+    )
+    return list(map(str, report.findings))
 
 
 def describe(o: Outcome) -> str:
