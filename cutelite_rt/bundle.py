@@ -1,13 +1,15 @@
 """A kernel exported for good: its code for several architectures, and what its arguments must be, as one file.
 
 In: the signatures that it was compiled for, each with an `Artifact` for each architecture. Out: bytes that
-`cutelite_rt` alone can launch from. Like an artefact they are data only, and checksummed as a whole.
+`cutelite_rt` alone can launch from. Like an artefact they are data, and checksummed as a whole; machine code for the
+CPU may be among them, which nothing here runs.
 """
 
 from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact, ArtifactError, checksum
@@ -44,11 +46,28 @@ class Variant(NamedTuple):
         raise device.driver.error(209, f"loading `{kernel}`", sentence)
 
 
+class HostCode(NamedTuple):
+    """Machine code that launches all variants, as `launcher` and `subscript` take it.
+
+    interface  `interface.digest()` of the runtime that it is for
+    program    `launcher.Program` by fields, and for each variant "slots" and "maps", as `launcher.Outcome` has them
+    code       by CPU, as `os.uname` calls it: of a launcher, of subscripts
+    """
+
+    interface: str
+    program: dict[str, Any]
+    code: dict[str, tuple[bytes, bytes]]
+
+
 class Bundle(NamedTuple):
-    """An exported kernel: `name`, and a `Variant` for each signature, in the order in which they are tried."""
+    """An exported kernel: `name`, and a `Variant` for each signature, in the order in which they are tried.
+
+    host  machine code for CPUs, if there is some: it is run only where that is asked for (`exported.load_kernel`)
+    """
 
     name: str
     variants: tuple[Variant, ...]
+    host: HostCode | None = None
 
     def to_bytes(self) -> bytes:
         """The bundle as `from_bytes` reads it."""
@@ -59,8 +78,14 @@ class Bundle(NamedTuple):
             {"signature": variant.signature, "bytes": [len(image) for image in group]}
             for variant, group in zip(self.variants, images, strict=True)
         ]
-        meta = json.dumps({"name": self.name, "variants": variants}, separators=(",", ":"), allow_nan=False).encode()
-        body = b"".join((meta, *(image for group in images for image in group)))
+        said: dict[str, Any] = {"name": self.name, "variants": variants}
+        blobs = [image for group in images for image in group]
+        if self.host is not None:
+            sizes = {cpu: [len(part) for part in parts] for cpu, parts in self.host.code.items()}
+            said["host"] = {"interface": self.host.interface, "program": self.host.program, "bytes": sizes}
+            blobs += [part for parts in self.host.code.values() for part in parts]
+        meta = json.dumps(said, separators=(",", ":"), allow_nan=False).encode()
+        body = b"".join((meta, *blobs))
         return _HEADER.pack(_MAGIC, _VERSION, len(meta), checksum(body)) + body
 
     @classmethod
@@ -77,14 +102,16 @@ class Bundle(NamedTuple):
         if checksum(body) != expected:
             raise ArtifactError("the exported kernel is damaged or cut short: its checksum does not match")
         meta = json.loads(body[:meta_bytes])
-        variants, at = [], meta_bytes
-        for described in meta["variants"]:
-            artifacts = []
-            for size in described["bytes"]:
-                artifacts.append(Artifact.from_bytes(body[at : at + size]))
-                at += size
-            variants.append(Variant(described["signature"], tuple(artifacts)))
-        return cls(meta["name"], tuple(variants))
+        blob = _blobs(body, meta_bytes)
+        variants = [
+            Variant(said["signature"], tuple(Artifact.from_bytes(blob(size)) for size in said["bytes"]))
+            for said in meta["variants"]
+        ]
+        host = meta.get("host")
+        if host is not None:
+            code = {cpu: (blob(first), blob(second)) for cpu, (first, second) in host["bytes"].items()}
+            host = HostCode(host["interface"], host["program"], code)
+        return cls(meta["name"], tuple(variants), host)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file: whole, or not at all."""
@@ -107,6 +134,17 @@ class Bundle(NamedTuple):
             return cls.from_bytes(data)
         except ArtifactError as problem:
             raise ArtifactError(f"{os.fspath(path)}: {problem}") from problem
+
+
+def _blobs(body: bytes, at: int) -> Callable[[int], bytes]:
+    """What gives so many bytes of it, from `at` on, and at the next call those behind."""
+
+    def blob(size: int) -> bytes:
+        nonlocal at
+        at += size
+        return body[at - size : at]
+
+    return blob
 
 
 def rank_of(arch: str) -> tuple[int, bool, bool]:

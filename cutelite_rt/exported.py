@@ -19,10 +19,12 @@ from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.device import Device, device
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.launch import Dim3, Function, LaunchConfig, load
+from cutelite_rt.exported_host import HostLauncher, Went, code_for
+from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
 from cutelite_rt.memory import ArrayView, read
 from cutelite_rt.params import Parameters
+from cutelite_rt.shapes import Dim3, extents, is_exact, whole
 
 
 class Launch(NamedTuple):
@@ -79,8 +81,8 @@ def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tu
 
 
 def _exact(x: Any) -> bool:
-    """Whether an extent is left out, or written in ints alone: 1, True and 1.0 are equal, but do not launch alike."""
-    return x is None or type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
+    """Whether an extent is left out, or is what an equal one is."""
+    return x is None or is_exact(x)
 
 
 def _context_id() -> int:
@@ -99,9 +101,10 @@ class ExportedKernel:
     """A kernel from a `Bundle`. Threads may launch it at the same time.
 
     sync  wait for each launch, so that a fault is reported by the launch that caused it
+    host  whether machine code from the bundle launches: asked for, and there for this CPU and this runtime
     """
 
-    def __init__(self, bundle: Bundle, sync: bool = False) -> None:
+    def __init__(self, bundle: Bundle, sync: bool = False, host_code: bool = False) -> None:
         self.bundle, self.sync = bundle, sync
         self.__name__ = bundle.name
         self._kept = threading.local()
@@ -118,16 +121,38 @@ class ExportedKernel:
         self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
         self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])
 
+        code = code_for(bundle) if host_code and not sync else None
+        self._host = None if code is None else HostLauncher(bundle, code, cuda.get(), self._read, self._launch_named)
+        self._subscript = self._by_python if self._host is None else self._host.subscript
+        self._default = self.held(Launch())
+
+    @property
+    def host(self) -> bool:
+        return self._host is not None
+
     def __repr__(self) -> str:
         return f"<exported kernel {self.__name__}({self._rules[0].text})>"
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``kernel[grid]``, ``kernel[grid, block, stream, smem]``, or with a `Launch`."""
-        return partial(self.launch, _from_subscript(self.__name__, key))
+        return self._subscript(key)
+
+    def _read(self, key: Any) -> tuple[Any, bool]:
+        """What a subscript says, and whether an equal one says the same."""
+        launch = _from_subscript(self.__name__, key)
+        exact = _exact(launch.grid) and _exact(launch.block) and type(launch.smem) is int
+        return launch, exact and launch is not key and streams.stays(launch.stream)
+
+    def _by_python(self, key: Any) -> Callable[..., None]:
+        return partial(self._launch_by_python, _from_subscript(self.__name__, key))
+
+    def held(self, launch: Any) -> Callable[..., None]:
+        """What launches so, again and again."""
+        return partial(self._launch_by_python, launch) if self._host is None else self._host.held(launch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """As a launch with the grid that the kernel was exported with."""
-        self.launch(Launch(), *args, **kwargs)
+        self._default(*args, **kwargs)
 
     def launch(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel on the GPU that holds the arrays, asynchronously.
@@ -135,12 +160,20 @@ class ExportedKernel:
         A grid of no blocks launches nothing. Of several signatures the first that fits is taken.
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CudaError` from the driver
         """
+        self.held(launch)(*args, **kwargs)
+
+    def _launch_by_python(self, launch: Any, /, *args: Any, **kwargs: Any) -> None:
         key, ready = self._planned(launch, args, kwargs)
-        if ready is not None:
+        if ready is None:
+            self._launch_named(launch, args, kwargs, key)
+        else:
             start(*ready, sync=self.sync)
-            return
+
+    def _launch_named(
+        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
+    ) -> Went | None:
         try:
-            self._launch(launch, args, kwargs, key)
+            return self._launch(launch, args, kwargs, key)
         except LaunchError as error:
             raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
@@ -187,17 +220,18 @@ class ExportedKernel:
                 found.append(None)
         return (len(args), *key), found
 
-    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable) -> None:
+    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable) -> Went | None:
+        """Launch from the start, and keep a plan under the key, if there is one; None where there are no blocks."""
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
-            return
+            return None
         stream = None if launch.stream is None else _handle(launch.stream)
         index, fitted = self._fit(args, kwargs, stream)
         its_rules = self._rules[index]
         if grid is None:
             grid = _grid_of(its_rules, fitted.dims)
             if 0 in grid:
-                return
+                return None
         ordinal = rules.device_of(self.__name__, fitted.arrays)
         function = self._function(index, device(ordinal))
         if stream is None:
@@ -212,6 +246,7 @@ class ExportedKernel:
                 while len(self._plans) >= _MOST_PLANS:
                     del self._plans[next(iter(self._plans))]
                 self._plans[key] = plan
+        return Went(index, function, config, all(view.size for _, view in fitted.arrays))
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
         problems = []
@@ -244,15 +279,20 @@ class ExportedKernel:
         return parameters
 
 
-def load_kernel(source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False) -> ExportedKernel:
+def load_kernel(
+    source: str | os.PathLike[str] | bytes | Bundle, sync: bool = False, host_code: bool = False
+) -> ExportedKernel:
     """The kernel that `kernel.export(path)` wrote: from its file, from the bytes of one, or from a `Bundle`.
 
-    sync     wait for each launch, so that a fault is reported by the launch that caused it
-    Errors   `ArtifactError` for what is none, or damaged; OSError
+    sync       wait for each launch, so that a fault is reported by the launch that caused it
+    host_code  let machine code for this CPU launch, where the file has some (`kernel.export(cpus=...)`): it can do
+               whatever this process can, so only from those whose programs you would run
+    Errors     `ArtifactError` for what is none, or damaged; OSError; with `host_code` also `CudaError` where there is
+               no driver
     """
     if isinstance(source, bytes):
         source = Bundle.from_bytes(source)
-    return ExportedKernel(source if isinstance(source, Bundle) else Bundle.open(source), sync)
+    return ExportedKernel(source if isinstance(source, Bundle) else Bundle.open(source), sync, host_code)
 
 
 # How it is launched.
@@ -268,23 +308,6 @@ def _from_subscript(name: str, key: Any) -> Any:
                           "kernel[Launch(...)](...)")  # fmt: skip
     grid, block, *rest = key
     return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
-
-
-def extents(x: Any, what: str, least: int = 1) -> Dim3:
-    """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
-    given = x if isinstance(x, tuple | list) else (x,)
-    if not 1 <= len(given) <= 3:
-        raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
-    x_, y, z = (*(_whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
-    return x_, y, z
-
-
-def _whole(n: Any, what: str, least: int = 0) -> int:
-    if isinstance(n, bool) or not hasattr(type(n), "__index__"):
-        raise LaunchError(f"{what} takes whole numbers, not {n!r}")
-    if n.__index__() < least:
-        raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
-    return int(n.__index__())
 
 
 def _handle(stream: Any) -> int:
@@ -315,7 +338,7 @@ def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchC
             raise LaunchError(f"the grid's {axis} extent {n} is no multiple of the cluster's, {of}")
     if launch.pdl and function.device.compute_capability < (9, 0):
         raise LaunchError(f"pdl (programmatic dependent launch) came with sm_90; {artifact.arch} has none")
-    asked = _whole(launch.smem, "the dynamic shared memory")
+    asked = whole(launch.smem, "the dynamic shared memory")
     most = limits.smem_per_block_optin
     if asked > most:
         raise LaunchError(f"{asked} bytes of shared memory are asked for, but {artifact.arch} has {most} for a block")

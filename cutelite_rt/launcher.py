@@ -147,9 +147,9 @@ def environment(driver: Driver) -> Environment:
 
 # Facts: what ``kernel[grid, block]`` says.
 
-NO_BLOCKS, STREAM, UNRESOLVED, ODD = 1, 2, 4, 8
+NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS = 1, 2, 4, 8, 16
 """Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
-launch; Python has to launch."""
+launch; Python has to launch; the grid follows from the dims, by a rule that the code has."""
 
 FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream
 _classes: dict[Hashable, int] = {}
@@ -231,7 +231,7 @@ class Places(NamedTuple):
 KIND = {code: i for i, code in enumerate(DTYPES)}
 """Dtypes as numbers."""
 
-_MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
+MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
 _M64 = (1 << 64) - 1
 
 
@@ -239,7 +239,7 @@ def hash_of(words: Iterable[int]) -> int:
     """The hash of a key, as launchers compute it."""
     h = 0
     for word in words:
-        h = (h ^ word) * _MULTIPLIER & _M64
+        h = (h ^ word) * MULTIPLIER & _M64
         h ^= h >> 29
     return h
 

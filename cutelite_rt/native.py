@@ -29,7 +29,8 @@ TYPE_OFFSET = 8
 DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
 """Bytes from an int's address to what tells its sign and how many digits it has, and to the lowest 32 bits of it."""
 
-_MACHINE = os.uname().machine if hasattr(os, "uname") else ""
+MACHINE = os.uname().machine if hasattr(os, "uname") else ""
+"""This CPU, as the system calls it."""
 _FASTCALL, _KEYWORDS = 0x80, 0x02  # METH_FASTCALL, METH_KEYWORDS (methodobject.h)
 
 
@@ -47,7 +48,7 @@ def unsupported() -> str | None:
     """Why this process cannot run such code; None where it can."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "it is for CPython on 64-bit little-endian machines"
-    if sys.platform != "linux" or _MACHINE not in ("x86_64", "aarch64"):
+    if sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"):
         return "it is for Linux on x86_64 and aarch64"
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in sys.abiflags:
         return "it relies on the interpreter lock, and this Python has none"
@@ -99,7 +100,7 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
     libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     if libc.mprotect(address, len(code), mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "memory cannot be made executable")
-    if _MACHINE == "aarch64":  # whose instruction cache does not see stores
+    if MACHINE == "aarch64":  # whose instruction cache does not see stores
         clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
         clear.argtypes = ctypes.c_void_p, ctypes.c_void_p
         clear(address, address + len(code))
@@ -108,7 +109,7 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
 
 def _entry(function: int, state: int) -> bytes:
     """Instructions that load `state` into the register of a `nest` parameter, and go on at `function`."""
-    if _MACHINE == "aarch64":  # ldr x15, state; ldr x16, function; br x16; a word of nothing
+    if MACHINE == "aarch64":  # ldr x15, state; ldr x16, function; br x16; a word of nothing
         return struct.pack("<4I2Q", 0x5800008F, 0x580000B0, 0xD61F0200, 0xD503201F, state, function)
     # movabs r10, state; movabs r11, function; jmp r11
     return b"\x49\xba" + struct.pack("<Q", state) + b"\x49\xbb" + struct.pack("<Q", function) + b"\x41\xff\xe3"

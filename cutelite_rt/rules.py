@@ -321,26 +321,26 @@ def _compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
 
 
 def _scalar(call: _Call, name: str, p: dict[str, Any], argument: Any) -> None:
-    number, dtype = _number(argument), p["dtype"]
-    if not isinstance(number, _TAKES[p["takes"]]) or (isinstance(number, bool) and p["takes"] == "float"):
+    found, dtype = number(argument), p["dtype"]
+    if not isinstance(found, _TAKES[p["takes"]]) or (isinstance(found, bool) and p["takes"] == "float"):
         hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
         raise call.error(name, f"must be a number of dtype {dtype}, not {argument!r}{hint}")
     if "low" in p:
-        if not p["low"] <= number <= p["high"]:
-            raise call.error(name, f"is {number}, but {dtype} holds {p['low']} to {p['high']}")
-        number = int(number)
+        if not p["low"] <= found <= p["high"]:
+            raise call.error(name, f"is {found}, but {dtype} holds {p['low']} to {p['high']}")
+        found = int(found)
     elif p["takes"] == "float":
         try:
-            number = float(number)
+            found = float(found)
         except OverflowError:
             raise call.error(name, f"is too large for {dtype}") from None
         beyond = p.get("beyond")
-        if beyond is not None and beyond <= abs(number) and (abs(number) != float("inf") or dtype == "e4m3"):
-            raise call.error(name, f"is {number}, which is beyond what {dtype} holds")
-    call.values.append(number)
+        if beyond is not None and beyond <= abs(found) and (abs(found) != float("inf") or dtype == "e4m3"):
+            raise call.error(name, f"is {found}, which is beyond what {dtype} holds")
+    call.values.append(found)
 
 
-def _number(argument: Any) -> Any:
+def number(argument: Any) -> Any:
     """A Python number from what holds one: NumPy's scalars, and arrays without dimensions in host memory."""
     if type(argument) in (int, float, bool):
         return argument

@@ -37,6 +37,13 @@ def handle(stream: object) -> int:
     return found
 
 
+def stays(stream: object) -> bool:
+    """Whether a stream's handle stays what it is: where there is none, or it is given, or it is torch's. Others may be
+    closed, or are not known so well."""
+    kind = type(stream)
+    return stream is None or kind is int or kind.__module__ == "torch.cuda.streams"
+
+
 def _handle_of(stream: Any) -> int | None:
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__

@@ -63,18 +63,18 @@ class Subscripts:
 
 
 def words_of(key: Any) -> tuple[int, ...] | None:
-    """The words of (grid, block) or (grid, block, stream), all of ints that are ints; None for other subscripts."""
-    grid, block, *rest = key
-    shapes = [_shape(grid), _shape(block)]
-    if len(rest) > 1 or None in shapes:
+    """The words of a grid alone, of (grid, block) or (grid, block, stream), of ints; None for other subscripts."""
+    grid, block, *rest = key if type(key) is tuple else (key, None)
+    g, b = _shape(grid), (0, 0) if type(key) is int else _shape(block)
+    if g is None or b is None or len(rest) > 1:
         return None
-    return (*(shapes[0] or ()), *(shapes[1] or ()), id(rest[0]) if rest else 0)
+    return (*g, *b, id(rest[0]) if rest else 0)
 
 
 def _shape(x: Any) -> tuple[int, int] | None:
     """x and y, z and how many there are, 0 for an int by itself: 32 bits each."""
     given = x if type(x) is tuple else (x,)
-    if not 1 <= len(given) <= 3 or any(n >> 32 for n in given):
+    if not 1 <= len(given) <= 3 or any(type(n) is not int or n >> 32 for n in given):
         return None
     a, b, c = (*given, 1, 1)[:3]
     return a | b << 32, c | (len(given) if type(x) is tuple else 0) << 32

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
+from cutelite.dispatch.export_host import host_code
 from cutelite.dispatch.parameters import BEYOND
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
@@ -45,6 +46,7 @@ def bundle(
     wide_dims: bool,
     shapes: Mapping[str, Any],
     method: bool,
+    cpus: Sequence[str] = (),
 ) -> rt.Bundle:
     """`kernel` compiled for each of `signatures` and each of `archs`; the rest as `Kernel.export` has it.
 
@@ -52,7 +54,7 @@ def bundle(
     method   the first parameter is the object that the kernel is a method of, and no parameter any more
     Errors   as `Kernel.compile`; `ToolchainError` where there is no assembler
     """
-    variants = []
+    variants, bounds = [], []
     for given in signatures:
         bound = kernel.signature.ahead(examples, dict(given), wide_dims)
         settings = {**given, **shapes, "wide_dims": wide_dims}
@@ -65,7 +67,9 @@ def bundle(
             artifacts.append(compiled.artifact._replace(cubin=b"", ptx=compiled.ptx, signature=None))
         said = signature(kernel.signature, bound.types, bound.dims, grid, int(method))
         variants.append(rt.Variant(said, tuple(artifacts)))
-    return rt.Bundle(kernel.__name__, tuple(variants))
+        bounds.append(bound)
+    host = host_code(kernel.signature, int(method), grid, bounds, cpus) if cpus else None
+    return rt.Bundle(kernel.__name__, tuple(variants), host)
 
 
 def default_ptx(archs: Sequence[str]) -> str | None:

@@ -415,6 +415,7 @@ class Kernel:
         ptx: str | None = None,
         grid: Any = None,
         signatures: Sequence[Mapping[str, Any]] = ({},),
+        cpus: str | Sequence[str] = (),
         block: Extent | None = None,
         cluster: Extent | None = None,
         wide_dims: bool = False,
@@ -429,6 +430,8 @@ class Kernel:
                     one of `arch` ('sm_90', not 'sm_90a', whose PTX is for that GPU alone), if there is one
         grid        blocks: ints and expressions over dims, as `cl.ceil_div(N, 256)`; then a launch need not say
         signatures  several of what `given` may have, where one is not enough: the first that fits a call is taken
+        cpus        'x86_64', 'aarch64': keep a launcher for them, as machine code, with which a launch costs what it
+                    does here (`load_kernel(path, host_code=True)`)
         Errors      as `compile`; `ToolchainError` where there is no assembler
         """
         from cutelite.dispatch import export
@@ -448,6 +451,7 @@ class Kernel:
             wide_dims,
             {"block": block, "cluster": cluster},
             self._owner is not None,
+            (cpus,) if isinstance(cpus, str) else cpus,
         )
         if path is not None:
             made.save(path)

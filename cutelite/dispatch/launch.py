@@ -8,15 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from cutelite.target import Target
-from cutelite_rt import launcher
+from cutelite_rt import launcher, shapes
 from cutelite_rt import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
-
-Extent = int | tuple[int, ...]
-Dim3 = tuple[int, int, int]
-
-TORCH_STREAMS = "torch.cuda.streams"
-"""Where torch has its streams, whose handles stay what they are."""
+from cutelite_rt.shapes import Dim3 as Dim3
+from cutelite_rt.shapes import Extent as Extent
+from cutelite_rt.shapes import extents as extents
+from cutelite_rt.shapes import whole as whole
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,8 @@ class Launch:
     @cached_property
     def facts(self) -> bytes:
         """What a compiled launcher has to know of it."""
-        # A handle that is given, or is torch's, stays what it is. Others may be closed, or are not known so well.
-        kind = type(self.stream)
-        lasting = self.stream is None or kind is int or kind.__module__ == TORCH_STREAMS
         try:
-            if lasting and not callable(self.grid) and not _is_symbolic(self.grid):
+            if streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid):
                 return self.settled()
             return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
         except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
@@ -75,18 +70,12 @@ def _is_symbolic(grid: Any) -> bool:
     return any(type(n).__name__ == "SymInt" for n in (grid if isinstance(grid, tuple) else (grid,)))
 
 
-def _exact(x: Any) -> bool:
-    """Whether an extent is written in ints and tuples alone."""
-    return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
-
-
 def is_exact(key: Any) -> bool:
-    """Whether ``kernel[key]`` is what it is for an equal key: 1, True and 1.0 are equal, and do not launch alike."""
+    """Whether ``kernel[key]`` is what it is for an equal key."""
     if type(key) is not tuple or not 2 <= len(key) <= 4:
         return False
     grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
-    named = stream is None or type(stream) is int or type(stream).__module__ == TORCH_STREAMS
-    return _exact(grid) and _exact(block) and named and type(smem) is int
+    return shapes.is_exact(grid) and shapes.is_exact(block) and streams.stays(stream) and type(smem) is int
 
 
 def from_subscript(key: Any) -> Launch:
@@ -97,26 +86,6 @@ def from_subscript(key: Any) -> Launch:
         raise LaunchError("a kernel is launched as kernel[grid, block](...) or kernel[Launch(...)](...)")
     grid, block, *rest = key
     return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
-
-
-def extents(x: Any, what: str, least: int = 1) -> Dim3:
-    """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
-    given = x if isinstance(x, tuple | list) else (x,)
-    if not 1 <= len(given) <= 3:
-        raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
-    x_, y, z = (*(whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
-    return x_, y, z
-
-
-def whole(n: Any, what: str, least: int = 0) -> int:
-    """`n` as an int. Errors: `LaunchError`."""
-    if type(n) is not int:
-        if isinstance(n, bool) or not hasattr(type(n), "__index__"):
-            raise LaunchError(f"{what} takes whole numbers, not {n!r}")
-        n = n.__index__()
-    if n < least:
-        raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
-    return int(n)
 
 
 def check_grid(grid: Dim3, cluster: Dim3 | None, target: Target) -> None:

@@ -13,30 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
-from cutelite.dispatch.arrays import TmaParameter
 from cutelite.dispatch.launch import Launch, is_exact
-from cutelite.dispatch.parameters import (
-    ConstantParameter,
-    OptionalParameter,
-    ScalarParameter,
-    StructParameter,
-    leaves,
-    plain_number,
-)
+from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter, plain_number
+from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
-from cutelite.front.types import ArgType, Constant, Struct
-from cutelite.ir.types import TensorMap
 from cutelite.lang.annotations import DTypeVar
 from cutelite.target import Target
 from cutelite_rt import CudaError, Driver, Function, LaunchConfig, native
@@ -178,7 +168,7 @@ class Launching:
         signature = self._signature()
         try:
             functions = runtime.environment(driver)
-            text, program = launcher_code.write(signature)
+            text, program = launcher_code.write(launcher_code.of(signature))
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
             doc = f"launch({signature}), compiled"
             code = _code(text, "launch", environment)
@@ -245,35 +235,8 @@ def _watch(sources: Watched) -> runtime.Watch:
 
 
 def _outcome(signature: Signature, program: runtime.Program, went: Went) -> runtime.Outcome:
-    """Which parameter of the kernel each slot is: the kernel has those of what was given, then the dims it needs."""
-    count = itertools.count()
-    slots: list[int | None] = []
-    maps: list[runtime.MapForm | None] = []
-    for parameter in signature.parameters:
-        for leaf, t in _leaves(parameter, went.bound.types[parameter.name]):
-            slots.append(None if t is None else next(count))
-            if isinstance(leaf, TmaParameter):
-                maps.append(runtime.MapForm(t.elem.name, t.box, t.swizzle) if isinstance(t, TensorMap) else None)
-    dims = {name: next(count) for name in went.bound.dims}
-    slots += [dims.get(name) for name in program.dims]
-    return runtime.Outcome(went.function, went.config, slots, maps, Target.parse(went.arch).max_grid)
-
-
-def _leaves(parameter: Parameter, t: ArgType) -> Iterator[tuple[Parameter, ArgType | None]]:
-    """Each parameter within one that has a run-time value, and its type; None where it was not given."""
-    match parameter:
-        case ConstantParameter():
-            return
-        case OptionalParameter() if isinstance(t, Constant):
-            yield from ((leaf, None) for leaf in leaves(parameter.given))
-        case OptionalParameter():
-            yield from _leaves(parameter.given, t)
-        case StructParameter():
-            assert isinstance(t, Struct)
-            for (_, field), of in zip(t.fields, parameter.fields.values(), strict=True):
-                yield from _leaves(of, field)
-        case _:
-            yield parameter, t
+    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, program.dims)
+    return runtime.Outcome(went.function, went.config, *slots, Target.parse(went.arch).max_grid)
 
 
 def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:

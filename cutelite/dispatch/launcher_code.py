@@ -11,10 +11,10 @@ words of a key, and looks up the outcome under it. Whatever is wrong or new goes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cutelite.dispatch import launcher_ir as ir
 from cutelite.dispatch.arguments import Parameter
@@ -27,7 +27,7 @@ from cutelite.layout import Dim, DimExpr, dims_of, fold
 from cutelite_rt.dlpack import CUDA, CUDA_MANAGED
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.exchange import TENSOR_BYTES
-from cutelite_rt.launcher import ABSENT, KIND, STREAM, WORD, Places, Program
+from cutelite_rt.launcher import ABSENT, BY_DIMS, FACTS, KIND, STREAM, WORD, Places, Program
 
 
 class Unsupported(Exception):
@@ -170,11 +170,26 @@ class _Later:
     value: str
 
 
+class Subject(NamedTuple):
+    """What a launcher is written for: parameters, by Python's rules.
+
+    grid     by which a launch that does not say gets its blocks: ints and expressions over dims
+    classes  whether a struct has to be of its class, or may be whatever has its fields
+    """
+
+    names: tuple[str, ...]
+    positional: int
+    position_only: int
+    parameters: Sequence[Parameter]
+    grid: tuple[int | DimExpr, ...] | None = None
+    classes: bool = True
+
+
 @dataclass
 class _Body:
-    """The writing of one signature's body."""
+    """The writing of one launcher's body."""
 
-    signature: Signature
+    subject: Subject
     code: _Code = field(default_factory=_Code)
     objects: list[object] = field(default_factory=list)
     leaves: list[Leaf] = field(default_factory=list)
@@ -185,10 +200,11 @@ class _Body:
     variables: dict[str, tuple[str, str]] = field(default_factory=dict)  # dtype variable -> its word, whether told
     later: list[_Later] = field(default_factory=list)
     owned: int = 1  # the first is the entry's own
+    facts: str = "%facts"
 
     def write(self) -> None:
         c = self.code
-        for i, parameter in enumerate(self.signature.parameters):
+        for i, parameter in enumerate(self.subject.parameters):
             self.fetch(parameter, c.link("%slots", i * WORD), None)
         tensors = [leaf for leaf in self.leaves if isinstance(leaf.parameter, TensorParameter | TmaParameter)]
         self.read(tensors)
@@ -203,6 +219,7 @@ class _Body:
             self.constant(x, given)
         self.finish_dims()
         self.find(device)
+        self.blocks()
         self.pack()
 
     # Arguments.
@@ -244,15 +261,9 @@ class _Body:
         return cell
 
     def fetch_fields(self, parameter: StructParameter, x: str, given: str | None) -> None:
+        if self.subject.classes:
+            self.is_instance(parameter.cls, x, given)
         c = self.code
-        cls = self.object(parameter.cls)
-        with c.when(given):
-            kind = c.let(f"call ptr @type_of(ptr {x})")
-            with c.unless(c.compare("eq", kind, cls, "ptr")):
-                is_one = c.let(f"call i32 @PyObject_IsInstance(ptr %env, ptr {x}, ptr {cls})")
-                with c.when(c.compare("slt", is_one, 0, "i32")):
-                    c.require_well(c.let("call i32 @failed(ptr %env)"))
-                c.require(c.compare("eq", is_one, 1, "i32"))
         for name, of in parameter.fields.items():
             attribute, kept, cell = self.object(name), self.own(), c.cell("null", "ptr")
             c.set(cell, self.none(), "ptr")
@@ -264,6 +275,16 @@ class _Body:
                     c.label(c.fresh("dead"))
                 c.set(cell, value, "ptr")
             self.fetch(of, c.get(cell, "ptr"), given)
+
+    def is_instance(self, wanted: type, x: str, given: str | None) -> None:
+        c, cls = self.code, self.object(wanted)
+        with c.when(given):
+            kind = c.let(f"call ptr @type_of(ptr {x})")
+            with c.unless(c.compare("eq", kind, cls, "ptr")):
+                is_one = c.let(f"call i32 @PyObject_IsInstance(ptr %env, ptr {x}, ptr {cls})")
+                with c.when(c.compare("slt", is_one, 0, "i32")):
+                    c.require_well(c.let("call i32 @failed(ptr %env)"))
+                c.require(c.compare("eq", is_one, 1, "i32"))
 
     # Arrays.
 
@@ -420,11 +441,11 @@ class _Body:
         told = c.get(known.told, "i1")
         c.require(c.either(c.compare("eq", c.get(known.value), value), c.negated(told)))
         with c.unless(told):
-            self.facts(known.dim, value)
+            self.declared(known.dim, value)
             c.set(known.value, value)
             c.set(known.told, "true", "i1")
 
-    def facts(self, dim: Dim, value: str) -> None:
+    def declared(self, dim: Dim, value: str) -> None:
         c = self.code
         c.require(c.compare("sge", value, max(dim.min, 0)))
         if dim.max is not None:
@@ -441,7 +462,7 @@ class _Body:
             with c.when(spare):
                 value = c.get(known.unsure)
                 if name in inside:
-                    self.facts(known.dim, value)
+                    self.declared(known.dim, value)
                 c.require(c.compare("sge", value, -(1 << 31)))
                 c.set(known.value, value)
                 c.set(known.told, "true", "i1")
@@ -450,6 +471,25 @@ class _Body:
                 c.require(c.compare("eq", _Arithmetic(c, self.dims).value(later.expr), c.get(later.value)))
         for known in self.dims.values():
             self.bits.append(self.flag(c.compare("sgt", c.get(known.value), I32_DIM_LIMIT)))
+
+    def blocks(self) -> None:
+        """The grid that follows from the dims, where a launch does not say: in facts of its own."""
+        if self.subject.grid is None:
+            return
+        c = self.code
+        self.facts = c.room(FACTS.size)
+        for i in range(0, FACTS.size, WORD):
+            c.set(c.at(self.facts, i), c.word("%facts", i))
+        with c.when(c.compare("ne", c.let(f"and i32 %bits, {BY_DIMS}"), 0, "i32")):
+            nothing = "false"
+            for i, expr in enumerate(self.subject.grid):
+                blocks = _Arithmetic(c, self.dims).value(expr) if isinstance(expr, DimExpr) else str(expr)
+                c.require(c.compare("ult", blocks, 1 << 32))
+                nothing = c.either(nothing, c.compare("eq", blocks, 0))
+                c.set(c.at(self.facts, 4 * i), c.let(f"trunc i64 {blocks} to i32"), "i32")
+            with c.when(nothing):
+                c.do(f"ret i32 {ir.OK}")
+                c.label(c.fresh("dead"))
 
     # Numbers and constants.
 
@@ -549,13 +589,14 @@ class _Body:
             with c.when(c.compare("ne", offset32, ABSENT - (1 << 32), "i32")):
                 c.require(c.get(known.told, "i1"))
                 to, value = c.at(buffer, c.wide(offset32, "i32")), c.get(known.value)
-                large = c.compare("sgt", value, I32_DIM_LIMIT)
-                with c.when(large):
+                kind = c.half(self.variant, places.kinds + 4 * slot)
+                wide = c.compare("eq", kind, KIND["i64"], "i32")
+                with c.when(wide):
                     c.set(to, value)
-                with c.unless(large):
+                with c.unless(wide):
                     c.set(to, c.let(f"trunc i64 {value} to i32"), "i32")
         current, stream = c.get(self.context, "ptr"), c.get("%stream", "ptr")
-        status = c.let(f"call i32 @submit(ptr %env, ptr %facts, ptr {self.variant}, ptr {buffer}, ptr {stream}, "
+        status = c.let(f"call i32 @submit(ptr %env, ptr {self.facts}, ptr {self.variant}, ptr {buffer}, ptr {stream}, "
                        f"ptr {current})")  # fmt: skip
         c.do(f"ret i32 {status}")
 
@@ -608,18 +649,24 @@ class _Arithmetic:
         return self.code.let(f"select i1 {self.code.compare('sgt', a, b)}, i64 {a}, i64 {b}")
 
 
-def write(signature: Signature) -> tuple[str, Program]:
-    """The launcher of a signature. Errors: `Unsupported`."""
-    body = _Body(signature)
+def of(signature: Signature) -> Subject:
+    """What a signature says."""
+    counts = len(signature.positional), len(signature.position_only)
+    return Subject(signature.names, *counts, signature.parameters)
+
+
+def write(subject: Subject) -> tuple[str, Program]:
+    """The launcher of a subject. Errors: `Unsupported`."""
+    body = _Body(subject)
     body.write()
-    names, places = signature.names, body.places()
+    names, places = subject.names, body.places()
     count = len(names)
     constants = {
         "count": count,
         "room": max(count, 1),
-        "plain": count if count == len(signature.positional) else -1,
-        "positional": len(signature.positional),
-        "position_only": len(signature.position_only),
+        "plain": count if count == subject.positional else -1,
+        "positional": subject.positional,
+        "position_only": subject.position_only,
         "owned": body.owned,
         "words": places.words,
         "key_bytes": places.words * WORD,
@@ -636,5 +683,5 @@ def write(signature: Signature) -> tuple[str, Program]:
     ]
     shared = re.sub(r"<p\.(\w+)>", lambda m: str(constants[m[1]]), ir.functions())
     text = ir.weighed(shared + ir.filled("\n".join(lines)))
-    counts = len(signature.positional), len(signature.position_only)
+    counts = subject.positional, subject.position_only
     return text, Program(names, *counts, tuple(body.objects), tuple(body.dims), places)

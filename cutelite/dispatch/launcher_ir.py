@@ -1,9 +1,8 @@
 """LLVM IR that all compiled launchers share: what `launcher_code` writes for a signature calls these functions.
 
-Offsets into the structures of `cutelite_rt.launcher` stand as `<env.name>`, `<state.name>`, `<variant.name>` and
-`<c.name>`, constants of this module, and those of `cutelite_rt.subscript` as `<subscript.name>`. Functions that can go
-wrong return 0 for well, `SLOW` where Python has to launch and will find out why, `RAISED` where an exception that is no
-error (a KeyboardInterrupt) is to go on.
+Offsets into the runtime's structures, and constants, stand as `<env.name>`, `<state.name>`, `<variant.name>` and
+`<c.name>`: see `cutelite_rt.interface`. Functions that can go wrong return 0 for well, `SLOW` where Python has to
+launch and will find out why, `RAISED` where an exception that is no error (a KeyboardInterrupt) is to go on.
 
 There are no floating-point constants, no tables of jumps and no calls by name: the machine code is whole in itself.
 """
@@ -12,50 +11,14 @@ from __future__ import annotations
 
 import re
 
-from cutelite_rt import exchange, launcher, native, subscript, torch_layout
-from cutelite_rt.launcher import WORD
+from cutelite_rt import launcher
+from cutelite_rt.interface import GROUPS
 
 OK, SLOW, MISSED, RAISED = 0, 1, 2, 3
 """What a launcher's body comes to: launched; to be launched by Python; likewise, to be kept under its key; raised."""
 
 PENDING = 2
 """What `read` says of an array that Python has to read."""
-
-_CONSTANTS = {
-    "tensor_bytes": exchange.TENSOR_BYTES,
-    "digits": native.DIGITS_OFFSET,
-    "digit": native.DIGIT_OFFSET,
-    "no_blocks": launcher.NO_BLOCKS,
-    "stream": launcher.STREAM,
-    "unresolved": launcher.UNRESOLVED,
-    "odd": launcher.ODD,
-    "exchange": exchange.EXCHANGE,
-    "torch": exchange.EXCHANGE_UNLESS_NEGATED,
-    "own": exchange.OWN,
-    "by_python": exchange.BY_PYTHON,
-    "direct": exchange.DIRECT,
-    **{f"torch_{name}": 8 * i for i, name in enumerate(torch_layout.Layout._fields)},
-    "torch_dtypes": torch_layout.DTYPES_AT,
-    "torch_rank": torch_layout.MOST_RANK,
-    "torch_numbers": torch_layout.MOST_NUMBERS,
-    "torch_strides": WORD * torch_layout.MOST_RANK,
-    "places": launcher.CONSTANTS - 1,
-    "map_places": launcher.MAP_ENTRIES - 1,
-    "map_bytes": launcher.MAP_ENTRY_BYTES,
-    "map_header": launcher.MAP_HEADER_BYTES,
-    "multiplier": launcher._MULTIPLIER - (1 << 64),
-    "subscript_bytes": subscript.ENTRY_BYTES,
-    **launcher.KIND,
-}
-
-_GROUPS = {
-    "env": launcher.ENVIRONMENT,
-    "state": launcher.STATE,
-    "variant": launcher.HEAD,
-    "c": _CONSTANTS,
-    "subscript": subscript.STATE,
-}
-
 
 _RARE = set("bad slow check clear learn changed by_rules stands elsewhere encode refused negated miss".split())  # noqa: SIM905
 """Labels that launches which go well do not come to: their code is kept apart from the rest, out of the cache's way."""
@@ -73,7 +36,7 @@ def weighed(text: str) -> str:
 
 def filled(text: str) -> str:
     """The text with offsets and constants in their places."""
-    return re.sub(r"<(env|state|variant|c|subscript)\.(\w+)>", lambda m: str(_GROUPS[m[1]][m[2]]), text)
+    return re.sub(r"<(env|state|variant|c|subscript)\.(\w+)>", lambda m: str(GROUPS[m[1]][m[2]]), text)
 
 
 def functions() -> str:

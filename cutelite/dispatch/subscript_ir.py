@@ -22,7 +22,11 @@ subscript:
   %key = load ptr, ptr %args
   %t = call ptr @type_of(ptr %key)
   %tuple = call i1 @is(ptr %env, i64 <env.tuple>, ptr %t)
-  br i1 %tuple, label %parts, label %slow
+  br i1 %tuple, label %parts, label %grid_alone
+grid_alone:
+  %only = call { i64, i64, i1 } @shape(ptr %env, ptr %key)
+  %only_good = extractvalue { i64, i64, i1 } %only, 2
+  br i1 %only_good, label %hash, label %slow
 parts:
   %n = call i64 @PyTuple_Size(ptr %env, ptr %key)
   %two = icmp eq i64 %n, 2
@@ -46,15 +50,18 @@ to_block:
   %b_good = extractvalue { i64, i64, i1 } %b, 2
   br i1 %b_good, label %hash, label %slow
 hash:
-  %w0 = extractvalue { i64, i64, i1 } %g, 0
-  %w1 = extractvalue { i64, i64, i1 } %g, 1
-  %w2 = extractvalue { i64, i64, i1 } %b, 0
-  %w3 = extractvalue { i64, i64, i1 } %b, 1
+  %object_said = phi i64 [ 0, %grid_alone ], [ %stream, %to_block ]
+  %gs = phi { i64, i64, i1 } [ %only, %grid_alone ], [ %g, %to_block ]
+  %bs = phi { i64, i64, i1 } [ zeroinitializer, %grid_alone ], [ %b, %to_block ]
+  %w0 = extractvalue { i64, i64, i1 } %gs, 0
+  %w1 = extractvalue { i64, i64, i1 } %gs, 1
+  %w2 = extractvalue { i64, i64, i1 } %bs, 0
+  %w3 = extractvalue { i64, i64, i1 } %bs, 1
   %h0 = call i64 @mixed(i64 0, i64 %w0)
   %h1 = call i64 @mixed(i64 %h0, i64 %w1)
   %h2 = call i64 @mixed(i64 %h1, i64 %w2)
   %h3 = call i64 @mixed(i64 %h2, i64 %w3)
-  %h4 = call i64 @mixed(i64 %h3, i64 %stream)
+  %h4 = call i64 @mixed(i64 %h3, i64 %object_said)
   %table = call ptr @link(ptr %state, i64 <subscript.table>)
   %mask = call i64 @word(ptr %table, i64 0)
   %entries = getelementptr i8, ptr %table, i64 <c.subscript_bytes>
@@ -77,7 +84,7 @@ compare:
   %d1 = xor i64 %e1, %w1
   %d2 = xor i64 %e2, %w2
   %d3 = xor i64 %e3, %w3
-  %d4 = xor i64 %e4, %stream
+  %d4 = xor i64 %e4, %object_said
   %d01 = or i64 %d0, %d1
   %d23 = or i64 %d2, %d3
   %d0123 = or i64 %d01, %d23

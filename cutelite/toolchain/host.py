@@ -19,9 +19,15 @@ BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""
 
 
-def to_code(text: str, function: str) -> bytes:
-    """Machine code that begins with `function`. Errors: `ToolchainError`; `InternalError` for code with relocations."""
-    llvm, machine = _tools()
+def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
+    """Machine code that begins with `function`.
+
+    cpu     of `BASELINES`: for another architecture than this machine's
+    Errors  `ToolchainError`; `InternalError` for code with relocations
+    """
+    llvm, machine = _tools(cpu)
+    if cpu is not None:
+        text = f'target triple = "{machine.triple}"\n{text}'
     try:
         module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
@@ -33,17 +39,26 @@ def to_code(text: str, function: str) -> bytes:
 
 
 @functools.cache
-def _tools() -> tuple[Any, Any]:
-    """llvmlite's bindings, and its machine for this CPU."""
+def _tools(cpu: str | None = None) -> tuple[Any, Any]:
+    """llvmlite's bindings, and its machine for that CPU, or for this one."""
     try:
         import llvmlite.binding as llvm
     except ImportError as error:
         raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be imported: {error}") from error
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    cpu = BASELINES.get(target.triple.partition("-")[0], "generic")
-    return llvm, target.create_target_machine(cpu=cpu, opt=2, reloc="pic", codemodel="small")
+    if cpu is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        triple = llvm.get_default_triple()
+    else:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        triple = f"{cpu}-unknown-linux-gnu"
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise ToolchainError("find", f"this llvmlite makes no code for {triple}: {error}") from None
+    oldest = BASELINES.get(triple.partition("-")[0], "generic")
+    return llvm, target.create_target_machine(cpu=oldest, opt=2, reloc="pic", codemodel="small")
 
 
 class _Section(NamedTuple):

@@ -196,7 +196,9 @@ def arguments_of(call: dict[str, Any]) -> tuple[Any, ...]:
 )
 @given(data=st.data())
 def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data: st.DataObject) -> None:
-    planned, anew = KERNELS.setdefault(id(cuda), (made(_everything), plain(_everything)))
+    if id(cuda) not in KERNELS:
+        KERNELS[id(cuda)] = made(_everything), plain(_everything)
+    planned, anew = KERNELS[id(cuda)]
     for call in data.draw(calls()):
         launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
         arguments = arguments_of(call)

@@ -1,0 +1,80 @@
+"""The launcher of an exported kernel: machine code for CPUs, made where the compiler is, to run where it is not.
+
+In    a kernel's signature, and what it is exported for
+Out   `bundle.HostCode`
+
+It is the launcher of a live kernel (`launcher_code`) with two differences: a struct may be of any class that has its
+fields, and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cutelite.dispatch import launcher_code, subscript_ir
+from cutelite.dispatch.arguments import ArgumentError, Bound, Parameter
+from cutelite.dispatch.arrays import TensorParameter, TmaParameter
+from cutelite.dispatch.parameters import ScalarParameter, leaves
+from cutelite.dispatch.signature import Signature
+from cutelite.dispatch.slots import slots_of
+from cutelite.lang.annotations import DTypeVar
+from cutelite.toolchain import host
+from cutelite_rt.bundle import HostCode
+from cutelite_rt.interface import digest
+
+
+def host_code(
+    signature: Signature, skip: int, grid: Sequence[Any] | None, bounds: Sequence[Bound], cpus: Sequence[str]
+) -> HostCode:
+    """Code for `cpus`.
+
+    skip    parameters to leave out at the front
+    grid    blocks: ints and expressions over dims; None: each launch says
+    bounds  what each variant is compiled for
+    Errors  `ArgumentError` for a CPU that is none of `host.BASELINES`, and where there can be no launcher;
+            `ToolchainError`
+    """
+    for cpu in cpus:
+        if cpu not in host.BASELINES:
+            raise ArgumentError(f"{signature.kernel}(): launchers are for the CPUs {', '.join(host.BASELINES)}, "
+                                f"not for {cpu!r}")  # fmt: skip
+    parameters = signature.parameters[skip:]
+    subject = launcher_code.Subject(
+        signature.names[skip:],
+        len(signature.positional) - skip,
+        max(0, len(signature.position_only) - skip),
+        parameters,
+        None if grid is None else tuple(grid),
+        classes=False,
+    )
+    try:
+        _need_dtypes_of_arrays(parameters)
+        text, program = launcher_code.write(subject)
+    except launcher_code.Unsupported as error:
+        raise ArgumentError(f"{signature.kernel}() has no launcher to export: {error}") from None
+    variants = [slots_of(parameters, bound.types, bound.dims, program.dims) for bound in bounds]
+    said = {
+        **program._asdict(),
+        "variants": [{"slots": each.slots, "maps": [form and [*form] for form in each.maps]} for each in variants],
+    }
+    find = subscript_ir.text()
+    code = {cpu: (host.to_code(text, "launch", cpu), host.to_code(find, "subscript", cpu)) for cpu in cpus}
+    return HostCode(digest(), _plain(said), code)
+
+
+def _need_dtypes_of_arrays(parameters: Sequence[Parameter]) -> None:
+    """Which signature is meant must not depend on how large a number is, of which the launcher's key says nothing."""
+    dtypes = [p.spec.dtype for p in parameters if isinstance(p, TensorParameter)]
+    dtypes += [p.spec.tensor.dtype for p in parameters if isinstance(p, TmaParameter)]
+    told = {dtype.name for dtype in dtypes}
+    for leaf in (leaf for p in parameters for leaf in leaves(p)):
+        if isinstance(leaf, ScalarParameter) and isinstance(leaf.wanted, DTypeVar) and leaf.wanted.name not in told:
+            raise launcher_code.Unsupported(f"no array tells the dtype of `{leaf.name}`")
+
+
+def _plain(x: Any) -> Any:
+    """As it comes back from JSON."""
+    if isinstance(x, dict):
+        return {name: _plain(value) for name, value in x.items()}
+    return [_plain(item) for item in x] if isinstance(x, tuple | list) else x

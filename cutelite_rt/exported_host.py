@@ -1,0 +1,154 @@
+"""Exported kernels launched by the machine code in their file, as live kernels are by theirs.
+
+In    `bundle.HostCode`, and a function that launches from the start
+Out   `HostLauncher`: its subscripts, and what launches by the grid that was exported
+
+Launches that are like an earlier one never come to Python (`cutelite_rt.launcher`). What one comes to is told by
+`rules`, and kept under its key: equal keys fit the same signature, and differ in addresses, extents and numbers alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from cutelite_rt import launcher, native, rules
+from cutelite_rt import stream as streams
+from cutelite_rt.bundle import Bundle
+from cutelite_rt.driver import Driver
+from cutelite_rt.errors import LaunchError
+from cutelite_rt.interface import digest
+from cutelite_rt.launch import Function, LaunchConfig
+from cutelite_rt.shapes import extents, whole
+from cutelite_rt.subscript import Subscripts
+
+Held = Callable[..., None]
+
+
+class Went(NamedTuple):
+    """A launch that went well: which variant it was of, and whether all arrays have elements."""
+
+    variant: int
+    function: Function
+    config: LaunchConfig
+    full: bool
+
+
+def code_for(bundle: Bundle) -> tuple[bytes, bytes] | None:
+    """The bundle's code that this process can run; None where there is none."""
+    host = bundle.host
+    if host is None or host.interface != digest() or native.unsupported() is not None:
+        return None
+    return host.code.get(native.MACHINE)
+
+
+class HostLauncher:
+    """Of one exported kernel.
+
+    code    `code_for` it
+    read    what a subscript of the kernel says, and whether an equal one says the same. Errors: `LaunchError`
+    launch  (launch, args, kwargs): launch from the start; None where there are no blocks
+    Errors  `CudaError` for a driver that is too old; OSError where memory cannot be made executable
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        code: tuple[bytes, bytes],
+        driver: Driver,
+        read: Callable[[Any], tuple[Any, bool]],
+        launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Went | None],
+    ) -> None:
+        assert bundle.host is not None
+        said = bundle.host.program
+        self._read, self._launch = read, launch
+        self._by_dims = bundle.variants[0].signature["grid"] is not None
+        self._variants = said["variants"]
+        program = launcher.Program(
+            tuple(map(sys.intern, said["names"])),
+            said["positional"],
+            said["position_only"],
+            tuple(map(sys.intern, said["objects"])),
+            tuple(said["dims"]),
+            launcher.Places(*said["places"]),
+        )
+        calls = launcher.Callbacks(self._launch_anew, _number, _constant, self._resolved)
+        first, second = code
+        doc = f"launch({bundle.variants[0].signature['text']}), compiled"
+        self.launcher = launcher.Launcher(first, program, calls, driver, _defaults(bundle), doc)
+        self._subscripts = Subscripts(second, launcher.environment(driver), self._by_key)
+        self.subscript = self._subscripts.function
+
+    def held(self, launch: Any) -> Held:
+        """What launches so."""
+        return self.launcher.bound(self._facts(launch), launch)
+
+    def _by_key(self, key: Any) -> Held:
+        launch, exact = self._read(key)
+        held = self.held(launch)
+        if exact:
+            self._subscripts.add(key, held)
+        return held
+
+    def _facts(self, launch: Any) -> bytes:
+        try:
+            if streams.stays(launch.stream):
+                return self._settled(launch)
+            return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
+        except (LaunchError, TypeError, ValueError):  # said at the launch, by Python
+            return launcher.facts_of((1, 1, 1), None, None, launcher.ODD)
+
+    def _settled(self, launch: Any) -> bytes:
+        bits, grid = 0, (1, 1, 1)
+        if launch.grid is not None:
+            grid = extents(launch.grid, "grid", least=0)
+        else:
+            bits = launcher.BY_DIMS if self._by_dims else launcher.ODD
+        shapes = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
+        settings = (*shapes, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl))
+        stream = None if launch.stream is None else streams.handle(launch.stream)
+        return launcher.facts_of(grid, settings, stream, bits)
+
+    def _resolved(self, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> bytes:
+        return self._settled(held[1])
+
+    def _launch_anew(self, key: bytes | None, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> None:
+        generation = self.launcher.generation
+        went = self._launch(held[1], args, kwargs)
+        # Of arrays without elements the rules look at less than the key tells.
+        if went is not None and key is not None and went.full:
+            its = self._variants[went.variant]
+            maps = [form and launcher.MapForm(form[0], tuple(form[1]), form[2]) for form in its["maps"]]
+            most = went.function.device.limits[4:7]
+            self.launcher.add(key, launcher.Outcome(went.function, went.config, its["slots"], maps, most), generation)
+
+
+def _number(x: Any) -> int | float | bool:
+    found = rules.number(x)
+    if type(found) not in (int, float, bool):
+        raise TypeError(f"{x!r} is no number")
+    return found  # type: ignore[no-any-return]
+
+
+def _constant(x: Any) -> tuple[Hashable, bool]:
+    """As rules compare them. Those of a class of their own, which no rule takes, may say anything, and are not kept."""
+    return (type(x), repr(x)), x is _LEFT_OUT or type(x) in (str, int, float)
+
+
+_LEFT_OUT: Any = object()
+"""A constant that is not given: what it is depends on the signature that fits."""
+
+
+def _defaults(bundle: Bundle) -> dict[str, Any]:
+    """What stands for arguments that are left out, where they may be, in any of the signatures."""
+    found: dict[str, Any] = {}
+    for variant in bundle.variants:
+        for p in variant.signature["parameters"]:
+            if p["kind"] == "constant":
+                found[p["name"]] = _LEFT_OUT
+            elif p["kind"] == "none":
+                found.setdefault(p["name"], None)
+            elif "default" in p:
+                found[p["name"]] = p["default"]
+    return found

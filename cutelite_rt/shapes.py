@@ -1,0 +1,35 @@
+"""Grids, blocks and clusters as people write them, and as (x, y, z)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite_rt.errors import LaunchError
+
+Extent = int | tuple[int, ...]
+Dim3 = tuple[int, int, int]
+
+
+def extents(x: Any, what: str, least: int = 1) -> Dim3:
+    """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
+    given = x if isinstance(x, tuple | list) else (x,)
+    if not 1 <= len(given) <= 3:
+        raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
+    x_, y, z = (*(whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
+    return x_, y, z
+
+
+def whole(n: Any, what: str, least: int = 0) -> int:
+    """`n` as an int. Errors: `LaunchError`."""
+    if type(n) is not int:
+        if isinstance(n, bool) or not hasattr(type(n), "__index__"):
+            raise LaunchError(f"{what} takes whole numbers, not {n!r}")
+        n = n.__index__()
+    if n < least:
+        raise LaunchError(f"{what} has {n}, but {least} is the least it can have")
+    return int(n)
+
+
+def is_exact(x: Any) -> bool:
+    """Whether an extent is written in ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
+    return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))
