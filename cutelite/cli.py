@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
     exporting.add_argument("--grid", help="blocks, by dims: 'ceil_div(N, 256)'; then launches need not say")
     exporting.add_argument("--wide-dims", action="store_true", help="for extents of 2**31 and more")
-    exporting.add_argument("--cpus", help="x86_64,aarch64: keep a launcher, as machine code, for load_kernel's host_code")
+    exporting.add_argument("--cpus", help="x86_64,aarch64: keep a launcher, as machine code")
     exporting.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for compile")
     exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
     exporting.set_defaults(run=_export)
