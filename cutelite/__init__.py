@@ -46,7 +46,7 @@ _WHERE = {
     "cutelite.lang.mma": "TiledMma Accumulator make_tiled_mma gemm",
     "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
-    "cutelite.lib.copy": "copy",
+    "cutelite.lib.copy": "copy cooperative_clear",
     "cutelite.lang.values": "where Scalar Vector",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
@@ -60,8 +60,8 @@ _WHERE = {
     "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",
     "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"
     " fence nanosleep",
-    "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor vote_all vote_any vote_uniform ballot match_any"
-    " match_all redux warp_reduce active_mask syncwarp",
+    "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor make_warp_uniform warpgroup_idx vote_all"
+    " vote_any vote_uniform ballot match_any match_all redux warp_reduce active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
     " griddepcontrol_wait griddepcontrol_launch_dependents",
     "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"

@@ -185,6 +185,7 @@ from cutelite.lang.values import Scalar as Scalar
 from cutelite.lang.values import Vector as Vector
 from cutelite.lang.warp import active_mask as active_mask
 from cutelite.lang.warp import ballot as ballot
+from cutelite.lang.warp import make_warp_uniform as make_warp_uniform
 from cutelite.lang.warp import match_all as match_all
 from cutelite.lang.warp import match_any as match_any
 from cutelite.lang.warp import redux as redux
@@ -197,6 +198,7 @@ from cutelite.lang.warp import vote_all as vote_all
 from cutelite.lang.warp import vote_any as vote_any
 from cutelite.lang.warp import vote_uniform as vote_uniform
 from cutelite.lang.warp import warp_reduce as warp_reduce
+from cutelite.lang.warp import warpgroup_idx as warpgroup_idx
 from cutelite.lang.whole import axpby as axpby
 from cutelite.lang.whole import clear as clear
 from cutelite.lang.whole import fill as fill
@@ -224,6 +226,7 @@ from cutelite.layout import recast_layout as recast_layout
 from cutelite.layout import right_inverse as right_inverse
 from cutelite.layout import round_up as round_up
 from cutelite.layout import tile_to_shape as tile_to_shape
+from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
@@ -509,6 +512,7 @@ __all__ = [
     "complement",
     "composition",
     "convert",
+    "cooperative_clear",
     "coordinates",
     "copy",
     "cosize",
@@ -601,6 +605,7 @@ __all__ = [
     "make_tiled_copy_S",
     "make_tiled_copy_tv",
     "make_tiled_mma",
+    "make_warp_uniform",
     "mapa",
     "match_all",
     "match_any",
@@ -678,6 +683,7 @@ __all__ = [
     "vote_uniform",
     "warp_idx",
     "warp_reduce",
+    "warpgroup_idx",
     "wgmma",
     "where",
     "with_layout",

@@ -46,11 +46,12 @@ def build(config: Config, problem: Problem) -> Any:
     ROWS = BM if config.pingpong else BM // 2  # of a warpgroup
     WIDE, PIECES = config.piece, ROWS // 64 * (BN // config.piece)
     CLUSTER, BATCHED, SPLITS = CM * CN > 1, problem.batched, config.splits
+    FEW = BM if CLUSTER else min(BM, problem.rows or BM)  # rows of A that are brought
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(problem.a, problem.acc, BN, problem.b))
     piece = cl.WarpgroupMmaOp(problem.a, problem.acc, WIDE, problem.b)
     if PIECES % BUFFERS or BN % WIDE or ROWS % 64:
         raise ValueError(f"{config}: warpgroups have {PIECES} pieces, no multiple of {BUFFERS} buffers")
-    for name, major, part in zip("AB", problem.majors, (BM // CN, BN // CM), strict=True):
+    for name, major, part in zip("AB", problem.majors, (FEW // CN, BN // CM), strict=True):
         if major == "MN" and part % BK:
             raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {BK}")
 
@@ -60,7 +61,7 @@ def build(config: Config, problem: Problem) -> Any:
         wide = next(row for row in (128, 64, 32, 16) if wide * dtype.bytes % row == 0) // dtype.bytes
         return TmaTensor[dtype, (*batches, *shape), (*(1,) * len(batches), high, wide)]
 
-    A = matrix(problem.a, M, K, (BM // CN, BK), problem.majors[0], (L,) * BATCHED)
+    A = matrix(problem.a, M, K, (FEW // CN, BK), problem.majors[0], (L,) * BATCHED)
     B = matrix(problem.b, N, K, (BN // CM, BK), problem.majors[1], (L,) * BATCHED)
     D = matrix(problem.d, M, N, (64, WIDE), "K", (L * SPLITS,) if BATCHED else (SPLITS,) * (SPLITS > 1))
     BIAS = TmaTensor[problem.bias or f32, (N,), (BN,), "none"]
@@ -81,10 +82,12 @@ def build(config: Config, problem: Problem) -> Any:
             for t in (a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
+        if FEW < BM:
+            cl.cooperative_clear(storage.a)
         consumers, peers = GROUP if config.pingpong else 2 * GROUP, tuple(range(CM * CN)) if CLUSTER else ()
-        bytes = (BM + BN) * 128
+        bytes = (FEW + BN) * 128
         pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, sync=False, reads="wgmma")
-        second = (cl.thread_idx.x >= 2 * GROUP).to(i32)
+        second = cl.warpgroup_idx() // 2
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + BUFFERS))
         cl.pipeline_init_arrive(CLUSTER)
@@ -101,7 +104,7 @@ def build(config: Config, problem: Problem) -> Any:
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
-            group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
+            group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
             mine, given = cl.Fetch(fetch.bars[group, None]), (d, c, bias, scale_a, scale_b, alpha, beta)
@@ -111,31 +114,28 @@ def build(config: Config, problem: Problem) -> Any:
     def place(tiles: Any) -> Any:
         """This block's next tile."""
         m, n, batch = tiles.coordinate()
+        steps, split = i32(cl.ceil_div(K, BK)), batch % SPLITS
         if CLUSTER:
             rank = cl.block_rank_in_cluster()
             m, n = m * CM + rank % CM, n * CN + rank // CM
-        steps, split = i32(cl.ceil_div(K, BK)), batch % SPLITS
-        if config.rotate:
-            return Tile(m * BM, n * BN, (), (), n * steps // cl.ceil_div(N, BN * CN), steps)
         first, last = (steps * split // SPLITS, steps * (split + 1) // SPLITS) if SPLITS > 1 else (0, steps)
         out = (batch,) if BATCHED or SPLITS > 1 else ()
         return Tile(m * BM, n * BN, (batch // SPLITS,) if BATCHED else (), out, first, last - first)
 
     def produce(a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
         """One thread: fill the ring, tile after tile."""
-        left = cl.OperandTile.create(a, BM, config.cluster, 0, problem.majors[0])
+        left = cl.OperandTile.create(a, FEW, config.cluster, 0, problem.majors[0])
         right = cl.OperandTile.create(b, BN, config.cluster, 1, problem.majors[1])
-        state = pipe.producer_state()
+        state, backward = pipe.producer_state(), False
         while tiles.is_valid():
             for i in range(tile.steps):
                 pipe.producer_acquire(state)
-                step, full = tile.first + i, pipe.barrier(state)
-                k = (step % tile.steps if config.rotate else step) * BK
-                left.load(storage.a[None, None, state.index], tile.batch, tile.row, k, full)
+                full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * BK
+                left.load(storage.a[None, None, state.index].tile((FEW, BK), (0, 0)), tile.batch, tile.row, k, full)
                 right.load(storage.b[None, None, state.index], tile.batch, tile.column, k, full)
                 state = state.advance()
             tiles = tiles.advance()
-            tile = place(tiles)
+            tile, backward = place(tiles), not backward  # the end of K is in L2 still
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
@@ -208,7 +208,8 @@ def arguments(
     rowwise = scale_a is not None and rt.read(scale_a).size > 1
     of_bias = None if bias is None else getattr(cl, rt.read(bias).dtype)
     acc, out = i32 if kinds[0].is_int else f32, getattr(cl, rt.read(d).dtype)
-    problem = Problem(kinds[0], kinds[1], acc, out, of_bias, majors, a.ndim == 3, rowwise, activation)
+    rows = next((r for r in (8, 16, 32, 64) if d.shape[-2] <= r and majors[0] == "K"), None)
+    problem = Problem(kinds[0], kinds[1], acc, out, of_bias, majors, a.ndim == 3, rows, rowwise, activation)
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
     scales = [x if x is None else x.reshape(-1) for x in (scale_a, scale_b)]
@@ -222,9 +223,9 @@ def arguments(
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
 
 
-def chosen(a: Any, b: Any, out: Any) -> Config:
-    """The configuration that `gemm` takes for these operands."""
-    return tuned.config_for(*arguments(a, b, out))  # type: ignore[no-any-return]
+def chosen(a: Any, b: Any, out: Any, **how: Any) -> Config:
+    """The configuration that `gemm` takes for these arguments."""
+    return tuned.config_for(*arguments(a, b, out, **how))  # type: ignore[no-any-return]
 
 
 def gemm(

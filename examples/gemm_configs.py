@@ -1,5 +1,6 @@
 """What examples/gemm.py can be made for, in which configurations, and which of them are worth trying."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,7 +19,6 @@ class Config:
     piece     columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle   tiles are walked in bands so many tiles wide, along `raster`
     splits    how many blocks share the K of a tile; another kernel adds up what they find
-    rotate    tiles along N begin at different places of K, so that they read from different parts of memory
     regs      registers of a thread that loads, and of one that multiplies
     """
 
@@ -29,9 +29,8 @@ class Config:
     piece: int = 64
     buffers: int = 2
     swizzle: int = 8
-    raster: Literal["M", "N"] = "M"
+    raster: Literal["M", "N", "hilbert"] = "M"
     splits: int = 1
-    rotate: bool = False
     regs: tuple[int, int] = (40, 232)
 
 
@@ -41,6 +40,7 @@ class Problem:
 
     a, b, acc, d, bias  dtypes of operands, sums, results (and C), and of the bias if there is one
     majors              along which mode A and B are contiguous: 'K' or 'MN'
+    rows                there are at most so many, and blocks without a cluster bring no more of A; None: any number
     rowwise             scales are one for each row of A and column of B; False: one number each
     activation          elementwise, on vectors of f32
     """
@@ -52,6 +52,7 @@ class Problem:
     bias: Any = None
     majors: tuple[str, str] = ("K", "K")
     batched: bool = False
+    rows: int | None = None
     rowwise: bool = False
     activation: Callable[[Any], Any] | None = None
 
@@ -60,12 +61,15 @@ CONFIGS = [
     Config(buffers=1),
     Config(),
     Config(cluster=(1, 2)),
+    Config(cluster=(1, 2), swizzle=16),
     Config((256, 128), cluster=(1, 2)),
-    Config((128, 192), pingpong=True),
-    Config((128, 192), pingpong=True, swizzle=16),
-    Config((128, 192), pingpong=True, cluster=(1, 2)),
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240)),
+    Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
+    Config((128, 192), pingpong=True),
+    Config((128, 192), pingpong=True, cluster=(1, 2)),
     Config((128, 176), pingpong=True, piece=176, buffers=1),
+    Config((128, 160), pingpong=True, piece=32),
+    Config((128, 128), pingpong=True, cluster=(1, 2), stages=5),
     Config((128, 128), cluster=(1, 1), stages=5),
     Config((128, 128), cluster=(1, 2), stages=5),
     Config((128, 96), cluster=(1, 1), stages=6, piece=32, buffers=1),
@@ -73,7 +77,7 @@ CONFIGS = [
     Config((128, 64), cluster=(1, 4), stages=8, buffers=1),
     Config((64, 64), pingpong=True, cluster=(1, 1), stages=10, buffers=1),
     Config((64, 64), pingpong=True, cluster=(1, 4), stages=10, buffers=1),
-    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, rotate=True),
+    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7),
     # results of 32 bits
     Config(piece=32),
     Config(cluster=(1, 2), piece=32),
@@ -89,13 +93,18 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
     """Those worth trying; the others leave most multiprocessors idle, or multiply and load much that is not needed."""
     m, n = d.shape[-2:]
     k = a.shape[-1 if problem.majors[0] == "K" else -2]
+    batches = d.shape[0] if problem.batched else 1
 
     def cost(config: Config) -> float:
         """Of the tiles that a block works on one after the other: products, and elements that it loads."""
         (bm, bn), (cm, cn) = config.tile, config.cluster
-        tiles = -(-m // (bm * cm)) * -(-n // (bn * cn)) * (d.shape[0] if problem.batched else 1) * config.splits
+        tiles = -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
         rounds = -(-tiles // clusters_at_once(cm * cn))
-        return float(rounds * (max(bm, 128) * bn + 64 * (bm / cn + bn / cm)) / config.splits)
+        if rounds > 1 and config.splits > 1:
+            return math.inf  # there is enough to do without
+        few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
+        each = bm * bn + 128 * (few / cn + bn / cm)
+        return float(max(rounds * each / config.splits, 3 * batches * (m + n)))
 
     able = [c for c in configs if made_for(c, problem) and c.splits <= k * problem.a.bytes // 1024]
     found = sorted(able, key=cost)
@@ -109,10 +118,8 @@ def made_for(config: Config, problem: Problem) -> bool:
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
     parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
-    alone = not problem.batched and config.cluster == (1, 1)
     return (
         stages + pieces + vectors < 232_000
         and (bn % 64 > 0 or config.piece * out == 128 or config is CONFIGS[0])
         and all(major == "K" or part % span == 0 for major, part in parts)
-        and (alone or not config.rotate)
     )

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Type, Vec, boolean, elem_of, f32, i32, u8, u16, u32, with_elem
+from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.values import (
     Scalar,
     Vector,
@@ -55,6 +56,20 @@ def shuffle_down(x: N, delta: Lane, *, width: int = 32, members: Members = ALL) 
 def shuffle_xor(x: N, mask: Lane, *, width: int = 32, members: Members = ALL) -> N:
     """`x` of the lane whose number is this one's XOR `mask`: the exchange of a butterfly."""
     return _shuffle(x, mask, "bfly", width, members)
+
+
+def make_warp_uniform(x: N) -> N:
+    """`x`, which is the same in all lanes, known to be so: what depends on it goes to uniform registers.
+
+    ptxas does not see that ``thread_idx.x // 128`` is the same for a warp. Branches, barriers' addresses and wgmma
+    descriptors that depend on such a number are then computed by every lane, and moved to uniform registers one by one.
+    """
+    return shuffle(x, 0)
+
+
+def warpgroup_idx() -> Scalar:
+    """The warpgroup of this thread in its block, counting threads x fastest, uniform: `make_warp_uniform`."""
+    return make_warp_uniform(linear_thread_idx() // 128)  # type: ignore[no-any-return]
 
 
 def vote_all(condition: Any, *, members: Members = ALL) -> Scalar:

@@ -1,4 +1,7 @@
-"""`copy`: from one tensor to another, by an atom, a tiled copy, or as well as the two layouts allow."""
+"""`copy`: from one tensor to another, by an atom, a tiled copy, or as well as the two layouts allow.
+
+`cooperative_clear`: zeros everywhere in a tensor of the block.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,14 @@ from typing import Any
 from cutelite.lang import copy as copying
 from cutelite.lang import plain_copy
 from cutelite.lang.copy_ops import TileOp
+from cutelite.lang.index import block_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.tile_copy import copy_tile
+from cutelite.lang.tma import fence_proxy_async
+from cutelite.lang.values import mistake
+from cutelite.layout import cosize, make_layout
+
+UNIT = 16  # bytes: the widest store
 
 
 def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any = None, multicast: Any = None) -> None:
@@ -50,3 +59,19 @@ def copy(how: Any, src: Any, dst: Any = None, *, pred: Any = None, barrier: Any 
                     plan.call(i, masks[i])
                 elif masks[i]:
                     plan.call(i)
+
+
+def cooperative_clear(t: Any) -> None:
+    """Write zeros to all of `t`, shared memory without gaps, 16 bytes at a time.
+
+    Who     all threads of the block, together; a barrier must follow. TMA and wgmma see the zeros too
+    Errors  `clear-tensor` where `t` has gaps, is not aligned, or not a whole number of 16 bytes
+    """
+    unit, size = UNIT * 8 // t.dtype.bits, t.size
+    if size != cosize(t.layout) or size % unit:
+        raise mistake("clear-tensor", f"{t.layout} of {t.dtype} is not a whole number of {UNIT} bytes without gaps")
+    units = t.view(make_layout((unit, size // unit)))
+    nx, ny, nz = block_dim
+    for i in range(linear_thread_idx(), size // unit, nx * ny * nz):
+        units[None, i].fill(0)
+    fence_proxy_async("shared::cta")

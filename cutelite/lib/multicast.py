@@ -23,6 +23,7 @@ class OperandTile:
     shares  how many blocks take this tile; the barrier of each receives the bytes of all parts
     part    which part of the rows this block brings
     mask    the blocks that take it, as bits; None for this one alone
+    cache   an L2 policy, as for `tma_load`
     """
 
     tensor: Any
@@ -31,9 +32,12 @@ class OperandTile:
     shares: int
     part: Any
     mask: Any
+    cache: Any
 
     @classmethod
-    def create(cls, tensor: Any, rows: int, cluster: tuple[int, int], mode: int, major: str = "K") -> OperandTile:
+    def create(
+        cls, tensor: Any, rows: int, cluster: tuple[int, int], mode: int, major: str = "K", cache: Any = None
+    ) -> OperandTile:
         """The tile of operand A (mode 0, rows along M) or B (mode 1, rows along N).
 
         cluster  blocks along M and along N, numbered along M first. Those along N take the same tile of A, those along
@@ -41,12 +45,13 @@ class OperandTile:
         """
         shares = cluster[1 - mode]
         if shares == 1:
-            return OperandTile(tensor, rows, major, 1, 0, None)
+            return OperandTile(tensor, rows, major, 1, 0, None, cache)
         along_m, along_n = block_rank_in_cluster() % cluster[0], block_rank_in_cluster() // cluster[0]
         if mode == 0:
             mask = sum(1 << cluster[0] * i for i in range(shares)) << along_m
-            return OperandTile(tensor, rows, major, shares, along_n, mask)
-        return OperandTile(tensor, rows, major, shares, along_m, (1 << shares) - 1 << along_n * cluster[0])
+            return OperandTile(tensor, rows, major, shares, along_n, mask, cache)
+        mask = (1 << shares) - 1 << along_n * cluster[0]
+        return OperandTile(tensor, rows, major, shares, along_m, mask, cache)
 
     def load(self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any) -> None:
         """Start bringing the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
@@ -62,4 +67,4 @@ class OperandTile:
             stage = select(stage, (1, 0))
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
             at = (*lead, k, start)
-        tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask)
+        tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache)

@@ -15,6 +15,8 @@ from typing import Any, Literal
 from cutelite.ir.types import i32
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 
+Raster = Literal["M", "N", "hilbert"]
+
 
 @dataclass(frozen=True)
 class StaticPersistentTileScheduler:
@@ -22,7 +24,7 @@ class StaticPersistentTileScheduler:
 
     tiles    how many tiles there are along M, along N, and if there are batches, how many of these
     swizzle  tiles are walked in bands of so many along the other mode: what runs at once then shares operands
-    raster   'M': within a band the walk goes along M; 'N': along N
+    raster   'M': within a band the walk goes along M; 'N': along N; 'hilbert': along a Hilbert curve, without bands
     index    of the tile, `step` to the next one of this block
     """
 
@@ -34,7 +36,7 @@ class StaticPersistentTileScheduler:
 
     @classmethod
     def create(
-        cls, tiles: tuple[Any, ...], swizzle: int = 1, raster: Literal["M", "N"] = "M", cluster: bool = False
+        cls, tiles: tuple[Any, ...], swizzle: int = 1, raster: Raster = "M", cluster: bool = False
     ) -> StaticPersistentTileScheduler:
         """The scheduler at this block's first tile.
 
@@ -60,7 +62,9 @@ class StaticPersistentTileScheduler:
         place, batch = self.index, 0
         if len(self.tiles) == 3:
             place, batch = self.index % (m * n), self.index // (m * n)
-        if self.raster == "M":
+        if self.raster == "hilbert":
+            row, column = hilbert(place, m, n)
+        elif self.raster == "M":
             row, column = banded(place, m, n, self.swizzle)
         else:
             column, row = banded(place, n, m, self.swizzle)
@@ -79,3 +83,45 @@ def banded(place: Any, along: Any, across: Any, width: int) -> tuple[Any, Any]:
     within = place % (along * width)
     here = max(1, min(width, across - band * width))  # past the last tile too there is something to divide by
     return within // here, band * width + within % here
+
+
+def hilbert(place: Any, m: Any, n: Any) -> tuple[Any, Any]:
+    """The coordinate of a place on a Hilbert curve through m x n tiles: what is near on it is near in both modes.
+
+    The rectangle is cut again and again, and the part that holds the place kept: a half of a long one; of others, as of
+    Hilbert's square, a part that is walked across, one that is walked along, or one that is walked back across. All in
+    i32. Past the last tile the coordinate means nothing.
+    """
+    row, column, along, across = i32(0), i32(0), m, n  # where the part begins, and its sides
+    down, right = i32(1), i32(0)  # the direction of `along`; that of `across` is (right, down)
+    while along > 1 and across > 1:
+        half, width = even_half(along), even_half(across)
+        if 2 * along > 3 * across:
+            if place < half * across:
+                along = half
+            else:
+                place -= half * across
+                row, column, along = row + down * half, column + right * half, along - half
+        else:
+            half = along // 2
+            first = half * width
+            second = first + along * (across - width)
+            if place < first:
+                along, across, down, right = width, half, right, down
+            elif place < second:
+                place, across = place - first, across - width
+                row, column = row + right * width, column + down * width
+            else:
+                place -= second
+                row, column = row + down * (along - 1), column + right * (along - 1)
+                row, column = row + right * (width - 1), column + down * (width - 1)
+                along, across, down, right = width, along - half, -right, -down
+    if across > 1:
+        return row + right * place, column + down * place
+    return row + down * place, column + right * place
+
+
+def even_half(length: Any) -> Any:
+    """About half of a length, even where it can be, so that a walk across both halves ends where it should."""
+    half = length // 2
+    return half + (half % 2 if length > 2 else 0)

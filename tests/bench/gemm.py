@@ -70,7 +70,7 @@ def measure(case: Case, rivals: Iterable[str], count: int) -> list[Measured]:
     replays = {}
     for name in [name for name in made if errors[name] < MOST_ERROR]:
         try:
-            replays[name] = Replay(made[name].call, of.count, REPLAY_S, max(case.flops / 600e12, 4e-6))
+            replays[name] = Replay(made[name].call, of.count, REPLAY_S, case.seconds)
         except Exception as failure:
             found[name] = _failed(case, name, failure)
             del made[name]
@@ -103,7 +103,7 @@ def _made(of: Inputs, rivals: Iterable[str]) -> tuple[dict[str, Made], dict[str,
 
 
 def _failed(case: Case, name: str, failure: Exception) -> Measured:
-    return Measured(case, name, words=f"FAILED: {type(failure).__name__}: {failure}".partition("\n")[0])
+    return Measured(case, name, words=f"FAILED: {type(failure).__name__}: {failure}")
 
 
 def _errors(of: Inputs, made: dict[str, Made]) -> dict[str, float]:

@@ -42,8 +42,7 @@ def sweep(case: Case, count: int) -> dict[str, float]:
         if not error(of.out[0], right) < MOST_ERROR:
             print(f"{case}: {config} is WRONG")
             del calls[str(config)]
-    each = max(case.flops / 600e12, 4e-6)
-    times = rounds({name: Replay(call, of.count, 4e-3, each) for name, call in calls.items()}, count)
+    times = rounds({name: Replay(call, of.count, 4e-3, case.seconds) for name, call in calls.items()}, count)
     return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 

@@ -57,18 +57,15 @@ def cutelite(of: Inputs) -> Made:
     example = there("gemm")
     if not hasattr(example, "gemm"):
         return _tiled(of)
-    scales: dict[str, Any] = {}
-    if of.scale_a is not None:
-        scales = {"scale_a": of.scale_a, "scale_b": of.scale_b}
-    if of.case.kind in ("tf32", "fp8-slow"):
-        scales["precision"] = {"tf32": "tf32", "fp8-slow": "promoted"}[of.case.kind]
-    return Made(lambda i: example.gemm(of.a[i], of.b[i], of.out[i], **scales), _chosen(example, of))
-
-
-def _chosen(example: Any, of: Inputs) -> str:
-    """Which config the example takes here, where it tells."""
-    tell = getattr(example, "chosen", None)
-    return "" if tell is None else str(tell(of.a[0], of.b[0], of.out[0]))
+    if of.case.kind == "fp8-blocks":
+        blocks, scale_b = there("gemm_fp8_block"), of.scale_b
+        assert scale_b is not None
+        return Made(lambda i: blocks.gemm(of.a[i], of.b[i].T, of.out[i], of.scale_a, scale_b.T), "gemm_fp8_block")
+    how: dict[str, Any] = {"scale_a": of.scale_a, "scale_b": of.scale_b}
+    if of.case.kind == "tf32":
+        how["precision"] = "tf32"
+    config = example.chosen(of.a[0], of.b[0], of.out[0], **how)
+    return Made(lambda i: example.gemm(of.a[i], of.b[i], of.out[i], **how), str(config))
 
 
 @rival("cutelite-tiled")
@@ -97,8 +94,7 @@ def cublas(of: Inputs) -> Made:
             return Made(lambda i: torch._int_mm(of.a[i], of.b[i], out=of.out[i]))
         case "fp8-blocks":
             return _blocks(of)
-    fast = case.kind != "fp8-slow"
-    options = {"scale_a": of.scale_a, "scale_b": of.scale_b, "out_dtype": torch.bfloat16, "use_fast_accum": fast}
+    options = {"scale_a": of.scale_a, "scale_b": of.scale_b, "out_dtype": torch.bfloat16, "use_fast_accum": True}
     if case.kind == "fp8-rows":  # which takes no result to write to
         return Made(lambda i: torch._scaled_mm(of.a[i], of.b[i], **options), "torch._scaled_mm, CUTLASS")
     return Made(lambda i: torch._scaled_mm(of.a[i], of.b[i], **options, out=of.out[i]), "torch._scaled_mm")

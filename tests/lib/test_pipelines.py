@@ -3,13 +3,15 @@
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (kernels here are made for shapes that a test chooses, which no annotation can say to a checker)
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import CompileError, Tensor, TmaTensor
+from cutelite import CompileError, Tensor, TmaTensor, f32, i32
 from tests.places import Place
 
 M, N = cl.dims("M N")
@@ -206,6 +208,26 @@ def test_every_tile_is_taken_once(place: Place, tiles: tuple[int, ...], swizzle:
     np.testing.assert_array_equal(first, np.arange(along.shape[0] * width))
 
 
+@pytest.mark.parametrize("tiles", [(1, 1), (1, 6), (9, 1), (5, 7), (8, 8), (3, 16), (20, 11), (4, 6, 2)])
+def test_a_hilbert_curve_goes_from_tile_to_neighbour(place: Place, tiles: tuple[int, ...]) -> None:
+    @cl.kernel(block=1)
+    def kernel(taken: Tensor[cl.i32, (M, N)]) -> None:
+        scheduler = cl.StaticPersistentTileScheduler.create(tiles, raster="hilbert")
+        while scheduler.is_valid():
+            m, n, batch = scheduler.coordinate()
+            taken[scheduler.index, 0], taken[scheduler.index, 1], taken[scheduler.index, 2] = m, n, i32(batch)
+            scheduler = scheduler.advance()
+
+    taken = np.full((math.prod(tiles), 3), -1, np.int32)
+    place(kernel[3, 1], taken)
+    batches = tiles[2] if len(tiles) > 2 else 1
+    every = itertools.product(range(tiles[0]), range(tiles[1]), range(batches))
+    assert sorted(map(tuple, taken.tolist())) == sorted(every)
+    for walk in taken.reshape(batches, -1, 3):
+        steps = np.abs(np.diff(walk[:, :2], axis=0)).sum(axis=1)
+        assert (steps == 1).sum() >= len(steps) - 1  # one diagonal, where both sides are odd
+
+
 def test_mistakes_are_told_at_the_call() -> None:
     @cl.kernel(block=32)
     def kernel(out: Tensor[cl.i32, (32,)]) -> None:
@@ -215,6 +237,47 @@ def test_mistakes_are_told_at_the_call() -> None:
         kernel[1, 32](np.zeros(32, np.int32))
     assert "cl.NamedBarrier(17, 32).sync()" in str(caught.value)
     assert "cutelite/lib" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("bf16", (64, 64, 2)), ("e4m3", (16, 128, 1)), ("f32", (4, 3, 1))])
+def test_a_block_clears_a_tensor(place: Place, dtype: str, shape: tuple[int, ...]) -> None:
+    kind = getattr(cl, dtype)
+
+    @cl.kernel(block=(24, 2))
+    def kernel(out: Tensor[cl.u8, (N,)]) -> None:
+        layout = cl.make_smem_layout(kind, shape) if shape[1] * kind.bytes == 128 else cl.make_layout(shape)
+        held = cl.shared(kind, layout, align=1024)
+        bytes = held.view(cl.make_layout(held.nbytes), cl.u8)
+        for i in range(cl.linear_thread_idx(), held.nbytes, 48):
+            bytes[i] = cl.u8(7)
+        cl.syncthreads()
+        cl.cooperative_clear(held)
+        cl.syncthreads()
+        for i in range(cl.linear_thread_idx(), held.nbytes, 48):
+            out[i] = bytes[i]
+
+    out = np.ones(math.prod(shape) * kind.bytes, np.uint8)
+    place(kernel[1, (24, 2)], out)
+    assert not out.any()
+
+
+def test_what_has_gaps_is_not_cleared() -> None:
+    @cl.kernel(block=32)
+    def kernel(out: Tensor[cl.i32, (32,)]) -> None:
+        cl.cooperative_clear(cl.shared(f32, cl.make_layout((4, 4), stride=(8, 1))))
+
+    with pytest.raises(CompileError, match="is not a whole number of 16 bytes without gaps"):
+        kernel[1, 32](np.zeros(32, np.int32))
+
+
+def test_the_number_of_the_warpgroup(place: Place) -> None:
+    @cl.kernel(block=(128, 3))
+    def kernel(out: Tensor[cl.i32, (384,)]) -> None:
+        out[cl.linear_thread_idx()] = 10 * cl.warpgroup_idx() + cl.make_warp_uniform(cl.thread_idx.y)
+
+    out = np.zeros(384, np.int32)
+    place(kernel[1, (128, 3)], out)
+    np.testing.assert_array_equal(out, np.arange(384) // 128 * 11)
 
 
 def test_consumers_come_in_warps() -> None:

@@ -58,14 +58,37 @@ def compare(
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_every_configuration(config: Config) -> None:
     compare(config=config)
-    if config.splits == 1 and not config.rotate:
+    if config.splits == 1:
         compare((1, 8, 8), config=config)
 
 
 @pytest.mark.parametrize("majors", ["KN", "MK", "MN"])
-@pytest.mark.parametrize("config", [CONFIGS[0], CONFIGS[6]], ids=str)
+@pytest.mark.parametrize("config", [CONFIGS[0], Config((128, 192), True, (1, 2))], ids=str)
 def test_majors(majors: str, config: Config) -> None:
     compare((200, 264, 136), majors=majors, config=config)
+
+
+@pytest.mark.parametrize("m", [1, 8, 16, 33, 64])
+@pytest.mark.parametrize(
+    "config", [Config((128, 64), cluster=(1, 1), buffers=1), Config((64, 64), True, (1, 1), buffers=1)], ids=str
+)
+def test_few_rows(m: int, config: Config) -> None:
+    compare((m, 264, 520), config=config)
+    compare((2, m, 72, 136), "float16", tolerance=5e-4, config=config)
+
+
+def test_rows_that_are_not_brought_are_zeros() -> None:
+    """NaN in rows that are there stays in them."""
+    a, b = (np.ones(shape, np.float32) for shape in ((5, 64), (64, 64)))
+    a[3, 2] = np.nan
+    d = example.gemm(array(a, "bfloat16"), array(b, "bfloat16"), config=Config((64, 64), True, (1, 1), buffers=1))
+    assert np.isnan(to_numpy(d)).all(axis=1).tolist() == [False, False, False, True, False]
+    assert (to_numpy(d)[[0, 1, 2, 4]] == 64).all()
+
+
+def test_tiles_along_a_hilbert_curve() -> None:
+    compare((700, 904, 136), config=Config((128, 128), True, (1, 1), stages=4, raster="hilbert"))
+    compare((700, 904, 136), config=Config((128, 128), cluster=(1, 2), raster="hilbert"))
 
 
 TYPES = [
