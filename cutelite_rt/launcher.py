@@ -87,7 +87,7 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "learn_type", "diverted", "one_digit", "torch")
+_OTHERS = ("types", "types_mask", "learn", "diverted", "one_digit", "torch")
 ENVIRONMENT = {name: i * WORD for i, name in enumerate((*PYTHON, *DRIVER, *_OBJECTS, *_OTHERS))}
 """Offsets in the environment, in bytes."""
 
@@ -117,23 +117,24 @@ class Environment:
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*functions, *objects, *others)
         self.address = ctypes.addressof(self._words)
 
-    def learn(self, kind: type) -> None:
-        """Called by launchers for types of arrays that they have not met."""
+    def learn(self, array: object) -> None:
+        """Called by launchers for an array of a type that they have not met."""
+        kind = type(array)
         way = exchange.way_of(kind)
         with self._lock:
-            if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch():
+            if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch(array):
                 way = way._replace(how=exchange.DIRECT)
             self._types.add(kind, way)
             # The table first: with the mask of one less large, some types are not found, and no more.
             self._words[ENVIRONMENT["types"] // WORD] = self._types.address
             self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
 
-    def _knows_torch(self) -> bool:
-        """Whether launchers can look where torch keeps things; from now on they may."""
+    def _knows_torch(self, tensor: object) -> bool:
+        """Whether launchers would find in this tensor what torch says of it; from now on they may look there."""
+        layout = torch_layout.find()
+        if layout is None or not torch_layout.agrees(layout, tensor):
+            return False
         if self._torch is None:
-            layout = torch_layout.find() if torch_layout.TRUSTED else None
-            if layout is None:
-                return False
             self._torch = torch_layout.table(layout)
             self._words[ENVIRONMENT["torch"] // WORD] = ctypes.addressof(self._torch)
         return True

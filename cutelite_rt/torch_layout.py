@@ -5,10 +5,11 @@ In    the torch that is imported
 Out   a `Layout`, found by looking for known values in tensors made for that, and never assumed; None where anything is
       found twice, or not at all, or differs in another tensor: then tensors are read through torch's own functions
 
-What is looked at is `c10::TensorImpl`, which is private to torch. So a launcher trusts it for plain tensors alone: of
-the very class `torch.Tensor` or `Parameter`, with the dispatch keys that a new dense CUDA tensor has (no views with a
-sign to flip or to conjugate, no wrappers, nothing fake, batched, functional or sparse), of at most five dimensions, and
-with memory of torch's own allocator (no lazy copies).
+What is looked at is `c10::TensorImpl`, which is private to torch. So a launcher trusts it only once it told the same
+as torch of a tensor on the GPU (`agrees`), and for plain tensors alone: of the very class `torch.Tensor` or
+`Parameter`, with the dispatch keys that a new dense CUDA tensor has (no views with a sign to flip or to conjugate, no
+wrappers, nothing fake, batched, functional or sparse), of at most five dimensions, and with memory of torch's own
+allocator (no lazy copies).
 """
 
 from __future__ import annotations
@@ -19,9 +20,7 @@ import sys
 from typing import Any, NamedTuple
 
 from cutelite_rt.dtype import DTYPES
-
-TRUSTED = False
-"""Whether launchers look there at all. Off until `tests/dispatch/test_launcher_gpu.py` has passed on a GPU."""
+from cutelite_rt.memory import UnreadableArray, read
 
 MOST_RANK = 5
 """Dimensions whose extents and strides lie in the tensor itself."""
@@ -102,6 +101,29 @@ def _find(torch: Any) -> Layout:
     )
 
 
+def agrees(layout: Layout, tensor: Any) -> bool:
+    """Whether a launcher would see in a plain CUDA tensor what torch says of it; False for any other tensor."""
+    try:
+        view = read(tensor)
+    except UnreadableArray:
+        return False
+    return _seen(layout, tensor) == (view.pointer, view.shape, view.strides, view.dtype, view.device)
+
+
+def _seen(layout: Layout, tensor: Any) -> tuple[Any, ...] | None:
+    """Address, shape, strides, dtype and device as launchers read them; None for a tensor that is not plain."""
+    (impl,) = _words(id(tensor) + layout.impl, 1)
+    rank, *sizes = _words(impl + layout.sizes, 1 + 2 * MOST_RANK)
+    (keys,), (offset,), (storage,) = (_words(impl + at, 1) for at in (layout.keys, layout.offset, layout.storage))
+    (data,), (owner,) = (_words(storage + at, 1) for at in (layout.data, layout.owner))
+    kind, ordinal = ctypes.string_at(impl + layout.device, 2)
+    code = _CODES.get(int.from_bytes(ctypes.string_at(impl + layout.dtype, 2), "little"))
+    if keys not in layout.plain or rank > MOST_RANK or kind != _CUDA or code is None or not data == owner != 0:
+        return None
+    shape, strides = tuple(sizes[:rank]), tuple(sizes[MOST_RANK:][:rank])
+    return data + offset * DTYPES[code].bytes, shape, strides, code, ("cuda", ordinal)
+
+
 def _keys(torch: Any, tensor: Any) -> int:
     return int(torch._C._dispatch_keys(tensor).raw_repr())
 
@@ -164,6 +186,9 @@ NUMBERS = {
     "u64": 29,
 }
 """torch's numbers of dtypes (c10/core/ScalarType.h), as its own stable C functions tell them."""
+
+_CODES = {number: code for code, number in NUMBERS.items()}
+_CUDA = 1  # c10::DeviceType
 
 MOST_NUMBERS = 64
 

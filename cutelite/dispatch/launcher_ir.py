@@ -649,8 +649,8 @@ find:
   %known = icmp ne ptr %first, null
   br i1 %known, label %way, label %learn
 learn:
-  %helper = call ptr @link(ptr %env, i64 <env.learn_type>)
-  %y = call ptr @call1(ptr %env, ptr %helper, ptr %t)
+  %helper = call ptr @link(ptr %env, i64 <env.learn>)
+  %y = call ptr @call1(ptr %env, ptr %helper, ptr %x)
   %null = icmp eq ptr %y, null
   br i1 %null, label %bad, label %again
 bad:

@@ -33,6 +33,7 @@ from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
 from cutelite.toolchain import host
 from cutelite_rt import driver, exchange, torch_layout
+from cutelite_rt import launcher as runtime
 from cutelite_rt.dtype import compact_strides
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.conftest import GpuArray
@@ -265,7 +266,6 @@ def test_plain_tensors_of_torch_are_looked_into(
         plain=(0x1234, 0x5678),
     )
     monkeypatch.setattr(torch_layout, "find", lambda: layout)
-    monkeypatch.setattr(torch_layout, "TRUSTED", True)
     pair = pair_of(_copied)
     both(cuda, pair, (1, 32), x, x)
     for shape in ((4, 8), (2, 3)):
@@ -281,6 +281,12 @@ def test_plain_tensors_of_torch_are_looked_into(
             setattr(Plain, name, {"keys": 0x1234, "owner": 0x9000, "number": 6, "kind": 1}[name])
         launched(pair[0], cuda, (1, 32), y, y)
         assert counted, "what is not plain is read by the library's function"
+        counted.clear()
+    for wrong in (layout._replace(offset=layout.keys), layout._replace(plain=(1, 2)), None):
+        monkeypatch.setattr(torch_layout, "find", lambda wrong=wrong: wrong)
+        runtime.environment.cache_clear()
+        launched(made(_copied), cuda, (1, 32), x, x)
+        assert counted, "what torch does not confirm is not looked at"
         counted.clear()
 
 

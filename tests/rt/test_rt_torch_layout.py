@@ -14,6 +14,7 @@ import pytest
 
 from cutelite_rt import torch_layout
 from cutelite_rt.dtype import compact_strides
+from cutelite_rt.memory import ArrayView
 
 HEADER = bytes.__basicsize__ - 1
 NUMBERS = {"torch.float32": 6, "torch.float64": 7, "torch.uint8": 0}
@@ -126,6 +127,27 @@ def test_a_layout_is_found(torch: Any, inferring: bool) -> None:
     )
     assert torch_layout.is_plain(Tensor)
     assert not torch_layout.is_plain(Storage)
+
+
+def test_what_is_found_has_to_tell_what_torch_says(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(t: Any) -> ArrayView:
+        code = {"torch.float32": "f32", "torch.uint8": "u8"}[t.dtype]
+        where = ("cuda", 2) if t.on_gpu else ("cpu", 0)
+        return ArrayView(t.data_ptr(), t.shape, t.stride(), code, where, t, "torch")
+
+    monkeypatch.setattr(torch_layout, "read", read)
+    layout = torch_layout.find()
+    assert layout is not None
+    on_gpu = torch.empty(4096, device="cuda").as_strided((3, 5), (40, 2), 7)
+    assert torch_layout.agrees(layout, on_gpu)
+    assert torch_layout.agrees(layout, on_gpu.view("torch.uint8"))
+    assert not torch_layout.agrees(layout, torch.empty(3)), "is not plain, and tells nothing"
+    for field, elsewhere in (("sizes", 8), ("offset", -8), ("dtype", 2), ("device", 1), ("data", 8), ("owner", 8)):
+        wrong = layout._replace(**{field: getattr(layout, field) + elsewhere})
+        assert not torch_layout.agrees(wrong, on_gpu), field
+    assert not torch_layout.agrees(layout._replace(plain=(1, 2)), on_gpu)
+    monkeypatch.setattr(Tensor, "stride", lambda self: (40, 3))
+    assert not torch_layout.agrees(layout, on_gpu)
 
 
 def test_what_is_not_clear_is_not_guessed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
