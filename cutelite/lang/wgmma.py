@@ -78,6 +78,7 @@ def mma_async(
     saturate: bool = False,
     fenced: bool = False,
     metadata: Vector | Scalar | None = None,
+    steps: slice = slice(None),
 ) -> Handle:
     """Start ``acc + a @ b.T``, and return at once: the accumulator, in flight.
 
@@ -92,6 +93,8 @@ def mma_async(
                  this thread, u32, one for each 32 bytes of a row of `a`, or each 64 where elements have 16 or 32 bits
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
                  one group of them
+    steps        which of the instructions along K, each of 32 bytes: ``slice(0, 2)`` for the first two, to start a
+                 product in parts. For a dense A in shared memory
     Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
                  bf16 tiles may be contiguous along M or N instead of K (a transposed view)
     Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
@@ -114,6 +117,10 @@ def mma_async(
         raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
     elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
     steps_a = left.steps if left else (0,) * len(right.steps)
+    along_k = tuple(zip(steps_a, right.steps, strict=True))
+    if steps != slice(None) and (left is None or sparse or not along_k[steps]):
+        text = f"{steps} of {len(along_k)} instructions along K"
+        raise mistake("wgmma-operand", text, help="`steps` takes at least one, of a dense A in shared memory")
     kind, more = (ops.MmaAsyncSp, {"meta": words(metadata)}) if sparse else (ops.MmaAsync, {})
     started = kind(
         acc.value,
@@ -124,7 +131,7 @@ def mma_async(
         elem_a=elem_a,
         elem_b=b.dtype,
         elem_d=elem_d,
-        steps=tuple(zip(steps_a, right.steps, strict=True)),
+        steps=along_k[steps],
         fence=not fenced,  # where all is in flight too: ptxas wants one in each iteration of a loop, or adds it
         a_major=left.major if left else "K",
         b_major=right.major,

@@ -142,6 +142,15 @@ def short_registers(c: Any) -> Any:
     return cl.wgmma.mma_async(cl.wgmma.zeros_accumulator(32).to(bf16), tile(), cl.wgmma.zeros_accumulator(64))
 
 
+def part_of_registers(c: Any) -> Any:
+    a = cl.wgmma.zeros_accumulator(64).to(bf16)
+    return cl.wgmma.mma_async(a, tile(), cl.wgmma.zeros_accumulator(64), steps=slice(0, 2))
+
+
+def no_steps(c: Any) -> Any:
+    return cl.wgmma.mma_async(tile(), tile(), cl.wgmma.zeros_accumulator(64), steps=slice(4, None))
+
+
 def operand_in_global_memory(c: Any) -> Any:
     return cl.wgmma.mma_async(c, tile(), cl.wgmma.zeros_accumulator(64))
 
@@ -170,6 +179,8 @@ MISTAKES = [
     (another_n, "wgmma-accumulator", "the accumulator is vec<f32,32>, but B has 128 rows"),
     (wrong_accumulator, "wgmma-accumulator", "the accumulator is vec<f16,32>"),
     (short_registers, "wgmma-operand", "A in registers is vec<bf16,16>, but must be vec<bf16,32>"),
+    (part_of_registers, "wgmma-operand", "`steps` takes at least one, of a dense A in shared memory"),
+    (no_steps, "wgmma-operand", "slice(4, None, None) of 4 instructions along K"),
     (operand_in_global_memory, "wgmma-operand", "no (rows, k) tile of shared memory"),
     (n_of_100, "wgmma-operand", "no whole number of 8 rows"),
     (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),

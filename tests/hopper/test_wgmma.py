@@ -143,6 +143,34 @@ def test_majors_and_swizzles(place: Place, majors: str, swizzle_a: str, swizzle_
     check(place, How(n, k, a, b, swizzle_a, swizzle_b), "f16", "f16", "f32")
 
 
+@cl.kernel(block=128)
+def in_parts(a: Tensor[bf16, (64, 64)], b: Tensor[bf16, (64, 64)], d: Tensor[f32, (2, 64, 64)]) -> None:
+    """The product of the first quarter of K, and of all of it: the rest is started before the first part is read."""
+    a_tile, b_tile = (cl.shared(bf16, k_major(64, 64, "128B", 2), swizzle=SWIZZLES["128B"], align=1024) for _ in "ab")
+    fill(a_tile, a, 64, 64)
+    fill(b_tile, b, 64, 64)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    zeros = cl.wgmma.zeros_accumulator(64)
+    first = cl.wgmma.mma_async(a_tile, b_tile, zeros, accumulate=False, steps=slice(0, 1))
+    cl.wgmma.commit_group()
+    whole = cl.wgmma.mma_async(a_tile, b_tile, zeros, accumulate=False, steps=slice(0, 3))
+    whole = cl.wgmma.mma_async(a_tile, b_tile, whole, steps=slice(3, None), fenced=True)
+    cl.wgmma.commit_group()
+    first = cl.wgmma.wait_group(1, first)
+    cl.wgmma.partition(d[0, None, None]).store(first)
+    cl.wgmma.partition(d[1, None, None]).store(cl.wgmma.wait_group(0, whole))
+
+
+def test_a_product_in_parts(place: Place) -> None:
+    left, right = integers((64, 64), "bf16", 1), integers((64, 64), "bf16", 2)
+    out = np.full((2, 64, 64), 99, np.float32)
+    place(in_parts[1, 128], left, right, out)
+    a, b = left.astype(np.float64), right.astype(np.float64)
+    assert (out[0] == a[:, :16] @ b[:, :16].T).all()
+    assert (out[1] == a @ b.T).all()
+
+
 FORMS = [
     ("f16", "f16", "f32"),
     ("f16", "f16", "f16"),
