@@ -22,7 +22,7 @@ from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.exported_host import HostLauncher, Went, code_for
 from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
-from cutelite_rt.memory import ArrayView, read
+from cutelite_rt.memory import ArrayView, read, reader_library
 from cutelite_rt.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, whole
 
@@ -85,13 +85,12 @@ def _exact(x: Any) -> bool:
     return x is None or is_exact(x)
 
 
-def _context_id() -> int:
-    """Of the calling thread's context, 0 without: handles are used again, ids never are."""
+def _context() -> tuple[int, int]:
+    """Handle and id of the calling thread's context, 0 without: handles are used again, ids never are."""
     raw = cuda.get().raw
     status, handle = raw.cuCtxGetCurrent()
-    if status or not int(handle):
-        return 0
-    return int(raw.cuCtxGetId(handle)[1])
+    address = 0 if status else int(handle)
+    return address, int(raw.cuCtxGetId(handle)[1]) if address else 0
 
 
 _MOST_PLANS = 1024
@@ -167,7 +166,8 @@ class ExportedKernel:
         if ready is None:
             self._launch_named(launch, args, kwargs, key)
         else:
-            start(*ready, sync=self.sync)
+            function, config, parameters, context = ready
+            start(function, config, parameters, self.sync, context)
 
     def _launch_named(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
@@ -179,34 +179,38 @@ class ExportedKernel:
 
     def _planned(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Hashable, tuple[Function, LaunchConfig, Parameters] | None]:
+    ) -> tuple[Hashable, tuple[Function, LaunchConfig, Parameters, int] | None]:
         """What a plan for this launch is kept under, None where none can be; and the launch, where there is a plan."""
         key: Hashable = None
         try:
-            facts, found = self._facts(launch, args, kwargs)
+            context, context_id = _context()
+            facts, found = self._facts(launch, args, kwargs, context_id)
             key = facts
             plan = self._plans.get(key)
             if plan is None:
                 return key, None
             views = (view for view in found if isinstance(view, ArrayView))
             stream = streams.current(views) if launch.stream is None else streams.handle(launch.stream)
+            config = plan.config if plan.config.stream == stream else plan.config._replace(stream=stream)
             parameters = self._parameters(plan.function)
             parameters.write(plan.filled(found))
-            return key, (plan.function, plan.config._replace(stream=stream), parameters)
+            return key, (plan.function, config, parameters, context)
         except Exception:  # whatever it is, checking everything meets it too, and says it in full
             return key, None
 
-    def _facts(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Hashable, list[Any]]:
+    def _facts(
+        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], context_id: int
+    ) -> tuple[Hashable, list[Any]]:
         """All that checking a launch looks at but addresses and numbers, and these. Errors: TypeError for odd ones."""
         shapes = launch.grid, launch.block, launch.cluster
         if kwargs or not self._plannable or type(launch.smem) is not int or not all(map(_exact, shapes)):
             raise TypeError
-        key: list[Any] = [*shapes, launch.smem, bool(launch.cooperative), bool(launch.pdl), _context_id()]
+        key: list[Any] = [*shapes, launch.smem, bool(launch.cooperative), bool(launch.pdl), context_id]
         found: list[Any] = []
         for argument, kind in zip(args, self._kinds, strict=False):
             key.append(type(argument))
             if kind == "array":
-                if type(argument).__module__.partition(".")[0] not in ("torch", "cupy", "cutelite_rt"):
+                if reader_library(type(argument)) not in ("torch", "cupy", "cutelite"):
                     raise TypeError  # whose reading is more than looking
                 view = read(argument)
                 if not view.pointer:

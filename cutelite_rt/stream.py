@@ -83,10 +83,12 @@ def of(objects: Iterable[Any]) -> int:
 
 def _teller(kind: type) -> Callable[[int], int] | None:
     """What tells the current stream of the library that makes arrays of a type."""
+    library = reader_library(kind)
+    if library is not None:
+        return _CURRENT.get(library)
     from cutelite_rt import exchange
 
-    library = reader_library(kind)
-    return exchange.stream_of(kind) if library is None else _CURRENT.get(library)
+    return exchange.stream_of(kind)
 
 
 def _ordinal(array: Any) -> int:
