@@ -7,6 +7,8 @@ arrays.py       which arrays fit a parameter                         parameters.
 specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
 fingerprint.py  what a kernel's code depends on                      launcher.py     launches as machine code:
 divert.py       launches that do something else instead              launcher_code.py, launcher_ir.py: its code
+slots.py        which of the kernel's parameters a launcher has      subscript_ir.py kernel[...] likewise
+export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
 """
 
 from cutelite.dispatch.arguments import ArgumentError

@@ -206,9 +206,14 @@ def vectors() -> Runs:
     vector_add[GRID, BLOCK](a, b, c)
     torch.testing.assert_close(c, a + b)
     ready(vector_add)
+    bundle = vector_add.export(None, cpus=native.MACHINE)
+    python, host = (rt.load_kernel(bundle, host_code=host_code) for host_code in (False, True))
+    assert host.host
     found = {
         "cutelite": statement("kernel[G, B](a, b, c)", **names),
         "cutelite, kernel[...] kept": statement("held(a, b, c)", **names),
+        "exported": statement("kernel[G](a, b, c)", **{**names, "kernel": python}),
+        "exported, with host_code": statement("kernel[G](a, b, c)", **{**names, "kernel": host}),
         "torch": statement("add(a, b, out=c)", add=torch.add, a=a, b=b, c=c),
         **same_cubin(compiled_for(vector_add), [a, b, c], []),
     }
