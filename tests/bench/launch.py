@@ -395,6 +395,8 @@ def second_process() -> list[float]:
     found = []
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "CUTELITE_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
+        # Bytecode is kept, as it is of installed packages, also where the environment would have none written.
+        environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(cache, "bytecode"))}
         for i in range(6):
             code = SECOND.format(bench=str(Path(__file__).parent))
             out = subprocess.run(
