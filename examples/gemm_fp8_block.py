@@ -2,8 +2,9 @@
 
 Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
 they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While one warpgroup
-does that, the other one multiplies. Everything else is as in any persistent GEMM: one thread brings tiles of A and B by
-TMA, and results leave through shared memory and TMA while the next tile begins.
+does that, the other one multiplies: they take turns, which are handed on a little early, so that nothing waits for the
+news. Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, and results leave through
+shared memory and TMA while the next tile begins. Scales may have any strides, so two warps bring them by cp.async.
 
 A warpgroup may have several times 64 rows of a tile. It takes them one after the other, with one accumulator: only the
 sums are held for all of them, and larger tiles ask less of L2.
@@ -22,6 +23,7 @@ from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32
 
 M, N, K, KB, NB = cl.dims("M N K KB NB")
 GROUP = 128  # threads of a warpgroup
+LOADERS = 64  # threads of the first one that bring scales: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
 
 
@@ -30,42 +32,46 @@ class Config:
     """How the work is cut up.
 
     tile     rows and columns of a block's tile: up to 192 columns
-    cluster  blocks along M and N that load together what they share
-    stages   how many tiles of A and B, 128 along K, are held
-    groups   warpgroups that multiply: each has so many times 64 rows of a tile
-    relay    they multiply in turn: while one adds up what it has multiplied, the next one multiplies
+    cluster  blocks along M or along N that load together what they share
+    stages   how many tiles of A and B, 128 along K, are held, and their scales
+    relay    warpgroups multiply in turn, and of the four products of a turn so many, 1 to 3, are still under way when
+             the other one begins. 0: no turns
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
-    regs     registers of a thread that loads, and of one that multiplies
+    regs     registers of a thread that loads, and of one that multiplies. With a few more of the latter ptxas begins
+             products before it has added up the last ones, and spills
     """
 
     tile: tuple[int, int] = (256, 128)
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
-    groups: int = 2
-    relay: bool = False
+    relay: int = 2
     piece: int = 64
     buffers: int = 1
     swizzle: int = 8
-    regs: tuple[int, int] = (56, 224)
+    regs: tuple[int, int] = (64, 216)
 
 
 @cache
 def build(config: Config) -> Any:
     """The kernel."""
     (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
-    GROUPS, CLUSTER, ROWS, SECTION = config.groups, CM * CN > 1, BM // config.groups, gcd(BN, BLOCK)
-    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(e4m3, f32, BN))
+    CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
+    SCALES = 1 if BN == BLOCK else 2  # of B, for a tile
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BN > BLOCK + SECTION or BN % WIDE or ROWS % 64 or ROWS // 64 * (BN // WIDE) % BUFFERS:
+    if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or ROWS // 64 * (BN // WIDE) % BUFFERS:
         raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
+    if min(CM, CN) > 1 or config.relay not in range(4):
+        raise ValueError(f"{config}: a cluster along both modes, or more than 3 of 4 products left to the next turn")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
         b: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BLOCK, config.stages))]
-        d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, GROUPS * BUFFERS))]
+        d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, 2 * BUFFERS))]
+        scale_a: Smem[f32, (config.stages, BM)]
+        scale_b: Smem[f32, (config.stages, SCALES)]
 
-    @cl.kernel(block=(1 + GROUPS) * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
+    @cl.kernel(block=3 * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
     def gemm(
         a: TmaTensor[e4m3, (M, K), (BM // CN, BLOCK)],
         b: TmaTensor[e4m3, (N, K), (BN // CM, BLOCK)],
@@ -78,25 +84,37 @@ def build(config: Config) -> Any:
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
         peers = tuple(range(CM * CN)) if CLUSTER else ()
-        pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, GROUPS * GROUP, peers, False, reads="wgmma")
-        turns = cl.PipelineOrder.create(1, GROUPS, cl.thread_idx.x // GROUP - 1, GROUP, sync=False)
+        pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, 2 * GROUP, peers, False, reads="wgmma")
+        scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
-        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
-        tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(CLUSTER)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                produce(a, b, storage, pipe, tiles)
+                produce(a, b, storage, pipe)
+            elif cl.thread_idx.x >= GROUP - LOADERS:
+                cl.griddepcontrol_wait()
+                bring_scales(scale_a, scale_b, storage, scaled)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
             group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, scale_a, scale_b, storage, pipe, turns, tiles, out, group)
+            if config.relay > 0 and group == 1:
+                turn_of(0).arrive()
+            consume(d, storage, pipe, scaled, out, group)
+
+    def turn_of(group: Any) -> Any:
+        """The barrier of a warpgroup's turn: it waits there, and the other one arrives."""
+        return cl.NamedBarrier(3 + group, 2 * GROUP)
+
+    def walk() -> Any:
+        """This block's tiles. Each role begins by itself: a number less that all of them hold from the start."""
+        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
+        return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
 
     def place(tiles: Any) -> tuple[Any, Any]:
         """The row and the column at which this block's next tile begins."""
@@ -106,11 +124,11 @@ def build(config: Config) -> Any:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         return m * BM, n * BN
 
-    def produce(a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+    def produce(a: Any, b: Any, storage: Any, pipe: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         left = cl.OperandTile.create(a, BM, config.cluster, 0)
         right = cl.OperandTile.create(b, BN, config.cluster, 1)
-        state = pipe.producer_state()
+        state, tiles = pipe.producer_state(), walk()
         while tiles.is_valid():
             row, column = place(tiles)
             for k in range(cl.ceil_div(K, BLOCK)):
@@ -122,67 +140,81 @@ def build(config: Config) -> Any:
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(
-        d: Any, scale_a: Any, scale_b: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, out: Any, group: Any
-    ) -> None:
-        """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
-        mine = mma.get_slice(out.thread)
-        parts = [cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0)) for i in range(ROWS // 64)]
-        left = [mine.partition_A(part) for part in parts]
-        right = mine.partition_B(storage.b)
-        steps = cl.ceil_div(K, BLOCK)
-        fresh = mma.make_fragment_C(mma.partition_shape_C((64, BN)))
-        state = pipe.consumer_state()
+    def bring_scales(scale_a: Any, scale_b: Any, storage: Any, scaled: Any) -> None:
+        """Some warps: fill the ring of scales."""
+        state, tiles, thread = scaled.producer_state(), walk(), cl.thread_idx.x - (GROUP - LOADERS)
         while tiles.is_valid():
             row, column = place(tiles)
-            row = row + group * ROWS
+            for k in range(cl.ceil_div(K, BLOCK)):
+                scaled.producer_acquire(state)
+                for i in cl.static_range(0, BM, LOADERS):
+                    at = min(row + i + thread, M - 1), k
+                    cl.cp_async(storage.scale_a.at(state.index, i + thread), scale_a.at(*at), 4)
+                if thread < SCALES:
+                    at = min((column + thread * (BN - SECTION)) // BLOCK, NB - 1), k
+                    cl.cp_async(storage.scale_b.at(state.index, thread), scale_b.at(*at), 4)
+                scaled.producer_commit(state)
+                state = state.advance()
+            tiles = tiles.advance()
+
+    def consume(d: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
+        """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
+        first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
+        state, tiles = pipe.consumer_state(), walk()
+        while tiles.is_valid():
+            row, column = place(tiles)
             sums = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(ROWS // 64))
-            scales = scales_at(scale_a, scale_b, row, column, 0)
-            for k in range(steps):
-                following = scales_at(scale_a, scale_b, row, column, min(k + 1, steps - 1))
+            for _ in range(cl.ceil_div(K, BLOCK)):
                 pipe.consumer_wait(state)
+                scaled.consumer_wait(state)
+                scales = [scales_of(storage, state.index, first + 64 * i, column) for i in range(ROWS // 64)]
+                scaled.consumer_release(state)
                 added = []
                 for i in cl.static_range(ROWS // 64):
-                    at = None, None, None, state.index
-                    if config.relay:
-                        turns.wait()
-                    acc = cl.gemm(mma, fresh, left[i][at], right[at], accumulate=False).wait()
-                    if config.relay:
-                        turns = turns.arrive()
+                    acc = product(storage, state.index, group, i)
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
-                    added.append(cl.math.fma(acc.parts[0], spread(scales, i, column), sums[i]))
-                sums, scales, state = tuple(added), following, state.advance()
+                    added.append(cl.math.fma(acc, spread(scales[i]), sums[i]))
+                sums, state = tuple(added), state.advance()
             tiles = tiles.advance()
             across = BN // WIDE
             for i in cl.static_range(ROWS // 64 * across):
                 values = sums[i // across][i % across * WIDE // 2 : (i % across + 1) * WIDE // 2]
                 out.acquire()
                 out.put(i, values.to(bf16))
-                out.send(i, d, (row + i // across * 64, column + i % across * WIDE))
+                out.send(i, d, (row + group * ROWS + i // across * 64, column + i % across * WIDE))
         out.tail()
 
-    def scales_at(scale_a: Any, scale_b: Any, row: Any, column: Any, k: Any) -> tuple[Any, Any, Any]:
-        """Scales of a block of K: of one row, and of the first and the last block of columns.
+    def product(storage: Any, stage: Any, group: Any, i: int) -> Any:
+        """What 64 rows of a block of K come to."""
+        a = cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0))[None, None, stage]
+        b, early = storage.b[None, None, stage], slice(0, 4 - config.relay)
+        if config.relay > 0:
+            turn_of(group).sync()
+        acc = cl.wgmma.mma_async(a, b, cl.wgmma.zeros_accumulator(BN), accumulate=False, steps=early)
+        cl.wgmma.commit_group()
+        if config.relay > 0:
+            acc = cl.wgmma.mma_async(a, b, acc, steps=slice(4 - config.relay, 4), fenced=True)
+            cl.wgmma.commit_group()
+            acc = cl.wgmma.wait_group(1, keep=acc)
+            turn_of(1 - group).arrive()
+        return cl.wgmma.wait_group(0, acc)
 
-        Four neighbouring threads have results in the same rows: each brings the scale of another of these.
-        """
-        which = cl.lane_idx() % (ROWS // 32)
-        mine = row + cl.warp_idx() % 4 * 16 + cl.lane_idx() // 4 + which % 2 * 8 + which // 2 * 64
-        first, last = (scale_b[min(c // BLOCK, NB - 1), k] for c in (column, column + BN - SECTION))
-        return scale_a[min(mine, M - 1), k], first, last
-
-    def spread(scales: tuple[Any, Any, Any], i: int, column: Any) -> Any:
-        """The scales of 64 rows as a vector in the order of the accumulator: pairs, rows 8 apart, every 8 columns."""
-        of_row, first, last = scales
-        of_sections = cl.make_rmem_tensor(f32, (2, BN // SECTION))
+    def scales_of(storage: Any, stage: Any, row: Any, column: Any) -> Any:
+        """The products of scales that a thread needs for 64 rows: for each of its two, of all sections of columns."""
+        found = cl.make_rmem_tensor(f32, (2, BN // SECTION))
+        here, there = storage.scale_b[stage, 0], storage.scale_b[stage, SCALES - 1]
         for r in cl.static_range(2):
-            of_this = cl.shuffle(of_row, cl.lane_idx() // 4 * 4 + 2 * i + r)
+            of_row = storage.scale_a[stage, row + 8 * r]
             for j in cl.static_range(BN // SECTION):
-                here = first if BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK else last
-                of_sections[r, j] = of_this * here
+                same = BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK
+                found[r, j] = of_row * (here if same else there)
+        return found
+
+    def spread(scales: Any) -> Any:
+        """They as a vector in the order of the accumulator: pairs, rows 8 apart, every 8 columns."""
         every = (2, 2, SECTION // 8, BN // SECTION)
-        return of_sections.view(cl.make_layout(every, stride=(0, BN // SECTION, 0, 1))).load()
+        return scales.view(cl.make_layout(every, stride=(0, BN // SECTION, 0, 1))).load()
 
     return gemm
 
@@ -191,8 +223,32 @@ def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any) -> N
     """Launch a configuration."""
     (bm, bn), (cm, cn) = config.tile, config.cluster
     clusters = min(-(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn)), clusters_at_once(cm * cn))
-    launch = cl.Launch(clusters * cm * cn, (1 + config.groups) * GROUP, pdl=True)
+    launch = cl.Launch(clusters * cm * cn, 3 * GROUP, pdl=True)
     build(config)[launch](a, b, d, scale_a, scale_b)
+
+
+CONFIGS = [
+    Config(),
+    Config(cluster=(1, 2)),
+    Config((128, 192), stages=5),
+    Config((128, 128), stages=5, buffers=2, relay=0),
+    Config((128, 128), cluster=(1, 1), stages=5, buffers=2, relay=0),
+]
+
+
+def fitting(configs: list[Config], a: Any, b: Any, d: Any, *scales: Any) -> list[Config]:
+    """Those worth trying, the likeliest first: the others leave multiprocessors idle, or load much."""
+
+    def cost(config: Config) -> float:
+        (bm, bn), (cm, cn) = config.tile, config.cluster
+        clusters = -(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn))
+        return float(-(-clusters // clusters_at_once(cm * cn)) * (bm * bn + 64 * (bm / cn + bn / cm)))
+
+    found = sorted(configs, key=cost)
+    return [config for config in found if cost(config) < 1.3 * cost(found[0])]
+
+
+tuned = cl.autotune(CONFIGS, key=("a", "b"), prune=fitting)(run)
 
 
 def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | None = None) -> Any:
@@ -202,32 +258,18 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
     d        (M, N), bf16, contiguous along N, a multiple of 8
     scale_a  (M, ceil(K / 128)), f32, of any strides; fastest contiguous along M
     scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides
-    config   None: by the shape
+    config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
     (m, k), n = a.shape, b.shape[0]
     wanted = (m, -(-k // BLOCK)), (-(-n // BLOCK), -(-k // BLOCK))
     if (tuple(scale_a.shape), tuple(scale_b.shape)) != wanted:
         raise ValueError(f"scales have shapes {tuple(scale_a.shape)} and {tuple(scale_b.shape)}, and not {wanted}")
-    run(choose(m, n) if config is None else config, a, b, d, scale_a, scale_b)
+    if config is None:
+        tuned(a, b, d, scale_a, scale_b)
+    else:
+        run(config, a, b, d, scale_a, scale_b)
     return d
-
-
-CONFIGS = [
-    Config(),
-    Config((128, 128), stages=6, buffers=2),
-    Config((128, 128), cluster=(1, 1), stages=6, buffers=2),
-]
-
-
-def choose(m: int, n: int) -> Config:
-    """The configuration whose tiles keep the processors busiest for their size."""
-
-    def cost(config: Config) -> float:
-        (bm, bn), blocks = config.tile, clusters_at_once(1)
-        return -(-(-(-m // bm) * -(-n // bn)) // blocks) * (bm * bn + 64 * (bm + bn))
-
-    return min(CONFIGS, key=cost)
 
 
 def main(m: int = 200, n: int = 264, k: int = 272, config: Config | None = None) -> None:

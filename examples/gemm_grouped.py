@@ -164,26 +164,42 @@ def build(config: Config, dtype: Any) -> Any:
 CONFIGS = [Config(), Config(cluster=1), Config((128, 128), cluster=1, stages=5), Config((128, 128), stages=5)]
 
 
-def gemm(a: Any, b: Any, ends: Any, d: Any, config: Config = CONFIGS[0]) -> Any:
-    """``d[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `d`.
+def alike(a: Any, b: Any, ends: Any, d: Any) -> tuple[int, ...]:
+    """What calls have in common that one configuration serves: rows of an expert, up to a factor of two, and B."""
+    return (-(-a.shape[0] // b.shape[0])).bit_length(), *b.shape
 
-    a     (M, K): rows of the first expert, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
-    b     (E, N, K), the same dtype; K rows a multiple of 16 bytes
-    ends  (E,), i32, on the device: ascending, at most M. Experts may have no rows, and rows after the last end are
-          neither read for any result nor written
-    d     (M, N), bf16, contiguous along N; N a multiple of 8
-    """
-    dtype = getattr(cl, rt.read(a).dtype)
+
+def run(config: Config, a: Any, b: Any, ends: Any, d: Any) -> None:
+    """Launch a configuration."""
     (bm, bn), cn = config.tile, config.cluster
     at_most = (-(-a.shape[0] // bm) + ends.shape[0]) * -(-b.shape[1] // (bn * cn))  # each expert may add a tile
     launch = cl.Launch(min(at_most, clusters_at_once(cn)) * cn, 3 * GROUP, pdl=True)
-    build(config, dtype)[launch](a, b, ends, d, d)
+    build(config, getattr(cl, rt.read(a).dtype))[launch](a, b, ends, d, d)
+
+
+tuned = cl.autotune(CONFIGS, key=alike)(run)
+
+
+def gemm(a: Any, b: Any, ends: Any, d: Any, config: Config | None = None) -> Any:
+    """``d[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `d`.
+
+    a       (M, K): rows of the first expert, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
+    b       (E, N, K), the same dtype; K rows a multiple of 16 bytes
+    ends    (E,), i32, on the device: ascending, at most M. Experts may have no rows, and rows after the last end are
+            neither read for any result nor written
+    d       (M, N), bf16, contiguous along N; N a multiple of 8
+    config  None: the fastest, found at the first call for such shapes
+    """
+    if config is None:
+        tuned(a, b, ends, d)
+    else:
+        run(config, a, b, ends, d)
     return d
 
 
 def main(
     counts: tuple[int, ...] = (70, 0, 129, 64, 1), n: int = 264, k: int = 136, spare: int = 3, dtype: str = "bfloat16",
-    config: Config = CONFIGS[0],
+    config: Config | None = None,
 ) -> None:  # fmt: skip
     m, ends = sum(counts) + spare, np.cumsum(counts)
     a, b = random(m, k, dtype=dtype, seed=1), random(len(counts), n, k, dtype=dtype, seed=2)

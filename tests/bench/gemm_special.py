@@ -7,7 +7,8 @@
     python tests/bench/gemm_special.py PART M N K --sweep       every configuration that is worth trying
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. Each
-graph is replayed once untimed right before it is timed, so that nobody gains by a neighbour that lets the chip cool.
+graph is replayed once untimed right before it is timed, so that nobody gains by a neighbour that lets the chip cool;
+each round has an order of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import torch
 import gemm_fp8_block as fp8
 import gemm_grouped as grouped
 import gemm_mixed as mixed
-from tests.bench.timing import L2_BYTES, ROUNDS, graph, timed
+from tests.bench.timing import L2_BYTES, Replay, rounds
 
 Calls = dict[str, Callable[[int], Any]]
 SHAPES = {
@@ -46,14 +47,9 @@ def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: f
 
     bytes  that a call has to bring from memory, if that takes longer than its products
     """
-    repeats = max(buffers, int(seconds / max(flops / 1000e12, bytes / 4e12)))
-    graphs = {name: graph(call, buffers, repeats) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS):
-        for name, captured in graphs.items():
-            captured.replay()
-            times[name].append(timed(captured, repeats))
-    return {name: flops / statistics.median(found) / 1e12 for name, found in times.items()}
+    each = max(flops / 1000e12, bytes / 4e12)
+    found = rounds({name: Replay(call, buffers, seconds, each) for name, call in calls.items()})
+    return {name: flops / statistics.median(times) / 1e12 for name, times in found.items()}
 
 
 def errors(calls: Calls, outs: dict[str, torch.Tensor], exact: torch.Tensor) -> dict[str, float]:
@@ -87,8 +83,7 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
     calls: Calls = {"torch": torchs, "cutelite": ours("cutelite", None)}
     if sweep:
         for config in candidates():
-            name = f"{config.tile} {config.cluster} groups {config.groups} relay {config.relay}"
-            calls[name] = ours(name, config)
+            calls[str(config)] = ours(str(config), config)
     found = rates(calls, buffers, 2 * m * n * k)
     left = a[0].double().view(m, -1, 128) * scale_a[0].double()[:, :, None]
     right = b[0].double().view(n // 128, 128, -1, 128) * scale_b[0].double()[:, None, :, None]
@@ -99,11 +94,12 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
-    found = [fp8.Config((128, 192), stages=5), fp8.Config((128, 160), stages=5, piece=32)]
-    for relay in (False, True):
-        found += [fp8.Config(cluster=cluster, relay=relay, buffers=2) for cluster in ((2, 1), (1, 2))]
-        found.append(fp8.Config((192, 128), groups=3, relay=relay, buffers=2, regs=(32, 160)))
-        found.append(fp8.Config((128, 128), stages=6, relay=relay, buffers=2))
+    found = []
+    for relay, cluster in product((0, 2, 3), ((2, 1), (1, 2))):
+        found.append(fp8.Config(cluster=cluster, relay=relay))
+        found.append(fp8.Config((128, 192), cluster, stages=5, relay=relay))
+    found += [fp8.Config(swizzle=swizzle) for swizzle in (4, 16)]
+    found += [fp8.Config(piece=32, buffers=2), fp8.Config((128, 128), stages=5, buffers=2, relay=0)]
     return found
 
 
@@ -131,7 +127,7 @@ def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
         for e in range(EXPERTS):
             torch.mm(left[e], b[i][e].T, out=right[e])
 
-    calls: Calls = {"torch": torchs, "torch loop": loop, "cutelite": ours("cutelite", grouped.CONFIGS[0])}
+    calls: Calls = {"torch": torchs, "torch loop": loop, "cutelite": ours("cutelite", None)}
     if sweep:
         for config in grouped.CONFIGS:
             calls[f"{config.tile} {config.cluster}"] = ours(f"{config.tile} {config.cluster}", config)

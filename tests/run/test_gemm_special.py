@@ -27,14 +27,12 @@ def _examples_are_importable() -> Iterator[None]:
 
 
 FP8_TILES: list[dict[str, Any]] = [
-    {"tile": (256, 128), "cluster": (1, 2)},
-    {"tile": (256, 128), "cluster": (2, 2), "stages": 3},
+    {"tile": (256, 128), "cluster": (1, 2), "relay": 1},
+    {"tile": (256, 128), "cluster": (4, 1), "stages": 3, "relay": 0},
     {"tile": (128, 192), "cluster": (2, 1), "stages": 5},
-    {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5},
-    {"tile": (256, 128), "relay": True, "buffers": 2},
-    {"tile": (192, 128), "groups": 3, "regs": (32, 160), "buffers": 2},
-    {"tile": (192, 128), "groups": 3, "regs": (32, 160), "relay": True},
-    {"tile": (64, 64), "groups": 1, "cluster": (1, 1), "regs": (40, 232)},
+    {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5, "relay": 3},
+    {"tile": (256, 128), "piece": 32, "buffers": 2},
+    {"tile": (128, 64), "cluster": (1, 1), "relay": 0},
 ]
 
 
@@ -72,6 +70,10 @@ def test_fp8_refuses_what_does_not_fit() -> None:
         example.gemm(a, b, d, one, one)
     with pytest.raises(ValueError, match="not whole pieces"):
         example.build(example.Config(tile=(128, 160), piece=32, buffers=2))
+    with pytest.raises(ValueError, match="a cluster along both modes"):
+        example.build(example.Config(cluster=(2, 2)))
+    with pytest.raises(ValueError, match="more than 3 of 4 products"):
+        example.build(example.Config(relay=4))
     with pytest.raises(ArgumentError, match="16"):
         example.gemm(a[:, :120].copy(), b[:, :120].copy(), d, np.ones((64, 1), np.float32), one)
 
@@ -120,8 +122,7 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
 
     scales = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
-    three = example.Config((192, 128), groups=3, relay=True, buffers=2, regs=(32, 160))
-    for config in (*example.CONFIGS, example.Config(relay=True, buffers=2), three):
+    for config in (*example.CONFIGS, example.Config(relay=0), example.Config(piece=32, buffers=2)):
         yield config, example.build(config).compile(a, a, d, *scales)
 
 
