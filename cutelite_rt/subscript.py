@@ -10,6 +10,7 @@ are told from what is equal to them (`True`, `16.0`); whatever is no tuple of th
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ class Subscripts:
     """
 
     def __init__(self, code: bytes, environment: Environment, anew: Callable[[Any], Held]) -> None:
-        self._environment, self._anew = environment, anew
+        self._environment, self._anew, self._lock = environment, anew, threading.Lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
         words = environment.address, ctypes.addressof(self._table), id(anew)
@@ -53,13 +54,13 @@ class Subscripts:
         words = words_of(key)
         if words is None:
             return
-        if len(self._kept) >= MOST:
-            self._kept = {}
-        self._kept = {**self._kept, words: (key, held)}  # whole: two threads may be here, and a table is of one of them
-        size = len(self._table) // (ENTRY_BYTES // WORD) - 1
-        table = _table([(row, held) for row, (_, held) in self._kept.items()], size)
-        self._state[STATE["table"] // WORD] = ctypes.addressof(table)
-        self._table = table  # and lets go of the one before
+        with self._lock:
+            kept = {} if len(self._kept) >= MOST else self._kept
+            kept = {**kept, words: (key, held)}
+            size = len(self._table) // (ENTRY_BYTES // WORD) - 1
+            table = _table([(row, each) for row, (_, each) in kept.items()], size)
+            self._state[STATE["table"] // WORD] = ctypes.addressof(table)
+            self._table, self._kept = table, kept  # and lets go of those before, which nobody finds any more
 
 
 def words_of(key: Any) -> tuple[int, ...] | None:

@@ -499,8 +499,7 @@ class BoundKernel:
         return self.kernel.__cutelite_function__.__get__(self.instance)
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        kernel = self.kernel
-        return kernel._launching.held(kernel._named(from_subscript, key), self.instance)
+        return self.kernel._launching.of_method(key, self.instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.kernel(*args, **kwargs)

@@ -100,6 +100,12 @@ class Launching:
             subscripts.add(key, held)
         return held
 
+    def of_method(self, key: Any, instance: object) -> Callable[..., None]:
+        """``kernel[key]`` with an argument ahead of the others."""
+        if self.launcher is None:
+            return self.held(self._read(key), instance)
+        return functools.partial(self.subscript(key), instance)
+
     def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
         """What launches so; `before` goes ahead of the arguments."""
         if self.launcher is not None and not before:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cutelite as cl
 from cutelite import Tensor, config, f32
-from cutelite.dispatch import Kernel, Launch, LaunchError
+from cutelite.dispatch import Kernel, Launch, LaunchError, launcher
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.launch import from_subscript
 from cutelite_rt import driver, native, subscript
@@ -135,8 +135,13 @@ def test_a_kernel_goes_with_what_is_held_of_it(cuda: FakeCuda) -> None:
     assert alive() is None
 
 
-def test_many_threads(kernel: Kernel) -> None:
+@pytest.mark.parametrize("most", [subscript.MOST, 3])
+def test_many_threads(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(subscript, "MOST", most)
+    monkeypatch.setattr(launcher, "MOST_HELD", most)
     problems: list[Any] = []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
 
     def work(start: int) -> None:
         for i in range(300):
@@ -149,6 +154,7 @@ def test_many_threads(kernel: Kernel) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    sys.setswitchinterval(before)
     assert not problems
 
 
