@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite import Tensor, TmaTensor, bf16, config, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch
-from cutelite_rt import driver, torch_layout
+from cutelite_rt import driver, native, torch_layout
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.sm(90)
@@ -75,6 +76,29 @@ def test_where_torch_keeps_things_is_found() -> None:
     layout = torch_layout.find()
     assert layout is not None
     assert x._cdata == ctypes.c_uint64.from_address(id(x) + layout.impl).value
+    others = (
+        x[1:],
+        x.view(2, 2).t(),
+        x.half(),
+        x.bool(),
+        torch.nn.Parameter(x),
+        torch.randn(2, 1, 3, 1, 2, device="cuda"),
+    )
+    assert all(torch_layout.agrees(layout, each) for each in (x, *others))
+    assert not any(torch_layout.agrees(layout, each) for each in (x.cpu(), torch.view_as_complex(x.view(2, 2)).conj()))
+
+
+def test_exported_by_machine_code() -> None:
+    kernel = cl.kernel(block=128)(_add)
+    bundle = kernel.export(None, cpus=native.MACHINE, grid=cl.ceil_div(N, 128))
+    loaded = rt.load_kernel(bundle, host_code=True)
+    assert loaded.host
+    for n in (1000, 1000, 500, 4):
+        a, b = (torch.randn(n, device="cuda") for _ in range(2))
+        for launch in (loaded, loaded[8], loaded[8, 128], loaded[(8, 1), 128, torch.cuda.current_stream()]):
+            c = torch.zeros(n, device="cuda")
+            launch(a, b, c, 3)
+            torch.testing.assert_close(c, 3 * a * b)
 
 
 def test_tensors_and_their_stream() -> None:
