@@ -83,9 +83,9 @@ def _find(torch: Any) -> Layout:
     if len(held) != 2 or not all(starts):
         raise _Unclear
     with torch.inference_mode():
-        inferring = torch.empty(0, device="cuda")
+        inferring = torch.empty(0, dtype=torch.float32, device="cuda")
     with torch.inference_mode(False):
-        new = torch.empty(0, device="cuda")  # without elements, for which nothing is allocated
+        new = torch.empty(0, dtype=torch.float32, device="cuda")  # without elements, for which nothing is allocated
     kinds = [_bytes(t._cdata) for t in (*samples, new)]
     return Layout(
         impl=8 * _place([_words(id(t), _OBJECT_WORDS) for t in samples], [[t._cdata] for t in samples]),
