@@ -87,6 +87,9 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
         for unit in units:
             crowd = Crowd(step.op, strands, [unit], step.unit, outputs)
             waits.append((step.simulate(crowd), crowd))
+    if step.unit:
+        for _, taking_part in waits:
+            strands[0].machine.event("together", taking_part)
     for strand in strands:
         strand.pc += 1
         strand.state = RUNNABLE

@@ -31,7 +31,8 @@ class Observer(MemoryObserver, Protocol):
 
     Events, with the machine and the lanes or agent they happened to: 'fence'; 'mbarrier.init', '.inval', '.arrive',
     '.expect_tx', '.complete_tx', '.phase' (one completes) and '.wait'; 'barrier.arrive'; 'cluster.arrive';
-    'async.start', '.done' and '.wait'; 'resume' (threads go on after a wait); 'exit'.
+    'async.start', '.done' and '.wait'; 'resume' (threads go on after a wait); 'together' (all lanes of warps have come
+    to an instruction); 'exit'.
 
     One that has a method `step(op, lanes)` is also told of every op before it is executed.
     """

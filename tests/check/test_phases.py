@@ -116,3 +116,27 @@ def handed(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
 def test_a_relaxed_arrival_orders_no_loads() -> None:
     lines = ("buffer[t] = i + t", "the earlier read")
     assert_caught(handed, 1, (np.zeros(32, np.int32),), "relaxed", "race", lines)
+
+
+@cl.kernel(block=64)
+def elected(out: Tensor[i32, (N,)], slip: Constexpr[str]) -> None:
+    """As `rounds`, but each warp has one of its threads say that all of it have waited: who is elected, or thread 0."""
+    bars, t = cl.shared(cl.mbarrier, (2,)), cl.thread_idx.x
+    full, empty = bars[0], bars[1]
+    if t == 0:
+        full.init(1)
+        empty.init(2)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for i in range(4):
+        if t == 0:
+            empty.wait(1 - (i & 1))
+            full.arrive()
+        full.wait(i & 1)
+        if cl.lane_idx() == 0 if slip == "not elected" else cl.elect_one():
+            empty.arrive()
+    out[t] = t
+
+
+def test_a_warp_that_comes_together_has_waited() -> None:
+    assert_caught(elected, 1, OUT, "not elected", "mbarrier-phase", ("full.wait(i & 1)",))

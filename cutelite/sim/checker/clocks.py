@@ -152,6 +152,7 @@ class Clocks:
     cluster, local  per agent: the number of its cluster, and its position in that cluster's parts of knowledge
     own             int32 (ROWS, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
     copied          per thread: the ticket up to which it has waited for its own cp.async
+    has_waited      per thread: for an mbarrier, since its warp has last executed an instruction together
     """
 
     def __init__(self) -> None:
@@ -166,6 +167,7 @@ class Clocks:
         self.acquired = np.zeros(1, np.int64)  # what it has read by relaxed accesses, for an acquire fence
         self.pool: dict[int, Knowledge] = {0: NOTHING}
         self.fence_reach = np.zeros(1, np.int32)
+        self.has_waited = np.zeros(1, bool)
         self.any_released = False
         self._next = 1
         self._prune_at = MANY
@@ -203,7 +205,7 @@ class Clocks:
         first, self.count = self.count, self.count + n
         if self.count > len(self.local):
             room = max(2 * len(self.local), self.count)
-            for name in ("cluster", "local", "copied", "knows", "released", "acquired", "fence_reach"):
+            for name in ("cluster", "local", "copied", "knows", "released", "acquired", "fence_reach", "has_waited"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros(room - len(old), old.dtype)]))
             for name in ("own", "released_own"):

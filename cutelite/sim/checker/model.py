@@ -364,6 +364,18 @@ class Checker:
             semantic, _, scope = fence.partition(".")
             self.clocks.fence(threads, semantic != "release", semantic != "acquire", REACH[scope])
 
+    def _on_together(self, block: Block, lanes: Any) -> None:
+        """Lanes of a warp execute an instruction together, and so have their waits behind them."""
+        tid = lanes.tid[lanes.mask]
+        threads = block.first + tid
+        if not np.count_nonzero(self.clocks.has_waited[threads]):
+            return
+        for warp in np.unique(tid // 32).tolist():
+            mine = threads[tid // 32 == warp]
+            self.clocks.learn(mine, self.clocks.past(mine))
+            self.clocks.go_on(mine)
+            self.clocks.has_waited[mine] = False
+
     def _on_barrier_arrive(self, block: Block, lanes: Any, on: tuple[object, ...], where: Array) -> None:
         self._meet(block, block.rank, on, block.first + lanes.tid[where], CTA)
 
@@ -538,6 +550,7 @@ class Checker:
         else:
             self.clocks.learn(threads, knowledge)
         barrier.phases.end(threads)
+        self.clocks.has_waited[threads] = True
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
         """Asynchronous work arrives, or counts its bytes."""
