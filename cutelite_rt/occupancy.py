@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cutelite_rt.artifact import Artifact
+from cutelite_rt.device import Device
 from cutelite_rt.device import device as device_of
 from cutelite_rt.launch import LaunchConfig, load
 
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 
 
-@lru_cache
 def max_active_clusters(cluster: int, ordinal: int | None = None) -> int:
     """How many clusters of so many blocks run at once where each block has a multiprocessor to itself.
 
@@ -23,8 +23,11 @@ def max_active_clusters(cluster: int, ordinal: int | None = None) -> int:
     Errors   `CudaError` without a driver or a device, and for more blocks than a cluster can have
     """
     device = device_of(ordinal)
-    if cluster == 1:
-        return int(device.limits.sm_count)
+    return int(device.limits.sm_count) if cluster == 1 else _clusters(cluster, device)
+
+
+@lru_cache
+def _clusters(cluster: int, device: Device) -> int:
     function = load(Artifact("occupancy", "sm_90", ptx=_EMPTY), device)
     shape = (cluster, 1, 1)
     config = LaunchConfig(shape, (128, 1, 1), cluster=shape, smem=device.limits.smem_per_block_optin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 import cutelite_rt as rt
 
 
+@cache
 def torch_on_gpu() -> Any:
     """The torch module if it is installed and sees a GPU, else None."""
     try:

@@ -130,11 +130,35 @@ def _quick(x: Any, key: list[Hashable]) -> None:
         key.append(len(x))
         for part in x:
             _READERS.get(type(part), _quick)(part, key)
+    elif _is_its_fields(x):
+        key.pop()
+        _READERS[kind] = _fields_of(kind)
+        _READERS[kind](x, key)
     elif not any(True for _ in arrays_in(x)):
         key.append(fingerprint.constant_key(x))
     else:
         parts = x if isinstance(x, Mapping) else {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
         key.append(quick_key((), dict(parts)))
+
+
+def _is_its_fields(x: Any) -> bool:
+    """Whether it is a dataclass whose fields are all there is to it."""
+    return dataclasses.is_dataclass(x) and len(getattr(x, "__dict__", ())) in (0, len(dataclasses.fields(x)))
+
+
+def _fields_of(kind: type) -> Callable[[Any, list[Hashable]], None]:
+    """What reads a dataclass field by field, in a hundredth of the time that a fingerprint takes."""
+    names = tuple(field.name for field in dataclasses.fields(kind))
+
+    def read(x: Any, key: list[Hashable]) -> None:
+        key.append(kind)
+        for name in names:
+            part = getattr(x, name)
+            _READERS.get(type(part), _quick)(part, key)
+        if len(getattr(x, "__dict__", ())) > len(names):
+            key.append(fingerprint.constant_key(x))  # it was given more than its class says
+
+    return read
 
 
 def _told(view: ArrayView) -> tuple[Any, ...]:
