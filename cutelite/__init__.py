@@ -27,7 +27,7 @@ _WHERE = {
     "cutelite.lang.fragments": "full full_like zeros_like",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
-    "cutelite.lib.multicast": "OperandTile",
+    "cutelite.lib.multicast": "OperandTile multicast_peers",
     "cutelite.lib.epilogue": "ResultRing Fetch Epilogue",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",

@@ -233,6 +233,7 @@ from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import ResultRing as ResultRing
 from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
+from cutelite.lib.multicast import multicast_peers as multicast_peers
 from cutelite.lib.narrow import bf16_of as bf16_of
 from cutelite.lib.narrow import narrow_place as narrow_place
 from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
@@ -619,6 +620,7 @@ __all__ = [
     "mul_hi",
     "mul_wide",
     "multicast_mask",
+    "multicast_peers",
     "nanosleep",
     "narrow_place",
     "pipeline_init_arrive",

@@ -84,7 +84,7 @@ def build(config: Config, problem: Problem) -> Any:
         storage = Storage.allocate()
         if FEW < BM:
             cl.cooperative_clear(storage.a)
-        consumers, peers = GROUP if config.pingpong else 2 * GROUP, tuple(range(CM * CN)) if CLUSTER else ()
+        consumers, peers = GROUP if config.pingpong else 2 * GROUP, cl.multicast_peers(config.cluster)
         bytes = (FEW + BN) * 128
         pipe = cl.PipelineTmaAsync.create(config.stages, bytes, consumers, peers, sync=False, reads="wgmma")
         second = cl.warpgroup_idx() // 2

@@ -68,3 +68,20 @@ class OperandTile:
             target = stage if self.shares == 1 else stage.tile((depth, rows), (0, self.part))
             at = (*lead, k, start)
         tma_load(self.tensor, target, at=at, barrier=barrier, multicast=self.mask, cache=self.cache)
+
+
+def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:
+    """Ranks of the blocks of the cluster that bring this block's tiles of A and B: `peers` of a `PipelineTmaAsync`.
+
+    cluster  blocks along M and along N, numbered along M first, as for `OperandTile`. Blocks of one place along N share
+             B, blocks of one place along M share A; with none of the others anything is shared. () for one block
+    """
+    along_m, along_n = cluster
+    if along_m * along_n == 1:
+        return ()
+    if along_m == 1 or along_n == 1:
+        return tuple(range(along_m * along_n))
+    rank = block_rank_in_cluster()
+    m, n = rank % along_m, rank // along_m
+    column = [i + n * along_m for i in range(along_m)]
+    return (*column, *(m + (n + i) % along_n * along_m for i in range(1, along_n)))

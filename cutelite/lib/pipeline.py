@@ -192,7 +192,8 @@ class PipelineTmaAsync(Ring):
         tx_bytes    bytes that fill one buffer
         consumers   how many threads of a block call `consumer_release`, in whole warps
         peers       with multicast: ranks of the blocks that fill this block's buffers, itself included, as many in each
-                    block. They wait for this block's consumers as well as for their own
+                    block (`multicast_peers`). They wait for this block's consumers as well as for their own. No others:
+                    nothing would keep arrivals from a block that shares nothing out of an earlier phase
         sync        meet at a barrier at the end: of the block, or of the cluster if there are peers
         reads       'wgmma': consumers are whole warpgroups that read buffers by wgmma alone, and have waited for it
                     before they release them. Groups of wgmma complete for a warpgroup as a whole, so that one of its
@@ -229,9 +230,11 @@ class PipelineTmaAsync(Ring):
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them
-            rank = self.peers[0]
-            for i in static_range(1, len(self.peers)):
-                rank = where(place == i, self.peers[i], rank)
+            rank = place
+            if self.peers != tuple(range(len(self.peers))):
+                rank = self.peers[0]
+                for i in static_range(1, len(self.peers)):
+                    rank = where(place == i, self.peers[i], rank)
             empty.remote(rank).arrive(cluster=True, relaxed=self.reads == "wgmma")
 
 

@@ -134,3 +134,48 @@ def test_a_block_waits_for_arrivals_of_others() -> None:
     for seed in range(4):
         found = report(told, 4, (np.zeros(128, np.int32),), "tail", [seed])
         assert found.kinds & {"exit-pending", "exited-block"}, found
+
+
+@cl.kernel(block=64, cluster=4)
+def crossed(
+    a: TmaTensor[f32, (M, 32), (8, 32)],
+    b: TmaTensor[f32, (M, 32), (8, 32)],
+    out: Tensor[f32, (4, M, 2, 32)],
+    slip: Constexpr[str],
+) -> None:
+    """Four blocks in a square: those of a row share what they bring of A, those of a column what they bring of B."""
+    rows, columns = (cl.shared(f32, cl.make_smem_layout(f32, (16, 32, 2))) for _ in range(2))
+    left, right = cl.OperandTile.create(a, 16, (2, 2), 0), cl.OperandTile.create(b, 16, (2, 2), 1)
+    peers = (0, 1, 2, 3) if slip == "all" else cl.multicast_peers((2, 2))
+    pipe = cl.PipelineTmaAsync.create(2, 2 * 16 * 128, consumers=32, peers=peers)
+    rank, steps = cl.block_rank_in_cluster(), M // 16
+    if cl.thread_idx.x == 0:
+        state = pipe.producer_state()
+        for i in range(steps):
+            pipe.producer_acquire(state)
+            left.load(rows[None, None, state.index], (), i * 16, 0, pipe.barrier(state))
+            right.load(columns[None, None, state.index], (), i * 16, 0, pipe.barrier(state))
+            state = state.advance()
+        pipe.producer_tail(state)
+    elif cl.thread_idx.x >= 32:
+        state = pipe.consumer_state()
+        for i in range(steps):
+            pipe.consumer_wait(state)
+            for r in cl.static_range(16):
+                out[rank, i * 16 + r, 0, cl.lane_idx()] = rows[r, cl.lane_idx(), state.index]
+                out[rank, i * 16 + r, 1, cl.lane_idx()] = columns[r, cl.lane_idx(), state.index]
+            pipe.consumer_release(state)
+            state = state.advance()
+
+
+def test_blocks_release_to_those_that_share_with_them() -> None:
+    a, b = (np.random.default_rng(seed).random((80, 32), np.float32) for seed in range(2))
+    out = np.zeros((4, 80, 2, 32), np.float32)
+    for seed in range(4):
+        right = report(crossed, 4, (a, b, out), "", [seed])
+        assert right, right
+        assert report(crossed, 4, (a, b, out), "all", [seed]).kinds == {"mbarrier-phase"}
+    crossed[4, 64](a, b, out, "")
+    for rank in range(4):
+        np.testing.assert_array_equal(out[rank, :, 0], a)
+        np.testing.assert_array_equal(out[rank, :, 1], b)

@@ -86,6 +86,11 @@ def test_rows_that_are_not_brought_are_zeros() -> None:
     assert (to_numpy(d)[[0, 1, 2, 4]] == 64).all()
 
 
+@pytest.mark.parametrize("cluster", [(2, 2), (4, 2)])
+def test_clusters_along_both_modes(cluster: tuple[int, int]) -> None:
+    compare((520, 400, 392), config=Config((128, 128), True, cluster, stages=3))
+
+
 def test_tiles_along_a_hilbert_curve() -> None:
     compare((700, 904, 136), config=Config((128, 128), True, (1, 1), stages=4, raster="hilbert"))
     compare((700, 904, 136), config=Config((128, 128), cluster=(1, 2), raster="hilbert"))
