@@ -77,7 +77,7 @@ CHOSEN = (
     Chosen("tma_transpose", "drop", "fence.mbarrier_init"),
     Chosen("pipeline_threads", "drop", "bar.warp.sync"),
     Chosen("pipeline_threads", "weaken", "mbarrier.arrive", "relaxed", 1),
-    Chosen("pipeline_order", "stage", "tensor.ptr", "coord", 6),
+    Chosen("pipeline_order", "drop", "bar.warp.sync"),
     Chosen("st_async", "drop", "mbarrier.wait"),
     Chosen("hopper_gemm", "bytes", "mbarrier.arrive.expect_tx", "16 bytes less"),
     Chosen("hopper_gemm", "flip", "xor"),
@@ -147,7 +147,7 @@ def seen(chosen: Chosen, tool: str = "", runs: int = RUNS) -> str:
     lines = [line.strip("= ") for line in (done.stdout + done.stderr).splitlines()]
     if tool:
         found = [line for line in lines if "SUMMARY" in line]
-        return found[-1] if found else f"no summary: {lines[-1][:160] if lines else ''}"
+        return found[0] if found else f"no summary: {lines[-1][:160] if lines else ''}"
     said = [line for line in lines if line.startswith(("wrong", "right"))]
     errors = [line for line in lines if "Error" in line]
     return said[-1] if said else (errors[-1][:160] if errors else f"exit status {done.returncode}")

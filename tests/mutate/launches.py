@@ -58,12 +58,14 @@ def alone(module: str) -> Any:
     return made
 
 
-def gemm(m: int, n: int, epilogue: bool = False, **config: Any) -> Run:
-    """The GEMM of the examples in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well."""
+def gemm(m: int, n: int, k: int, epilogue: bool = True, **config: Any) -> Run:
+    """The GEMM of the examples in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well.
+
+    k  such that a ring of 3, with 64 of k in each stage, turns at every place where it is advanced
+    """
 
     def run() -> None:
         made, random = alone("gemm"), of_examples("common").random
-        k = 264  # 5 steps of 64, the last one in part
         a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
         more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
         made.gemm(a, b.T, d, config=made.Config(**config), **more)
@@ -101,15 +103,15 @@ SOURCES: dict[str, Run] = {
 """Kernels by name: examples with asynchrony, and kernels of the tests for what no example uses."""
 
 LARGE: dict[str, Run] = {
-    "gemm": gemm(128, 192, True, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=2),
-    "gemm_pingpong": gemm(64, 192, True, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
-    "gemm_cluster": gemm(256, 128, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=2),
-    "gemm_split": gemm(128, 64, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
+    "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),
+    "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
+    "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
+    "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
     "gemm_fp8_block": special(
-        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, tile=(128, 64), cluster=(1, 1), stages=3
+        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, tile=(128, 64), cluster=(1, 1), stages=3, relay=True
     ),
     "gemm_grouped": special(
-        "gemm_grouped", {"counts": (70, 0, 129), "n": 72, "k": 264}, tile=(128, 64), cluster=1, stages=3, buffers=1
+        "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=1, stages=3
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),

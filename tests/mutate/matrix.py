@@ -194,8 +194,8 @@ def main() -> int:
     for bad in (o for o in found if not o.good):
         print(describe(bad), flush=True)
     unused = idle(found)
-    for row in unused:
-        print("no mutant is of the row", row)
+    for row, kernel in unused:
+        print(f"no mutant of {kernel} is of the row", row)
     print(table(found))
     print(f"{time.perf_counter() - started:.0f} s")
     if given.json:
@@ -203,10 +203,11 @@ def main() -> int:
     return 1 if unused or not all(o.good for o in found) else 0
 
 
-def idle(found: Sequence[Outcome]) -> list[Row]:
-    """Rows of these kernels that excuse nobody."""
-    kernels, used = {o.kernel for o in found}, {o.row for o in found}
-    return [row for row in ROWS if row.kernel in kernels and row not in used]
+def idle(found: Sequence[Outcome]) -> list[tuple[Row, str]]:
+    """Rows that excuse nobody of a kernel that they name."""
+    kernels, used = {o.kernel for o in found}, {(o.row, o.kernel) for o in found}
+    named = [(row, kernel) for row in ROWS for kernel in row.kernels.split() if kernel in kernels]
+    return [pair for pair in named if pair not in used]
 
 
 def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
