@@ -41,16 +41,13 @@ class Tile(NamedTuple):
 @cache
 def build(config: Config, problem: Problem) -> Any:
     """The kernel."""
-    (BM, BN), (CM, CN), BUFFERS = config.tile, config.cluster, config.buffers
+    (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
     BK = 128 // problem.a.bytes  # a swizzled row
     ROWS = BM if config.pingpong else BM // 2  # of a warpgroup
-    WIDE, PIECES = config.piece, ROWS // 64 * (BN // config.piece)
     CLUSTER, BATCHED, SPLITS = CM * CN > 1, problem.batched, config.splits
     FEW = BM if CLUSTER else min(BM, problem.rows or BM)  # rows of A that are brought
     mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(problem.a, problem.acc, BN, problem.b))
     piece = cl.WarpgroupMmaOp(problem.a, problem.acc, WIDE, problem.b)
-    if PIECES % BUFFERS or BN % WIDE or ROWS % 64:
-        raise ValueError(f"{config}: warpgroups have {PIECES} pieces, no multiple of {BUFFERS} buffers")
     for name, major, part in zip("AB", problem.majors, (FEW // CN, BN // CM), strict=True):
         if major == "MN" and part % BK:
             raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {BK}")

@@ -16,6 +16,7 @@ from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
 from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
+from cutelite.lang.values import mistake
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
@@ -195,7 +196,15 @@ class Epilogue:
         groups: int,
         group: Any,
     ) -> Epilogue:
-        """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this."""
+        """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
+
+        Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill the ring so many times
+                over: the next tile would begin at a buffer that may still be read
+        """
+        wide, pieces = int(ring.op.n), shape[0] // ROWS * (shape[1] // int(ring.op.n))
+        if shape[0] % ROWS or shape[1] % wide or pieces % ring.buffers:
+            text = f"a tile of {shape} is {pieces} pieces of ({ROWS}, {wide}), and the ring has {ring.buffers} buffers"
+            raise mistake("epilogue-pieces", text, help="whole pieces, a multiple of the buffers")
         ones, first, second = (
             vectors_for(x.dtype, groups, shape[mode])[group, None] if isinstance(x, TmaTensor) else None
             for x, mode in ((bias, 1), (scale_a, 0), (scale_b, 1))
@@ -208,6 +217,7 @@ class Epilogue:
 
     @property
     def pieces(self) -> int:
+        """How many a tile has."""
         return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
 
     def place(self, i: int) -> tuple[int, int]:

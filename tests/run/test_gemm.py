@@ -190,8 +190,8 @@ def test_refusals() -> None:
     with pytest.raises(Exception, match="multiple of 16"):
         example.gemm(a, b, config=CONFIGS[0])
     x = operand(rng, 64, 64, dtype="bfloat16", transposed=False)
-    with pytest.raises(ValueError, match="no multiple of 4 buffers"):
-        example.gemm(x, x, config=Config((128, 192), True, buffers=4))
+    with pytest.raises(CompileError, match="is 6 pieces of \\(64, 64\\), and the ring has 4 buffers"):
+        example.gemm(x, x.T, config=Config((128, 192), True, buffers=4))
     with pytest.raises(ValueError, match="48 rows of B for each block"):
         example.gemm(x, x, config=Config((128, 96), cluster=(2, 1), piece=32, buffers=1))
     with pytest.raises(CompileError, match="shared memory"):
