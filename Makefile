@@ -1,6 +1,6 @@
 # make test             everything that needs no GPU: lint, types, tests; installs what it needs under .venv/
 # make demo             a GEMM for Hopper, on a GPU if there is one and on the simulator if not
-# make gpu-test         the tests that need a GPU
+# make gpu-test         the tests that need a GPU, and the examples, which use it where torch sees one
 # make lint             ruff, mypy, pyright
 # make bench            compile times, as docs/measurements.md has them
 # make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
@@ -54,6 +54,7 @@ front-tests-%: .venv/%/.test
 
 gpu-test: $(INSTALLED)
 	$(PY) -m pytest --quiet -m "gpu or sm"
+	$(PY) -m pytest --quiet tests/run
 
 bench: $(INSTALLED)
 	$(PY) tests/bench/compile_time.py

@@ -56,7 +56,8 @@ def build(config: Config, problem: Problem) -> Any:
         """The type of a TMA tensor, with batches if there are any, declared the other way round if not K-major."""
         shape, (high, wide) = ((rows, columns), box) if major == "K" else ((columns, rows), (box[1], box[0]))
         wide = next(row for row in (128, 64, 32, 16) if wide * dtype.bytes % row == 0) // dtype.bytes
-        return TmaTensor[dtype, (*batches, *shape), (*(1,) * len(batches), high, wide)]
+        lead = len(batches)
+        return TmaTensor[dtype, (*batches, *shape), (*(1,) * lead, high, wide), (*(None,) * (1 + lead), 1)]
 
     A = matrix(problem.a, M, K, (FEW // CN, BK), problem.majors[0], (L,) * BATCHED)
     B = matrix(problem.b, N, K, (BN // CM, BK), problem.majors[1], (L,) * BATCHED)
@@ -180,15 +181,17 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, *more: Any) ->
 
     more   C, bias, scales of A and of B (or None), alpha, beta
     """
-    (bm, bn), (cm, cn), splits = config.tile, config.cluster, config.splits
-    m, n = d.shape[-2:]
+    (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
+    if splits > 1:  # as far as there are steps along K
+        splits = min(splits, -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.a.bytes // 128))
+        config = replace(config, splits=splits)
     batches = d.shape[0] if problem.batched else 1
     blocks = -(-m // (bm * cm)) * -(-n // (bn * cn)) * cm * cn * batches * splits
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn) * cm * cn), 3 * GROUP, pdl=True)
     if splits == 1:
         build(config, problem)[launch](a, b, d, *more)
         return
-    parts = empty(d, (batches * splits, m, n), "float32")
+    parts = empty(d, (batches * splits, m, -(-n // 8) * 8), "float32")[..., :n]
     plain = replace(problem, d=f32, bias=None, activation=None, rowwise=False)
     build(config, plain)[launch](a, b, parts, None, None, None, None, 1.0, 0.0)
     add_up(problem, splits, parts, d, *more)

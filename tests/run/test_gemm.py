@@ -86,6 +86,35 @@ def test_rows_that_are_not_brought_are_zeros() -> None:
     assert (to_numpy(d)[[0, 1, 2, 4]] == 64).all()
 
 
+def apart(rng: Any, rows: int, columns: int) -> Any:
+    """A matrix of any size whose rows lie a multiple of 16 bytes apart, as TMA needs it."""
+    return operand(rng, rows, -(-columns // 8) * 8, dtype="bfloat16", transposed=False)[:, :columns]
+
+
+@pytest.mark.parametrize("shape", [(1, 7, 129), (7, 129, 13), (129, 9, 1030)])
+@pytest.mark.parametrize("splits", [1, 2])
+def test_any_size_where_rows_are_padded(shape: tuple[int, int, int], splits: int) -> None:
+    (m, n, k), rng = shape, np.random.default_rng(4)
+    a, b, c, d = apart(rng, m, k), apart(rng, n, k).T, apart(rng, m, n), poisoned(m, n + -n % 8, dtype="bfloat16")
+    config = Config((64, 64), True, (1, 1), piece=32, buffers=1, splits=splits)
+    example.gemm(a, b, d[:, :n], c=c, beta=1.0, config=config)
+    right = to_numpy(a).astype(np.float64) @ to_numpy(b) + to_numpy(c)
+    assert np.linalg.norm(to_numpy(d)[:, :n] - right) <= BF16 * np.linalg.norm(right)
+    assert np.isnan(to_numpy(d)[:, n:]).all()
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_batches_that_lie_apart(splits: int) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (operand(rng, 3, 40, 136, dtype="bfloat16", transposed=False) for _ in range(2))
+    d = poisoned(3, 50, 80, dtype="bfloat16")
+    config = Config((64, 64), True, (1, 1), piece=32, buffers=1, splits=splits)
+    example.gemm(a, b.swapaxes(1, 2), d[:, :40, :40], config=config)
+    right = to_numpy(a).astype(np.float64) @ to_numpy(b).swapaxes(1, 2)
+    assert np.linalg.norm(to_numpy(d)[:, :40, :40] - right) <= BF16 * np.linalg.norm(right)
+    assert np.isnan(to_numpy(d)[:, 40:]).all() and np.isnan(to_numpy(d)[:, :, 40:]).all()
+
+
 @pytest.mark.parametrize("cluster", [(2, 2), (4, 2)])
 def test_clusters_along_both_modes(cluster: tuple[int, int]) -> None:
     compare((520, 400, 392), config=Config((128, 128), True, cluster, stages=3))
