@@ -21,8 +21,7 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
 
     V  elements that a thread finishes; what N and all strides are multiples of
     """
-    P, L, M, N = cl.dims(f"P L M N:{V}")
-    S = [cl.Dim(name, divisible_by=V, min=0) for name in ("PL", "PM", "DL", "DM", "CL", "CM")]  # strides
+    P, L, M, N, *S = cl.dims(f"P L M N:{V} PL:{V} PM:{V} DL:{V} DM:{V} CL:{V} CM:{V}")
     NUMBERS, OUT, ADDED = Tensor[f32, (None,)], *(Tensor[problem.d, (L, M, N), (*s, 1)] for s in (S[2:4], S[4:]))
 
     @cl.kernel(block=THREADS)

@@ -176,6 +176,14 @@ def _words(what: str, mode: int, found: tuple[int, ...]) -> str:
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", *(f"{n}th" for n in range(6, 65)))
 
 
+def as_declared(dim: Dim | None, value: int) -> int:
+    """The value of a dim that has been bound: itself, but for strides of modes of one element alone, which may be
+    anything, the least that the dim may be where it may not be that."""
+    if dim is None or not any(_problems(dim, value)):
+        return value
+    return -(-max(dim.min, 1) // dim.divisible_by) * dim.divisible_by
+
+
 def _problems(dim: Dim, value: int) -> Iterator[str]:
     """Why a dim cannot have this value."""
     if value % dim.divisible_by:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, overload
 
 import cutelite_rt as rt
 from cutelite import config
-from cutelite.dispatch.arguments import ArgumentError, Bound, described
+from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, described
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, packable, simulable
 from cutelite.dispatch.divert import diversion
@@ -30,6 +30,7 @@ from cutelite.dispatch.launch import (
 from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import Specialisation, Specialisations
+from cutelite.layout import dims_of
 from cutelite.options import Options
 from cutelite.target import Target
 from cutelite_rt import stream as streams
@@ -291,7 +292,10 @@ class Kernel:
         """What the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
         values = [simulable(self.__name__, value) for value in bound.values]
         count = len(values) - len(bound.dims)
-        return self._made.simulation(spec), values[:count], dict(zip(bound.dims, values[count:], strict=True))
+        function = self._made.simulation(spec)
+        known = {dim.name: dim for p in function.params for dim in dims_of(getattr(p.type, "layout", ()))}
+        dims = zip(bound.dims, values[count:], strict=True)
+        return function, values[:count], {name: as_declared(known.get(name), value) for name, value in dims}
 
     def check(
         self,

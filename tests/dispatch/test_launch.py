@@ -487,3 +487,18 @@ def test_rebinding_a_global_to_an_equal_value_changes_nothing(monkeypatch: pytes
     monkeypatch.setattr(kernels, "N", cl.dims("N"))
     kernels.tripled[1, 32](x)
     assert kernels.tripled._made.simulated == {spec: function}
+
+
+ROWS, COLUMNS = cl.dims("ROWS COLUMNS")
+BETWEEN = cl.Dim("BETWEEN", divisible_by=4, min=8)
+
+
+@pytest.mark.parametrize("step", [0, 3, -5])
+def test_a_stride_that_means_nothing_is_nothing_to_the_simulator(step: int) -> None:
+    @cl.kernel
+    def doubled(x: cl.Tensor[cl.f32, (ROWS, COLUMNS), (BETWEEN, 1)]) -> None:
+        x[0, cl.thread_idx.x] = 2.0 * x[0, cl.thread_idx.x]
+
+    x = np.ones(16, np.float32)
+    doubled[1, 4](np.lib.stride_tricks.as_strided(x, (1, 4), (4 * step, 4)))
+    assert x.tolist() == [2.0] * 4 + [1.0] * 12
