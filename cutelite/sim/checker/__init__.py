@@ -3,7 +3,8 @@
 run.py        the entry: `check(function, grid, args, ...)`: the simulator under several schedules, watched
 model.py      the memory model: told of all that happens, keeps who knows of what
 clocks.py     knowledge: vector clocks               shadow.py    what is remembered of memory
-access.py     the rules for one access               reporter.py  what was found, in words
+access.py     the rules for one access               phases.py    the rules for waits and arrivals
+records.py    what is kept of blocks and mbarriers   reporter.py  what was found, in words
 findings.py   what was found, as data and as text    lanes.py     which thread makes which part of an access
 costs.py      bank conflicts and sectors, as notes   limits.py    what is too large
 """

@@ -1,0 +1,80 @@
+"""What the model keeps of each block, each mbarrier, and each group of asynchronous work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cutelite.sim.checker.clocks import Knowledge, Published
+from cutelite.sim.checker.phases import Phases
+
+if TYPE_CHECKING:
+    from cutelite.sim.launch import Launch
+    from cutelite.sim.machine import Machine
+
+
+class Group(NamedTuple):
+    """Asynchronous work that is waited for together.
+
+    number  of the group
+    ticket  of the last work in it
+    past    what those have behind them that started it together, all of whom it needs
+    """
+
+    number: int
+    ticket: int
+    past: Knowledge
+
+
+class Exited(NamedTuple):
+    """What is left of a block, to name its threads."""
+
+    block: tuple[int, int, int]
+    launch: Launch
+
+    def thread(self, tid: int) -> tuple[int, int, int]:
+        x, y, _ = self.launch.block
+        return tid % x, tid // x % y, tid // (x * y)
+
+
+class Block:
+    """A resident block: the first agent of its threads."""
+
+    __slots__ = ("cluster", "first", "machine", "number", "rank")
+
+    def __init__(self, machine: Machine, number: int, first: int) -> None:
+        self.machine, self.number, self.first = machine, number, first
+        self.cluster, self.rank = machine.cluster, machine.rank
+
+
+class Barrier:
+    """What the checker knows of one live mbarrier.
+
+    place    'full[2]'
+    init     agent and clock of its initialisation, and the op
+    phases   how many are complete, and who knows of that
+    coming   what was released to it so far
+    done     what those acquire who see the latest complete phase
+    agent    stands for the copies that count bytes on it; its clock is the phase
+    used     latest clock, by agents of the cluster, of arrivals and waits
+    arrived  latest phase, likewise, that an arrival was for: who sees that complete knows of the arrival
+    sources  ops that arrive
+    """
+
+    def __init__(self, place: str, agent: int, clock: int, op: Any, phases: Phases, size: int) -> None:
+        self.place = place
+        self.init = (agent, clock)
+        self.op = op
+        self.phases = phases
+        self.coming = Published()
+        self.done = Published()
+        self.agent = phases.agent
+        self.used = np.zeros(size, np.int32)
+        self.arrived = np.zeros(size, np.int32)
+        self.sources: dict[Any, None] = {}
+
+    @property
+    def phase(self) -> int:
+        """How many phases are complete."""
+        return self.phases.complete
