@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cutelite.target import Target
 from cutelite.toolchain import llvm, nvvm
-from cutelite.toolchain.wrapping import wrapping
+from cutelite.toolchain.mended import mended
 
 BACKENDS = {"llvm": llvm.to_ptx, "nvvm": nvvm.to_ptx}
 
@@ -17,4 +17,4 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: str =
     Threads    any number at once; LLVM itself runs one at a time (llvmlite holds a lock around each call)
     Errors     `ToolchainError` for text that does not parse or breaks LLVM's rules, or for a missing backend
     """
-    return wrapping(BACKENDS[backend](llvm_text, target, opt_level=opt_level))
+    return mended(BACKENDS[backend](llvm_text, target, opt_level=opt_level))

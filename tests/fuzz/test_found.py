@@ -161,3 +161,29 @@ def test_a_literal_counter_is_a_number_before_types_are_compared(place: Place) -
     place(counted[1, 32], x, last, inside, 3)
     assert last.tolist() == [max(a, -4) for a in x.tolist()]
     assert inside.tolist() == [a if a > 3 else 0 for a in x.tolist()]
+
+
+@cl.kernel
+def negated(x: Tensor[cl.u16, (N,)], flag: Tensor[cl.u8, (N,)], out: Tensor[cl.u8, (N,)], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    number, one = x[i], flag[i] != 0
+    for _ in range(n):
+        one = cl.boolean(True)
+    if number // 8 < number:
+        one = not one
+        for _ in range(1):
+            number = -number - one
+    x[i] = number
+    out[i] = cl.u8(one)
+
+
+def test_a_predicate_that_is_negated_before_a_loop(place: Place) -> None:
+    compiled = negated.compile((32,), (32,), (32,), 0, block=32, arch="sm_90a")
+    assert "not.pred" not in compiled.ptx
+    start, flag = np.arange(32, dtype=np.uint16), np.arange(32, dtype=np.uint8) % 2
+    for n in (0, 1):
+        x, out = start.copy(), np.zeros(32, np.uint8)
+        place(negated[1, 32], x, flag, out, n)
+        right = np.where(start > 0, 1 - np.maximum(flag, n), np.maximum(flag, n))
+        np.testing.assert_array_equal(out, right)
+        np.testing.assert_array_equal(x, np.where(start > 0, -start.astype(np.int64) - right, 0).astype(np.uint16))
