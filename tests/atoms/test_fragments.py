@@ -180,7 +180,7 @@ def test_the_algebra_gives_views(place: Place) -> None:
         own.fill(t)
         divided = cl.zipped_divide(b, (8, 12))
         tile = divided[None, (t // 2 % 2, t % 2)]
-        tile.fill(t)
+        tile.fill(t % 4)
         grouped = cl.group_modes(cl.flat_divide(c, (4, 6)), 0, 2)
         inner = cl.domain_offset((0, t % 4, t // 4), grouped)
         inner[None, 0, 0].fill(t)
@@ -189,8 +189,8 @@ def test_the_algebra_gives_views(place: Place) -> None:
     place(kernel[1, 8], a, b, c)
     rows, columns = np.indices((16, 24))
     np.testing.assert_array_equal(a, rows % 2 * 4 + columns % 4)
-    assert set(np.unique(b % 4)) == {0, 1, 2, 3}
-    assert (b[:8, :12] % 4 == 0).all() and (b[8:, 12:] % 4 == 3).all()
+    assert set(np.unique(b)) == {0, 1, 2, 3}
+    assert (b[:8, :12] == 0).all() and (b[8:, 12:] == 3).all()
     expected = np.where((rows // 4 < 4) & (columns // 6 < 2), rows // 4 + 4 * (columns // 6), -1)
     np.testing.assert_array_equal(c, expected)
 

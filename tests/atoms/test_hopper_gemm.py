@@ -212,7 +212,8 @@ def test_registers_go_to_the_next_block(scheduled: Place, name: str, bits: int, 
         if cl.thread_idx.x == 0:
             bars[0].init(1)
             cl.fence_mbarrier_init()
-            bars[0].arrive_expect_tx(inbox.nbytes)
+            if asynchronous:
+                bars[0].arrive_expect_tx(inbox.nbytes)
         cl.cluster_sync()
         source = mine.partition_S(a[rank, None, None])
         held = cl.make_fragment_like(source)
