@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import cutelite as cl
 from cutelite import Tensor, passes, sim
@@ -187,3 +188,35 @@ def test_a_predicate_that_is_negated_before_a_loop(place: Place) -> None:
         right = np.where(start > 0, 1 - np.maximum(flag, n), np.maximum(flag, n))
         np.testing.assert_array_equal(out, right)
         np.testing.assert_array_equal(x, np.where(start > 0, -start.astype(np.int64) - right, 0).astype(np.uint16))
+
+
+def constant(number: Any, dtype: Any) -> Any:
+    """A number that is known only when registers are."""
+    one = cl.make_rmem_tensor(dtype, 1)
+    one[0] = number
+    return one[0]
+
+
+@cl.kernel
+def looked_up(flag: Tensor[cl.u8, (N,)], seven: Tensor[cl.i32, (N,)], out: Tensor[cl.u8, (N,)]) -> None:
+    i = cl.thread_idx.x
+    some, other, last = flag[i] != 0, seven[i], cl.u8(9)
+    for _ in range(other & 3):
+        if constant(1, cl.i64) <= cl.lop3(constant(1, cl.u32), constant(5, cl.u32), constant(2, cl.u32), 150):
+            if some & (other > 3):
+                last = (other > 3) ^ cl.u8(constant(0, cl.u64))
+                some = cl.ffs(constant(0, cl.u32)) == constant(100, cl.i16)
+            else:
+                if constant(100, cl.i8) == constant(5, cl.bf16):
+                    continue
+    out[i] = last + cl.u8(some)
+
+
+@pytest.mark.filterwarnings("ignore:.*ptxas crashed")
+def test_a_branch_on_a_constant_lop3_in_a_loop(place: Place) -> None:
+    assert looked_up.compile((32,), (32,), (32,), block=32, arch="sm_90a").ptx
+    flag, seven = np.arange(32, dtype=np.uint8) % 2, np.arange(32, dtype=np.int32)
+    out = np.zeros(32, np.uint8)
+    place(looked_up[1, 32], flag, seven, out)
+    first = (flag != 0) & (seven > 3) & (seven & 3 > 0)  # whose first round makes it False
+    np.testing.assert_array_equal(out, np.where(first, 1, 9 + flag))

@@ -186,6 +186,18 @@ def test_a_ptxas_that_dies_is_quoted(monkeypatch: pytest.MonkeyPatch, hopper: Ta
         to_cubin(SHARED, hopper)
 
 
+def test_a_ptxas_that_crashes_is_run_without_optimisation(
+    ptxas: str, monkeypatch: pytest.MonkeyPatch, hopper: Target, tmp_path: Path
+) -> None:
+    crashing = f'case "$*" in *-O3*) kill -SEGV $$;; esac\nexec "{ptxas}" "$@"'
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", crashing)))
+    made = to_cubin(SHARED, hopper)
+    assert "ptxas crashed (SIGSEGV), and has assembled this with -O0" in made.warnings[0].message
+    monkeypatch.setenv("CUTELITE_PTXAS", str(script(tmp_path / "ptxas", "kill -SEGV $$")))
+    with pytest.raises(ToolchainError, match="exit status -11"):
+        to_cubin(SHARED, hopper)
+
+
 def test_identity_follows_the_assembler(ptxas: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = identity()
     assert identity() == before
