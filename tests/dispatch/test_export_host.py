@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,8 +17,9 @@ from cutelite.dispatch import ArgumentError
 from cutelite_rt import interface, memory, native
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch import kernels
+from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
-from tests.dispatch.test_export import ALONE
+from tests.dispatch.test_export import ALONE, said_alone
 from tests.rt.conftest import FakeCuda
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,21 +90,11 @@ def loaded(kernel: Any, **more: Any) -> Loaded:
 
 def launched(kernel: rt.ExportedKernel, cuda: FakeCuda, key: Any, *args: Any, **kwargs: Any) -> Any:
     """What a launch comes to: the error and its words, or what the driver was asked for."""
-    cuda.launches.clear()
-    cuda.packed.clear()
-    try:
+
+    def launch_it() -> None:
         (kernel if key is None else kernel[key])(*args, **kwargs)
-    except Exception as error:
-        return type(error), str(error)
-    if not cuda.launches:
-        return None
-    config, handle, address = cuda.launches[-1]
-    if cuda.packed:
-        (data,) = cuda.packed
-    else:
-        (data,) = (p.data() for p in kernel._kept.kept.values() if p.address == address)
-    attributes = [attribute.id for attribute in config.attrs]
-    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
+
+    return outcome(cuda, launch_it, lambda: kernel._kept.kept.values())
 
 
 def reuses(kernel: rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,17 +104,6 @@ def reuses(kernel: rt.ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("launched from the start")
 
     monkeypatch.setattr(kernel._host, "_launch", anew)
-
-
-@dataclass(eq=False)
-class Placed:
-    """An array of our own kind, wherever a test wants it."""
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: str
-    device: rt.Device
 
 
 EXTENTS = st.sampled_from([4, 8, 8, 8, 1, 0, 5, 68, 1 << 31])
@@ -176,16 +153,6 @@ PLAIN: dict[str, Any] = {
 }
 
 
-@st.composite
-def calls(draw: Any) -> list[dict[str, Any]]:
-    """Launches that differ in few things from earlier ones, so that many of them are alike."""
-    result: list[dict[str, Any]] = [PLAIN]
-    for _ in range(draw(st.integers(1, 12))):
-        changed = draw(st.lists(st.sampled_from(sorted(FIELDS)), max_size=3))
-        result.append({**draw(st.sampled_from(result)), **{name: draw(FIELDS[name]) for name in changed}})
-    return result
-
-
 def arguments_of(call: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     gpus = rt.device(0), rt.device(call["gpu"])
     dtype, columns = call["dtype"], call["columns"]
@@ -204,7 +171,7 @@ def test_a_launch_comes_to_what_it_comes_to_by_python(cuda: FakeCuda, data: st.D
     if id(cuda) not in KERNELS:
         KERNELS[id(cuda)] = loaded(everything, signatures=SIGNATURES)
     python, host = KERNELS[id(cuda)]
-    for call in data.draw(calls()):
+    for call in data.draw(calls(PLAIN, FIELDS, 3)):
         positional, named = arguments_of(call)
         expected = launched(python, cuda, call["key"], *positional, **named)
         for _ in range(2):
@@ -342,12 +309,6 @@ def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:
         "len(cuda.launches)", "len(cuda.packed), add.host, len(cuda.launches)"
     )
     program = program.replace("add[2](*arrays)\n", "cuda.stack.append(0x1000)\nfor _ in range(3): add[2](*arrays)\n")
-    run = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    assert (
+        said_alone(program, path) == "add(): argument `b` has extent 99, but N is 100, from `a`\n2 True 3 False False\n"
     )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout == "add(): argument `b` has extent 99, but N is 100, from `a`\n2 True 3 False False\n"

@@ -19,6 +19,7 @@ from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, e4m3, f16, f32,
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
 from cutelite_rt import driver, launcher, memory
 from cutelite_rt.tensormap import TensorMaps
+from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
 from tests.rt.test_rt_memory import FakeTensor
@@ -73,17 +74,6 @@ def made(function: Any) -> Kernel:
     return kernel
 
 
-@dataclass(eq=False)
-class Placed:
-    """An array of our own kind, wherever a test wants it."""
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: str
-    device: rt.Device
-
-
 @pytest.fixture(autouse=True)
 def placed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(memory._READERS, Placed, memory._read_own)
@@ -98,21 +88,11 @@ def in_a_context(cuda: FakeCuda) -> Any:
 
 def launched(kernel: Kernel, cuda: FakeCuda, launch: Any, *args: Any, **kwargs: Any) -> Any:
     """What a launch comes to: the error and its words, or what the driver was asked for."""
-    cuda.launches.clear()
-    cuda.packed.clear()
-    try:
+
+    def launch_it() -> None:
         kernel[launch](*args, **kwargs)
-    except Exception as error:
-        return type(error), str(error)
-    if not cuda.launches:
-        return None
-    config, handle, address = cuda.launches[-1]
-    if cuda.packed:
-        (data,) = cuda.packed
-    else:
-        (data,) = (p.data() for p in kernel._parameters.kept.values() if p.address == address)
-    attributes = [attribute.id for attribute in config.attrs]
-    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
+
+    return outcome(cuda, launch_it, lambda: kernel._parameters.kept.values())
 
 
 def reuses(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,16 +153,6 @@ PLAIN: dict[str, Any] = {
 }
 
 
-@st.composite
-def calls(draw: Any) -> list[dict[str, Any]]:
-    """Launches that differ in few things from earlier ones, so that many of them are alike."""
-    result: list[dict[str, Any]] = [PLAIN]
-    for _ in range(draw(st.integers(1, 12))):
-        changed = draw(st.lists(st.sampled_from(sorted(FIELDS)), max_size=2))
-        result.append({**draw(st.sampled_from(result)), **{name: draw(FIELDS[name]) for name in changed}})
-    return result
-
-
 def arguments_of(call: dict[str, Any]) -> tuple[Any, ...]:
     gpus = rt.device(0), rt.device(call["gpu"])
     a: Any = Placed(call["at_a"], (call["rows"], call["columns"]), (call["leading"], 1), call["a_dtype"], gpus[0])
@@ -199,7 +169,7 @@ def test_a_launch_comes_to_what_it_comes_to_from_the_start(cuda: FakeCuda, data:
     if id(cuda) not in KERNELS:
         KERNELS[id(cuda)] = made(_everything), plain(_everything)
     planned, anew = KERNELS[id(cuda)]
-    for call in data.draw(calls()):
+    for call in data.draw(calls(PLAIN, FIELDS, 2)):
         launch = Launch(call["grid"], 32, stream=call["stream"], smem=call["smem"])
         arguments = arguments_of(call)
         expected = launched(anew, cuda, launch, *arguments, times=call["times"])

@@ -1,0 +1,55 @@
+"""Two ways of launching compared: what a launch comes to, and launches of which many are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+import cutelite_rt as rt
+from tests.rt.conftest import FakeCuda
+
+
+@dataclass(eq=False)
+class Placed:
+    """An array of our own kind, wherever a test wants it."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: rt.Device
+
+
+def outcome(cuda: FakeCuda, launch: Callable[[], Any], kept: Callable[[], Iterable[rt.Parameters]]) -> Any:
+    """What a launch comes to: the error and its words, or what the driver was asked for.
+
+    kept  the parameters that launches by Python have had so far
+    """
+    cuda.launches.clear()
+    cuda.packed.clear()
+    try:
+        launch()
+    except Exception as error:
+        return type(error), str(error)
+    if not cuda.launches:
+        return None
+    config, handle, address = cuda.launches[-1]
+    if cuda.packed:
+        (data,) = cuda.packed
+    else:
+        (data,) = (p.data() for p in kept() if p.address == address)
+    attributes = [attribute.id for attribute in config.attrs]
+    return {**vars(config), "attrs": attributes}, handle, cuda.launch_contexts[-1], data
+
+
+@st.composite
+def calls(draw: Any, plain: dict[str, Any], fields: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+    """Launches that differ in few things, at most so many, from `plain` or an earlier one: many of them are alike."""
+    result = [plain]
+    for _ in range(draw(st.integers(1, 12))):
+        changed = draw(st.lists(st.sampled_from(sorted(fields)), max_size=most))
+        result.append({**draw(st.sampled_from(result)), **{name: draw(fields[name]) for name in changed}})
+    return result
