@@ -17,10 +17,9 @@ from cutelite_rt import launcher, native, rules
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.driver import Driver
-from cutelite_rt.errors import LaunchError
 from cutelite_rt.interface import digest
 from cutelite_rt.launch import Function, LaunchConfig
-from cutelite_rt.shapes import extents, whole
+from cutelite_rt.shapes import extents
 from cutelite_rt.subscript import Subscripts
 
 Held = Callable[..., None]
@@ -82,7 +81,8 @@ class HostLauncher:
 
     def held(self, launch: Any) -> Held:
         """What launches so."""
-        return self.launcher.bound(self._facts(launch), launch)
+        facts = launcher.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
+        return self.launcher.bound(facts, launch)
 
     def _by_key(self, key: Any) -> Held:
         launch, exact = self._read(key)
@@ -91,24 +91,10 @@ class HostLauncher:
             self._subscripts.add(key, held)
         return held
 
-    def _facts(self, launch: Any) -> bytes:
-        try:
-            if streams.stays(launch.stream):
-                return self._settled(launch)
-            return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
-        except (LaunchError, TypeError, ValueError):  # said at the launch, by Python
-            return launcher.facts_of((1, 1, 1), None, None, launcher.ODD)
-
     def _settled(self, launch: Any) -> bytes:
-        bits, grid = 0, (1, 1, 1)
         if launch.grid is not None:
-            grid = extents(launch.grid, "grid", least=0)
-        else:
-            bits = launcher.BY_DIMS if self._by_dims else launcher.ODD
-        shapes = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
-        settings = (*shapes, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl))
-        stream = None if launch.stream is None else streams.handle(launch.stream)
-        return launcher.facts_of(grid, settings, stream, bits)
+            return launcher.settled_facts(launch, extents(launch.grid, "grid", least=0))
+        return launcher.settled_facts(launch, (1, 1, 1), launcher.BY_DIMS if self._by_dims else launcher.ODD)
 
     def _resolved(self, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> bytes:
         return self._settled(held[1])

@@ -30,8 +30,10 @@ from cutelite_rt import exchange, native, torch_layout
 from cutelite_rt import stream as streams
 from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.errors import LaunchError
 from cutelite_rt.launch import Function, LaunchConfig
 from cutelite_rt.memory import read
+from cutelite_rt.shapes import extents, whole
 from cutelite_rt.tensormap import DATA_TYPES, SWIZZLES
 
 WORD = 8
@@ -163,6 +165,21 @@ def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None,
         bits, grid = bits | ODD, (0, 0, 0)
     bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
     return FACTS.pack(*grid, bits, _classes.setdefault(settings, next(_class_numbers)), stream or 0)
+
+
+def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
+    """Facts to keep: settled ones, or where grid or stream do not stay what they are, that each launch asks anew."""
+    try:
+        return settled() if stays else facts_of((1, 1, 1), None, None, UNRESOLVED)
+    except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
+        return facts_of((1, 1, 1), None, None, ODD)
+
+
+def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> bytes:
+    """Facts of a launch as it is now, on that grid. Errors: `LaunchError`; those of `stream.handle`."""
+    settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
+    settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl))
+    return facts_of(grid, settled, None if launch.stream is None else streams.handle(launch.stream), bits)
 
 
 # Variants.

@@ -46,19 +46,12 @@ class Launch:
     @cached_property
     def facts(self) -> bytes:
         """What a compiled launcher has to know of it."""
-        try:
-            if streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid):
-                return self.settled()
-            return launcher.facts_of((1, 1, 1), None, None, launcher.UNRESOLVED)
-        except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
-            return launcher.facts_of((1, 1, 1), None, None, launcher.ODD)
+        stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
+        return launcher.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
         """Facts of it now. Errors: `LaunchError`; those of `streams.handle`."""
-        grid = extents(self.grid, "grid", least=0)
-        shapes = (x if x is None else extents(x, "shape") for x in (self.block, self.cluster))
-        settings = (*shapes, whole(self.smem, "smem"), bool(self.cooperative), bool(self.pdl))
-        return launcher.facts_of(grid, settings, None if self.stream is None else streams.handle(self.stream))
+        return launcher.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """With the grid that these arguments, by parameter, make of a grid that is a function."""

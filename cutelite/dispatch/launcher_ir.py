@@ -131,6 +131,15 @@ define internal ptr @call1(ptr %env, ptr %function, ptr %x) #2 {
   %r = call ptr @PyObject_Vectorcall(ptr %env, ptr %function, ptr %arguments, i64 1, ptr null)
   ret ptr %r
 }
+
+; A hash with one word more: `launcher.hash_of`.
+define internal i64 @mixed(i64 %h, i64 %w) #1 {
+  %h1 = xor i64 %h, %w
+  %h2 = mul i64 %h1, <c.multiplier>
+  %h3 = lshr i64 %h2, 29
+  %h4 = xor i64 %h2, %h3
+  ret i64 %h4
+}
 """
 
 WHOLE = """
@@ -1047,10 +1056,7 @@ hash:
 one:
   %at = shl i64 %i, 3
   %w = call i64 @word(ptr %key, i64 %at)
-  %h1 = xor i64 %h, %w
-  %h2 = mul i64 %h1, <c.multiplier>
-  %h3 = lshr i64 %h2, 29
-  %h4 = xor i64 %h2, %h3
+  %h4 = call i64 @mixed(i64 %h, i64 %w)
   %next = add i64 %i, 1
   br label %hash
 search:

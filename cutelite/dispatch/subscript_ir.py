@@ -103,14 +103,6 @@ slow:
   ret ptr %r
 }
 
-define internal i64 @mixed(i64 %h, i64 %w) #1 {
-  %h1 = xor i64 %h, %w
-  %h2 = mul i64 %h1, <c.multiplier>
-  %h3 = lshr i64 %h2, 29
-  %h4 = xor i64 %h2, %h3
-  ret i64 %h4
-}
-
 ; A grid or block as two words, if it is an int, or one to three of them in a tuple.
 define internal { i64, i64, i1 } @shape(ptr %env, ptr %x) #2 {
   %t = call ptr @type_of(ptr %x)
