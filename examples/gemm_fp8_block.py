@@ -83,7 +83,7 @@ def build(config: Config) -> Any:
             for t in (a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
-        peers = tuple(range(CM * CN)) if CLUSTER else ()
+        peers = cl.multicast_peers(config.cluster)
         pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, 2 * GROUP, peers, False, reads="wgmma")
         scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)

@@ -75,7 +75,7 @@ def build(config: Config, dtype: Any) -> Any:
             for t in (a, b, d):
                 cl.prefetch_tensormap(t)
         storage = Storage.allocate()
-        peers, size = tuple(range(CN)) if CLUSTER else (), (BM + BN) * 128
+        peers, size = cl.multicast_peers((1, CN)), (BM + BN) * 128
         pipe = cl.PipelineTmaAsync.create(config.stages, size, 2 * GROUP, peers, False, reads="wgmma")
         cl.pipeline_init_sync(CLUSTER)
         cl.griddepcontrol_launch_dependents()

@@ -46,12 +46,12 @@ class OperandTile:
         shares = cluster[1 - mode]
         if shares == 1:
             return OperandTile(tensor, rows, major, 1, 0, None, cache)
-        along_m, along_n = block_rank_in_cluster() % cluster[0], block_rank_in_cluster() // cluster[0]
+        m, n = _place(cluster)
         if mode == 0:
-            mask = sum(1 << cluster[0] * i for i in range(shares)) << along_m
-            return OperandTile(tensor, rows, major, shares, along_n, mask, cache)
-        mask = (1 << shares) - 1 << along_n * cluster[0]
-        return OperandTile(tensor, rows, major, shares, along_m, mask, cache)
+            mask = sum(1 << cluster[0] * i for i in range(shares)) << m
+            return OperandTile(tensor, rows, major, shares, n, mask, cache)
+        mask = (1 << shares) - 1 << n * cluster[0]
+        return OperandTile(tensor, rows, major, shares, m, mask, cache)
 
     def load(self, stage: Any, lead: tuple[Any, ...], row: Any, k: Any, barrier: Any) -> None:
         """Start bringing the tile at (*lead, row, k) to `stage`, shared memory (rows, k). One thread.
@@ -81,7 +81,12 @@ def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:
         return ()
     if along_m == 1 or along_n == 1:
         return tuple(range(along_m * along_n))
-    rank = block_rank_in_cluster()
-    m, n = rank % along_m, rank // along_m
+    m, n = _place(cluster)
     column = [i + n * along_m for i in range(along_m)]
     return (*column, *(m + (n + i) % along_n * along_m for i in range(1, along_n)))
+
+
+def _place(cluster: tuple[int, int]) -> tuple[Any, Any]:
+    """Where this block is in its cluster, along M and along N."""
+    rank = block_rank_in_cluster()
+    return rank % cluster[0], rank // cluster[0]
