@@ -4,20 +4,36 @@ In    PTX of a backend. Out   the same, with others in their places:
 
 neg.s16, abs.s16     are computed in 32 bits, and not cut to 16 again: of -32768 comes 32768, and a shift, comparison
                      or widening behind it goes wrong. PTX ISA does not say what becomes of the most negative number
-add.sat, sub.sat     of a negated number take minus -2**31 for 2**31
+abs.s32, abs.s64     are never below 0 to ptxas: a sign test behind them (also that of a remainder) is left out, and
+                     the most negative number, which is its own absolute value, is taken for a positive one
+add.sat, sub.sat     of a negated number take minus -2**31 for 2**31; so does cvt.sat, to which ptxas folds back their
+                     sum in 64 bits. Sums with the bits of an overflow looked at are computed rightly
 not.pred %p, %p      a selp by it in a loop behind is made one by the predicate of before, which is overwritten by then:
                      the wrong one of its two values is taken
+atom, red in shared  those that ptxas makes loops of (compare and swap until nobody came between): where one begins a
+memory, in a loop    loop, both loops get one head, and threads that are done go on to the next round while others try
+                     again. What the warp has once, such as the counter of the loop, is then stepped for each part of
+                     it: rounds are missing. A predicate that ptxas cannot move out of the loop goes before them
 
-Seen with ptxas 13.0.88 for sm_90a; 13.5 does the last one rightly.
+Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs and not.pred rightly, the others not.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
+_ABS = re.compile(r"\babs\.s(32|64)\s+(%\w+), (%\w+);")
 _SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 _IN_PLACE = re.compile(r"\bnot\.pred\s+(%\w+), \1;")
+_SPINNING = re.compile(
+    r"(?:@(?P<guard>!?[%\w]+)\s+)?"
+    r"\b(?P<update>(?:atom|red)\.(?:\w+\.)*shared(?:::cta)?\.(?:add|min|max|and|or|xor)\."
+    r"(?:noftz\.)?(?:f32|f64|f16x2|bf16x2|[usb]64)\s[^;]*;)"
+)
+_BRANCH = re.compile(r"\bbra(?:\.uni)?\s+([$%\w]+);|\.branchtargets\s+([^;]*);")
+_LABEL = re.compile(r"([$%\w]+):(?!:)")
 
 
 def mended(ptx: str) -> str:
@@ -25,18 +41,51 @@ def mended(ptx: str) -> str:
         ptx = _OF_16_BITS.sub(
             r"{ .reg .b32 wide; cvt.s32.s16 wide, \3; \1.s32 wide, wide; cvt.u16.u32 \2, wide; }", ptx
         )
+    if "abs.s" in ptx:  # the 32 bits of abs.s16 are left: they hold no most negative number, and cannot match
+        ptx = _ABS.sub(r"{ .reg .b\1 minus; neg.s\1 minus, \3; min.u\1 \2, \3, minus; }", ptx)
     if ".sat.s32 " in ptx:
-        ptx = _SATURATING.sub(_in_64_bits, ptx)
+        ptx = _SATURATING.sub(_by_its_overflow, ptx)
     if "not.pred" in ptx:
         ptx = _IN_PLACE.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
+    if _SPINNING.search(ptx):
+        ptx = _loops_apart(ptx)
     return ptx
 
 
-def _in_64_bits(found: re.Match[str]) -> str:
+def _by_its_overflow(found: re.Match[str]) -> str:
+    """The sum, or where its sign is wrong, the end of the range on the other side."""
     word, out, a, b = found.groups()
-    lines = [_widened("a", a), _widened("b", b), f"{word}.s64 a, a, b;", f"cvt.sat.s32.s64 {out}, a;"]
-    return f"{{ .reg .b64 a, b; {' '.join(lines)} }}"
+    other = "sum" if word == "add" else "a"  # overflow: the sum's sign is not that of a, nor is that of `other` b's
+    lines = [f"mov.b32 a, {a};", f"mov.b32 b, {b};", f"{word}.s32 sum, a, b;"]
+    lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
+    lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]
+    return f"{{ .reg .b32 a, b, c, d, sum; .reg .pred over; {' '.join(lines)} }}"
 
 
-def _widened(name: str, operand: str) -> str:
-    return f"cvt.s64.s32 {name}, {operand};" if operand.startswith("%") else f"mov.b64 {name}, {operand};"
+def _loops_apart(ptx: str) -> str:
+    """Atomic updates that become loops, kept from the head of a loop that they are in."""
+    loops = list(_loops(ptx))
+
+    def guarded(found: re.Match[str]) -> str:
+        if not any(first < found.start() < last for first, last in loops):
+            return found[0]
+        test = "setp.ne.b32 mended_any, mended_lanes, 0"
+        if found["guard"]:
+            test = f"setp.ne.and.b32 mended_any, mended_lanes, 0, {found['guard']}"
+        return (
+            "{ .reg .b32 mended_lanes; .reg .pred mended_any; activemask.b32 mended_lanes; "
+            f"{test}; @mended_any {found['update']} }}"
+        )
+
+    return _SPINNING.sub(guarded, ptx)
+
+
+def _loops(ptx: str) -> Iterator[tuple[int, int]]:
+    """Where each begins and ends in the text: from a label to the last branch back to it."""
+    last: dict[str, int] = {}
+    for branch in _BRANCH.finditer(ptx):
+        for label in re.findall(r"[$%\w]+", branch[1] or branch[2]):
+            last[label] = branch.start()
+    for label in _LABEL.finditer(ptx):
+        if label.start() < last.get(label[1], 0):
+            yield label.start(), last[label[1]]

@@ -45,6 +45,39 @@ def test_atomic_sums_wrap(place: Place) -> None:
 
 
 @cl.kernel
+def in_shared(
+    x: Tensor[cl.f32, (N,)], y: Tensor[cl.u64, (N,)], to: Tensor[cl.i32, (N,)], a: Tensor[cl.f32, (8,)],
+    b: Tensor[cl.u64, (8,)], c: Tensor[cl.u64, (8,)], n: cl.i32,
+) -> None:  # fmt: skip
+    i = cl.thread_idx.x
+    floats, words, least = cl.shared(cl.f32, 8), cl.shared(cl.u64, 8), cl.shared(cl.u64, 8)
+    if i < 8:
+        floats[i], words[i], least[i] = cl.f32(0), cl.u64(0), cl.u64(2**64 - 1)
+    cl.syncthreads()
+    for _ in range(n):
+        cl.atomic_add(floats, to[i], x[i])
+    for _ in range(n):
+        cl.atomic_add(words, to[i], y[i])
+    for k in range(n):
+        cl.atomic_min(least, to[i], y[i] + cl.u64(n - k))
+    cl.syncthreads()
+    if i < 8:
+        a[i], b[i], c[i] = floats[i], words[i], least[i]
+
+
+def test_atomic_updates_of_shared_memory_in_a_loop(place: Place) -> None:
+    """ptxas makes loops of them; with many threads at one place, these go round more than once."""
+    x, y = np.arange(256, dtype=np.float32), np.arange(256, dtype=np.uint64)
+    to = (np.arange(256) // 4 % 3).astype(np.int32)
+    a, b, c = np.zeros(8, np.float32), np.zeros(8, np.uint64), np.zeros(8, np.uint64)
+    place(in_shared[1, 256], x, y, to, a, b, c, 5)
+    sums = np.bincount(to, x, 8) * 5
+    np.testing.assert_array_equal(a, sums)
+    np.testing.assert_array_equal(b, sums)
+    assert c.tolist() == [1, 5, 9, *[2**64 - 1] * 5]
+
+
+@cl.kernel
 def extremes(
     a: Tensor[cl.f32, (N,)], b: Tensor[cl.f32, (N,)], low: Tensor[cl.f32, (N,)], high: Tensor[cl.f32, (N,)]
 ) -> None:
@@ -114,6 +147,36 @@ def test_saturating_sums_of_negated_numbers(place: Place) -> None:
     x, out = np.full(32, -(2**31), np.int32), np.zeros(32, np.int32)
     place(saturated[1, 32], x, out)
     np.testing.assert_array_equal(out, -(2**31))
+
+
+@cl.kernel
+def from_nothing(x: Tensor[cl.i32, (N,)], out: Tensor[cl.i32, (N,)], n: cl.i32) -> None:
+    v = x[cl.thread_idx.x]
+    for _ in range(n):
+        v = cl.add_sat(0, -v)
+    out[cl.thread_idx.x] = v
+
+
+def test_saturating_sums_of_nothing_and_a_negated_number(place: Place) -> None:
+    x, out = np.array([-(2**31), -(2**31) + 1, -1, 0, 1, 2**31 - 1], np.int32), np.zeros(6, np.int32)
+    place(from_nothing[1, 6], x, out, 1)
+    np.testing.assert_array_equal(out, [-(2**31), 2**31 - 1, 1, 0, -1, -(2**31) + 1])
+
+
+@cl.kernel
+def sizes(x: Tensor[cl.i32, (N,)], y: Tensor[cl.i64, (N,)], out: Tensor[cl.i64, (4, N)], most: cl.i32) -> None:
+    i = cl.thread_idx.x
+    out[0, i], out[1, i] = (abs(x[i]) % most).to(cl.i64), abs(y[i]) % most.to(cl.i64)
+    out[2, i], out[3, i] = (abs(x[i]) // -7).to(cl.i64), abs(y[i]) % -7
+
+
+def test_the_most_negative_number_has_no_positive_size(place: Place) -> None:
+    x, y = np.array([-(2**31), -5, 5], np.int32), np.array([-(2**63), -5, 5], np.int64)
+    out = np.zeros((4, 3), np.int64)
+    place(sizes[1, 3], x, y, out, -7)
+    least, last = -(2**31), -(2**63)
+    right = [[least % -7, -2, -2], [last % -7, -2, -2], [least // -7, -1, -1], [last % -7, -2, -2]]
+    np.testing.assert_array_equal(out, right)
 
 
 @cl.kernel

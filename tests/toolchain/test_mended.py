@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cutelite.target import Target
-from cutelite.toolchain import to_cubin
+from cutelite.toolchain import disassemble, to_cubin
 from cutelite.toolchain.mended import mended
 
 PTX = """.version 8.0
@@ -15,6 +17,7 @@ PTX = """.version 8.0
 {{
 	.reg .b16 %rs<4>;
 	.reg .b32 %r<4>;
+	.reg .b64 %rd<4>;
 	.reg .pred %p<4>;
 	{0}
 	ret;
@@ -24,9 +27,11 @@ PTX = """.version 8.0
 CASES = {
     "neg.s16 \t%rs2, %rs1;": "neg.s32",
     "abs.s16 %rs2, %rs1;": "abs.s32",
-    "add.sat.s32 \t%r3, %r1, %r2;": "cvt.sat.s32.s64 %r3",
-    "sub.sat.s32 %r3, %r1, -7;": "mov.b64 b, -7",
-    "add.sat.s32 %r3, 5, %r2;": "mov.b64 a, 5",
+    "abs.s32 \t%r2, %r1;": "min.u32 %r2, %r1, minus;",
+    "abs.s64 %rd1, %rd1;": "min.u64 %rd1, %rd1, minus;",
+    "add.sat.s32 \t%r3, %r1, %r2;": "add.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, sum, b;",
+    "sub.sat.s32 %r3, %r1, -7;": "mov.b32 b, -7; sub.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, a, b;",
+    "add.sat.s32 %r3, 5, %r2;": "mov.b32 a, 5",
     "not.pred \t%p1, %p1;": "setp.ne.b32 %p1, no, 0;",
 }
 
@@ -40,7 +45,124 @@ def test_they_are_written_otherwise(line: str, ptxas: str, hopper: Target) -> No
 
 @pytest.mark.parametrize(
     "line",
-    ["neg.s32 %r2, %r1;", "abs.s64 %rd2, %rd1;", "add.s16 %rs2, %rs1, 1;", "neg.f16 %h2, %h1;", "not.pred %p2, %p1;"],
+    ["neg.s32 %r2, %r1;", "abs.f64 %fd2, %fd1;", "add.s16 %rs2, %rs1, 1;", "neg.f16 %h2, %h1;", "not.pred %p2, %p1;"],
 )
 def test_others_stay(line: str) -> None:
     assert mended(PTX.format(line)) == PTX.format(line)
+
+
+SUM = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 p)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<2>;
+	ld.param.b64 %rd1, [p];
+	ld.global.b32 %r1, [%rd1];
+	neg.s32 %r2, %r1;
+	add.sat.s32 %r3, 0, %r2;
+	st.global.b32 [%rd1], %r3;
+	ret;
+}
+"""
+
+
+def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) -> None:
+    """As said, 13.0.88 and 13.5.37 make 0x7fffffff of -0x80000000."""
+    sass = disassemble(to_cubin(mended(SUM), hopper, assembler="ptxas").image)
+    assert sass is not None
+    assert "0x7fffffff" not in sass
+
+
+LOOP = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 p, .param .u32 n)
+{{
+	.reg .pred %p<4>;
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<4>;
+	ld.param.b64 %rd1, [p];
+	ld.param.b32 %r1, [n];
+	mov.u32 %r2, %tid.x;
+	mul.wide.u32 %rd2, %r2, 8;
+	add.s64 %rd1, %rd1, %rd2;
+	ld.global.b64 %rd3, [%rd1];
+	ld.global.b32 %r3, [%rd1];
+	setp.ne.b32 %p3, %r3, 5;
+	setp.lt.s32 %p1, %r1, 1;
+	@%p1 bra $done;
+$again:
+	.pragma "nounroll";
+	{0}
+	add.s32 %r1, %r1, -1;
+	setp.ne.b32 %p2, %r1, 0;
+	@%p2 bra $again;
+$done:
+	st.global.b64 [%rd1], %rd3;
+	ret;
+}}
+"""
+
+SPINNING = [
+    "red.relaxed.gpu.shared::cta.add.f32 [%r3], %r3;",
+    "atom.shared.add.f32 %r4, [%r3+16], %r3;",
+    "red.relaxed.gpu.shared::cta.add.noftz.f16x2 [%r3], %r3;",
+    "red.release.cta.shared.add.noftz.bf16x2 [%r3], %r3;",
+    "red.relaxed.gpu.shared::cta.add.f64 [%r3], %rd3;",
+    "red.relaxed.gpu.shared::cta.add.u64 [%r3], %rd3;",
+    "atom.relaxed.gpu.shared::cta.min.s64 %rd3, [%r3], %rd3;",
+    "red.relaxed.gpu.shared::cta.max.u64 [%r3], %rd3;",
+    "red.relaxed.gpu.shared::cta.xor.b64 [%r3], %rd3;",
+    "@%p3 red.relaxed.gpu.shared::cta.add.f32 [%r3], %r3;",
+    "@!%p3 red.relaxed.gpu.shared::cta.max.s64 [%r3], %rd3;",
+]
+
+
+@pytest.mark.parametrize("line", SPINNING)
+def test_a_loop_of_ptxas_has_a_head_of_its_own(line: str, ptxas: str, hopper: Target) -> None:
+    text = mended(LOOP.format(line))
+    sass = disassemble(to_cubin(text, hopper, assembler="ptxas").image)
+    assert sass is not None
+    assert "SPIN" in sass
+    assert not shared_heads(sass)
+
+
+def test_without_a_guard_they_share_one(ptxas: str, hopper: Target) -> None:
+    """If this fails, the ptxas that runs here may not need the guard."""
+    sass = disassemble(to_cubin(LOOP.format(SPINNING[0]), hopper, assembler="ptxas").image)
+    assert sass is not None
+    assert shared_heads(sass)
+
+
+def shared_heads(sass: str) -> list[str]:
+    """Labels before a compare and swap to which two branches behind it go back."""
+    lines = sass.splitlines()
+    labels = {line.strip()[:-1]: i for i, line in enumerate(lines) if line.strip().endswith(":")}
+    branches = [(i, found[1]) for i, line in enumerate(lines) if (found := re.search(r"BRA.*\((\.L\w+)\)", line))]
+    heads = []
+    for i, line in enumerate(lines):
+        if "SPIN" in line:
+            head = next(label for at, label in branches if at > i and labels[label] < i)
+            heads += [head] * (sum(label == head and at > i for at, label in branches) > 1)
+    return heads
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "red.relaxed.gpu.shared::cta.add.u32 [%r3], %r3;",
+        "red.relaxed.gpu.shared::cluster.add.f32 [%r3], %r3;",
+        "red.relaxed.gpu.global.add.f32 [%rd1], %r3;",
+        "atom.relaxed.gpu.shared::cta.exch.b64 %rd3, [%r3], %rd3;",
+        "atom.relaxed.gpu.shared::cta.cas.b64 %rd3, [%r3], %rd3, %rd3;",
+    ],
+)
+def test_other_updates_stay(line: str) -> None:
+    assert mended(LOOP.format(line)) == LOOP.format(line)
+
+
+def test_updates_outside_of_loops_stay() -> None:
+    text = PTX.format("red.relaxed.gpu.shared::cta.add.f32 [%r1], %r2; bra $out; $out:")
+    assert mended(text) == text
