@@ -106,8 +106,7 @@ class HostLauncher:
         if went is not None and key is not None and went.full:
             its = self._variants[went.variant]
             maps = [form and launcher.MapForm(form[0], tuple(form[1]), form[2]) for form in its["maps"]]
-            most = went.function.device.limits[4:7]
-            self.launcher.add(key, launcher.Outcome(went.function, went.config, its["slots"], maps, most), generation)
+            self.launcher.add(key, launcher.Outcome(went.function, went.config, its["slots"], maps), generation)
 
 
 def _number(x: Any) -> int | float | bool:

@@ -12,13 +12,19 @@ from functools import cache
 from cutelite_rt import exchange, launcher, native, subscript, torch_layout
 from cutelite_rt.launcher import WORD
 
-REVISION = 1
+REVISION = 2
 """Another one when code and runtime come to mean something else by the same numbers."""
 
 _CONSTANTS = {
     "tensor_bytes": exchange.TENSOR_BYTES,
     "digits": native.DIGITS_OFFSET,
     "digit": native.DIGIT_OFFSET,
+    "float": native.FLOAT_OFFSET,
+    "count": native.ITEMS_OFFSET - WORD,
+    "items": native.ITEMS_OFFSET,
+    "second": native.ITEMS_OFFSET + WORD,
+    "third": native.ITEMS_OFFSET + 2 * WORD,
+    "bytes": native.BYTES_OFFSET,
     "no_blocks": launcher.NO_BLOCKS,
     "stream": launcher.STREAM,
     "unresolved": launcher.UNRESOLVED,
@@ -47,6 +53,7 @@ GROUPS = {
     "env": launcher.ENVIRONMENT,
     "state": launcher.STATE,
     "variant": launcher.HEAD,
+    "table": launcher.TABLE,
     "c": _CONSTANTS,
     "subscript": subscript.STATE,
 }

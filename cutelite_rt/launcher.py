@@ -46,7 +46,6 @@ PYTHON = {
     "PyLong_AsDouble": "double (ptr)",
     "PyLong_AsVoidPtr": "ptr (ptr)",
     "PyLong_FromLongLong": "ptr (i64)",
-    "PyFloat_AsDouble": "double (ptr)",
     "PyErr_Occurred": "ptr ()",
     "PyErr_Clear": "void ()",
     "PyErr_ExceptionMatches": "i32 (ptr)",
@@ -54,7 +53,6 @@ PYTHON = {
     "Py_DecRef": "void (ptr)",
     "PyTuple_GetItem": "ptr (ptr, i64)",
     "PyTuple_Size": "i64 (ptr)",
-    "PyBytes_AsString": "ptr (ptr)",
     "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
     "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
     "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
@@ -69,7 +67,6 @@ PYTHON = {
 
 DRIVER = {
     "cuLaunchKernelEx": ("i32 (ptr, ptr, ptr, ptr)", (11, 6)),
-    "cuCtxGetCurrent": ("i32 (ptr)", (4, 0)),
     "cuCtxPushCurrent": ("i32 (ptr)", (4, 0)),
     "cuCtxPopCurrent": ("i32 (ptr)", (4, 0)),
     "cuCtxGetId": ("i32 (ptr, ptr)", (12, 0)),
@@ -89,8 +86,14 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "learn", "diverted", "one_digit", "torch")
-ENVIRONMENT = {name: i * WORD for i, name in enumerate((*PYTHON, *DRIVER, *_OBJECTS, *_OTHERS))}
+_OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "one_digit", "counts_none", "torch")
+_USUAL = (
+    *("diverted", "PyDict_GetItemWithError", "recent", "torch", "int", "one_digit", "float", "cuCtxGetId"),
+    *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "None", "counts_none", "tuple"),
+)
+"""What each launch reads, in two lines of the CPU's caches."""
+
+ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
 """Offsets in the environment, in bytes."""
 
 _STATE = (
@@ -111,12 +114,13 @@ class Environment:
         self._lock = threading.Lock()
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
-        objects = [id(value) for value in _OBJECTS.values()]
-        functions = [native.function_address(name) for name in PYTHON]
-        functions += [driver.address_of(name, since) for name, (_, since) in DRIVER.items()]
-        others = [self._types.address, self._types.mask, id(self._learn), ctypes.addressof(diverted)]
-        others += [native.one_digit(), 0]
-        self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*functions, *objects, *others)
+        words = {name: native.function_address(name) for name in PYTHON}
+        words |= {name: driver.address_of(name, since) for name, (_, since) in DRIVER.items()}
+        words |= {name: id(value) for name, value in _OBJECTS.items()}
+        words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
+        words |= {"learn": id(self._learn), "diverted": ctypes.addressof(diverted), "torch": 0}
+        words |= {"one_digit": native.one_digit(), "counts_none": int(native.COUNTS_NONE)}
+        self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))
         self.address = ctypes.addressof(self._words)
 
     def learn(self, array: object) -> None:
@@ -155,13 +159,16 @@ NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS = 1, 2, 4, 8, 16
 launch; Python has to launch; the grid follows from the dims, by a rule that the code has."""
 
 FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream
+MAX_GRID = 2**31 - 1, 65535, 65535
+"""What every GPU takes; a larger one is Python's to refuse."""
+
 _classes: dict[Hashable, int] = {}
 _class_numbers = itertools.count()  # no two threads get the same one
 
 
 def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
     """Facts of a launch; `settings` is all that specialises or configures it but its grid and stream."""
-    if any(extent >> 32 for extent in grid):
+    if any(not 0 <= extent <= most for extent, most in zip(grid, MAX_GRID, strict=True)):
         bits, grid = bits | ODD, (0, 0, 0)
     bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
     return FACTS.pack(*grid, bits, _classes.setdefault(settings, next(_class_numbers)), stream or 0)
@@ -184,66 +191,64 @@ def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> byt
 
 # Variants.
 
-ABSENT = 0xFFFFFFFF
-"""The offset of a slot that has no parameter in a variant."""
-
 MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
 """A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
 byte 128 the map."""
 _MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
 
-_HEAD = struct.Struct("<Q 3Q 3I I Q 2I 3I 3I")
+_HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I4x")
 HEAD = {
     "hash": 0,
     "context": 8,
     "context_id": 16,
     "function": 24,
-    "block": 32,
-    "smem": 44,
-    "attributes": 48,
-    "attribute_count": 56,
-    "count": 60,
-    "most": 64,
-    "cluster": 76,
+    "clustered": 32,
+    "block": 36,
+    "block_yz": 40,
+    "smem": 48,
+    "attributes": 56,
+    "attribute_count": 64,
+    "count": 72,
+    "cluster": 80,
 }
-"""Offsets in a variant, in bytes. The hash of its key; context and function to launch; what CUlaunchConfig takes; how
-many parameters; the largest grid; the cluster."""
+"""Offsets in a variant, in bytes. The hash of its key; context and function to launch; whether the grid has to be a
+whole number of clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster."""
 
 
 class Places(NamedTuple):
-    """Where the rest of a variant lies: a `slots` long table of each parameter slot, the maps, the key."""
+    """Where the rest of a variant lies: tables with a place for each slot, the maps, the key.
 
-    slots: int
+    at     of each slot, where in the launcher's frame its parameter is
+    maps   how many slots are of tensor maps
+    words  of the key
+    """
+
+    at: Sequence[int]
     maps: int
     words: int
 
     @property
-    def offsets(self) -> int:
-        """u32 for each slot: its offset among the parameters, or `ABSENT`."""
+    def key(self) -> int:
         return -(-_HEAD.size // WORD) * WORD
+
+    @property
+    def order(self) -> int:
+        """u32 for each parameter that there is: where it is in the frame."""
+        return self.key + WORD * self.words
 
     @property
     def kinds(self) -> int:
         """u32 for each slot: its dtype by `KIND`, or 0."""
-        return self.offsets + 4 * self.slots
-
-    @property
-    def order(self) -> int:
-        """u32 for each parameter that there is: its offset."""
-        return self.kinds + 4 * self.slots
+        return self.order + 4 * len(self.at)
 
     @property
     def caches(self) -> int:
         """Pointer for each map: its cache."""
-        return -(-(self.order + 4 * self.slots) // WORD) * WORD
-
-    @property
-    def key(self) -> int:
-        return self.caches + WORD * self.maps
+        return -(-(self.kinds + 4 * len(self.at)) // WORD) * WORD
 
     @property
     def size(self) -> int:
-        return self.key + WORD * self.words
+        return self.caches + WORD * self.maps
 
 
 KIND = {code: i for i, code in enumerate(DTYPES)}
@@ -276,14 +281,12 @@ class Outcome(NamedTuple):
     function, config   as they were launched
     slots              for each slot the number of its parameter among the kernel's; None for one without
     maps               for each slot of a map what it is encoded from, None as above
-    most               largest grid that the device takes
     """
 
     function: Function
     config: LaunchConfig
     slots: Sequence[int | None]
     maps: Sequence[MapForm | None]
-    most: tuple[int, int, int]
 
 
 class _Variant:
@@ -293,20 +296,21 @@ class _Variant:
         words = struct.unpack(f"<{places.words}Q", key)
         self.key, self.hash = key, hash_of(words)
         function, config = outcome.function, outcome.config
-        layout, count = function.layout, len(function.layout.offsets)
-        offsets = (ABSENT if i is None else layout.offsets[i] for i in outcome.slots)
-        kinds = (0 if i is None else KIND.get(layout.kinds[i], 0) for i in outcome.slots)
+        cluster = config.cluster or (1, 1, 1)
+        its = {i: slot for slot, i in enumerate(outcome.slots) if i is not None}
+        order = [places.at[its[i]] for i in range(len(function.layout.offsets))]
+        kinds = (0 if i is None else KIND.get(function.layout.kinds[i], 0) for i in outcome.slots)
         attributes, attribute_count = _attributes(config)
         self._caches = [None if form is None else _cache(form) for form in outcome.maps]
         data = _HEAD.pack(
             *(self.hash, function.context, _context_id(function), int(function.handle)),
-            *(*config.block, config.smem, ctypes.addressof(attributes), attribute_count, count),
-            *(*outcome.most, *(config.cluster or (1, 1, 1))),
+            *(cluster != (1, 1, 1), *config.block, config.smem),
+            *(ctypes.addressof(attributes), attribute_count, len(order), *cluster),
         )
-        data = data.ljust(places.offsets, b"\0") + struct.pack(f"<{places.slots}I", *offsets)
-        data += struct.pack(f"<{places.slots}I", *kinds) + struct.pack(f"<{count}I", *layout.offsets)
+        data = data.ljust(places.key, b"\0") + key + struct.pack(f"<{len(order)}I", *order)
+        data = data.ljust(places.kinds, b"\0") + struct.pack(f"<{len(places.at)}I", *kinds)
         caches = (0 if cache is None else cache[1] for cache in self._caches)
-        data = data.ljust(places.caches, b"\0") + struct.pack(f"<{places.maps}Q", *caches) + key
+        data = data.ljust(places.caches, b"\0") + struct.pack(f"<{places.maps}Q", *caches)
         self._memory = ctypes.create_string_buffer(data, places.size)
         self._keep = attributes, function
         self.address = ctypes.addressof(self._memory)
@@ -338,21 +342,34 @@ def _cache(form: MapForm) -> tuple[object, int]:
     return memory, address
 
 
-class _Table:
-    """Variants by the hash of their keys, with open addressing; a block: mask, owner, then pointers."""
+TABLE = {"mask": 0, "users": WORD, "recent": 2 * WORD, "entries": 3 * WORD}
+"""Offsets in a table of variants, in bytes: the mask of their number; how many launches read it; the variant that was
+found last; the first entry, a pointer."""
 
-    def __init__(self, variants: Sequence[_Variant]) -> None:
+
+class _Table:
+    """Variants by the hash of their keys, with open addressing."""
+
+    def __init__(self, places: Places, variants: Sequence[_Variant]) -> None:
         self.variants = tuple(variants)
+        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # is like no launch
+        recent = self.variants[-1].address if variants else ctypes.addressof(self._nothing)
         size = 4
         while size < 2 * len(variants):
             size *= 2
-        self._block = (ctypes.c_uint64 * (2 + size))(size - 1, id(self))
+        head = len(TABLE) - 1
+        self._block = (ctypes.c_uint64 * (head + size))(size - 1, 0, recent)
         for variant in variants:
             at = variant.hash & size - 1
-            while self._block[2 + at]:
+            while self._block[head + at]:
                 at = (at + 1) & size - 1
-            self._block[2 + at] = variant.address
+            self._block[head + at] = variant.address
         self.address = ctypes.addressof(self._block)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether launches read it that let the interpreter's lock go."""
+        return self._block[TABLE["users"] // WORD] != 0
 
 
 # The launcher of a kernel.
@@ -413,7 +430,8 @@ class Launcher:
         self.program = program
         self._calls, self._lock = calls, threading.Lock()
         self._environment = environment(driver)
-        self._table = _Table(())
+        self._table = _Table(program.places, ())
+        self._left: list[_Table] = []  # tables of before, that some launches read still
         self._constants: dict[Hashable, tuple[int, Any]] = {}
         self._state = (ctypes.c_uint64 * len(STATE))()
         names = program.names
@@ -440,9 +458,8 @@ class Launcher:
         self._put("constants", ctypes.addressof(self._by_identity))
         self._put("table", self._table.address)
         self.watch(((), ()))
-        entry = native.executable(code)
         keep = self, defaults
-        self.function = native.builtin(entry, ctypes.addressof(self._state), "launch", doc, keep)
+        self.function = native.builtin(code, ctypes.addressof(self._state), "launch", doc, keep)
         self._put("general", id(self.function.__self__))  # type: ignore[attr-defined]
 
     def _put(self, name: str, value: int) -> None:
@@ -483,9 +500,10 @@ class Launcher:
         self._replace([])
 
     def _replace(self, variants: list[_Variant]) -> None:
-        table = _Table(variants)
+        table = _Table(self.program.places, variants)
         self._put("table", table.address)
-        self._table = table  # and lets go of the one before
+        self._left = [each for each in (*self._left, self._table) if each.in_use]
+        self._table = table
 
     def watch(self, watch: Watch) -> None:
         """Have launches go to Python as soon as one of these holds something else."""

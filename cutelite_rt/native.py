@@ -3,7 +3,7 @@
 In    bytes of position-independent code without relocations, as `cutelite.toolchain.host` makes them
 Out   a builtin that calls them (`METH_FASTCALL | METH_KEYWORDS`), with the address of a state of its own
 
-The state comes in the register of LLVM's `nest` parameter, from a few instructions written for each builtin: so code
+The state comes in the register of LLVM's `nest` parameter, from an instruction that is put ahead of the code: so code
 holds no addresses, and can be kept on disk and shared.
 
 What such code takes for granted of CPython is little: exported functions, and that an object's type stands one word
@@ -28,6 +28,13 @@ TYPE_OFFSET = 8
 
 DIGITS_OFFSET, DIGIT_OFFSET = 16, 24
 """Bytes from an int's address to what tells its sign and how many digits it has, and to the lowest 32 bits of it."""
+
+ITEMS_OFFSET, BYTES_OFFSET, FLOAT_OFFSET = tuple.__basicsize__, bytes.__basicsize__ - 1, float.__basicsize__ - 8
+"""Bytes from a tuple's address to its first item, ahead of which is their number; from that of `bytes` to the first;
+from a float's to its value."""
+
+COUNTS_NONE = sys.version_info < (3, 12)
+"""Whether references to None are counted, as they are no longer since PEP 683."""
 
 MACHINE = os.uname().machine if hasattr(os, "uname") else ""
 """This CPU, as the system calls it."""
@@ -55,6 +62,19 @@ def unsupported() -> str | None:
     for sample in (0, 1.5, True, None, "", (), {}, object(), unsupported):
         if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
             return "objects of this Python have their type in another place"
+    item, content, number = (object(), 7), b"12345678", 1.5
+    places = {
+        id(item) + ITEMS_OFFSET: id(item[0]),
+        id(item) + ITEMS_OFFSET - 8: len(item),
+        id(content) + BYTES_OFFSET: int.from_bytes(content, "little"),
+        id(number) + FLOAT_OFFSET: int.from_bytes(struct.pack("<d", number), "little"),
+    }
+    if any(ctypes.c_uint64.from_address(at).value != word for at, word in places.items()):
+        return "objects of this Python have their content in another place"
+    count = ctypes.c_uint32.from_address(id(item[0]))
+    before, more = count.value, [item[0]] * 3
+    if count.value != before + len(more):
+        return "objects of this Python count their references in another place"
     return None
 
 
@@ -107,12 +127,17 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
     return address, memory
 
 
-def _entry(function: int, state: int) -> bytes:
-    """Instructions that load `state` into the register of a `nest` parameter, and go on at `function`."""
-    if MACHINE == "aarch64":  # ldr x15, state; ldr x16, function; br x16; a word of nothing
-        return struct.pack("<4I2Q", 0x5800008F, 0x580000B0, 0xD61F0200, 0xD503201F, state, function)
-    # movabs r10, state; movabs r11, function; jmp r11
-    return b"\x49\xba" + struct.pack("<Q", state) + b"\x49\xbb" + struct.pack("<Q", function) + b"\x41\xff\xe3"
+_LINE = 64  # bytes of a line of the CPU's caches, where code begins
+
+
+def _ahead(state: int) -> tuple[bytes, int]:
+    """What goes ahead of code, and where in it are the instructions that load `state` into the register of a `nest`
+    parameter, with the code behind them."""
+    if MACHINE == "aarch64":  # state; nothing; ldr x15, state
+        load = struct.pack("<QII", state, 0, 0x58000000 | (-3 & 0x7FFFF) << 5 | 15)
+        return load.rjust(_LINE, b"\0"), _LINE - 4
+    load = b"\x49\xba" + struct.pack("<Q", state)  # movabs r10, state
+    return load.rjust(_LINE, b"\xcc"), _LINE - len(load)
 
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
@@ -120,14 +145,15 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ct
 )
 
 
-def builtin(function: int, state: int, name: str, doc: str, keep: object) -> Callable[..., Any]:
-    """A builtin function of the code at `function`, whose first parameter, a `nest` one, is the address `state`.
+def builtin(code: bytes, state: int, name: str, doc: str, keep: object) -> Callable[..., Any]:
+    """A builtin function of `code`, whose first parameter, a `nest` one, is the address `state`.
 
     keep     lives as long as the builtin
     Errors   OSError
     """
-    address, memory = _mapped(_entry(function, state))
-    method = _MethodDef(name.encode(), address, _FASTCALL | _KEYWORDS, doc.encode())
+    ahead, entry = _ahead(state)
+    address, memory = _mapped(ahead + code)
+    method = _MethodDef(name.encode(), address + entry, _FASTCALL | _KEYWORDS, doc.encode())
     # The definition has to outlive the function, which drops its `self` last.
     made: Callable[..., Any] = _new(ctypes.addressof(method), (keep, method, memory), None)
     return made

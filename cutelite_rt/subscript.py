@@ -3,8 +3,9 @@
 In    code that `cutelite.dispatch.subscript_ir` is the text of, and what subscripts came to
 Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
 
-Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object. Ints
-are told from what is equal to them (`True`, `16.0`); whatever is no tuple of these is Python's.
+Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object; at
+once, if it is under the very objects that were in the subscript found last. Ints are told from what is equal to them
+(`True`, `16.0`); whatever is no tuple of these is Python's.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any
 from cutelite_rt import native
 from cutelite_rt.launcher import WORD, Environment, hash_of
 
-STATE = {"environment": 0, "table": WORD, "anew": 2 * WORD}
+STATE = {"environment": 0, "table": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""
 
 KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
-"""An entry of the table has the words of a subscript, and behind them what it came to; ahead of the entries, in as many
-bytes, is the mask of their number."""
+"""An entry of the table has the words of a subscript, and behind them what it came to, and the subscript itself; ahead
+of the entries, in as many bytes, is the mask of their number."""
 
 MOST = 1024
 """So many are kept; then all are forgotten."""
@@ -41,10 +42,9 @@ class Subscripts:
         self._environment, self._anew, self._lock = environment, anew, threading.Lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
-        words = environment.address, ctypes.addressof(self._table), id(anew)
+        words = environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)
         self._state = (ctypes.c_uint64 * len(STATE))(*words)
-        entry = native.executable(code)
-        self.function = native.builtin(entry, ctypes.addressof(self._state), "subscript", "kernel[...]", self)
+        self.function = native.builtin(code, ctypes.addressof(self._state), "subscript", "kernel[...]", self)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -58,7 +58,8 @@ class Subscripts:
             kept = {} if len(self._kept) >= MOST else self._kept
             kept = {**kept, words: (key, held)}
             size = len(self._table) // (ENTRY_BYTES // WORD) - 1
-            table = _table([(row, each) for row, (_, each) in kept.items()], size)
+            table = _table([(row, *each) for row, each in kept.items()], size)
+            self._state[STATE["recent"] // WORD] = ctypes.addressof(_NONE)
             self._state[STATE["table"] // WORD] = ctypes.addressof(table)
             self._table, self._kept = table, kept  # and lets go of those before, which nobody finds any more
 
@@ -81,15 +82,19 @@ def _shape(x: Any) -> tuple[int, int] | None:
     return a | b << 32, c | (len(given) if type(x) is tuple else 0) << 32
 
 
-def _table(rows: list[tuple[tuple[int, ...], Held]], size: int) -> ctypes.Array[ctypes.c_uint64]:
+def _table(rows: list[tuple[tuple[int, ...], Any, Held]], size: int) -> ctypes.Array[ctypes.c_uint64]:
     """Rows by their hashes, with open addressing: half of the places are empty."""
     while size < 2 * len(rows):
         size *= 2
     step = ENTRY_BYTES // WORD
     table = (ctypes.c_uint64 * (step * (1 + size)))(size - 1)
-    for words, held in rows:
+    for words, key, held in rows:
         at = hash_of(words) & size - 1
         while table[step * (1 + at) + KEY_WORDS]:
             at = (at + 1) & size - 1
-        table[step * (1 + at) : step * (1 + at) + KEY_WORDS + 1] = [*words, id(held)]
+        table[step * (1 + at) : step * (1 + at) + KEY_WORDS + 2] = [*words, id(held), id(key)]
     return table
+
+
+_NONE = (ctypes.c_uint64 * (ENTRY_BYTES // WORD))(*[0] * (KEY_WORDS + 1), id(None))
+"""An entry that no subscript is like."""

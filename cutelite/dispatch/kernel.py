@@ -75,6 +75,7 @@ class Kernel:
     Threads may launch and compile it at the same time.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_launching")  # the last is on the way of each launch
     __name__: str
     __qualname__: str
 
@@ -174,7 +175,7 @@ class Kernel:
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
         if not environment.sync:  # to wait, and say what a fault was in, is Python's
-            went = Went(checked.bound, checked.spec.arch, function, config, checked.arguments)
+            went = Went(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:

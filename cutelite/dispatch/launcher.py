@@ -28,7 +28,6 @@ from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, Str
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
-from cutelite.target import Target
 from cutelite_rt import CudaError, Driver, Function, LaunchConfig, native
 from cutelite_rt import launcher as runtime
 from cutelite_rt.subscript import Subscripts
@@ -53,7 +52,6 @@ class Went(NamedTuple):
     """A launch that went well: what it came to, as `runtime.Outcome` wants it."""
 
     bound: Bound
-    arch: str
     function: Function
     config: LaunchConfig
     arguments: dict[str, Any]
@@ -70,12 +68,15 @@ class Launching:
     subscript  ``kernel[...]``: what launches so
     """
 
+    __slots__ = ("__dict__", "__weakref__", "subscript")  # the last is on the way of each launch
+    subscript: Callable[[Any], Callable[..., None]]
+
     def __init__(
         self, signature: Callable[[], Signature], read: Callable[[Any], Launch], launch: Callable[..., None]
     ) -> None:
         self._signature, self._read, self._launch = signature, read, launch
         self.entry: Callable[..., None] = self._by_python
-        self.subscript: Callable[[Any], Callable[..., None]] = self._by_key
+        self.subscript = self._by_key
         self.launcher: runtime.Launcher | None = None
         self._subscripts: Subscripts | None = None
         self._kept: dict[Any, Callable[..., None]] = {}
@@ -242,7 +243,7 @@ def _watch(sources: Watched) -> runtime.Watch:
 
 def _outcome(signature: Signature, program: runtime.Program, went: Went) -> runtime.Outcome:
     slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, program.dims)
-    return runtime.Outcome(went.function, went.config, *slots, Target.parse(went.arch).max_grid)
+    return runtime.Outcome(went.function, went.config, *slots)
 
 
 def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:

@@ -20,7 +20,10 @@ OK, SLOW, MISSED, RAISED = 0, 1, 2, 3
 PENDING = 2
 """What `read` says of an array that Python has to read."""
 
-_RARE = set("bad slow check clear learn changed by_rules stands elsewhere encode refused negated miss".split())  # noqa: SIM905
+_RARE = {
+    *("bad", "slow", "check", "clear", "learn", "changed", "by_rules", "stands", "elsewhere", "encode", "refused"),
+    *("negated", "miss", "before", "find", "unsettled"),
+}
 """Labels that launches which go well do not come to: their code is kept apart from the rest, out of the cache's way."""
 
 
@@ -36,7 +39,7 @@ def weighed(text: str) -> str:
 
 def filled(text: str) -> str:
     """The text with offsets and constants in their places."""
-    return re.sub(r"<(env|state|variant|c|subscript)\.(\w+)>", lambda m: str(GROUPS[m[1]][m[2]]), text)
+    return re.sub(r"<(env|state|variant|table|c|subscript)\.(\w+)>", lambda m: str(GROUPS[m[1]][m[2]]), text)
 
 
 def functions() -> str:
@@ -182,7 +185,8 @@ define internal { i64, i1 } @real(ptr %env, ptr %x) #1 {
   %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
   br i1 %float, label %a, label %other
 a:
-  %fa = call double @PyFloat_AsDouble(ptr %env, ptr %x)
+  %fa_at = getelementptr i8, ptr %x, i64 <c.float>
+  %fa = load double, ptr %fa_at
   %ba = bitcast double %fa to i64
   br label %good
 other:
@@ -284,7 +288,7 @@ bad:
 }
 
 ; Likewise from any object: what is no int, float or bool itself may stand for one.
-define internal i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out) #1 {
+define internal i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out) #2 {
   %t = call ptr @type_of(ptr %x)
   %int = call i1 @is(ptr %env, i64 <env.int>, ptr %t)
   %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
@@ -312,6 +316,94 @@ good:
   %r = call i32 @exactly(ptr %env, ptr %y, i32 %kind, ptr %out)
   call void @Py_DecRef(ptr %env, ptr %y)
   ret i32 %r
+}
+
+; As many numbers as %count, one behind the other, for parameters of dtype %kind. These are for integers of 32 bits and
+; more, for f32, and for the others: what is usual, which is a small int, or a float that fits, is read in place.
+define internal i32 @integers(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %done ]
+  %x_at = getelementptr ptr, ptr %xs, i64 %i
+  %x = load ptr, ptr %x_at
+  %out = getelementptr i64, ptr %outs, i64 %i
+  %t = call ptr @type_of(ptr %x)
+  %int = call i1 @is(ptr %env, i64 <env.int>, ptr %t)
+  %digits = call i64 @word(ptr %x, i64 <c.digits>)
+  %one = call i64 @word(ptr %env, i64 <env.one_digit>)
+  %short = icmp eq i64 %digits, %one
+  %usual = and i1 %int, %short
+  br i1 %usual, label %itself, label %check
+itself:
+  %digit = call i32 @half(ptr %x, i64 <c.digit>)
+  %small = zext i32 %digit to i64
+  store i64 %small, ptr %out
+  br label %done
+check:
+  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %done, label %bad
+done:
+  %j = add i64 %i, 1
+  %over = icmp eq i64 %j, %count
+  br i1 %over, label %good, label %next
+good:
+  ret i32 0
+bad:
+  ret i32 %s
+}
+
+define internal i32 @singles(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %done ]
+  %x_at = getelementptr ptr, ptr %xs, i64 %i
+  %x = load ptr, ptr %x_at
+  %out = getelementptr i64, ptr %outs, i64 %i
+  %t = call ptr @type_of(ptr %x)
+  %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
+  br i1 %float, label %itself, label %check
+itself:
+  %at = getelementptr i8, ptr %x, i64 <c.float>
+  %d = load double, ptr %at
+  %b = bitcast double %d to i64
+  %magnitude = and i64 %b, 9223372036854775807
+  %fits = icmp ult i64 %magnitude, 5183643170835005440 ; 0x1.ffffffp127
+  %f = fptrunc double %d to float
+  store float %f, ptr %out
+  br i1 %fits, label %done, label %check
+check:
+  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %done, label %bad
+done:
+  %j = add i64 %i, 1
+  %over = icmp eq i64 %j, %count
+  br i1 %over, label %good, label %next
+good:
+  ret i32 0
+bad:
+  ret i32 %s
+}
+
+define internal i32 @others(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %done ]
+  %x_at = getelementptr ptr, ptr %xs, i64 %i
+  %x = load ptr, ptr %x_at
+  %out = getelementptr i64, ptr %outs, i64 %i
+  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %done, label %bad
+done:
+  %j = add i64 %i, 1
+  %over = icmp eq i64 %j, %count
+  br i1 %over, label %good, label %next
+good:
+  ret i32 0
+bad:
+  ret i32 %s
 }
 
 ; Bytes of a number of dtype %kind.
@@ -489,7 +581,8 @@ third:
   %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
   br i1 %float, label %real, label %other
 real:
-  %f = call double @PyFloat_AsDouble(ptr %env, ptr %x)
+  %f_at = getelementptr i8, ptr %x, i64 <c.float>
+  %f = load double, ptr %f_at
   store double %f, ptr %content
   br label %good
 other:
@@ -645,18 +738,23 @@ different:
 }
 
 ; Read an array into a DLTensor. %source is {function, device} that tells the stream, of the first array with one; and
-; the entry of the type that was met last, which is often that of the next.
+; whether arrays are read by now, all of them. The type that was met last is often that of the next.
 define internal i32 @read(ptr %env, ptr %x, ptr %tensor, ptr %source) #2 {
+  %by_now = call i64 @word(ptr %source, i64 16)
+  %already = icmp ne i64 %by_now, 0
+  br i1 %already, label %before, label %look
+before:
+  ret i32 0
+look:
   %t = call ptr @type_of(ptr %x)
-  %last_at = getelementptr i8, ptr %source, i64 16
-  %last = load ptr, ptr %last_at
+  %last = call ptr @link(ptr %env, i64 <env.recent>)
   %its = load ptr, ptr %last
   %same = icmp eq ptr %its, %t
   br i1 %same, label %way, label %find
 find:
   %first = call ptr @find_type(ptr %env, ptr %t)
   %known = icmp ne ptr %first, null
-  br i1 %known, label %way, label %learn
+  br i1 %known, label %met, label %learn
 learn:
   %helper = call ptr @link(ptr %env, i64 <env.learn>)
   %y = call ptr @call1(ptr %env, ptr %helper, ptr %x)
@@ -669,15 +767,21 @@ again:
   call void @Py_DecRef(ptr %env, ptr %y)
   %second = call ptr @find_type(ptr %env, ptr %t)
   %there = icmp ne ptr %second, null
-  br i1 %there, label %way, label %slow
+  br i1 %there, label %met, label %slow
+met:
+  %its_entry = phi ptr [ %first, %find ], [ %second, %again ]
+  %recent = getelementptr i8, ptr %env, i64 <env.recent>
+  store ptr %its_entry, ptr %recent
+  br label %way
 way:
-  %entry = phi ptr [ %last, %0 ], [ %first, %find ], [ %second, %again ]
-  store ptr %entry, ptr %last_at
+  %entry = phi ptr [ %last, %look ], [ %its_entry, %met ]
   %how = call i64 @word(ptr %entry, i64 8)
+  %by_place = icmp eq i64 %how, <c.direct>
+  br i1 %by_place, label %direct, label %other
+other:
   switch i64 %how, label %slow [
     i64 <c.exchange>, label %exchange
     i64 <c.torch>, label %exchange
-    i64 <c.direct>, label %direct
     i64 <c.own>, label %own
     i64 <c.by_python>, label %pending
   ]
@@ -1043,10 +1147,9 @@ declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 """
 
 LOOKUP = """
-; The variant of a key, and what keeps the table alive, referred to once more; null where there is none.
-define internal ptr @find(ptr %env, ptr %state, ptr %key, ptr %owned) #1 {
-  %table = call ptr @link(ptr %state, i64 <state.table>)
-  %mask = call i64 @word(ptr %table, i64 0)
+; The variant of a key; null where there is none. What is found is compared first the next time.
+define internal ptr @find(ptr %env, ptr %table, ptr %key) #2 {
+  %mask = call i64 @word(ptr %table, i64 <table.mask>)
   br label %hash
 hash:
   %i = phi i64 [ 0, %0 ], [ %next, %one ]
@@ -1062,9 +1165,9 @@ one:
 search:
   %p = phi i64 [ %h, %hash ], [ %following, %different ]
   %place = and i64 %p, %mask
-  %slot = add i64 %place, 2
-  %offset = shl i64 %slot, 3
-  %variant = call ptr @link(ptr %table, i64 %offset)
+  %entries = getelementptr i8, ptr %table, i64 <table.entries>
+  %entry = getelementptr ptr, ptr %entries, i64 %place
+  %variant = load ptr, ptr %entry
   %empty = icmp eq ptr %variant, null
   br i1 %empty, label %none, label %look
 none:
@@ -1091,10 +1194,18 @@ equal:
   %after = add i64 %k, 1
   br label %compare
 found:
-  %owner = call ptr @link(ptr %table, i64 8)
-  call void @Py_IncRef(ptr %env, ptr %owner)
-  store ptr %owner, ptr %owned
+  %recent = getelementptr i8, ptr %table, i64 <table.recent>
+  store ptr %variant, ptr %recent
   ret ptr %variant
+}
+
+; One launch more that reads the table, or one less.
+define internal void @count(ptr %table, i64 %more) #1 {
+  %at = getelementptr i8, ptr %table, i64 <table.users>
+  %users = load i64, ptr %at
+  %now = add i64 %users, %more
+  store i64 %now, ptr %at
+  ret void
 }
 
 ; Whether every global and closure variable still holds what it held.
@@ -1150,111 +1261,111 @@ good:
 """
 
 SUBMIT = """
-; The current context, and its id, which no other context has ever had; 0 and 0 where there is none.
-define internal i1 @context(ptr %env, ptr %handle, ptr %id) #1 {
-  store ptr null, ptr %handle
+; The id of the current context, which no other context has ever had; 0 where there is none.
+define internal void @context(ptr %env, ptr %id) #1 {
   store i64 0, ptr %id
-  %status = call i32 @cuCtxGetCurrent(ptr %env, ptr %handle)
-  %context = load ptr, ptr %handle
-  %none = icmp eq ptr %context, null
-  br i1 %none, label %end, label %ask
-ask:
-  %asked = call i32 @cuCtxGetId(ptr %env, ptr %context, ptr %id)
-  br label %end
-end:
-  %s = phi i32 [ %status, %0 ], [ %asked, %ask ]
-  %good = icmp eq i32 %s, 0
-  ret i1 %good
+  %status = call i32 @cuCtxGetId(ptr %env, ptr null, ptr %id)
+  %none = icmp ne i32 %status, 0
+  br i1 %none, label %clear, label %good
+clear:
+  store i64 0, ptr %id
+  br label %good
+good:
+  ret void
 }
 
-; Whether an extent of the grid is possible: not too large, and a whole number of clusters.
-define internal i1 @possible(i32 %extent, i32 %most, i32 %cluster) #1 {
-  %small = icmp ule i32 %extent, %most
-  %alone = icmp eq i32 %cluster, 1
-  br i1 %alone, label %end, label %divide
-divide:
-  %rest = urem i32 %extent, %cluster
-  %whole = icmp eq i32 %rest, 0
-  br label %end
-end:
-  %multiple = phi i1 [ true, %0 ], [ %whole, %divide ]
-  %good = and i1 %small, %multiple
-  ret i1 %good
+; Whether a grid is a whole number of clusters.
+define internal i1 @divides(ptr %cluster, ptr %grid) #2 {
+  br label %extent
+extent:
+  %i = phi i64 [ 0, %0 ], [ %next, %whole ]
+  %over = icmp eq i64 %i, 12
+  br i1 %over, label %good, label %look
+look:
+  %blocks = call i32 @half(ptr %grid, i64 %i)
+  %size = call i32 @half(ptr %cluster, i64 %i)
+  %rest = urem i32 %blocks, %size
+  %none = icmp eq i32 %rest, 0
+  br i1 %none, label %whole, label %bad
+whole:
+  %next = add i64 %i, 4
+  br label %extent
+good:
+  ret i1 true
+bad:
+  ret i1 false
 }
 
-; Launch. %offsets is where the variant has the parameters' own.
-define internal i32 @submit(ptr %env, ptr %facts, ptr %variant, ptr %parameters, ptr %stream, ptr %current) #1 {
+; Launch, in the current context, whose id is %id, or in the variant's. Parameters are where the variant says in %frame.
+define internal i32 @submit(ptr %env, ptr %facts, ptr %variant, ptr %frame, ptr %stream, i64 %id) #1 {
   %config = alloca [56 x i8], align 8 ; CUlaunchConfig
   %pointers = alloca [<p.slots> x ptr], align 8
-  %x = call i32 @half(ptr %facts, i64 0)
-  %y = call i32 @half(ptr %facts, i64 4)
-  %z = call i32 @half(ptr %facts, i64 8)
-  %most = getelementptr i8, ptr %variant, i64 <variant.most>
-  %mx = call i32 @half(ptr %most, i64 0)
-  %my = call i32 @half(ptr %most, i64 4)
-  %mz = call i32 @half(ptr %most, i64 8)
+  %clustered = call i32 @half(ptr %variant, i64 <variant.clustered>)
+  %alone = icmp eq i32 %clustered, 0
+  br i1 %alone, label %fill, label %divide
+divide:
   %cluster = getelementptr i8, ptr %variant, i64 <variant.cluster>
-  %cx = call i32 @half(ptr %cluster, i64 0)
-  %cy = call i32 @half(ptr %cluster, i64 4)
-  %cz = call i32 @half(ptr %cluster, i64 8)
-  %px = call i1 @possible(i32 %x, i32 %mx, i32 %cx)
-  %py = call i1 @possible(i32 %y, i32 %my, i32 %cy)
-  %pz = call i1 @possible(i32 %z, i32 %mz, i32 %cz)
-  %pxy = and i1 %px, %py
-  %pxyz = and i1 %pxy, %pz
-  br i1 %pxyz, label %fill, label %bad
+  %whole = call i1 @divides(ptr %cluster, ptr %facts)
+  br i1 %whole, label %fill, label %bad
 fill:
-  call void @put_half(ptr %config, i64 0, i32 %x)
-  call void @put_half(ptr %config, i64 4, i32 %y)
-  call void @put_half(ptr %config, i64 8, i32 %z)
-  %block = getelementptr i8, ptr %variant, i64 <variant.block>
-  %bx = call i32 @half(ptr %block, i64 0)
-  %by = call i32 @half(ptr %block, i64 4)
-  %bz = call i32 @half(ptr %block, i64 8)
-  call void @put_half(ptr %config, i64 12, i32 %bx)
-  call void @put_half(ptr %config, i64 16, i32 %by)
-  call void @put_half(ptr %config, i64 20, i32 %bz)
-  %smem = call i32 @half(ptr %variant, i64 <variant.smem>)
-  call void @put_half(ptr %config, i64 24, i32 %smem)
-  call void @put_half(ptr %config, i64 28, i32 0)
-  %handle = ptrtoint ptr %stream to i64
-  call void @put(ptr %config, i64 32, i64 %handle)
+  %xy = call i64 @word(ptr %facts, i64 0)
+  %z = call i32 @half(ptr %facts, i64 8)
+  %block = call i32 @half(ptr %variant, i64 <variant.block>)
+  %block_yz = call i64 @word(ptr %variant, i64 <variant.block_yz>)
+  %smem = call i64 @word(ptr %variant, i64 <variant.smem>)
   %attributes = call i64 @word(ptr %variant, i64 <variant.attributes>)
+  %attribute_count = call i64 @word(ptr %variant, i64 <variant.attribute_count>)
+  %handle = ptrtoint ptr %stream to i64
+  call void @put(ptr %config, i64 0, i64 %xy)
+  call void @put_half(ptr %config, i64 8, i32 %z)
+  call void @put_half(ptr %config, i64 12, i32 %block)
+  call void @put(ptr %config, i64 16, i64 %block_yz)
+  call void @put(ptr %config, i64 24, i64 %smem)
+  call void @put(ptr %config, i64 32, i64 %handle)
   call void @put(ptr %config, i64 40, i64 %attributes)
-  %attribute_count = call i32 @half(ptr %variant, i64 <variant.attribute_count>)
-  call void @put_half(ptr %config, i64 48, i32 %attribute_count)
-  call void @put_half(ptr %config, i64 52, i32 0)
-  %count32 = call i32 @half(ptr %variant, i64 <variant.count>)
-  %count = zext i32 %count32 to i64
-  %offsets = getelementptr i8, ptr %variant, i64 <p.order>
+  call void @put(ptr %config, i64 48, i64 %attribute_count)
+  %count = call i64 @word(ptr %variant, i64 <variant.count>)
+  %order = getelementptr i8, ptr %variant, i64 <p.order>
   br label %point
 point:
   %i = phi i64 [ 0, %fill ], [ %next, %one ]
   %over = icmp eq i64 %i, %count
   br i1 %over, label %where, label %one
 one:
-  %from = getelementptr i32, ptr %offsets, i64 %i
+  %from = getelementptr i32, ptr %order, i64 %i
   %offset32 = load i32, ptr %from
   %offset = zext i32 %offset32 to i64
-  %parameter = getelementptr i8, ptr %parameters, i64 %offset
+  %parameter = getelementptr i8, ptr %frame, i64 %offset
   %to = getelementptr ptr, ptr %pointers, i64 %i
   store ptr %parameter, ptr %to
   %next = add i64 %i, 1
   br label %point
 where:
   %function = call ptr @link(ptr %variant, i64 <variant.function>)
-  %context = call ptr @link(ptr %variant, i64 <variant.context>)
-  %here = icmp eq ptr %context, %current
+  %its = call i64 @word(ptr %variant, i64 <variant.context_id>)
+  %here = icmp eq i64 %its, %id
   br i1 %here, label %launch, label %elsewhere
 launch:
   ; A full queue is waited for by the driver, perhaps for work that waits for Python.
   %thread = call ptr @PyEval_SaveThread(ptr %env)
   %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr %pointers, ptr null)
   call void @PyEval_RestoreThread(ptr %env, ptr %thread)
-  br label %end
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %good, label %bad
 elsewhere:
+  %there = call i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %pointers)
+  ret i32 %there
+good:
+  ret i32 0
+bad:
+  ret i32 1
+}
+
+; Launch in the variant's context, if it still is the one that it was.
+define internal i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %pointers) #2 {
   %id = alloca i64
   store i64 0, ptr %id
+  %context = call ptr @link(ptr %variant, i64 <variant.context>)
   %asked = call i32 @cuCtxGetId(ptr %env, ptr %context, ptr %id)
   %number = load i64, ptr %id
   %expected = call i64 @word(ptr %variant, i64 <variant.context_id>)
@@ -1265,18 +1376,16 @@ elsewhere:
 push:
   %pushed = call i32 @cuCtxPushCurrent(ptr %env, ptr %context)
   %ours = icmp eq i32 %pushed, 0
-  br i1 %ours, label %launch_there, label %bad
-launch_there:
-  %thread_there = call ptr @PyEval_SaveThread(ptr %env)
-  %s_there = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr %pointers, ptr null)
-  call void @PyEval_RestoreThread(ptr %env, ptr %thread_there)
+  br i1 %ours, label %launch, label %bad
+launch:
+  %thread = call ptr @PyEval_SaveThread(ptr %env)
+  %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr %pointers, ptr null)
+  call void @PyEval_RestoreThread(ptr %env, ptr %thread)
   %popped = call i32 @cuCtxPopCurrent(ptr %env, ptr %id)
-  br label %end
-end:
-  %status = phi i32 [ %s, %launch ], [ %s_there, %launch_there ]
-  %good = icmp eq i32 %status, 0
-  %result = select i1 %good, i32 0, i32 1
-  ret i32 %result
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %good, label %bad
+good:
+  ret i32 0
 bad:
   ret i32 1
 }
@@ -1378,6 +1487,8 @@ define ptr @launch(ptr nest %state, ptr %self, ptr %args, i64 %nargs, ptr %kwnam
   %owned = alloca [<p.owned> x ptr], align 8
   %bound = alloca [<p.room> x ptr], align 8
   %key = alloca [<p.words> x i64], align 8
+  %used = alloca ptr ; the table, while this launch reads it
+  store ptr null, ptr %used
   br label %zero
 zero:
   %zi = phi i64 [ 0, %0 ], [ %zn, %zeroed ]
@@ -1401,8 +1512,8 @@ opened:
   %held = phi ptr [ %self, %start ], [ %first_argument, %ahead ]
   %after = phi ptr [ %args, %start ], [ %others, %ahead ]
   %given = phi i64 [ %nargs, %start ], [ %one_less, %ahead ]
-  %first = call ptr @PyTuple_GetItem(ptr %env, ptr %held, i64 0)
-  %facts_then = call ptr @PyBytes_AsString(ptr %env, ptr %first)
+  %first = call ptr @link(ptr %held, i64 <c.items>)
+  %facts_then = getelementptr i8, ptr %first, i64 <c.bytes>
   %bits_then = call i32 @half(ptr %facts_then, i64 12)
   %diversion = call ptr @link(ptr %env, i64 <env.diverted>)
   %diverted = load i64, ptr %diversion
@@ -1411,8 +1522,8 @@ opened:
 resolve:
   %open = and i32 %bits_then, <c.unresolved>
   %settled = icmp eq i32 %open, 0
-  br i1 %settled, label %blocks, label %ask
-ask:
+  br i1 %settled, label %blocks, label %unsettled
+unsettled:
   %resolver = call ptr @link(ptr %state, i64 <state.resolved>)
   %told = call ptr @forward(ptr %env, ptr %resolver, ptr null, ptr %held, ptr %after, i64 %given, ptr %kwnames)
   store ptr %told, ptr %owned
@@ -1422,7 +1533,7 @@ unresolved:
   %why = call i32 @failed(ptr %env)
   br label %end
 answered:
-  %facts_now = call ptr @PyBytes_AsString(ptr %env, ptr %told)
+  %facts_now = getelementptr i8, ptr %told, i64 <c.bytes>
   br label %blocks
 blocks:
   %facts = phi ptr [ %facts_then, %resolve ], [ %facts_now, %answered ]
@@ -1447,7 +1558,7 @@ watch:
   %unchanged = call i1 @unchanged(ptr %env, ptr %state)
   br i1 %unchanged, label %work, label %slow
 work:
-  %s = call i32 @body(ptr %env, ptr %state, ptr %facts, i32 %bits, ptr %slots, ptr %owned, ptr %key)
+  %s = call i32 @body(ptr %env, ptr %state, ptr %facts, i32 %bits, ptr %slots, ptr %owned, ptr %key, ptr %used)
   br label %end
 slow:
   br label %end
@@ -1455,9 +1566,16 @@ end_well:
   br label %end
 end:
   %status = phi i32 [ %s, %work ], [ 1, %slow ], [ 0, %end_well ], [ %why, %unresolved ]
+  %table = load ptr, ptr %used
+  %unused = icmp eq ptr %table, null
+  br i1 %unused, label %releases, label %leave
+leave:
+  call void @count(ptr %table, i64 -1)
+  br label %releases
+releases:
   br label %release
 release:
-  %ri = phi i64 [ 0, %end ], [ %rn, %released ]
+  %ri = phi i64 [ 0, %releases ], [ %rn, %released ]
   %ro = icmp eq i64 %ri, <p.owned>
   br i1 %ro, label %result, label %one
 one:
@@ -1476,7 +1594,13 @@ result:
   br i1 %well, label %none, label %other
 none:
   %None = call ptr @link(ptr %env, i64 <env.None>)
+  %counted = call i64 @word(ptr %env, i64 <env.counts_none>)
+  %immortal = icmp eq i64 %counted, 0
+  br i1 %immortal, label %done, label %refer
+refer:
   call void @Py_IncRef(ptr %env, ptr %None)
+  br label %done
+done:
   ret ptr %None
 other:
   %raised = icmp eq i32 %status, 3
@@ -1557,7 +1681,7 @@ END = """
 !0 = !{!"branch_weights", i32 4000, i32 1}
 !1 = !{!"branch_weights", i32 1, i32 4000}
 
-attributes #0 = { nounwind "no-jump-tables"="true" "no-builtins" }
-attributes #1 = { nounwind alwaysinline "no-jump-tables"="true" "no-builtins" }
-attributes #2 = { nounwind noinline "no-jump-tables"="true" "no-builtins" }
+attributes #0 = { nounwind optsize "no-jump-tables"="true" "no-builtins" }
+attributes #1 = { nounwind optsize alwaysinline "no-jump-tables"="true" "no-builtins" }
+attributes #2 = { nounwind optsize noinline "no-jump-tables"="true" "no-builtins" }
 """

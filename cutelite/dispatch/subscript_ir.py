@@ -20,32 +20,55 @@ define ptr @subscript(ptr nest %state, ptr %self, ptr %args, i64 %nargs, ptr %kw
   br i1 %usual, label %subscript, label %slow
 subscript:
   %key = load ptr, ptr %args
+  %recent = call ptr @link(ptr %state, i64 <subscript.recent>)
+  %its_key = call ptr @link(ptr %recent, i64 48)
   %t = call ptr @type_of(ptr %key)
   %tuple = call i1 @is(ptr %env, i64 <env.tuple>, ptr %t)
-  br i1 %tuple, label %parts, label %grid_alone
+  br i1 %tuple, label %alike, label %grid_alone
+alike:
+  ; What was found last has a tuple too: of the same objects?
+  %its_type = call ptr @type_of(ptr %its_key)
+  %both = icmp eq ptr %its_type, %t
+  br i1 %both, label %same_size, label %parts
+same_size:
+  %size_now = call i64 @word(ptr %key, i64 <c.count>)
+  %size_then = call i64 @word(ptr %its_key, i64 <c.count>)
+  %pair_now = icmp eq i64 %size_now, 2
+  %as_many = icmp eq i64 %size_then, %size_now
+  %pair = and i1 %pair_now, %as_many
+  br i1 %pair, label %same_items, label %parts
+same_items:
+  %first_now = call ptr @link(ptr %key, i64 <c.items>)
+  %first_then = call ptr @link(ptr %its_key, i64 <c.items>)
+  %second_now = call ptr @link(ptr %key, i64 <c.second>)
+  %second_then = call ptr @link(ptr %its_key, i64 <c.second>)
+  %same_first = icmp eq ptr %first_now, %first_then
+  %same_second = icmp eq ptr %second_now, %second_then
+  %same_both = and i1 %same_first, %same_second
+  br i1 %same_both, label %found, label %parts
 grid_alone:
   %only = call { i64, i64, i1 } @shape(ptr %env, ptr %key)
   %only_good = extractvalue { i64, i64, i1 } %only, 2
   br i1 %only_good, label %hash, label %slow
 parts:
-  %n = call i64 @PyTuple_Size(ptr %env, ptr %key)
+  %n = call i64 @word(ptr %key, i64 <c.count>)
   %two = icmp eq i64 %n, 2
   br i1 %two, label %shapes, label %third
 third:
   %three = icmp eq i64 %n, 3
   br i1 %three, label %with_stream, label %slow
 with_stream:
-  %object = call ptr @PyTuple_GetItem(ptr %env, ptr %key, i64 2)
+  %object = call ptr @link(ptr %key, i64 <c.third>)
   %its_address = ptrtoint ptr %object to i64
   br label %shapes
 shapes:
   %stream = phi i64 [ 0, %parts ], [ %its_address, %with_stream ]
-  %grid = call ptr @PyTuple_GetItem(ptr %env, ptr %key, i64 0)
+  %grid = call ptr @link(ptr %key, i64 <c.items>)
   %g = call { i64, i64, i1 } @shape(ptr %env, ptr %grid)
   %g_good = extractvalue { i64, i64, i1 } %g, 2
   br i1 %g_good, label %to_block, label %slow
 to_block:
-  %block = call ptr @PyTuple_GetItem(ptr %env, ptr %key, i64 1)
+  %block = call ptr @link(ptr %key, i64 <c.second>)
   %b = call { i64, i64, i1 } @shape(ptr %env, ptr %block)
   %b_good = extractvalue { i64, i64, i1 } %b, 2
   br i1 %b_good, label %hash, label %slow
@@ -71,8 +94,8 @@ search:
   %place = and i64 %at, %mask
   %offset = mul i64 %place, <c.subscript_bytes>
   %entry = getelementptr i8, ptr %entries, i64 %offset
-  %held = call ptr @link(ptr %entry, i64 40)
-  %none = icmp eq ptr %held, null
+  %there = call ptr @link(ptr %entry, i64 40)
+  %none = icmp eq ptr %there, null
   br i1 %none, label %slow, label %compare
 compare:
   %e0 = call i64 @word(ptr %entry, i64 0)
@@ -90,12 +113,20 @@ compare:
   %d0123 = or i64 %d01, %d23
   %d = or i64 %d0123, %d4
   %same = icmp eq i64 %d, 0
-  br i1 %same, label %found, label %different
+  br i1 %same, label %keep, label %different
 different:
   %following = add i64 %at, 1
   br label %search
+keep:
+  %recent_at = getelementptr i8, ptr %state, i64 <subscript.recent>
+  store ptr %entry, ptr %recent_at
+  br label %found
 found:
-  call void @Py_IncRef(ptr %env, ptr %held)
+  %which = phi ptr [ %recent, %same_items ], [ %entry, %keep ]
+  %held = call ptr @link(ptr %which, i64 40)
+  %references = load i32, ptr %held
+  %one_more = add i32 %references, 1
+  store i32 %one_more, ptr %held
   ret ptr %held
 slow:
   %anew = call ptr @link(ptr %state, i64 <subscript.anew>)
@@ -115,22 +146,22 @@ other:
   %tuple = call i1 @is(ptr %env, i64 <env.tuple>, ptr %t)
   br i1 %tuple, label %several, label %bad
 several:
-  %n = call i64 @PyTuple_Size(ptr %env, ptr %x)
+  %n = call i64 @word(ptr %x, i64 <c.count>)
   %less = sub i64 %n, 1
   %few = icmp ult i64 %less, 3
   br i1 %few, label %first, label %bad
 first:
-  %o0 = call ptr @PyTuple_GetItem(ptr %env, ptr %x, i64 0)
+  %o0 = call ptr @link(ptr %x, i64 <c.items>)
   %a0 = call { i64, i1 } @extent(ptr %env, ptr %o0)
   %more = icmp ugt i64 %n, 1
   br i1 %more, label %second, label %end
 second:
-  %o1 = call ptr @PyTuple_GetItem(ptr %env, ptr %x, i64 1)
+  %o1 = call ptr @link(ptr %x, i64 <c.second>)
   %a1 = call { i64, i1 } @extent(ptr %env, ptr %o1)
   %most = icmp ugt i64 %n, 2
   br i1 %most, label %third, label %end
 third:
-  %o2 = call ptr @PyTuple_GetItem(ptr %env, ptr %x, i64 2)
+  %o2 = call ptr @link(ptr %x, i64 <c.third>)
   %a2 = call { i64, i1 } @extent(ptr %env, ptr %o2)
   br label %end
 end:

@@ -243,6 +243,9 @@ class FakeCuda:
         return (self.stack[-1] & 0xFF,)
 
     def cuCtxGetId(self, context: int) -> tuple[int]:
+        context = context or (self.stack[-1] if self.stack else 0)  # the current one
+        if not context:
+            return (0,)
         return (self._context_ids.setdefault(context, next(self._ids) + 1000 * id(self)),)
 
     def cuCtxSynchronize(self) -> tuple[()]:

@@ -90,9 +90,9 @@ define ptr @f(ptr nest %state, ptr %self, ptr %args, i64 %n, ptr %names) nounwin
   ret ptr %x
 }
 """
-    address = native.executable(host.to_code(text, "f"))
+    code = host.to_code(text, "f")
     states = [(ctypes.c_uint64 * 2)(0, native.function_address("Py_IncRef")) for _ in range(2)]
-    first, second = (native.builtin(address, ctypes.addressof(state), "f", "doc", state) for state in states)
+    first, second = (native.builtin(code, ctypes.addressof(state), "f", "doc", state) for state in states)
     thing = object()
     assert first(1, thing) is second(1, thing, 3) is thing
     assert first(1, thing, x=3) is thing
