@@ -1,6 +1,7 @@
 """One random kernel everywhere: by NumPy, in the simulator before and after the passes, and on a GPU.
 
 python -m tests.fuzz.cases --count 3000 --jobs 16 --gpu        # from a seed on; says which ones disagree
+python -m tests.fuzz.cases --seconds 60 --jobs 16 --gpu --no-simulator --straight       # as many as there is time for
 python -m tests.fuzz.cases --seed 17 --count 1 --show          # the kernel of a seed, and what happens to it
 """
 
@@ -25,8 +26,23 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.target import Target
 from tests.fuzz.numbers import HELD, Array
-from tests.fuzz.program import BLOCKS, THREADS, TOTAL, Draw, Program, Reference, inputs_of, source, start
+from tests.fuzz.program import (
+    BLOCKS,
+    THREADS,
+    TOTAL,
+    Assign,
+    Draw,
+    Program,
+    Reference,
+    Statement,
+    inputs_of,
+    source,
+    start,
+    written,
+)
 from tests.places import gpu
+
+BATCH = 8  # kernels that a process takes at once
 
 
 class Arguments(NamedTuple):
@@ -94,20 +110,30 @@ def on_gpu(kernel: Kernel, args: list[Array]) -> None:
     gpu(kernel[BLOCKS, THREADS], *args)
 
 
-def runners(seed: int, with_gpu: bool) -> dict[str, Runner]:
-    """Who is to agree with NumPy: a schedule in lockstep, one drawn from the seed, another after the passes."""
-    found = {
-        "simulator": simulated(0, False),
-        f"simulator, schedule {seed + 2}": simulated(seed + 2, False),
-        "simulator, after the passes": simulated(1, True),
-    }
-    return {**found, "GPU": on_gpu} if with_gpu else found
+class Way(NamedTuple):
+    """What kernels are drawn, and who computes them besides NumPy."""
+
+    straight: bool = False
+    simulator: bool = True
+    gpu: bool = False
+
+    def program(self, seed: int) -> Program:
+        return Draw(seed).straight() if self.straight else Draw(seed).program()
+
+    def runners(self, seed: int) -> dict[str, Runner]:
+        """The simulator in lockstep, by a schedule drawn from the seed, and by another after the passes; the GPU."""
+        found: dict[str, Runner] = {}
+        if self.simulator:
+            found["simulator"] = simulated(0, False)
+            found[f"simulator, schedule {seed + 2}"] = simulated(seed + 2, False)
+            found["simulator, after the passes"] = simulated(1, True)
+        return {**found, "GPU": on_gpu} if self.gpu else found
 
 
-def mistakes(seed: int, with_gpu: bool = False, size: int = 9) -> list[str]:
+def mistakes(seed: int, way: Way = Way()) -> list[str]:  # noqa: B008
     """What goes wrong with the kernel of a seed: nothing, one hopes."""
-    program = Draw(seed).program(size)
-    return wrongs(program, inputs_of(program, seed), seed, runners(seed, with_gpu))
+    program = way.program(seed)
+    return wrongs(program, inputs_of(program, seed), seed, way.runners(seed))
 
 
 def wrongs(program: Program, inputs: dict[str, Array], seed: object, by: dict[str, Runner]) -> list[str]:
@@ -121,48 +147,62 @@ def wrongs(program: Program, inputs: dict[str, Array], seed: object, by: dict[st
         except Exception:
             found.append(f"{who}:\n{traceback.format_exc(limit=-4)}")
             continue
-        differences = [disagreement(v, args.outputs[v], right) for v, right in {**variables, **tables}.items()]
-        found += [f"{who}: {text}" for text in differences if text]
+        for v, right in {**variables, **tables}.items():
+            if text := disagreement(v, args.outputs[v], right):
+                found.append("\n    ".join([f"{who}: {text}", *written([s for s in program.body if sets_only(s, v)])]))
     return found
 
 
-def batch(seeds: Sequence[int], with_gpu: bool) -> list[tuple[int, list[str]]]:
-    return [(seed, found) for seed in seeds if (found := mistakes(seed, with_gpu))]
+def sets_only(statement: Statement, variable: str) -> bool:
+    return isinstance(statement, Assign) and statement.name == variable
 
 
-def many(first: int, count: int, jobs: int, with_gpu: bool) -> Iterator[tuple[int, list[str]]]:
-    """Those of `count` seeds that disagree, from `jobs` processes."""
-    chunks = [range(first + i, first + count, jobs * 4) for i in range(jobs * 4)]
+def batch(seeds: Sequence[int], way: Way, until: float) -> list[tuple[int, list[str]]]:
+    return [(seed, mistakes(seed, way)) for seed in seeds if time.monotonic() < until]
+
+
+def many(seeds: Sequence[int], way: Way, jobs: int, until: float) -> Iterator[tuple[int, list[str]]]:
+    """Each seed with what is wrong, from `jobs` processes; none is begun after `until`, in seconds of `monotonic`."""
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(batch, chunk, with_gpu) for chunk in chunks if chunk]):
+        tasks = [pool.submit(batch, seeds[i : i + BATCH], way, until) for i in range(0, len(seeds), BATCH)]
+        for done in as_completed(tasks):
             yield from done.result()
 
 
 def main() -> int:
+    given = asked()
+    way = Way(given.straight, not given.no_simulator, given.gpu)
+    seeds = range(given.seed, given.seed + given.count)
+    if given.show:
+        for seed in seeds:
+            print(source(way.program(seed)))
+    started, run, failed = time.monotonic(), 0, {}
+    for seed, found in many(seeds, way, given.jobs, started + given.seconds):
+        run += 1
+        if found:
+            failed[seed] = found
+            print(f"--- seed {seed}", *found, sep="\n", flush=True)
+    print(f"{run} kernels from seed {given.seed} on, {len(failed)} disagree, {time.monotonic() - started:.0f} s")
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump({"first": given.seed, "run": run, "way": way._asdict(), "failed": failed}, file, indent=1)
+    return bool(failed)
+
+
+def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tests.fuzz.cases", description="Random kernels that everybody must agree on."
     )
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more kernels after so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--gpu", action="store_true", help="run each on a GPU as well")
+    parser.add_argument("--no-simulator", action="store_true", help="leave the simulator out")
+    parser.add_argument("--straight", action="store_true", help="many expressions, and no control flow")
     parser.add_argument("--show", action="store_true", help="print the kernels")
     parser.add_argument("--json", help="a file for the result")
-    given = parser.parse_args()
-    started = time.perf_counter()
-    if given.show:
-        for seed in range(given.seed, given.seed + given.count):
-            print(source(Draw(seed).program()))
-    failed = {}
-    for seed, found in many(given.seed, given.count, given.jobs, given.gpu):
-        failed[seed] = found
-        print(f"--- seed {seed}", *found, sep="\n", flush=True)
-    seconds = time.perf_counter() - started
-    print(f"{given.count} kernels, {len(failed)} disagree, {seconds:.0f} s")
-    if given.json:
-        with open(given.json, "w") as file:
-            json.dump({"first": given.seed, "count": given.count, "gpu": given.gpu, "failed": failed}, file, indent=1)
-    return bool(failed)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -177,6 +177,16 @@ class Draw:
         body = [self.statement(depth, top=True) for _ in range(size)]
         return Program(self.types, body, self.tables)
 
+    def straight(self, count: int = 40) -> Program:
+        """Without control flow: `count` expressions of two or three operations above each other, each in a variable."""
+        self.types = {f"v{i}": t for i, t in enumerate(TYPES * 2)}
+        self.visible = dict(self.types)
+        wanted = {f"r{i}": self.random.choice(TYPES) for i in range(count)}
+        body: list[Statement] = [
+            Assign(r, self.expression(t, self.random.choice((2, 2, 3)))) for r, t in wanted.items()
+        ]
+        return Program({**self.types, **wanted}, body)
+
     def statement(self, depth: int, top: bool = False) -> Statement:
         kinds = ["assign"] * 5 + ["update"]
         if depth > 0:

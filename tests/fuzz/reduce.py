@@ -12,8 +12,8 @@ from dataclasses import fields, replace
 from multiprocessing import get_context
 from typing import Any
 
-from tests.fuzz.cases import Runner, on_gpu, runners, wrongs
-from tests.fuzz.program import Call, Draw, Expression, Leaf, Program, inputs_of, written
+from tests.fuzz.cases import Way, wrongs
+from tests.fuzz.program import Call, Expression, Leaf, Program, inputs_of, written
 
 MOST = 400  # kernels tried for one
 
@@ -80,11 +80,10 @@ def simpler(e: Expression) -> Iterator[Expression]:
             yield replace(e, operands=(*e.operands[:i], less, *e.operands[i + 1 :]))
 
 
-def reduced(seed: int, with_gpu: bool) -> str:
+def reduced(seed: int, way: Way) -> str:
     """The smallest kernel of a seed, and what goes wrong with it."""
-    program = Draw(seed).program()
-    inputs = inputs_of(program, seed)
-    by: dict[str, Runner] = {"GPU": on_gpu} if with_gpu else runners(seed, False)
+    program = way.program(seed)
+    inputs, by = inputs_of(program, seed), way.runners(seed)
 
     def found(p: Program) -> list[str]:
         return wrongs(p, inputs, seed, by)
@@ -97,11 +96,13 @@ def reduced(seed: int, with_gpu: bool) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="tests.fuzz.reduce", description="Make the kernels of seeds small.")
     parser.add_argument("seeds", nargs="+", type=int)
-    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--gpu", action="store_true", help="on the GPU alone")
+    parser.add_argument("--straight", action="store_true", help="the seeds are of kernels without control flow")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
+    way = Way(given.straight, simulator=not given.gpu, gpu=given.gpu)
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
-        for text in pool.map(reduced, given.seeds, [given.gpu] * len(given.seeds)):
+        for text in pool.map(reduced, given.seeds, [way] * len(given.seeds)):
             print(text, flush=True)
 
 

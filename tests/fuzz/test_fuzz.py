@@ -64,4 +64,15 @@ def test_random_kernels(seed: int) -> None:
 @pytest.mark.sm(90)
 @pytest.mark.parametrize("seed", range(200))
 def test_random_kernels_on_a_gpu(seed: int) -> None:
-    assert not cases.mistakes(seed, with_gpu=True)
+    assert not cases.mistakes(seed, cases.Way(gpu=True))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_expressions(seed: int) -> None:
+    assert not cases.mistakes(seed, cases.Way(straight=True))
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_expressions_on_a_gpu(seed: int) -> None:
+    assert not cases.mistakes(seed, cases.Way(straight=True, simulator=False, gpu=True))
