@@ -1,14 +1,16 @@
 """Host time of a launch from Python, beside a loop in C and what others take for the same: microseconds, one table.
 
-    python tests/bench/launch.py [--json FILE]         (make bench-launch)
+    python tests/bench/launch.py [--json FILE] [--case NAME ...]         (make bench-launch)
 
 Needs torch and a Hopper GPU; Triton, CuPy, cuda.core and numba-cuda are measured where they can be imported. A number
 is the median of rounds in which all competitors take turns; in a round a statement is executed 200 times without
 waiting (the driver's queue holds 1024), and the GPU is idle when it starts. The kernels are too small for the GPU to be
 what is waited for. `C loop` is a loop compiled by LLVM around cuLaunchKernelEx, with everything packed beforehand: what
-the driver takes. It, `driver` (the same through cuda.bindings), CuPy and cuda.core launch the very cubin that cutelite
-made. Below the table are the ratios that docs/launching.md promises, what a million launches from 8 threads leave
-behind, and how long a second process takes from its start to its first result.
+the driver takes; with `one buffer` it gets the parameters by CU_LAUNCH_PARAM_BUFFER_POINTER, and not by a pointer each.
+It, `driver` (the same through cuda.bindings), CuPy and cuda.core launch the very cubin that cutelite made. Below the
+table are the ratios that docs/launching.md promises, of the C loop with pointers, what a million launches from 8
+threads leave behind, and how long a second process takes from its start to its first result. `--case` measures no more
+than the times of some kinds of launch.
 """
 
 from __future__ import annotations
@@ -105,12 +107,12 @@ def ready(kernel: Any) -> None:
 # Others launching the same cubin.
 
 LOOP = """
-define i32 @loop(i64 %n, ptr %launch, ptr %config, ptr %function, ptr %parameters) nounwind {
+define i32 @loop(i64 %n, ptr %launch, ptr %config, ptr %function, ptr %parameters, ptr %extra) nounwind {
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %j, %next ]
   %status = phi i32 [ 0, %0 ], [ %all, %next ]
-  %s = call i32 %launch(ptr %config, ptr %function, ptr %parameters, ptr null)
+  %s = call i32 %launch(ptr %config, ptr %function, ptr %parameters, ptr %extra)
   %all = or i32 %status, %s
   %j = add i64 %i, 1
   %over = icmp eq i64 %j, %n
@@ -121,18 +123,34 @@ end:
 """
 
 
-def c_loop(compiled: Any, grid: tuple[int, int, int], values: list[Any]) -> Callable[[int], Any]:
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, *[ctypes.c_void_p] * 4)
+_BUFFER, _BUFFER_SIZE, _END = 1, 2, 0  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+
+
+def c_loops(compiled: Any, grid: tuple[int, int, int], values: list[Any]) -> Runs:
+    return {
+        "C loop": c_loop(compiled, grid, values),
+        "C loop, one buffer": c_loop(compiled, grid, values, one_buffer=True),
+    }
+
+
+def c_loop(
+    compiled: Any, grid: tuple[int, int, int], values: list[Any], one_buffer: bool = False
+) -> Callable[[int], Any]:
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, *[ctypes.c_void_p] * 5)
     loop = prototype(native.executable(host.to_code(LOOP, "loop")))
     function = rt.load(compiled.artifact, rt.device(0))
     config = rt.LaunchConfig(grid, compiled.artifact.block, smem=compiled.artifact.dynamic_smem)
     function.prepared(config)  # allows the shared memory
     raw = ctypes.create_string_buffer(struct.pack("<7I 4x 2Q I 4x", *config.grid, *config.block, config.smem, 0, 0, 0))
     parameters = function.layout.pack(values)
+    buffer, size = ctypes.create_string_buffer(parameters.data()), ctypes.c_size_t(function.layout.size)
+    extra = (ctypes.c_void_p * 5)(_BUFFER, ctypes.addressof(buffer), _BUFFER_SIZE, ctypes.addressof(size), _END)
+    given = (0, ctypes.addressof(extra)) if one_buffer else (parameters.address, 0)
+    kept = raw, parameters, buffer, size, extra
     launch = function.driver.address_of("cuLaunchKernelEx", (11, 6))
 
     def run(n: int) -> None:
-        assert not loop(n, launch, ctypes.addressof(raw), int(function.handle), parameters.address)
+        assert not loop(n, launch, ctypes.addressof(raw), int(function.handle), *given), kept
 
     return run
 
@@ -141,7 +159,7 @@ def same_cubin(compiled: Any, arrays: list[Any], numbers: list[Any]) -> Runs:
     """The kernel of vectors and numbers that cutelite compiled, launched by others; the dim N comes last."""
     values = [*(a.data_ptr() for a in arrays), *numbers, SIZE]
     grid = (GRID, 1, 1)
-    found = {"C loop": c_loop(compiled, grid, values), "driver": prepacked(compiled, grid, values)}
+    found = {**c_loops(compiled, grid, values), "driver": prepacked(compiled, grid, values)}
     scalars = [np.int32(n) if isinstance(n, int) else np.float32(n) for n in (*numbers, SIZE)]
     if importable("cupy"):
         found["cupy"] = with_cupy(compiled, grid, arrays, scalars)
@@ -282,7 +300,7 @@ def tensor_maps() -> Runs:
         "cutelite, kernel[...] kept": statement("held(a, b, c)", a=a, b=b, c=c, **names),
         "cutelite, other tensors": statement("a, b, c = turns(); kernel[G, B](a, b, c)", turns=cycle(turns), **names),
         "torch": statement("mm(a, b.T, out=c)", mm=torch.mm, a=a, b=b, c=c),
-        "C loop": c_loop(compiled_for(kernel), (*grid, 1), [*maps, rows, rows, depth]),
+        **c_loops(compiled_for(kernel), (*grid, 1), [*maps, rows, rows, depth]),
     }
 
 
@@ -416,27 +434,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--launches", type=int, default=1_000_000, help="from threads")
+    parser.add_argument("--case", action="append", choices=list(CASES), help="measure the times of this alone")
     options = parser.parse_args()
-    results = {case: medians(runs()) for case, runs in CASES.items()}
+    results = {case: medians(CASES[case]()) for case in options.case or CASES}
+    print_times(results)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+    if not options.case:
+        print_others(options.launches)
+
+
+def print_times(results: dict[str, dict[str, float]]) -> None:
     rows = list(dict.fromkeys(name for result in results.values() for name in result))
     print(f"{'host us per launch':30}" + "".join(f"{case:>24}" for case in results))
     for name in rows:
         cells = (result.get(name) for result in results.values())
         print(f"{name:30}" + "".join(f"{'-' if us is None else f'{us:.2f}':>24}" for us in cells))
     print()
-    for (case, which), most in BARS.items():
+    for (case, which), most in ((bar, most) for bar, most in BARS.items() if bar[0] in results):
         for how in (which,) if which else ("", ", kernel[...] kept"):
             ratio = results[case][f"cutelite{how}"] / results[case]["C loop"]
             print(f"{case}{how}: {ratio:.3f} C loops (at most {most}: {'kept' if ratio <= most else 'MISSED'})")
+
+
+def print_others(launches: int) -> None:
     print(f"bytes that Python allocates for a launch: {allocated()}")
-    seconds, growth = from_threads(launches=options.launches)
-    print(f"{options.launches} launches from 8 threads: {seconds:.1f} s, {growth} bytes more after the second half")
+    seconds, growth = from_threads(launches=launches)
+    print(f"{launches} launches from 8 threads: {seconds:.1f} s, {growth} bytes more after the second half")
     cold = second_process()
     print(
         f"second process, import to first result: {statistics.median(cold):.3f} s ({min(cold):.3f} to {max(cold):.3f})"
     )
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":
