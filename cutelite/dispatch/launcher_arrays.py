@@ -22,6 +22,9 @@ from cutelite_rt.dtype import DTYPES
 from cutelite_rt.exchange import TENSOR_BYTES
 from cutelite_rt.launcher import WORD
 
+SEEN = {"address": "i64", "device": "i32", "rank": "i32", "dtype": "i32", "extents": "ptr", "strides": "ptr"}
+"""What an array says, as `launcher_ir` has it in %seen."""
+
 NAME = "@arrays"
 """What the function is called until it gets its name."""
 
@@ -41,40 +44,60 @@ class Arrays:
         c = self.code
         before = c.let(f"mul i64 %number, {TENSOR_BYTES}")
         self.tensor = c.at("%frame", c.let(f"add i64 {before}, {self.frame.tensors}"))
-        self.read()
-        self.check()
+        self.check(self.read())
         c.do("br label %done")
         return "\n".join([_HEAD, *c.lines, _TAIL])
 
-    def read(self) -> None:
+    def read(self) -> dict[str, str]:
+        """What an array says, by the names in `SEEN`: looked up where it lies if that can be, or asked for."""
         c = self.code
         source = c.at("%frame", self.frame.source)
-        status = c.let(f"call i32 @read(ptr %env, ptr %array, ptr {self.tensor}, ptr {source})")
+        seen = c.let(f"call %seen @peek(ptr %env, ptr %array, ptr {source})")
+        looked = [c.let(f"extractvalue %seen {seen}, {i}") for i in range(len(SEEN))]
+        there, other, after = (c.fresh(stem) for stem in ("there", "other", "after"))
+        c.do(f"br i1 {c.compare('ne', looked[0], 0)}, label {there}, label {other}, !prof !0")
+        c.label(other)
+        asked = self.ask(source)
+        others = c.block
+        c.do(f"br label {after}")
+        c.label(there)
+        if self.leaf.is_map or self.leaf.parameter._extents.nested:
+            rank, extents, strides = looked[2], *looked[4:]
+            c.do(f"call void @put_shape(ptr {self.tensor}, i32 {rank}, ptr {extents}, ptr {strides})")
+        c.do(f"br label {after}")
+        c.label(after)
+        rows = zip(SEEN.items(), looked, asked, strict=True)
+        return {name: c.merged(type, (a, there), (b, others)) for (name, type), a, b in rows}
+
+    def ask(self, source: str) -> list[str]:
+        """Likewise, in a DLTensor; Python may have to fill it, and until then the array is passed over."""
+        c, tensor = self.code, self.tensor
+        status = c.let(f"call i32 @read(ptr %env, ptr %array, ptr {tensor}, ptr {source})")
         with c.when(c.compare("ne", status, 0, "i32"), rare=True):
             by_python = c.compare("eq", status, ir.PENDING, "i32")
             c.require_well(c.let(f"select i1 {by_python}, i32 0, i32 {status}"))
             c.do(f"call void @put_half(ptr {source}, i64 {PENDING}, i32 1)")
             c.do("br label %done")
             c.label(c.fresh("dead"))
+        kind = c.half(tensor, 8)
+        c.require(c.either(c.compare("eq", kind, CUDA, "i32"), c.compare("eq", kind, CUDA_MANAGED, "i32")))
+        address = c.let(f"add i64 {c.word(tensor, 0)}, {c.word(tensor, 40)}")
+        c.require(c.compare("ne", address, 0))
+        return [address, *(c.half(tensor, at) for at in (12, 16, 20)), c.link(tensor, 24), c.link(tensor, 32)]
 
-    def check(self) -> None:
+    def check(self, seen: dict[str, str]) -> None:
         """Everything about an array; its dims are learnt."""
-        c, tensor = self.code, self.tensor
-        kind, where = c.half(tensor, 8), c.half(tensor, 12)
-        on_gpu = c.either(c.compare("eq", kind, CUDA, "i32"), c.compare("eq", kind, CUDA_MANAGED, "i32"))
-        c.require(on_gpu)
-        ordinal = c.wide(where, "i32")
+        c = self.code
+        ordinal = c.wide(seen["device"], "i32")
         before = c.word("%key", 2 * WORD)
         c.require(c.either(c.compare("eq", before, -1), c.compare("eq", before, ordinal)))
         c.do(f"call void @put(ptr %key, i64 {2 * WORD}, i64 {ordinal})")
-        address = c.let(f"add i64 {c.word(tensor, 0)}, {c.word(tensor, 40)}")
-        c.require(c.compare("ne", address, 0))
-        c.set(c.let("getelementptr i64, ptr %frame, i64 %number"), address)
+        c.set(c.let("getelementptr i64, ptr %frame, i64 %number"), seen["address"])
         spec = spec_of(self.leaf)
-        bytes = self.dtype(spec.dtype, c.half(tensor, 20))
+        bytes = self.dtype(spec.dtype, seen["dtype"])
         if not self.leaf.is_map:
-            self.alignment(spec.align, address, bytes)
-        self.layout(self.leaf.parameter._extents, tensor)
+            self.alignment(spec.align, seen["address"], bytes)
+        self.layout(self.leaf.parameter._extents, seen)
 
     def dtype(self, wanted: Scalar | DTypeVar, found: str) -> str:
         """Check the 32 bits that DLPack has for a dtype, which are never 0; the bytes of an element."""
@@ -102,21 +125,20 @@ class Arrays:
         c.require(c.either(aligned, c.compare("eq", c.let(f"and i64 {address}, {mask}"), 0)))
         c.set_flag("%key", c.let(f"add i64 %number, {self.frame.flags}"), aligned)
 
-    def layout(self, wanted: Any, tensor: str) -> None:
+    def layout(self, wanted: Any, seen: dict[str, str]) -> None:
         """Extents and strides: `arrays._Extents.match`."""
         c = self.code
         if wanted.nested:
             need = wanted.layout.cosize
             if isinstance(need, DimExpr):
                 raise Unsupported(f"`{wanted.name}` has nested modes of extents that are not known")
-            size = c.let(f"call i64 @compact_size(ptr {tensor})")
+            size = c.let(f"call i64 @compact_size(ptr {self.tensor})")
             c.require(c.compare("sge", size, need))
             return
         rank = len(wanted.shape)
-        c.require(c.compare("eq", c.half(tensor, 16), rank, "i32"))
-        at_extents, at_strides = c.link(tensor, 24), c.link(tensor, 32)
-        extents = [c.word(at_extents, i * WORD) for i in range(rank)]
-        strides = [c.word(at_strides, i * WORD) for i in range(rank)]
+        c.require(c.compare("eq", seen["rank"], rank, "i32"))
+        extents = [c.word(seen["extents"], i * WORD) for i in range(rank)]
+        strides = [c.word(seen["strides"], i * WORD) for i in range(rank)]
         for expected, value in zip(wanted.shape, extents, strict=True):
             self.match(expected, value, None)
         some = "true"

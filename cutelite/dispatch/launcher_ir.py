@@ -633,8 +633,11 @@ good:
 """
 
 READ = """
-; Fill a DLTensor with what lies in a tensor of torch, if it is a plain one: see `cutelite_rt.torch_layout`.
-define internal i1 @look_into(ptr %env, ptr %x, ptr %tensor) #1 {
+%seen = type { i64, i32, i32, i32, ptr, ptr }
+
+; What lies in a tensor of torch, if it is a plain one: see `cutelite_rt.torch_layout`. Its address, 0 where it is none;
+; device, rank, dtype as DLPack has it; extents and strides.
+define internal %seen @look(ptr %env, ptr %x) #1 {
   %table = call ptr @link(ptr %env, i64 <env.torch>)
   %impl_at = call i64 @word(ptr %table, i64 <c.torch_impl>)
   %impl = call ptr @link(ptr %x, i64 %impl_at)
@@ -687,6 +690,7 @@ fill:
   %ordinal_at = getelementptr i8, ptr %device, i64 1
   %ordinal8 = load i8, ptr %ordinal_at
   %ordinal = zext i8 %ordinal8 to i32
+  %rank32 = trunc i64 %rank to i32
   %offset_at = call i64 @word(ptr %table, i64 <c.torch_offset>)
   %offset = call i64 @word(ptr %impl, i64 %offset_at)
   %kind = zext i32 %kind32 to i64
@@ -696,20 +700,83 @@ fill:
   %address = add i64 %data, %after
   %extents = getelementptr i8, ptr %sizes, i64 8
   %strides = getelementptr i8, ptr %extents, i64 <c.torch_strides>
-  %extents_at = ptrtoint ptr %extents to i64
-  %strides_at = ptrtoint ptr %strides to i64
-  %rank32 = trunc i64 %rank to i32
+  %s0 = insertvalue %seen poison, i64 %address, 0
+  %s1 = insertvalue %seen %s0, i32 %ordinal, 1
+  %s2 = insertvalue %seen %s1, i32 %rank32, 2
+  %s3 = insertvalue %seen %s2, i32 %kind32, 3
+  %s4 = insertvalue %seen %s3, ptr %extents, 4
+  %s5 = insertvalue %seen %s4, ptr %strides, 5
+  ret %seen %s5
+bad:
+  ret %seen zeroinitializer
+}
+
+; Likewise, where the array is of the type that was met last, which is one that is looked into; and what tells the
+; stream is noted. %source is as in @read.
+define internal %seen @peek(ptr %env, ptr %x, ptr %source) #1 {
+  %by_now = call i64 @word(ptr %source, i64 16)
+  %first_time = icmp eq i64 %by_now, 0
+  %entry = call ptr @link(ptr %env, i64 <env.recent>)
+  %its = load ptr, ptr %entry
+  %t = call ptr @type_of(ptr %x)
+  %same = icmp eq ptr %its, %t
+  %how = call i64 @word(ptr %entry, i64 8)
+  %direct = icmp eq i64 %how, <c.direct>
+  %known = and i1 %same, %direct
+  %usual = and i1 %known, %first_time
+  br i1 %usual, label %look, label %check
+look:
+  %seen = call %seen @look(ptr %env, ptr %x)
+  %address = extractvalue %seen %seen, 0
+  %plain = icmp ne i64 %address, 0
+  br i1 %plain, label %stream, label %check
+stream:
+  %asked = load ptr, ptr %source
+  %any = icmp ne ptr %asked, null
+  br i1 %any, label %good, label %take
+take:
+  %teller = call ptr @link(ptr %entry, i64 24)
+  store ptr %teller, ptr %source
+  %ordinal = extractvalue %seen %seen, 1
+  call void @put_half(ptr %source, i64 8, i32 %ordinal)
+  br label %good
+good:
+  ret %seen %seen
+check:
+  ret %seen zeroinitializer
+}
+
+; Fill a DLTensor likewise.
+define internal i1 @look_into(ptr %env, ptr %x, ptr %tensor) #1 {
+  %seen = call %seen @look(ptr %env, ptr %x)
+  %address = extractvalue %seen %seen, 0
+  %ordinal = extractvalue %seen %seen, 1
+  %rank = extractvalue %seen %seen, 2
+  %kind = extractvalue %seen %seen, 3
+  %extents = extractvalue %seen %seen, 4
+  %strides = extractvalue %seen %seen, 5
+  %plain = icmp ne i64 %address, 0
+  br i1 %plain, label %fill, label %bad
+fill:
   call void @put(ptr %tensor, i64 0, i64 %address)
   call void @put_half(ptr %tensor, i64 8, i32 2)
   call void @put_half(ptr %tensor, i64 12, i32 %ordinal)
-  call void @put_half(ptr %tensor, i64 16, i32 %rank32)
-  call void @put_half(ptr %tensor, i64 20, i32 %kind32)
-  call void @put(ptr %tensor, i64 24, i64 %extents_at)
-  call void @put(ptr %tensor, i64 32, i64 %strides_at)
   call void @put(ptr %tensor, i64 40, i64 0)
+  call void @put_half(ptr %tensor, i64 20, i32 %kind)
+  call void @put_shape(ptr %tensor, i32 %rank, ptr %extents, ptr %strides)
   ret i1 true
 bad:
   ret i1 false
+}
+
+; Of a DLTensor.
+define internal void @put_shape(ptr %tensor, i32 %rank, ptr %extents, ptr %strides) #1 {
+  %extents_at = getelementptr i8, ptr %tensor, i64 24
+  %strides_at = getelementptr i8, ptr %tensor, i64 32
+  call void @put_half(ptr %tensor, i64 16, i32 %rank)
+  store ptr %extents, ptr %extents_at
+  store ptr %strides, ptr %strides_at
+  ret void
 }
 
 define internal ptr @find_type(ptr %env, ptr %t) #1 {

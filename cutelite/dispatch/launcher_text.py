@@ -14,6 +14,7 @@ class Code:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.block = "%0"  # which is being written
         self._next = 0
 
     def fresh(self, stem: str = "v") -> str:
@@ -36,6 +37,7 @@ class Code:
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name[1:]}:")
+        self.block = name
 
     def require(self, condition: str) -> None:
         """Go on where it holds; else Python launches."""
@@ -71,6 +73,10 @@ class Code:
 
     def compare(self, how: str, a: str, b: str | int, type: str = "i64") -> str:
         return self.let(f"icmp {how} {type} {a}, {b}")
+
+    def merged(self, type: str, *rows: tuple[str, str]) -> str:
+        """What comes here by blocks: each a value, and the last block of a way. At the start of a block."""
+        return self.let(f"phi {type} " + ", ".join(f"[ {value}, {block} ]" for value, block in rows))
 
     def both(self, a: str | None, b: str) -> str:
         return b if a is None else self.let(f"and i1 {a}, {b}")
