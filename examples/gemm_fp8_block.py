@@ -2,9 +2,12 @@
 
 Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
 they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While one warpgroup
-does that, the other one multiplies: they take turns, which are handed on a little early, so that nothing waits for the
-news. Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, and results leave through
-shared memory and TMA while the next tile begins. Scales may have any strides, so two warps bring them by cp.async.
+does that, the other one multiplies. Everything else is as in any persistent GEMM: one thread brings tiles of A and B
+by TMA, with the scales of A, and results leave through shared memory and TMA while the next tile begins.
+
+Ordinary instructions take registers' bandwidth from tensor cores, and a warpgroup that has waited for its products
+keeps them idle until the next ones begin. So there is little between: scales are read, and the next tiles are asked
+for, while products are under way.
 
 A warpgroup may have several times 64 rows of a tile. It takes them one after the other, with one accumulator: only the
 sums are held for all of them, and larger tiles ask less of L2.
@@ -18,12 +21,13 @@ from typing import Any
 import numpy as np
 
 import cutelite as cl
+import cutelite_rt as rt
 from common import array, check, clusters_at_once, poisoned, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32
 
 M, N, K, KB, NB = cl.dims("M N K KB NB")
 GROUP = 128  # threads of a warpgroup
-LOADERS = 64  # threads of the first one that bring scales: its last ones
+LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
 
 
@@ -33,50 +37,46 @@ class Config:
 
     tile     rows and columns of a block's tile: up to 192 columns
     cluster  blocks along M or along N that load together what they share
-    stages   how many tiles of A and B, 128 along K, are held, and their scales
-    relay    warpgroups multiply in turn, and of the four products of a turn so many, 1 to 3, are still under way when
-             the other one begins. 0: no turns
+    stages   how many tiles of A and B, 128 along K, are held, with scales of A
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
-    regs     registers of a thread that loads, and of one that multiplies. With a few more of the latter ptxas begins
-             products before it has added up the last ones, and spills
+    regs     registers of a thread that loads, and of one that multiplies. With more of the latter ptxas begins products
+             before it has added up the last ones, and spills
     """
 
     tile: tuple[int, int] = (256, 128)
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
-    relay: int = 2
     piece: int = 64
     buffers: int = 1
     swizzle: int = 8
-    regs: tuple[int, int] = (64, 216)
+    regs: tuple[int, int] = (72, 208)
 
 
 @cache
 def build(config: Config) -> Any:
-    """The kernel."""
+    """The kernel. It takes scales of A either by TMA, or with any strides, which is slower."""
     (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
     CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
-    SCALES = 1 if BN == BLOCK else 2  # of B, for a tile
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
     if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or ROWS // 64 * (BN // WIDE) % BUFFERS:
         raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
-    if min(CM, CN) > 1 or config.relay not in range(4):
-        raise ValueError(f"{config}: a cluster along both modes, or more than 3 of 4 products left to the next turn")
+    if min(CM, CN) > 1:
+        raise ValueError(f"{config}: a cluster along both modes")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
         b: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BLOCK, config.stages))]
         d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, 2 * BUFFERS))]
-        scale_a: Smem[f32, (config.stages, BM)]
-        scale_b: Smem[f32, (config.stages, SCALES)]
+        scale_a: Smem[f32, cl.make_layout((1, BM, config.stages), stride=(BM, 1, BM)), 128]
 
     @cl.kernel(block=3 * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
     def gemm(
         a: TmaTensor[e4m3, (M, K), (BM // CN, BLOCK)],
         b: TmaTensor[e4m3, (N, K), (BN // CM, BLOCK)],
         d: TmaTensor[bf16, (M, N), (64, WIDE)],
-        scale_a: Tensor[f32, (M, KB), (None, None)],
+        scale_a: TmaTensor[f32, (KB, M), (1, BM)] | None,
+        strided_a: Tensor[f32, (KB, M), (None, None)] | None,
         scale_b: Tensor[f32, (NB, KB), (None, None)],
     ) -> None:
         if cl.thread_idx.x == 0:
@@ -85,7 +85,10 @@ def build(config: Config) -> Any:
         storage = Storage.allocate()
         peers = cl.multicast_peers(config.cluster)
         pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, 2 * GROUP, peers, False, reads="wgmma")
-        scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
+        if scale_a is not None:
+            scaled: Any = cl.PipelineTmaAsync.create(config.stages, 4 * BM, 2 * GROUP, sync=False)
+        else:
+            scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(CLUSTER)
@@ -93,23 +96,17 @@ def build(config: Config) -> Any:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                produce(a, b, storage, pipe)
-            elif cl.thread_idx.x >= GROUP - LOADERS:
+                produce(a, b, scale_a, storage, pipe, scaled)
+            elif strided_a is not None and cl.thread_idx.x >= GROUP - LOADERS:
                 cl.griddepcontrol_wait()
-                bring_scales(scale_a, scale_b, storage, scaled)
+                bring_scales(strided_a, storage, scaled)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
-            group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
+            group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            if config.relay > 0 and group == 1:
-                turn_of(0).arrive()
-            consume(d, storage, pipe, scaled, out, group)
-
-    def turn_of(group: Any) -> Any:
-        """The barrier of a warpgroup's turn: it waits there, and the other one arrives."""
-        return cl.NamedBarrier(3 + group, 2 * GROUP)
+            consume(d, scale_b, storage, pipe, scaled, out, group)
 
     def walk() -> Any:
         """This block's tiles. Each role begins by itself: a number less that all of them hold from the start."""
@@ -124,7 +121,7 @@ def build(config: Config) -> Any:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         return m * BM, n * BN
 
-    def produce(a: Any, b: Any, storage: Any, pipe: Any) -> None:
+    def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any, scaled: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         left = cl.OperandTile.create(a, BM, config.cluster, 0)
         right = cl.OperandTile.create(b, BN, config.cluster, 1)
@@ -133,49 +130,60 @@ def build(config: Config) -> Any:
             row, column = place(tiles)
             for k in range(cl.ceil_div(K, BLOCK)):
                 pipe.producer_acquire(state)
-                left.load(storage.a[None, None, state.index], (), row, k * BLOCK, pipe.barrier(state))
-                right.load(storage.b[None, None, state.index], (), column, k * BLOCK, pipe.barrier(state))
+                full = pipe.barrier(state)
+                left.load(storage.a[None, None, state.index], (), row, k * BLOCK, full)
+                right.load(storage.b[None, None, state.index], (), column, k * BLOCK, full)
+                if scale_a is not None:
+                    scaled.producer_acquire(state)
+                    target = storage.scale_a[None, None, state.index]
+                    cl.tma_load(scale_a, target, at=(k, row), barrier=scaled.barrier(state))
                 state = state.advance()
             tiles = tiles.advance()
         if CLUSTER:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def bring_scales(scale_a: Any, scale_b: Any, storage: Any, scaled: Any) -> None:
-        """Some warps: fill the ring of scales."""
+    def bring_scales(scale_a: Any, storage: Any, scaled: Any) -> None:
+        """Some warps: bring the scales of A, in step with its tiles."""
         state, tiles, thread = scaled.producer_state(), walk(), cl.thread_idx.x - (GROUP - LOADERS)
         while tiles.is_valid():
-            row, column = place(tiles)
+            row, _ = place(tiles)
             for k in range(cl.ceil_div(K, BLOCK)):
                 scaled.producer_acquire(state)
                 for i in cl.static_range(0, BM, LOADERS):
-                    at = min(row + i + thread, M - 1), k
-                    cl.cp_async(storage.scale_a.at(state.index, i + thread), scale_a.at(*at), 4)
-                if thread < SCALES:
-                    at = min((column + thread * (BN - SECTION)) // BLOCK, NB - 1), k
-                    cl.cp_async(storage.scale_b.at(state.index, thread), scale_b.at(*at), 4)
+                    target = storage.scale_a.at(0, i + thread, state.index)
+                    cl.cp_async(target, scale_a.at(k, min(row + i + thread, M - 1)), 4)
                 scaled.producer_commit(state)
                 state = state.advance()
             tiles = tiles.advance()
 
-    def consume(d: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
+    def consume(d: Any, scale_b: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
         state, tiles = pipe.consumer_state(), walk()
+        acc, seen = cl.wgmma.zeros_accumulator(BN), pipe.consumer_test_wait(state)
         while tiles.is_valid():
             row, column = place(tiles)
-            sums = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(ROWS // 64))
-            for _ in range(cl.ceil_div(K, BLOCK)):
-                pipe.consumer_wait(state)
-                scaled.consumer_wait(state)
-                scales = [scales_of(storage, state.index, first + 64 * i, column) for i in range(ROWS // 64)]
-                scaled.consumer_release(state)
-                added = []
+            sums, right = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(ROWS // 64)), of_b(scale_b, column, 0)
+            for k in range(cl.ceil_div(K, BLOCK)):
+                pipe.consumer_wait(state, seen)
+                added, later = [], state.advance()
+                scales: list[Any] = []
                 for i in cl.static_range(ROWS // 64):
-                    acc = product(storage, state.index, group, i)
+                    flying = product(storage, state.index, group, i, acc)
+                    if i == 0:  # what takes no time, while tensor cores multiply
+                        scaled.consumer_wait(state)
+                        scales = [
+                            scales_of(storage, state.index, first + 64 * j, right, column) for j in range(ROWS // 64)
+                        ]
+                        scaled.consumer_release(state)
+                        right = of_b(scale_b, column, min(k + 1, KB - 1))
+                    if i == ROWS // 64 - 1:
+                        seen = pipe.consumer_test_wait(later)
+                    acc = cl.wgmma.wait_group(0, flying)
                     if i == ROWS // 64 - 1:
                         pipe.consumer_release(state)
                     added.append(cl.math.fma(acc, spread(scales[i]), sums[i]))
-                sums, state = tuple(added), state.advance()
+                sums, state = tuple(added), later
             tiles = tiles.advance()
             across = BN // WIDE
             for i in cl.static_range(ROWS // 64 * across):
@@ -185,30 +193,26 @@ def build(config: Config) -> Any:
                 out.send(i, d, (row + group * ROWS + i // across * 64, column + i % across * WIDE))
         out.tail()
 
-    def product(storage: Any, stage: Any, group: Any, i: int) -> Any:
-        """What 64 rows of a block of K come to."""
+    def product(storage: Any, stage: Any, group: Any, i: int, into: Any) -> Any:
+        """Start multiplying 64 rows of a block of K, into registers whose values are not needed any more."""
         a = cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0))[None, None, stage]
-        b, early = storage.b[None, None, stage], slice(0, 4 - config.relay)
-        if config.relay > 0:
-            turn_of(group).sync()
-        acc = cl.wgmma.mma_async(a, b, cl.wgmma.zeros_accumulator(BN), accumulate=False, steps=early)
+        acc = cl.wgmma.mma_async(a, storage.b[None, None, stage], into, accumulate=False)
         cl.wgmma.commit_group()
-        if config.relay > 0:
-            acc = cl.wgmma.mma_async(a, b, acc, steps=slice(4 - config.relay, 4), fenced=True)
-            cl.wgmma.commit_group()
-            acc = cl.wgmma.wait_group(1, keep=acc)
-            turn_of(1 - group).arrive()
-        return cl.wgmma.wait_group(0, acc)
+        return acc
 
-    def scales_of(storage: Any, stage: Any, row: Any, column: Any) -> Any:
+    def of_b(scale_b: Any, column: Any, k: Any) -> tuple[Any, Any]:
+        """The scales of B of a tile's first columns and of its last ones."""
+        here = scale_b[column // BLOCK, k]
+        return here, here if BN == BLOCK else scale_b[min((column + BN - SECTION) // BLOCK, NB - 1), k]
+
+    def scales_of(storage: Any, stage: Any, row: Any, right: Any, column: Any) -> Any:
         """The products of scales that a thread needs for 64 rows: for each of its two, of all sections of columns."""
         found = cl.make_rmem_tensor(f32, (2, BN // SECTION))
-        here, there = storage.scale_b[stage, 0], storage.scale_b[stage, SCALES - 1]
         for r in cl.static_range(2):
-            of_row = storage.scale_a[stage, row + 8 * r]
+            left = storage.scale_a[0, row + 8 * r, stage]
             for j in cl.static_range(BN // SECTION):
                 same = BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK
-                found[r, j] = of_row * (here if same else there)
+                found[r, j] = left * (right[0] if same else right[1])
         return found
 
     def spread(scales: Any) -> Any:
@@ -219,20 +223,21 @@ def build(config: Config) -> Any:
     return gemm
 
 
-def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any) -> None:
+def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any) -> None:
     """Launch a configuration."""
     (bm, bn), (cm, cn) = config.tile, config.cluster
     clusters = min(-(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn)), clusters_at_once(cm * cn))
     launch = cl.Launch(clusters * cm * cn, 3 * GROUP, pdl=True)
-    build(config)[launch](a, b, d, scale_a, scale_b)
+    build(config)[launch](a, b, d, scale_a, strided_a, scale_b)
 
 
 CONFIGS = [
     Config(),
     Config(cluster=(1, 2)),
     Config((128, 192), stages=5),
-    Config((128, 128), stages=5, buffers=2, relay=0),
-    Config((128, 128), cluster=(1, 1), stages=5, buffers=2, relay=0),
+    Config((128, 192), cluster=(1, 1), stages=5),
+    Config((128, 128), stages=5, buffers=2),
+    Config((128, 128), cluster=(1, 1), stages=5, buffers=2),
 ]
 
 
@@ -248,7 +253,7 @@ def fitting(configs: list[Config], a: Any, b: Any, d: Any, *scales: Any) -> list
     return [config for config in found if cost(config) < 1.3 * cost(found[0])]
 
 
-tuned = cl.autotune(CONFIGS, key=("a", "b"), prune=fitting)(run)
+tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"), prune=fitting)(run)
 
 
 def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | None = None) -> Any:
@@ -256,7 +261,8 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
 
     a, b     (M, K) and (N, K), e4m3, contiguous along K; K a multiple of 16, for TMA
     d        (M, N), bf16, contiguous along N, a multiple of 8
-    scale_a  (M, ceil(K / 128)), f32, of any strides; fastest contiguous along M
+    scale_a  (M, ceil(K / 128)), f32, of any strides; fastest contiguous along M, columns a multiple of 16
+             bytes apart: TMA brings them
     scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides
     config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
@@ -265,10 +271,13 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
     wanted = (m, -(-k // BLOCK)), (-(-n // BLOCK), -(-k // BLOCK))
     if (tuple(scale_a.shape), tuple(scale_b.shape)) != wanted:
         raise ValueError(f"scales have shapes {tuple(scale_a.shape)} and {tuple(scale_b.shape)}, and not {wanted}")
+    scales = rt.read(scale_a)
+    by_tma = scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0
+    of_a, strided = (scale_a.T, None) if by_tma else (None, scale_a.T)
     if config is None:
-        tuned(a, b, d, scale_a, scale_b)
+        tuned(a, b, d, of_a, strided, scale_b)
     else:
-        run(config, a, b, d, scale_a, scale_b)
+        run(config, a, b, d, of_a, strided, scale_b)
     return d
 
 

@@ -80,8 +80,12 @@ class PipelineConsumer:
         """Whether the buffer is full; may sleep for a while to see it. For `wait`."""
         return self.pipe.consumer_try_wait(self.state)
 
+    def test_wait(self) -> Any:
+        """Whether the buffer is full, without blocking. For `wait`."""
+        return self.pipe.consumer_test_wait(self.state)
+
     def wait(self, seen: Any = False) -> None:
-        """Wait until the buffer is full; not if it was `seen` to be, by `try_wait`."""
+        """Wait until the buffer is full; not if it was `seen` to be, by `try_wait` or `test_wait`."""
         self.pipe.consumer_wait(self.state, seen)
 
     def release(self) -> None:

@@ -105,13 +105,17 @@ class Ring:
             state = state.advance()
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
-        """Wait until the buffer is full; not if it was `seen` to be, by `consumer_try_wait` of this state."""
+        """Wait until the buffer is full; not if it was `seen` to be, by `consumer_try_wait` or `_test_wait`."""
         if not seen:
             self.full[state.index].wait(state.phase)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Whether the buffer is full; may sleep for a while to see it."""
         return self.full[state.index].try_wait(state.phase)
+
+    def consumer_test_wait(self, state: PipelineState) -> Any:
+        """Whether the buffer is full, without blocking: to be asked ahead, also where nothing comes any more."""
+        return self.full[state.index].test_wait(state.phase)
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer."""

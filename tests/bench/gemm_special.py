@@ -95,11 +95,11 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
     found = []
-    for relay, cluster in product((0, 2, 3), ((2, 1), (1, 2))):
-        found.append(fp8.Config(cluster=cluster, relay=relay))
-        found.append(fp8.Config((128, 192), cluster, stages=5, relay=relay))
+    for cluster in ((2, 1), (1, 2), (1, 1)):
+        found.append(fp8.Config(cluster=cluster))
+        found.append(fp8.Config((128, 192), cluster, stages=5))
     found += [fp8.Config(swizzle=swizzle) for swizzle in (4, 16)]
-    found += [fp8.Config(piece=32, buffers=2), fp8.Config((128, 128), stages=5, buffers=2, relay=0)]
+    found += [fp8.Config(piece=32, buffers=2), fp8.Config((128, 128), stages=5, buffers=2)]
     return found
 
 

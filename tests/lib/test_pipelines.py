@@ -44,7 +44,8 @@ def test_producers_and_consumers(scheduled: Place, kind: str, stages: int) -> No
         else:
             state = pipe.consumer_state()
             for i in range(a.shape[0]):
-                pipe.consumer_wait(state, pipe.consumer_try_wait(state))
+                seen = pipe.consumer_try_wait(state) if kind == "threads" else pipe.consumer_test_wait(state)
+                pipe.consumer_wait(state, seen)
                 for half in cl.static_range(2):
                     out[i, half * 32 + cl.lane_idx()] = ring[state.index, half * 32 + cl.lane_idx()]
                 pipe.consumer_release(state)

@@ -46,7 +46,6 @@ TURNS = "a turn says who multiplies next, and protects no memory"
 WHOLE_WARP = "wgmma has been executed by the whole warp since"
 NO_EPILOGUE = "the parts of a sum have no epilogue: nothing is brought for it"
 WAITED = "before the first piece, all stores of the tile before have been waited for"
-HANDED_ON = "it says when the other group may multiply; the wait behind it is for all of the product"
 EMPTY_GROUP = "the piece before it has an empty group as well, and one of the two is waited for"
 
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
@@ -90,8 +89,6 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
-    Row("gemm_fp8_block", "drop", "wgmma.commit_group", "", "cl.wgmma.commit_group()", HANDED_ON, (0,)),
-    Row("gemm_fp8_block", "pending", "wgmma.wait_group", "", "wait_group(1, keep=acc)", HANDED_ON),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row("sparse_gemm", "drop", "bar.warp.sync", "", "slot.release()", WHOLE_WARP),
