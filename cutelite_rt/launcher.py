@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from cutelite_rt import exchange, native, torch_layout
+from cutelite_rt import exchange, native, torch_layout, watching
 from cutelite_rt import stream as streams
 from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
@@ -86,9 +86,9 @@ _OBJECTS: dict[str, object] = {
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
-_OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "one_digit", "counts_none", "torch")
+_OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "changes", "one_digit", "counts_none", "torch")
 _USUAL = (
-    *("diverted", "PyDict_GetItemWithError", "recent", "torch", "int", "one_digit", "float", "cuCtxGetId"),
+    *("diverted", "changes", "recent", "torch", "int", "one_digit", "float", "cuCtxGetId"),
     *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "None", "counts_none", "tuple"),
 )
 """What each launch reads, in two lines of the CPU's caches."""
@@ -119,6 +119,7 @@ class Environment:
         words |= {name: id(value) for name, value in _OBJECTS.items()}
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
         words |= {"learn": id(self._learn), "diverted": ctypes.addressof(diverted), "torch": 0}
+        words |= {"changes": ctypes.addressof(watching.CHANGES)}
         words |= {"one_digit": native.one_digit(), "counts_none": int(native.COUNTS_NONE)}
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))
         self.address = ctypes.addressof(self._words)
@@ -512,9 +513,10 @@ class Launcher:
     def watch(self, watch: Watch) -> None:
         """Have launches go to Python as soon as one of these holds something else."""
         names, cells = watch
-        words = [len(names), len(cells)]
-        words += (id(each) for row in names for each in row)
+        counted = watching.watch(list({id(namespace): namespace for namespace, _, _ in names}.values()))
+        words = [len(cells), len(names), 0, 0 if counted else 1 << 63]
         words += (0 if each is UNBOUND else id(each) for row in cells for each in row)
+        words += (id(each) for row in names for each in row)
         block = _pointers(words)
         self._put("watched", ctypes.addressof(block))
         self._watched = block, watch

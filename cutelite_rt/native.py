@@ -111,6 +111,13 @@ def executable(code: bytes) -> int:
         return found[0]
 
 
+def forever(code: bytes) -> int:
+    """The address of `code` in memory of its own, that is there until the process ends. Errors: OSError."""
+    address, memory = _mapped(code)
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(memory)
+    return address
+
+
 def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
     """Code in pages of its own, readable and executable, and writable no more."""
     memory = mmap.mmap(-1, len(code), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

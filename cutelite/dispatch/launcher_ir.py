@@ -1275,34 +1275,18 @@ define internal void @count(ptr %table, i64 %more) #1 {
   ret void
 }
 
-; Whether every global and closure variable still holds what it held.
+; Whether every closure variable and global still holds what it held. Globals are looked at where a dict that is watched
+; changed since they were last; each time, if theirs are not all watched.
 define internal i1 @unchanged(ptr %env, ptr %state) #1 {
   %block = call ptr @link(ptr %state, i64 <state.watched>)
-  %names = call i64 @word(ptr %block, i64 0)
-  %cells = call i64 @word(ptr %block, i64 8)
-  %rows = getelementptr i8, ptr %block, i64 16
-  br label %name
-name:
-  %i = phi i64 [ 0, %0 ], [ %next, %held ]
-  %row = phi ptr [ %rows, %0 ], [ %row_next, %held ]
-  %over = icmp eq i64 %i, %names
-  br i1 %over, label %cell, label %look
-look:
-  %namespace = load ptr, ptr %row
-  %what = call ptr @link(ptr %row, i64 8)
-  %then = call ptr @link(ptr %row, i64 16)
-  %now = call ptr @PyDict_GetItemWithError(ptr %env, ptr %namespace, ptr %what)
-  %same = icmp eq ptr %now, %then
-  br i1 %same, label %held, label %changed
-held:
-  %next = add i64 %i, 1
-  %row_next = getelementptr i8, ptr %row, i64 24
-  br label %name
+  %cells = call i64 @word(ptr %block, i64 0)
+  %rows = getelementptr i8, ptr %block, i64 32
+  br label %cell
 cell:
-  %j = phi i64 [ 0, %name ], [ %j_next, %cell_held ]
-  %cell_row = phi ptr [ %row, %name ], [ %cell_row_next, %cell_held ]
+  %j = phi i64 [ 0, %0 ], [ %j_next, %cell_held ]
+  %cell_row = phi ptr [ %rows, %0 ], [ %cell_row_next, %cell_held ]
   %last = icmp eq i64 %j, %cells
-  br i1 %last, label %good, label %cell_look
+  br i1 %last, label %count, label %cell_look
 cell_look:
   %which = load ptr, ptr %cell_row
   %cell_then = call ptr @link(ptr %cell_row, i64 8)
@@ -1319,11 +1303,48 @@ cell_held:
   %j_next = add i64 %j, 1
   %cell_row_next = getelementptr i8, ptr %cell_row, i64 16
   br label %cell
+count:
+  %changes_at = call ptr @link(ptr %env, i64 <env.changes>)
+  %changes = load i64, ptr %changes_at
+  %seen = call i64 @word(ptr %block, i64 16)
+  %none = icmp eq i64 %changes, %seen
+  br i1 %none, label %good, label %look
+look:
+  %globals = call i1 @unchanged_globals(ptr %env, ptr %block, ptr %cell_row, i64 %changes)
+  br i1 %globals, label %good, label %changed
 changed:
   call void @PyErr_Clear(ptr %env)
   ret i1 false
 good:
   ret i1 true
+}
+
+define internal i1 @unchanged_globals(ptr %env, ptr %block, ptr %rows, i64 %changes) #2 {
+  %names = call i64 @word(ptr %block, i64 8)
+  br label %name
+name:
+  %i = phi i64 [ 0, %0 ], [ %next, %held ]
+  %row = phi ptr [ %rows, %0 ], [ %row_next, %held ]
+  %over = icmp eq i64 %i, %names
+  br i1 %over, label %all, label %look
+look:
+  %namespace = load ptr, ptr %row
+  %what = call ptr @link(ptr %row, i64 8)
+  %then = call ptr @link(ptr %row, i64 16)
+  %now = call ptr @PyDict_GetItemWithError(ptr %env, ptr %namespace, ptr %what)
+  %same = icmp eq ptr %now, %then
+  br i1 %same, label %held, label %changed
+held:
+  %next = add i64 %i, 1
+  %row_next = getelementptr i8, ptr %row, i64 24
+  br label %name
+all:
+  %unlike = call i64 @word(ptr %block, i64 24) ; a bit that no number of changes has, where they are not counted
+  %seen = or i64 %changes, %unlike
+  call void @put(ptr %block, i64 16, i64 %seen)
+  ret i1 true
+changed:
+  ret i1 false
 }
 """
 

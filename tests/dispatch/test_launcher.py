@@ -17,7 +17,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
-from cutelite_rt import driver, launcher, memory
+from cutelite_rt import driver, launcher, memory, watching
 from cutelite_rt.tensormap import TensorMaps
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
@@ -282,7 +282,13 @@ def test_a_failing_driver_fails_launches_from_a_plan(cuda: FakeCuda, on_gpu: Gpu
     assert planned[0] is rt.CudaError
 
 
-def test_a_global_bound_to_another_object(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_global_bound_to_another_object(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    """Whether or not Python tells of changes."""
+    if not counted:
+        monkeypatch.setattr(watching, "_watcher", lambda: None)
     kernel, a = made(_add), on_gpu((8,))
     handles = []
     for factor in (2, 2, 3, 3, 2):
@@ -291,6 +297,20 @@ def test_a_global_bound_to_another_object(cuda: FakeCuda, on_gpu: GpuArray, monk
     assert all(len(set(each)) == 1 for each in handles)
     first, same, other, _, back = (each[0] for each in handles)
     assert first == same == back != other
+
+
+def test_other_globals_may_change(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, a = made(_add), on_gpu((8,))
+    before = launched(kernel, cuda, (1, 32), a, a, 1.0)
+    assert launched(kernel, cuda, (1, 32), a, a, 1.0) == before
+    reuses(kernel, monkeypatch)
+    for i in range(3):
+        monkeypatch.setitem(globals(), "OTHER", i)
+        assert launched(kernel, cuda, (1, 32), a, a, 1.0) == before
+    factor = FACTOR
+    monkeypatch.delitem(globals(), "FACTOR")
+    monkeypatch.setitem(globals(), "FACTOR", factor)
+    assert launched(kernel, cuda, (1, 32), a, a, 1.0) == before
 
 
 def test_contexts_have_their_own_and_handles_may_come_back(cuda: FakeCuda, on_gpu: GpuArray) -> None:
