@@ -3,6 +3,9 @@
 In    parameters, as annotations made them
 Out   IR text, and the `Program` that says what its state has to hold
 
+Where things are kept, `launcher_frame` says; `launcher_arrays` writes what is about arrays; what all launchers share is
+in `launcher_ir`.
+
 The launcher takes no decision that Python has not taken before: it checks what can be checked by itself (dtypes, ranks,
 extents, strides, named dims, alignment, device, ranges of numbers), gathers all that a decision depended on as the
 words of a key, and looks up the outcome under it. Whatever is wrong or new goes to Python, which says it or does it.
