@@ -143,10 +143,10 @@ def c_loop(
     function.prepared(config)  # allows the shared memory
     raw = ctypes.create_string_buffer(struct.pack("<7I 4x 2Q I 4x", *config.grid, *config.block, config.smem, 0, 0, 0))
     parameters = function.layout.pack(values)
-    buffer, size = ctypes.create_string_buffer(parameters.data()), ctypes.c_size_t(function.layout.size)
-    extra = (ctypes.c_void_p * 5)(_BUFFER, ctypes.addressof(buffer), _BUFFER_SIZE, ctypes.addressof(size), _END)
+    first, size = ctypes.c_uint64.from_address(parameters.address).value, ctypes.c_size_t(function.layout.size)
+    extra = (ctypes.c_void_p * 5)(_BUFFER, first, _BUFFER_SIZE, ctypes.addressof(size), _END)
     given = (0, ctypes.addressof(extra)) if one_buffer else (parameters.address, 0)
-    kept = raw, parameters, buffer, size, extra
+    kept = raw, parameters, size, extra
     launch = function.driver.address_of("cuLaunchKernelEx", (11, 6))
 
     def run(n: int) -> None:
