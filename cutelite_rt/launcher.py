@@ -197,7 +197,7 @@ MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
 byte 128 the map."""
 _MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
 
-_HEAD = struct.Struct("<4Q I 3I I4x 4Q 3I4x")
+_HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I4x")
 HEAD = {
     "hash": 0,
     "context": 8,
@@ -209,25 +209,23 @@ HEAD = {
     "smem": 48,
     "attributes": 56,
     "attribute_count": 64,
-    "size": 72,
-    "count": 80,
-    "cluster": 88,
+    "count": 72,
+    "cluster": 80,
 }
 """Offsets in a variant, in bytes. The hash of its key; context and function to launch; whether the grid has to be a
-whole number of clusters; what CUlaunchConfig takes, with its padding; the bytes of all parameters; how many of these
-there are but tensor maps; the cluster."""
+whole number of clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster."""
 
 
 class Places(NamedTuple):
     """Where the rest of a variant lies: tables with a place for each slot, the maps, the key.
 
-    at     of each slot, where in the launcher's frame its value is
-    maps   the slots that are of tensor maps
+    at     of each slot, where in the launcher's frame its parameter is
+    maps   how many slots are of tensor maps
     words  of the key
     """
 
     at: Sequence[int]
-    maps: Sequence[int]
+    maps: int
     words: int
 
     @property
@@ -235,23 +233,23 @@ class Places(NamedTuple):
         return -(-_HEAD.size // WORD) * WORD
 
     @property
-    def rows(self) -> int:
-        """Two u32 for each parameter but maps: where it is in the frame, and where among the parameters."""
+    def order(self) -> int:
+        """u32 for each parameter that there is: where it is in the frame."""
         return self.key + WORD * self.words
 
     @property
     def kinds(self) -> int:
         """u32 for each slot: its dtype by `KIND`, or 0."""
-        return self.rows + WORD * len(self.at)
+        return self.order + 4 * len(self.at)
 
     @property
     def caches(self) -> int:
-        """For each map a pointer to its cache, and where it is among the parameters."""
+        """Pointer for each map: its cache."""
         return -(-(self.kinds + 4 * len(self.at)) // WORD) * WORD
 
     @property
     def size(self) -> int:
-        return self.caches + 2 * WORD * len(self.maps)
+        return self.caches + WORD * self.maps
 
 
 KIND = {code: i for i, code in enumerate(DTYPES)}
@@ -298,24 +296,22 @@ class _Variant:
     def __init__(self, places: Places, key: bytes, outcome: Outcome) -> None:
         words = struct.unpack(f"<{places.words}Q", key)
         self.key, self.hash = key, hash_of(words)
-        function, config, layout = outcome.function, outcome.config, outcome.function.layout
+        function, config = outcome.function, outcome.config
         cluster = config.cluster or (1, 1, 1)
-        of = {i: slot for slot, i in enumerate(outcome.slots) if i is not None and slot not in places.maps}
-        rows = [struct.pack("<2I", places.at[of[i]], layout.offsets[i]) for i in sorted(of)]
-        kinds = (0 if i is None else KIND.get(layout.kinds[i], 0) for i in outcome.slots)
+        its = {i: slot for slot, i in enumerate(outcome.slots) if i is not None}
+        order = [places.at[its[i]] for i in range(len(function.layout.offsets))]
+        kinds = (0 if i is None else KIND.get(function.layout.kinds[i], 0) for i in outcome.slots)
         attributes, attribute_count = _attributes(config)
         self._caches = [None if form is None else _cache(form) for form in outcome.maps]
         data = _HEAD.pack(
             *(self.hash, function.context, _context_id(function), int(function.handle)),
             *(cluster != (1, 1, 1), *config.block, config.smem),
-            *(ctypes.addressof(attributes), attribute_count, layout.size, len(rows), *cluster),
+            *(ctypes.addressof(attributes), attribute_count, len(order), *cluster),
         )
-        data = data.ljust(places.key, b"\0") + key + b"".join(rows)
+        data = data.ljust(places.key, b"\0") + key + struct.pack(f"<{len(order)}I", *order)
         data = data.ljust(places.kinds, b"\0") + struct.pack(f"<{len(places.at)}I", *kinds)
-        data = data.ljust(places.caches, b"\0")
-        for slot, cache in zip(places.maps, self._caches, strict=True):
-            i = outcome.slots[slot]
-            data += struct.pack("<2Q", 0 if cache is None else cache[1], 0 if i is None else layout.offsets[i])
+        caches = (0 if cache is None else cache[1] for cache in self._caches)
+        data = data.ljust(places.caches, b"\0") + struct.pack(f"<{places.maps}Q", *caches)
         self._memory = ctypes.create_string_buffer(data, places.size)
         self._keep = attributes, function
         self.address = ctypes.addressof(self._memory)

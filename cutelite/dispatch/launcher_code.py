@@ -312,8 +312,7 @@ class _Body:
         c.set("%used", table, "ptr")
 
     def launch(self) -> None:
-        """What the variant tells how to make: numbers of a dtype variable, then parameters, then tensor maps among
-        them. Then launch."""
+        """What the variant tells how to make: numbers of a dtype variable, and tensor maps. Then launch."""
         c, frame, places = self.code, self.frame, self.frame.places()
         for leaf in frame.types:
             with c.when(leaf.given):
@@ -322,15 +321,13 @@ class _Body:
                 c.require_well(
                     c.let(f"call i32 @number(ptr %env, ptr %state, ptr {x}, i32 {kind}, ptr {self.value(leaf)})")
                 )  # fmt: skip
-        c.do(f"call void @pack(ptr {self.variant}, ptr %frame, ptr %buffer)")
         for i, leaf in enumerate(frame.maps):
             with c.when(leaf.given):
-                at = places.caches + 2 * WORD * i
-                cache, out = c.link(self.variant, at), c.at("%buffer", c.word(self.variant, at + WORD))
+                cache = c.link(self.variant, places.caches + WORD * i)
                 taken = c.let(f"call i1 @tensor_map(ptr %env, ptr {cache}, ptr {c.at('%frame', frame.tensor(leaf))}, "
-                              f"i64 {c.get(self.value(leaf))}, ptr {out})")  # fmt: skip
+                              f"i64 {c.get(self.value(leaf))}, ptr {c.at('%frame', frame.map(leaf))})")  # fmt: skip
                 c.require(taken)
-        status = c.let(f"call i32 @submit(ptr %env, ptr {self.facts}, ptr {self.variant}, ptr %buffer, "
+        status = c.let(f"call i32 @submit(ptr %env, ptr {self.facts}, ptr {self.variant}, ptr %frame, "
                        f"ptr {c.get('%stream', 'ptr')}, i64 {c.word('%key', WORD)})")  # fmt: skip
         c.do(f"ret i32 {status}")
 
@@ -377,13 +374,13 @@ def write(subject: Subject) -> tuple[str, Program]:
         "words": places.words,
         "key_bytes": places.words * WORD,
         "key": places.key,
-        "rows": places.rows,
+        "order": places.order,
+        "slots": max(len(places.at), 1),
     }
     given = "ptr %env, ptr %state, ptr %facts, i32 %bits, ptr %slots, ptr %owned, ptr %key, ptr %used"
     lines = [
         f"define internal i32 @body({given}) #1 {{",
-        f"  %frame = alloca [{frame.size} x i8], align {WORD}",
-        f"  %buffer = alloca [{frame.packed} x i8], align {MAP_ALIGN if frame.maps else WORD}",
+        f"  %frame = alloca [{frame.size} x i8], align {MAP_ALIGN if frame.maps else WORD}",
         f"  %objects = alloca [{max(len(frame.arrays), 1)} x ptr]",
         "  %stream = alloca ptr\n  store ptr null, ptr %stream",
         *body.code.lines,

@@ -120,8 +120,9 @@ class Frame:
         self.source = self.cells + 2 * WORD * cells
         self.facts = self.source + SOURCE_BYTES
         self.tensors = self.facts + FACTS.size
-        self.size = self.tensors + TENSOR_BYTES * len(self.arrays)
-        self.packed = WORD * (count + 1) + (MAP_BYTES + MAP_ALIGN) * len(self.maps)
+        end = self.tensors + TENSOR_BYTES * len(self.arrays)
+        self._maps = -(-end // MAP_ALIGN) * MAP_ALIGN
+        self.size = self._maps + MAP_BYTES * len(self.maps)
         flags = len(self.arrays) + self.given + 2 * len(self.dims)
         self.words = -(-(self.flags + flags) // WORD)
 
@@ -152,9 +153,12 @@ class Frame:
     def tensor(self, leaf: Leaf) -> int:
         return self.tensors + TENSOR_BYTES * leaf.number
 
+    def map(self, leaf: Leaf) -> int:
+        return self._maps + MAP_BYTES * self.maps.index(leaf)
+
     def places(self) -> Places:
-        at = (*map(self.value, self.leaves), *map(self.dim, self.dims))
-        return Places(at, [i for i, leaf in enumerate(self.leaves) if leaf.is_map], self.words)
+        at = [self.map(leaf) if leaf.is_map else self.value(leaf) for leaf in self.leaves]
+        return Places((*at, *map(self.dim, self.dims)), len(self.maps), self.words)
 
 
 def _expected(leaf: Leaf) -> Iterator[tuple[Any, bool]]:

@@ -1384,34 +1384,10 @@ bad:
   ret i1 false
 }
 
-; The values in %frame to the kernel's parameters: each with 8 bytes, of which the next takes what is more than its own.
-define internal void @pack(ptr %variant, ptr %frame, ptr %buffer) #1 {
-  %count = call i64 @word(ptr %variant, i64 <variant.count>)
-  %rows = getelementptr i8, ptr %variant, i64 <p.rows>
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %j, %one ]
-  %over = icmp eq i64 %i, %count
-  br i1 %over, label %end, label %one
-one:
-  %row = getelementptr [2 x i32], ptr %rows, i64 %i
-  %from = call i32 @half(ptr %row, i64 0)
-  %to = call i32 @half(ptr %row, i64 4)
-  %from64 = zext i32 %from to i64
-  %to64 = zext i32 %to to i64
-  %value = call i64 @word(ptr %frame, i64 %from64)
-  call void @put(ptr %buffer, i64 %to64, i64 %value)
-  %j = add i64 %i, 1
-  br label %next
-end:
-  ret void
-}
-
-; Launch, in the current context, whose id is %id, or in the variant's. The driver is slower where it gets a pointer to
-; each parameter, and not one to all of them (docs/measurements.md).
-define internal i32 @submit(ptr %env, ptr %facts, ptr %variant, ptr %buffer, ptr %stream, i64 %id) #1 {
+; Launch, in the current context, whose id is %id, or in the variant's. Parameters are where the variant says in %frame.
+define internal i32 @submit(ptr %env, ptr %facts, ptr %variant, ptr %frame, ptr %stream, i64 %id) #1 {
   %config = alloca [56 x i8], align 8 ; CUlaunchConfig
-  %extra = alloca [5 x i64], align 8
+  %pointers = alloca [<p.slots> x ptr], align 8
   %clustered = call i32 @half(ptr %variant, i64 <variant.clustered>)
   %alone = icmp eq i32 %clustered, 0
   br i1 %alone, label %fill, label %divide
@@ -1436,17 +1412,23 @@ fill:
   call void @put(ptr %config, i64 32, i64 %handle)
   call void @put(ptr %config, i64 40, i64 %attributes)
   call void @put(ptr %config, i64 48, i64 %attribute_count)
-  %packed = ptrtoint ptr %buffer to i64
-  %size_at = getelementptr i8, ptr %variant, i64 <variant.size>
-  %size_is_at = ptrtoint ptr %size_at to i64
-  call void @put(ptr %extra, i64 0, i64 1) ; CU_LAUNCH_PARAM_BUFFER_POINTER
-  call void @put(ptr %extra, i64 8, i64 %packed)
-  call void @put(ptr %extra, i64 16, i64 2) ; CU_LAUNCH_PARAM_BUFFER_SIZE
-  call void @put(ptr %extra, i64 24, i64 %size_is_at)
-  call void @put(ptr %extra, i64 32, i64 0) ; CU_LAUNCH_PARAM_END
-  %size = load i64, ptr %size_at
-  %nothing = icmp eq i64 %size, 0
-  %given = select i1 %nothing, ptr null, ptr %extra
+  %count = call i64 @word(ptr %variant, i64 <variant.count>)
+  %order = getelementptr i8, ptr %variant, i64 <p.order>
+  br label %point
+point:
+  %i = phi i64 [ 0, %fill ], [ %next, %one ]
+  %over = icmp eq i64 %i, %count
+  br i1 %over, label %where, label %one
+one:
+  %from = getelementptr i32, ptr %order, i64 %i
+  %offset32 = load i32, ptr %from
+  %offset = zext i32 %offset32 to i64
+  %parameter = getelementptr i8, ptr %frame, i64 %offset
+  %to = getelementptr ptr, ptr %pointers, i64 %i
+  store ptr %parameter, ptr %to
+  %next = add i64 %i, 1
+  br label %point
+where:
   %function = call ptr @link(ptr %variant, i64 <variant.function>)
   %its = call i64 @word(ptr %variant, i64 <variant.context_id>)
   %here = icmp eq i64 %its, %id
@@ -1454,12 +1436,12 @@ fill:
 launch:
   ; A full queue is waited for by the driver, perhaps for work that waits for Python.
   %thread = call ptr @PyEval_SaveThread(ptr %env)
-  %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr null, ptr %given)
+  %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr %pointers, ptr null)
   call void @PyEval_RestoreThread(ptr %env, ptr %thread)
   %well = icmp eq i32 %s, 0
   br i1 %well, label %good, label %bad
 elsewhere:
-  %there = call i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %given)
+  %there = call i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %pointers)
   ret i32 %there
 good:
   ret i32 0
@@ -1468,7 +1450,7 @@ bad:
 }
 
 ; Launch in the variant's context, if it still is the one that it was.
-define internal i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %given) #2 {
+define internal i32 @submit_there(ptr %env, ptr %variant, ptr %config, ptr %function, ptr %pointers) #2 {
   %id = alloca i64
   store i64 0, ptr %id
   %context = call ptr @link(ptr %variant, i64 <variant.context>)
@@ -1485,7 +1467,7 @@ push:
   br i1 %ours, label %launch, label %bad
 launch:
   %thread = call ptr @PyEval_SaveThread(ptr %env)
-  %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr null, ptr %given)
+  %s = call i32 @cuLaunchKernelEx(ptr %env, ptr %config, ptr %function, ptr %pointers, ptr null)
   call void @PyEval_RestoreThread(ptr %env, ptr %thread)
   %popped = call i32 @cuCtxPopCurrent(ptr %env, ptr %id)
   %well = icmp eq i32 %s, 0

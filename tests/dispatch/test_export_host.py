@@ -299,7 +299,7 @@ def test_what_there_is_no_launcher_for() -> None:
 def test_the_interface_is_what_this_revision_says() -> None:
     """If this fails, code that is in files fits this runtime no more: raise `interface.REVISION` if its numbers stayed
     and their meaning changed, and write the new digest here."""
-    assert interface.digest() == "9eae51b8428af15b557b374532123c98"
+    assert interface.digest() == "857bfb939957edaa84b9594216503e56"
 
 
 def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:

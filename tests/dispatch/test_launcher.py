@@ -351,28 +351,6 @@ def test_variants_are_bounded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pyt
         assert launched(kernel, cuda, (1, 32 * i), a, a, 1.0)[0]["blockDimX"] == 32 * i
 
 
-def test_what_a_launch_reads_stays_until_it_is_over(cuda: FakeCuda, on_gpu: GpuArray) -> None:
-    kernel, a = made(_add), on_gpu((8,))
-    launcher_ = kernel._launching.launcher
-    assert launcher_ is not None
-    left: list[int] = []
-
-    def meanwhile(*_: Any) -> tuple[()]:
-        launcher_.forget()
-        left.append(len(launcher_._left))
-        return ()
-
-    kernel[1, 32](a, a, 1.0)
-    before = launched(kernel, cuda, (1, 32), a, a, 1.0)
-    cuda.__dict__["cuLaunchKernelEx"] = meanwhile
-    kernel[1, 32](a, a, 1.0)
-    assert left == [1], "the table that was replaced meanwhile"
-    kernel[1, 32](a, a, 1.0)
-    assert left == [1, 0], "launched by Python, for all was forgotten"
-    del cuda.__dict__["cuLaunchKernelEx"]
-    assert launched(kernel, cuda, (1, 32), a, a, 1.0) == before
-
-
 def test_threads_share_variants_and_no_parameters(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     kernel, a = made(_add), on_gpu((8,))
     kernel[1, 32](a, a, 0.0)

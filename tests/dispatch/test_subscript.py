@@ -87,14 +87,6 @@ def test_the_same_object_again(kernel: Kernel) -> None:
     assert kernel[3, 32] is not _made()[3, 32]
 
 
-def test_the_same_objects_in_another_subscript(kernel: Kernel) -> None:
-    a, b, grid = int("70000"), int("1024"), (int("70000"), 2)
-    keys = [(a, b), (b, a), (a, b, None), (a, b), (grid, b), ((70000, 2), 1024), (grid, b, 7), (b, grid), (a, b)]
-    for key in keys * 2:
-        for _ in range(2):
-            assert launch_of(kernel[key]) == from_subscript(key)
-
-
 def test_python_is_asked_once(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

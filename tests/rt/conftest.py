@@ -97,15 +97,6 @@ H200 = {
 }
 A100 = H200 | {16: 108, 75: 8, 76: 0, 97: 166912}
 
-
-def _one_buffer(extra: int, size: int) -> int:
-    """The address of the parameters in cuLaunchKernelEx's `extra`."""
-    pointer, buffer, bytes, size_at, end = (ctypes.c_uint64 * 5).from_address(extra)
-    assert (pointer, bytes, end) == (1, 2, 0)  # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
-    assert ctypes.c_uint64.from_address(size_at).value == size
-    return buffer
-
-
 ENCODE_TILED = ctypes.CFUNCTYPE(
     ctypes.c_int,
     *[ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p],
@@ -210,19 +201,18 @@ class FakeCuda:
             "cuCtxPushCurrent": ([ctypes.c_void_p], lambda context: status_of("cuCtxPushCurrent", context or 0)),
         }
 
-    def _launch_in_c(self, raw: Any, function: int, parameters: int | None, extra: int | None) -> int:
+    def _launch_in_c(self, raw: Any, function: int, parameters: int, extra: int | None) -> int:
         """A launch whose structures last no longer than the call; `packed` has the bytes of its parameters."""
         config = SimpleNamespace(**{name: getattr(raw[0], name) or 0 for name in LAUNCH_FIELDS})
         attributes = (AttributeInC * config.numAttrs).from_address(config.attrs) if config.numAttrs else ()
         config.attrs = [each.as_bindings() for each in attributes]
         (made,) = (f for f in _loaded.values() if f.driver.raw is self and f.handle == function)
-        given = ctypes.string_at(_one_buffer(extra, made.layout.size), made.layout.size) if extra else b""
-        assert parameters is None
-        data = bytearray(made.layout.size)  # what is between parameters is nobody's
-        for kind, offset in zip(made.layout.kinds, made.layout.offsets, strict=True):
-            data[offset : offset + KINDS[kind][0]] = given[offset : offset + KINDS[kind][0]]
+        data = bytearray(made.layout.size)
+        pointers = (ctypes.c_uint64 * len(made.layout.offsets)).from_address(parameters)
+        for kind, offset, pointer in zip(made.layout.kinds, made.layout.offsets, pointers, strict=True):
+            data[offset : offset + KINDS[kind][0]] = ctypes.string_at(pointer, KINDS[kind][0])
         self.packed.append(bytes(data))
-        return int(getattr(self, "cuLaunchKernelEx")(config, function, 0, extra)[0])  # noqa: B009 (it adds a status)
+        return int(getattr(self, "cuLaunchKernelEx")(config, function, parameters, 0)[0])  # noqa: B009 (it adds a status)
 
     def cuDeviceGetCount(self) -> tuple[int]:
         return (len(self.devices),)
