@@ -196,6 +196,10 @@ class Bfi(Words):
     length: Value
 
     def ptx(self) -> Ptx:
+        if self.bits == 32:  # ptxas 13.0 takes constant lengths of 32 and more modulo 32: no longer than up to the top
+            left = "and.b32 left, $start, 31; sub.s32 left, 32, left;"
+            long = "and.b32 long, $length, 255; min.u32 long, long, left;"
+            return _computes(f"{{ .reg .b32 left, long; {left} {long} bfi.b32 $out, $a, $b, $start, long; }}")
         return _computes(f"bfi.b{self.bits} $out, $a, $b, $start, $length;")
 
     def compute(self, a: Array, b: Array, start: Array, length: Array) -> Array:

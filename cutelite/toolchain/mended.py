@@ -10,12 +10,16 @@ add.sat, sub.sat     of a negated number take minus -2**31 for 2**31; so does cv
                      sum in 64 bits. Sums with the bits of an overflow looked at are computed rightly
 not.pred %p, %p      a selp by it in a loop behind is made one by the predicate of before, which is overwritten by then:
                      the wrong one of its two values is taken
+lop3 with an operand  is merged with a logical instruction behind it as another function than it is. It is written as
+that comes twice     one of two operands, or as mov or not
+mul.hi as 64 bits    less a number whose low 32 bits are 0 is 2**32 too small: multiplied and subtracted in one (IMAD.HI
+                     with the negated number, of which 0 leaves no carry). As half of mul.wide it is subtracted alone
 atom, red in shared  those that ptxas makes loops of (compare and swap until nobody came between): where one begins a
 memory, in a loop    loop, both loops get one head, and threads that are done go on to the next round while others try
                      again. What the warp has once, such as the counter of the loop, is then stepped for each part of
                      it: rounds are missing. A predicate that ptxas cannot move out of the loop goes before them
 
-Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs and not.pred rightly, the others not.
+Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs, not.pred and lop3 rightly.
 """
 
 from __future__ import annotations
@@ -27,6 +31,9 @@ _OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
 _ABS = re.compile(r"\babs\.s(32|64)\s+(%\w+), (%\w+);")
 _SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 _IN_PLACE = re.compile(r"\bnot\.pred\s+(%\w+), \1;")
+_LOP3 = re.compile(r"\blop3\.b32\s+([%\w]+), (%\w+), (%\w+), (%\w+), (\d+);")
+_HIGH_HALF = re.compile(r"\bmul\.hi\.([us]32)\s+(%\w+), (%\w+), (%\w+|-?\d+);")
+_WIDENED = re.compile(r"\bcvt\.u64\.u32\s+%\w+, (%\w+);|\bmov\.b64\s+%\w+, \{(%\w+), %\w+\};")
 _SPINNING = re.compile(
     r"(?:@(?P<guard>!?[%\w]+)\s+)?"
     r"\b(?P<update>(?:atom|red)\.(?:\w+\.)*shared(?:::cta)?\.(?:add|min|max|and|or|xor)\."
@@ -47,6 +54,10 @@ def mended(ptx: str) -> str:
         ptx = _SATURATING.sub(_by_its_overflow, ptx)
     if "not.pred" in ptx:
         ptx = _IN_PLACE.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
+    if "lop3.b32" in ptx:
+        ptx = _LOP3.sub(_of_fewer, ptx)
+    if "mul.hi." in ptx:
+        ptx = _as_half(ptx)
     if _SPINNING.search(ptx):
         ptx = _loops_apart(ptx)
     return ptx
@@ -60,6 +71,38 @@ def _by_its_overflow(found: re.Match[str]) -> str:
     lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
     lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]
     return f"{{ .reg .b32 a, b, c, d, sum; .reg .pred over; {' '.join(lines)} }}"
+
+
+def _of_fewer(found: re.Match[str]) -> str:
+    """A function of three operands by its table, as one of those that differ."""
+    out, *operands, table = found.groups()
+    distinct = list(dict.fromkeys(operands))
+    if len(distinct) == 3:
+        return found[0]
+    places = [distinct.index(operand) for operand in operands]
+
+    def value(*bits: int) -> int:
+        a, b, c = (bits[place] for place in places)
+        return int(table) >> (4 * a + 2 * b + c) & 1
+
+    if len(distinct) == 2:
+        less = sum(value(a, b) << (4 * a + 2 * b + c) for a in (0, 1) for b in (0, 1) for c in (0, 1))
+        return f"lop3.b32 {out}, {distinct[0]}, {distinct[1]}, 0, {less};"
+    of_one = {(0, 0): "mov.b32 {}, 0;", (0, 1): "mov.b32 {}, {};", (1, 0): "not.b32 {}, {};", (1, 1): "mov.b32 {}, -1;"}
+    return of_one[value(0), value(1)].format(out, *distinct)
+
+
+def _as_half(ptx: str) -> str:
+    """High halves of products that become 64 bits wide, as halves of products of 64 bits."""
+    widened = {found[1] or found[2] for found in _WIDENED.finditer(ptx)}
+
+    def half(found: re.Match[str]) -> str:
+        t, out, a, b = found.groups()
+        if out not in widened:
+            return found[0]
+        return f"{{ .reg .b64 product; mul.wide.{t} product, {a}, {b}; mov.b64 {{_, {out}}}, product; }}"
+
+    return _HIGH_HALF.sub(half, ptx)
 
 
 def _loops_apart(ptx: str) -> str:

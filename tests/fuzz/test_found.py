@@ -203,6 +203,51 @@ def test_a_field_beyond_the_top_is_all_sign(place: Place) -> None:
 
 
 @cl.kernel
+def inserted(x: Tensor[cl.u32, (N,)], y: Tensor[cl.u32, (N,)], out: Tensor[cl.u32, (3, N)], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    out[0, i], out[1, i], out[2, i] = (
+        cl.bfi(x[i], y[i], 1, 36),
+        cl.bfi(x[i], y[i], 0, 32),
+        cl.bfi(x[i], y[i], n, 32 + n),
+    )
+
+
+def test_a_field_inserted_up_to_the_top(place: Place) -> None:
+    x, y = np.array([0xDEADBEEF, 5], np.uint32), np.array([0, 2**32 - 1], np.uint32)
+    out = np.zeros((3, 2), np.uint32)
+    place(inserted[1, 2], x, y, out, 3)
+    np.testing.assert_array_equal(out, [(x << 1) | (y & 1), x, (x << 3) | (y & 7)])
+
+
+@cl.kernel
+def of_two(x: Tensor[cl.u32, (N,)], y: Tensor[cl.u32, (N,)], out: Tensor[cl.u32, (4, N)]) -> None:
+    i = cl.thread_idx.x
+    a, b = x[i], y[i]
+    out[0, i], out[1, i] = cl.lop3(a, b, a, 29) & (a ^ b), cl.lop3(a, b, a, 150) & a
+    out[2, i], out[3, i] = cl.lop3(a, a, b, 0xE8) | b, cl.lop3(a, b, b, 0x1D) & b
+
+
+def test_logic_of_an_operand_that_comes_twice(place: Place) -> None:
+    x, y = np.array([0x0F0F1234, 0], np.uint32), np.array([0x33335678, 7], np.uint32)
+    out = np.zeros((4, 2), np.uint32)
+    place(of_two[1, 2], x, y, out)
+    np.testing.assert_array_equal(out, [~x & y, x & y, x | y, ~x & y])
+
+
+@cl.kernel
+def high_half(x: Tensor[cl.u32, (N,)], y: Tensor[cl.i64, (N,)], out: Tensor[cl.i64, (N,)]) -> None:
+    i = cl.thread_idx.x
+    out[i] = cl.mul_hi(x[i], cl.u32(100)).to(cl.i64) - y[i]
+
+
+def test_the_high_half_of_a_product_less_nothing(place: Place) -> None:
+    x, y = np.full(4, 4084600366, np.uint32), np.array([0, 1, -1, 2**32], np.int64)
+    out = np.zeros(4, np.int64)
+    place(high_half[1, 4], x, y, out)
+    np.testing.assert_array_equal(out, 95 - y)
+
+
+@cl.kernel
 def counted(x: Tensor[cl.i8, (N,)], last: Tensor[cl.i32, (N,)], inside: Tensor[cl.i32, (N,)], n: cl.i32) -> None:
     i, k = cl.thread_idx.x, -1
     a: Any = x[i]

@@ -32,6 +32,15 @@ CASES = {
     "add.sat.s32 \t%r3, %r1, %r2;": "add.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, sum, b;",
     "sub.sat.s32 %r3, %r1, -7;": "mov.b32 b, -7; sub.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, a, b;",
     "add.sat.s32 %r3, 5, %r2;": "mov.b32 a, 5",
+    "lop3.b32 %r3, %r1, %r2, %r1, 29;": "lop3.b32 %r3, %r1, %r2, 0, 15;",
+    "lop3.b32 %r3, %r1, %r1, %r2, 150;": "lop3.b32 %r3, %r1, %r2, 0, 204;",
+    "lop3.b32 %r3, %r1, %r2, %r2, 232;": "lop3.b32 %r3, %r1, %r2, 0, 204;",
+    "lop3.b32 %r3, %r1, %r1, %r1, 1;": "not.b32 %r3, %r1;",
+    "lop3.b32 %r3, %r1, %r1, %r1, 128;": "mov.b32 %r3, %r1;",
+    "lop3.b32 %r3, %r1, %r1, %r1, 129;": "mov.b32 %r3, -1;",
+    "lop3.b32 %r3, %r1, %r1, %r1, 24;": "mov.b32 %r3, 0;",
+    "mul.hi.u32 %r3, %r1, -1717986919; cvt.u64.u32 %rd1, %r3;": "mul.wide.u32 product, %r1, -1717986919;",
+    "mul.hi.s32 %r3, %r1, %r2; mov.b64 %rd1, {%r3, %r2};": "mul.wide.s32 product, %r1, %r2;",
     "not.pred \t%p1, %p1;": "setp.ne.b32 %p1, no, 0;",
 }
 
@@ -45,7 +54,15 @@ def test_they_are_written_otherwise(line: str, ptxas: str, hopper: Target) -> No
 
 @pytest.mark.parametrize(
     "line",
-    ["neg.s32 %r2, %r1;", "abs.f64 %fd2, %fd1;", "add.s16 %rs2, %rs1, 1;", "neg.f16 %h2, %h1;", "not.pred %p2, %p1;"],
+    [
+        "neg.s32 %r2, %r1;",
+        "abs.f64 %fd2, %fd1;",
+        "add.s16 %rs2, %rs1, 1;",
+        "neg.f16 %h2, %h1;",
+        "not.pred %p2, %p1;",
+        "lop3.b32 %r4, %r1, %r2, %r3, 29;",
+        "mul.hi.u32 %r2, %r1, 3; cvt.u64.u32 %rd1, %r1;",
+    ],
 )
 def test_others_stay(line: str) -> None:
     assert mended(PTX.format(line)) == PTX.format(line)
@@ -73,6 +90,32 @@ def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) ->
     sass = disassemble(to_cubin(mended(SUM), hopper, assembler="ptxas").image)
     assert sass is not None
     assert "0x7fffffff" not in sass
+
+
+DIFFERENCE = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 p)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<5>;
+	ld.param.b64 %rd1, [p];
+	ld.global.b32 %r1, [%rd1];
+	ld.global.b64 %rd2, [%rd1+8];
+	mul.hi.u32 %r2, %r1, -1717986919;
+	cvt.u64.u32 %rd3, %r2;
+	sub.s64 %rd4, %rd3, %rd2;
+	st.global.b64 [%rd1], %rd4;
+	ret;
+}
+"""
+
+
+def test_the_high_half_of_a_product_is_subtracted_from_alone(ptxas: str, hopper: Target) -> None:
+    """13.0.88 and 13.5.37 add the negated number as they multiply, and lose a carry where it is 0."""
+    sass = [disassemble(to_cubin(text, hopper).image) or "" for text in (DIFFERENCE, mended(DIFFERENCE))]
+    assert "IMAD.HI.U32" in sass[0]
+    assert "IMAD.HI" not in sass[1] and "-0x66666667" in sass[1]
 
 
 LOOP = """.version 8.0
