@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import linecache
+import math
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ from tests.fuzz.program import (
 from tests.places import gpu
 
 BATCH = 8  # kernels that a process takes at once
+GRACE = 15  # seconds for the kernels that are begun at the end
 
 
 class Arguments(NamedTuple):
@@ -163,10 +165,18 @@ def batch(seeds: Sequence[int], way: Way, until: float) -> list[tuple[int, list[
 
 def many(seeds: Sequence[int], way: Way, jobs: int, until: float) -> Iterator[tuple[int, list[str]]]:
     """Each seed with what is wrong, from `jobs` processes; none is begun after `until`, in seconds of `monotonic`."""
+    batches = [seeds[i : i + BATCH] for i in range(0, len(seeds), BATCH)]
+    left = until + GRACE - time.monotonic()
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        tasks = [pool.submit(batch, seeds[i : i + BATCH], way, until) for i in range(0, len(seeds), BATCH)]
-        for done in as_completed(tasks):
-            yield from done.result()
+        tasks = {pool.submit(batch, some, way, until): some for some in batches}
+        try:
+            for done in as_completed(tasks, timeout=left if math.isfinite(left) else None):
+                yield from done.result()
+        except TimeoutError:
+            stuck = [some for task, some in tasks.items() if task.running()]
+            for process in active_children():
+                process.kill()
+            yield from ((some[0], [f"one of {some[0]} to {some[-1]} has not ended"]) for some in stuck)
 
 
 def main() -> int:
