@@ -71,13 +71,15 @@ fleet: $(INSTALLED)
 
 JOBS := $(shell getconf _NPROCESSORS_ONLN)
 FUZZ := 3000
+FUZZED_ON = $(if $(shell nvidia-smi -L 2>/dev/null),--gpu)
 
 mutate: $(INSTALLED)
 	$(PY) -m tests.mutate.matrix --originals 50 --jobs $(JOBS)
 	$(PY) -m tests.mutate.matrix --jobs $(JOBS)
 
 fuzz: $(INSTALLED)
-	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(if $(shell nvidia-smi -L 2>/dev/null),--gpu)
+	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON)
+	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON) --straight
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo
