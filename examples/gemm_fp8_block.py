@@ -58,6 +58,7 @@ def build(config: Config) -> Any:
     """The kernel. It takes scales of A either by TMA, or with any strides, which is slower."""
     (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
     CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
+    TILES = (BM + BN) * BLOCK  # bytes
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
     if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or ROWS // 64 * (BN // WIDE) % BUFFERS:
         raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
@@ -82,12 +83,15 @@ def build(config: Config) -> Any:
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
                 cl.prefetch_tensormap(t)
+            if scale_a is not None:
+                cl.prefetch_tensormap(scale_a)
         storage = Storage.allocate()
         peers = cl.multicast_peers(config.cluster)
-        pipe = cl.PipelineTmaAsync.create(config.stages, (BM + BN) * BLOCK, 2 * GROUP, peers, False, reads="wgmma")
-        if scale_a is not None:
-            scaled: Any = cl.PipelineTmaAsync.create(config.stages, 4 * BM, 2 * GROUP, sync=False)
+        if scale_a is not None:  # comes with the tiles
+            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, 2 * GROUP, peers, False, reads="both")
+            scaled = None
         else:
+            pipe = cl.PipelineTmaAsync.create(config.stages, TILES, 2 * GROUP, peers, False, reads="wgmma")
             scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
         cl.pipeline_init_arrive(CLUSTER)
         cl.griddepcontrol_launch_dependents()
@@ -96,7 +100,7 @@ def build(config: Config) -> Any:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                produce(a, b, scale_a, storage, pipe, scaled)
+                produce(a, b, scale_a, storage, pipe)
             elif strided_a is not None and cl.thread_idx.x >= GROUP - LOADERS:
                 cl.griddepcontrol_wait()
                 bring_scales(strided_a, storage, scaled)
@@ -121,7 +125,7 @@ def build(config: Config) -> Any:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         return m * BM, n * BN
 
-    def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any, scaled: Any) -> None:
+    def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         left = cl.OperandTile.create(a, BM, config.cluster, 0)
         right = cl.OperandTile.create(b, BN, config.cluster, 1)
@@ -134,9 +138,7 @@ def build(config: Config) -> Any:
                 left.load(storage.a[None, None, state.index], (), row, k * BLOCK, full)
                 right.load(storage.b[None, None, state.index], (), column, k * BLOCK, full)
                 if scale_a is not None:
-                    scaled.producer_acquire(state)
-                    target = storage.scale_a[None, None, state.index]
-                    cl.tma_load(scale_a, target, at=(k, row), barrier=scaled.barrier(state))
+                    cl.tma_load(scale_a, storage.scale_a[None, None, state.index], at=(k, row), barrier=full)
                 state = state.advance()
             tiles = tiles.advance()
         if CLUSTER:
@@ -171,11 +173,15 @@ def build(config: Config) -> Any:
                 for i in cl.static_range(ROWS // 64):
                     flying = product(storage, state.index, group, i, acc)
                     if i == 0:  # what takes no time, while tensor cores multiply
-                        scaled.consumer_wait(state)
+                        if scaled is not None:
+                            scaled.consumer_wait(state)
                         scales = [
                             scales_of(storage, state.index, first + 64 * j, right, column) for j in range(ROWS // 64)
                         ]
-                        scaled.consumer_release(state)
+                        if scaled is not None:
+                            scaled.consumer_release(state)
+                        else:
+                            pipe.consumer_loaded(state)
                         right = of_b(scale_b, column, min(k + 1, KB - 1))
                     if i == ROWS // 64 - 1:
                         seen = pipe.consumer_test_wait(later)

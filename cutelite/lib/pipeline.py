@@ -173,12 +173,14 @@ class PipelineTmaAsync(Ring):
 
     tx_bytes   bytes that fill one buffer, those that arrive by multicast from other blocks included
     peers      ranks of the blocks of the cluster that fill this block's buffers (multicast); () for itself only
-    reads      how consumers read: 'generic' or 'wgmma', see `create`
+    reads      how consumers read: 'generic', 'wgmma' or 'both', see `create`
+    loaded     with 'both', an mbarrier for each stage more: loads of it are done
     """
 
     tx_bytes: int
     peers: tuple[Any, ...] = ()
     reads: str = "generic"
+    loaded: Any = None
 
     @classmethod
     def create(
@@ -188,7 +190,7 @@ class PipelineTmaAsync(Ring):
         consumers: int,
         peers: tuple[Any, ...] = (),
         sync: bool = True,
-        reads: Literal["generic", "wgmma"] = "generic",
+        reads: Literal["generic", "wgmma", "both"] = "generic",
     ) -> PipelineTmaAsync:
         """A pipeline fed by TMA.
 
@@ -202,13 +204,16 @@ class PipelineTmaAsync(Ring):
         reads       'wgmma': consumers are whole warpgroups that read buffers by wgmma alone, and have waited for it
                     before they release them. Groups of wgmma complete for a warpgroup as a whole, so that one of its
                     threads says so, and there is nothing to order. 'generic': by any loads; each warp says so, and to
-                    peers through a fence of the whole cluster, which takes hundreds of cycles
+                    peers through a fence of the whole cluster, which takes hundreds of cycles. 'both': as 'wgmma', but
+                    for parts of the buffer that this block alone brings: those are read by loads, each warp calls
+                    `consumer_loaded` after its own, and `consumer_release` later says so of the rest
         """
-        groups = whole_warpgroups(consumers) if reads == "wgmma" else whole_warps(consumers)
+        groups = whole_warps(consumers) if reads == "generic" else whole_warpgroups(consumers)
         full, empty = barriers(stages, 1), barriers(stages, groups * max(1, len(peers)))
+        loaded = barriers(stages, whole_warps(consumers)) if reads == "both" else None
         if sync:
             pipeline_init_sync(len(peers) > 0)
-        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads)
+        return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded)
 
     def barrier(self, state: PipelineState) -> Any:
         """What the copies into the buffer count their bytes on."""
@@ -218,15 +223,31 @@ class PipelineTmaAsync(Ring):
         """Wait until the buffer is empty, in every block that this one fills, then expect its bytes. One thread."""
         if not seen:
             self.empty[state.index].wait(state.phase)
+        if self.loaded is not None:
+            self.loaded[state.index].wait(state.phase)
         self.full[state.index].arrive_expect_tx(self.tx_bytes)
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """As of any pipeline; loads of the buffers are done as well."""
+        super().producer_tail(state)
+        if self.loaded is not None:
+            for _ in static_range(self.stages):
+                self.loaded[state.index].wait(state.phase)
+                state = state.advance()
 
     def producer_commit(self, state: PipelineState) -> None:
         """Nothing: the copies arrive by themselves."""
 
+    def consumer_loaded(self, state: PipelineState) -> None:
+        """Say that this thread has loaded what it needs of the buffer's parts for loads; with ``reads="both"``."""
+        syncwarp()
+        if lane_idx() == 0:
+            self.loaded[state.index].arrive()
+
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
         empty, alone = self.empty[state.index], len(self.peers) == 0
-        if self.reads == "wgmma":
+        if self.reads != "generic":
             place = linear_thread_idx() % WARPGROUP
         else:
             syncwarp()
@@ -239,7 +260,7 @@ class PipelineTmaAsync(Ring):
                 rank = self.peers[0]
                 for i in static_range(1, len(self.peers)):
                     rank = where(place == i, self.peers[i], rank)
-            empty.remote(rank).arrive(cluster=True, relaxed=self.reads == "wgmma")
+            empty.remote(rank).arrive(cluster=True, relaxed=self.reads != "generic")
 
 
 @dataclass(frozen=True)

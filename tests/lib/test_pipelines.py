@@ -7,6 +7,7 @@ import itertools
 import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ import cutelite as cl
 from cutelite import CompileError, Tensor, TmaTensor, f32, i32
 from tests.places import Place
 
-M, N = cl.dims("M N")
+M, N, K, STEPS = cl.dims("M N K STEPS")
 
 
 @pytest.mark.parametrize("stages", [1, 3])
@@ -95,6 +96,58 @@ def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
     scheduled(kernel[blocks, 64], a, out)
     for rank in range(blocks):
         np.testing.assert_array_equal(out[rank], a)
+
+
+def test_tiles_for_wgmma_and_numbers_for_loads(scheduled: Place) -> None:
+    """They come with one barrier, and are given back in two steps: ``reads="both"``, with fewer buffers than steps."""
+    tile = cl.make_smem_layout(cl.bf16, (64, 64, 2))
+
+    @cl.kernel(block=256)
+    def kernel(
+        a: TmaTensor[cl.bf16, (64, K), (64, 64)],
+        b: TmaTensor[cl.bf16, (64, K), (64, 64)],
+        scale: TmaTensor[cl.f32, (STEPS, 64), (1, 64)],
+        out: Tensor[cl.f32, (64, 64)],
+    ) -> None:
+        left, right = cl.shared(cl.bf16, tile), cl.shared(cl.bf16, tile)
+        scales = cl.shared(cl.f32, (2, 64), align=128)
+        pipe = cl.PipelineTmaAsync.create(2, 2 * 64 * 64 * 2 + 64 * 4, consumers=128, reads="both")
+        if cl.thread_idx.x == 0:
+            state = pipe.producer_state()
+            for k in range(STEPS):
+                pipe.producer_acquire(state)
+                full = pipe.barrier(state)
+                cl.tma_load(a, left[None, None, state.index], at=(0, k * 64), barrier=full)
+                cl.tma_load(b, right[None, None, state.index], at=(0, k * 64), barrier=full)
+                cl.tma_load(scale, scales.tile((1, 64), (state.index, 0)), at=(k, 0), barrier=full)
+                state = state.advance()
+            pipe.producer_tail(state)
+        elif cl.thread_idx.x >= 128:
+            state, places = pipe.consumer_state(), cl.wgmma.coordinates(64)
+            sums = cl.full((32,), 0.0, cl.f32)
+            for _ in range(STEPS):
+                pipe.consumer_wait(state)
+                zeros = cl.wgmma.zeros_accumulator(64)
+                flying = cl.wgmma.mma_async(left[None, None, state.index], right[None, None, state.index], zeros)
+                cl.wgmma.commit_group()
+                upper, lower = scales[state.index, places[0][0]], scales[state.index, places[2][0]]
+                pipe.consumer_loaded(state)
+                acc = cl.wgmma.wait_group(0, flying)
+                pipe.consumer_release(state)
+                of_rows = cl.make_rmem_tensor(cl.f32, (32,))
+                for i in cl.static_range(32):
+                    of_rows[i] = upper if i % 4 < 2 else lower
+                sums, state = cl.math.fma(acc, of_rows.load(), sums), state.advance()
+            for i in cl.static_range(32):
+                out[places[i]] = sums[i]
+
+    numbers = np.random.default_rng(1)
+    a, b = (numbers.integers(-4, 5, (64, 5 * 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    scale = numbers.integers(1, 5, (5, 64)).astype(np.float32)
+    out = np.zeros((64, 64), np.float32)
+    scheduled(kernel[1, 256], a, b, scale, out)
+    parts = a.astype(np.float32).reshape(64, 5, 64) * scale.T[:, :, None]
+    np.testing.assert_array_equal(out, parts.reshape(64, -1) @ b.astype(np.float32).T)
 
 
 @pytest.mark.parametrize("kind", ["threads", "cp.async", "TMA"])

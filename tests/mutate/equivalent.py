@@ -53,9 +53,11 @@ MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 RINGS = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed sparse_gemm"
+    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed sparse_gemm "
+    "pipeline_both"
 )
-RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_grouped"
+RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_grouped pipeline_both"
+ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
@@ -115,12 +117,9 @@ ROWS: tuple[Row, ...] = (
     Row("pipeline_cp_async", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_order", "drop", INIT_FENCE, "", CREATE, OWN_BLOCK),
     Row("pipeline_multicast", "drop", INIT_FENCE, "", CREATE, TWICE, (0,)),
-    Row("pipeline_threads", "drop", "mbarrier.wait", "", TAIL, NO_CLUSTER),
-    Row("pipeline_threads", "weaken", "mbarrier.wait", "", TAIL, NO_CLUSTER),
-    Row("pipeline_threads", "stage", "add", "", TAIL, NO_CLUSTER),
-    Row("pipeline_cp_async", "drop", "mbarrier.wait", "", TAIL, NO_CLUSTER),
-    Row("pipeline_cp_async", "weaken", "mbarrier.wait", "", TAIL, NO_CLUSTER),
-    Row("pipeline_cp_async", "stage", "add", "", TAIL, NO_CLUSTER),
+    Row(ALONE, "drop", "mbarrier.wait", "", TAIL, NO_CLUSTER),
+    Row(ALONE, "weaken", "mbarrier.wait", "", TAIL, NO_CLUSTER),
+    Row(ALONE, "stage", "add", "", TAIL, NO_CLUSTER),
     Row("pipeline_multicast", "drop", "mbarrier.wait", "", TAIL, LATER_STAGE, (0,)),
     Row("pipeline_multicast", "weaken", "mbarrier.wait", "", TAIL, LATER_STAGE, (0,)),
     Row("pipeline_multicast", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),

@@ -97,6 +97,7 @@ SOURCES: dict[str, Run] = {
     "pipeline_threads": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "threads", 2),
     "pipeline_cp_async": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "cp.async", 2),
     "pipeline_multicast": case("lib.test_pipelines", "test_tma_with_multicast", simulator, 2),
+    "pipeline_both": case("lib.test_pipelines", "test_tiles_for_wgmma_and_numbers_for_loads", simulator),
     "pipeline_order": case("lib.test_pipelines", "test_groups_take_turns", simulator),
     "named_barriers": case("lib.test_pipelines", "test_named_barriers", simulator),
 }
