@@ -66,8 +66,17 @@ class Clz(Count):
 class Ctz(Count):
     """How many bits of `a` are 0 below the lowest 1; all of them if `a` is 0."""
 
-    def llvm(self) -> Llvm:
+    def llvm(self) -> Llvm | None:
+        if elem_of(self.a.type).bits >= 32:
+            return None
         return self.intrinsic("@llvm.cttz.$a:suffix($a:type $a, i1 false)")
+
+    def ptx(self) -> Ptx | None:
+        bits = elem_of(self.a.type).bits
+        if bits < 32:
+            return None
+        # LLVM has a branch for 0 and counts the 1s of ~a & (a - 1); with lop3 before it, ptxas may not end over that
+        return _computes(f"{{ .reg .b{bits} back; brev.b{bits} back, $a; clz.b{bits} $out, back; }}")
 
     def compute(self, a: Array) -> Array:
         u = _unsigned(a)
