@@ -240,6 +240,7 @@ def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, sc
 CONFIGS = [
     Config(),
     Config(cluster=(1, 2)),
+    Config(cluster=(1, 1)),
     Config((128, 192), stages=5),
     Config((128, 192), cluster=(1, 1), stages=5),
     Config((128, 128), stages=5, buffers=2),
