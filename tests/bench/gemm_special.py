@@ -5,6 +5,7 @@
                                                                 grouped matmul and a matmul for each expert
     python tests/bench/gemm_special.py mixed [M N K ...]        bf16 x i4, i8, e4m3 weights, beside torch's bf16 matmul
     python tests/bench/gemm_special.py PART M N K --sweep       every configuration that is worth trying
+    python tests/bench/gemm_special.py PART M N K --clocks      each replayed for half a second: cycles and clocks too
 
 Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. Each
 graph is replayed once untimed right before it is timed, so that nobody gains by a neighbour that lets the chip cool;
@@ -31,6 +32,7 @@ import torch
 import gemm_fp8_block as fp8
 import gemm_grouped as grouped
 import gemm_mixed as mixed
+from tests.bench.clocks import steady
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
 Calls = dict[str, Callable[[int], Any]]
@@ -48,6 +50,13 @@ def rates(calls: Calls, buffers: int, flops: float, bytes: float = 0, seconds: f
     bytes  that a call has to bring from memory, if that takes longer than its products
     """
     each = max(flops / 1000e12, bytes / 4e12)
+    if "--clocks" in sys.argv:
+        for name, call in calls.items():
+            took = steady(call, buffers, each)
+            rate = flops / took.seconds / 1e12
+            print(
+                f"{rate:8.0f} TFLOP/s {took.clock:6.0f} MHz {took.cycles / 1e6:8.3f} million cycles  {name}", flush=True
+            )
     found = rounds({name: Replay(call, buffers, seconds, each) for name, call in calls.items()})
     return {name: flops / statistics.median(times) / 1e12 for name, times in found.items()}
 
@@ -186,7 +195,7 @@ PARTS: dict[str, Callable[[int, int, int, bool], dict[str, Any]]] = {
 
 
 def main() -> None:
-    part, *numbers = [word for word in sys.argv[1:] if word != "--sweep"]
+    part, *numbers = [word for word in sys.argv[1:] if word not in ("--sweep", "--clocks")]
     given = [int(x) for x in numbers]
     shapes = [(given[i], given[i + 1], given[i + 2]) for i in range(0, len(given), 3)] or SHAPES[part]
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
