@@ -56,10 +56,20 @@ class SharedStorage:
         return made(*(shared(field.dtype, field.shape, align=field.align) for field in fields))
 
 
+_STRINGS = (
+    "names in string annotations must be globals, and `from __future__ import annotations` makes strings of all: "
+    "leave it out where shared memory is declared inside of a function"
+)
+
+
 @lru_cache
 def _declared(cls: type) -> tuple[Any, tuple[SmemField, ...]]:
     """A frozen class with the names of the fields, and the fields."""
-    hints = typing.get_type_hints(cls)
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError as error:
+        problem = f"an annotation of {cls.__name__} cannot be evaluated: {error}"
+        raise CompileError(Mistake("annotation", problem, help=_STRINGS)) from error
     for name, field in hints.items():
         if not isinstance(field, SmemField):
             text = f"`{name}` of {cls.__name__} is {field!r}"

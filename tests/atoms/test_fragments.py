@@ -310,3 +310,17 @@ def test_shared_storage(place: Place) -> None:
     np.testing.assert_array_equal(out[0], 31 - np.arange(32))
     built = kernel.compile((4, 32), arch="sm_90a")
     assert built.shared_memory >= 4 * 32 * 4 + 16 + 8 * 64 * 2
+
+
+def test_shared_storage_of_names_that_strings_do_not_know() -> None:
+    rows = 4
+
+    class Storage(cl.SharedStorage):
+        tile: "cl.Smem[cl.i32, (rows, 32)]"
+
+    @cl.kernel(block=rows * 8)
+    def kernel() -> None:
+        Storage.allocate()
+
+    with pytest.raises(CompileError, match="an annotation of Storage cannot be evaluated: name 'rows' is not defined"):
+        kernel.compile()
