@@ -165,6 +165,22 @@ def wait_group(n: int, *values: Any, keep: Any = ()) -> Any:
     return emit(waited)
 
 
+def fence_operand(*values: Any) -> Any:
+    """Have vectors in registers by now: what makes them is not moved below, and what uses the result not above.
+
+    Arithmetic is in no order with `mma_async`, and compilers move it to where its results are wanted, perhaps behind
+    products that are to take its registers: those then want others. No instruction.
+
+    values   vectors that are readable
+    Result   the values; one by itself if there is only one
+    Source   CUTLASS: warpgroup_fence_operand
+    """
+    for value in values:
+        if not isinstance(value, Vector):
+            raise mistake("wgmma-accumulator", f"fence_operand takes vectors, not {describe(value)}")
+    return emit(ops.FenceOperand(tuple(value.value for value in values)))
+
+
 def descriptor(t: Tensor) -> Scalar:
     """The 64-bit matrix descriptor of a tile in shared memory, for `inline_ptx`. PTX: matrix descriptor format."""
     matrix(t, "t")

@@ -416,6 +416,34 @@ class WaitGroup(Op):
         lanes.define(*(engine.result(int(ticket[0])) for ticket in tickets), *running)
 
 
+@op(
+    "wgmma.fence_operand",
+    scope="thread",
+    effects=Effect.ORDERS,
+    feature="wgmma",
+    source="PTX ISA: asynchronous warpgroup-level matrix instructions; CUTLASS: warpgroup_fence_operand",
+)
+class FenceOperand(Op):
+    """Have `values`, vectors, in registers: what makes them stays above, and what uses the results below. Without an
+    instruction of its own."""
+
+    values: tuple[Value, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(v.type for v in self.values)
+
+    def verify(self) -> Iterator[Problem]:
+        for value in self.values:
+            if not isinstance(value.type, Vec) or value.type.n * value.type.elem.bits % 32:
+                yield Problem("values", f"wgmma.fence_operand takes vectors of whole registers, not {value.type}")
+
+    def ptx(self) -> Ptx:
+        return tied("", self, "values")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(*(lanes.get(value) for value in self.values))
+
+
 def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
     """What a register operand holds when wgmma comes to read it: a vector as it is now, or the outcome of a ticket."""
     data = lanes.get(value).copy()

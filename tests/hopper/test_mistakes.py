@@ -164,6 +164,10 @@ def waited_for_twice(c: Any) -> Any:
     return cl.wgmma.wait_group(0, cl.wgmma.wait_group(0, started()))
 
 
+def fence_of_what_is_in_flight(c: Any) -> Any:
+    return cl.wgmma.fence_operand(started())
+
+
 def partition_of_a_wide_tile(c: Any) -> Any:
     return cl.wgmma.partition(cl.shared(f32, (128, 64)))
 
@@ -183,6 +187,7 @@ MISTAKES = [
     (no_steps, "wgmma-operand", "slice(4, None, None) of 4 instructions along K"),
     (operand_in_global_memory, "wgmma-operand", "no (rows, k) tile of shared memory"),
     (n_of_100, "wgmma-operand", "no whole number of 8 rows"),
+    (fence_of_what_is_in_flight, "wgmma-accumulator", "fence_operand takes vectors, not an accumulator in flight"),
     (waited_for_twice, "wgmma-accumulator", "takes accumulators in flight, not a run-time vec<f32,32>"),
     (partition_of_a_wide_tile, "wgmma-accumulator", "an accumulator is (64, n)"),
 ]

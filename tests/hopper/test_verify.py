@@ -137,6 +137,7 @@ WRONG: list[tuple[Callable[..., Op], tuple[Type, ...], str]] = [
     (lambda v: wgmma.Fence((v,)), (f32,), "takes vectors in registers, not f32"),
     (lambda v: wgmma.WaitGroup(0, (v,)), (ACC,), "takes accumulators in flight, not vec<f32,64>"),
     (lambda: wgmma.WaitGroup(8), (), "takes 0 to 7 groups, not 8"),
+    (lambda v: wgmma.FenceOperand((v,)), (f32,), "takes vectors of whole registers, not f32"),
     (lambda p, r: cluster.Mapa(p, r), (REMOTE, i32), "must be in this block's shared memory"),
     (lambda p, a, b: cluster.StAsync(p, a, b), (REMOTE, f16, REMOTE), "takes 32 or 64 bits, .* not f16"),
     (
