@@ -10,7 +10,8 @@ keeps them idle until the next ones begin. So there is little between: scales ar
 for, while products are under way.
 
 A warpgroup may have several times 64 rows of a tile. It takes them one after the other, with one accumulator: only the
-sums are held for all of them, and larger tiles ask less of L2.
+sums are held for all of them, and larger tiles ask less of L2. With 64 rows alone there may be registers for two
+accumulators, and products are under way while those before are added up.
 """
 
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ class Config:
 
     tile     rows and columns of a block's tile: up to 192 columns
     cluster  blocks along M or along N that load together what they share
+    chain    0: a warpgroup has one accumulator, and waits for products before the next ones begin. Else two, for so
+             many blocks of K in a row, and products are under way throughout. Takes as many registers again
     stages   how many tiles of A and B, 128 along K, are held, with scales of A
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
@@ -46,6 +49,7 @@ class Config:
 
     tile: tuple[int, int] = (256, 128)
     cluster: tuple[int, int] = (2, 1)
+    chain: int = 0
     stages: int = 4
     piece: int = 64
     buffers: int = 1
@@ -58,9 +62,10 @@ def build(config: Config) -> Any:
     """The kernel. It takes scales of A either by TMA, or with any strides, which is slower."""
     (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
     CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
+    PARTS, CHAIN, TWO = ROWS // 64, max(config.chain, 1), int(config.chain > 0)
     TILES = (BM + BN) * BLOCK  # bytes
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or ROWS // 64 * (BN // WIDE) % BUFFERS:
+    if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or PARTS * (BN // WIDE) % BUFFERS:
         raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
     if min(CM, CN) > 1:
         raise ValueError(f"{config}: a cluster along both modes")
@@ -161,47 +166,71 @@ def build(config: Config) -> Any:
     def consume(d: Any, scale_b: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
-        state, tiles = pipe.consumer_state(), walk()
-        acc, seen = cl.wgmma.zeros_accumulator(BN), pipe.consumer_test_wait(state)
+        tiles, state = walk(), pipe.consumer_state()
+        free = [cl.wgmma.zeros_accumulator(BN) for _ in range(1 + TWO)]
         while tiles.is_valid():
             row, column = place(tiles)
-            sums, right = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(ROWS // 64)), of_b(scale_b, column, 0)
-            for k in range(cl.ceil_div(K, BLOCK)):
-                pipe.consumer_wait(state, seen)
-                added, later = [], state.advance()
-                scales: list[Any] = []
-                for i in cl.static_range(ROWS // 64):
-                    flying = product(storage, state.index, group, i, acc)
-                    if i == 0:  # what takes no time, while tensor cores multiply
-                        if scaled is not None:
-                            scaled.consumer_wait(state)
-                        scales = [
-                            scales_of(storage, state.index, first + 64 * j, right, column) for j in range(ROWS // 64)
-                        ]
-                        if scaled is not None:
-                            scaled.consumer_release(state)
-                        else:
-                            pipe.consumer_loaded(state)
-                        right = of_b(scale_b, column, min(k + 1, KB - 1))
-                    if i == ROWS // 64 - 1:
-                        seen = pipe.consumer_test_wait(later)
-                    acc = cl.wgmma.wait_group(0, flying)
-                    if i == ROWS // 64 - 1:
-                        pipe.consumer_release(state)
-                    added.append(cl.math.fma(acc, spread(scales[i]), sums[i]))
-                sums, state = tuple(added), later
+            what, steps = (storage, pipe, scaled, scale_b, group, first, column), cl.ceil_div(K, BLOCK)
+            sums = [cl.full((BN // 2,), 0.0, f32) for _ in range(PARTS)]
+            so_far = state, sums, free, of_b(scale_b, column, 0), pipe.consumer_test_wait(state)
+            for k in range(steps // CHAIN):
+                so_far = multiply(CHAIN, k * CHAIN, so_far, *what)
+            if CHAIN > 1:
+                for k in range(steps - steps % CHAIN, steps):
+                    so_far = multiply(1, k, so_far, *what)
+            state, sums, free, _, _ = so_far
             tiles = tiles.advance()
             across = BN // WIDE
-            for i in cl.static_range(ROWS // 64 * across):
+            for i in cl.static_range(PARTS * across):
                 values = sums[i // across][i % across * WIDE // 2 : (i % across + 1) * WIDE // 2]
                 out.acquire()
                 out.put(i, values.to(bf16))
                 out.send(i, d, (row + group * ROWS + i // across * 64, column + i % across * WIDE))
         out.tail()
 
+    def multiply(
+        n: int, k: Any, so_far: Any,
+        storage: Any, pipe: Any, scaled: Any, scale_b: Any, group: Any, first: Any, column: Any,
+    ) -> Any:  # fmt: skip
+        """Blocks of K from `k` on, `n` of them: with two accumulators, one's products are under way while the other is
+        waited for and added up.
+
+        so_far   where the ring is, the sums, accumulators whose values are not needed any more, the scales of B of the
+                 first block, and whether its tiles were seen to be there
+        """
+        state, sums, free, right, seen = so_far
+        sums, free, flying, scales = list(sums), list(free), [], []
+        for j in cl.static_range(n * PARTS + TWO):
+            if j < n * PARTS:
+                if j % PARTS == 0:
+                    pipe.consumer_wait(state, seen if j == 0 else False)
+                flying.append((product(storage, state.index, group, j % PARTS, free.pop(0)), state))
+                if j % PARTS == PARTS - 1:
+                    state = state.advance()
+            if j < TWO:
+                continue
+            (acc, at), i = flying.pop(0), (j - TWO) % PARTS
+            if i == 0:  # what takes no time, while tensor cores multiply
+                scales = scales_of(storage, at, pipe, scaled, first, right, column)
+                right = of_b(scale_b, column, min(k + (j - TWO) // PARTS + 1, KB - 1))
+            if j == n * PARTS + TWO - 1:
+                seen = pipe.consumer_test_wait(state)
+            if flying:
+                acc, other = cl.wgmma.wait_group(1, acc, keep=flying[0][0])
+                flying = [(other, flying[0][1])]
+            else:
+                acc = cl.wgmma.wait_group(0, acc)
+            if i == PARTS - 1:
+                pipe.consumer_release(at)
+            sums[i] = cl.math.fma(acc, spread(scales[i]), sums[i])
+            if TWO:
+                sums[i] = cl.wgmma.fence_operand(sums[i])  # before products that take these registers
+            free.append(acc)
+        return state, sums, free, right, seen
+
     def product(storage: Any, stage: Any, group: Any, i: int, into: Any) -> Any:
         """Start multiplying 64 rows of a block of K, into registers whose values are not needed any more."""
-        a = cl.local_tile(storage.a, (64, BLOCK), (group * (ROWS // 64) + i, 0))[None, None, stage]
+        a = cl.local_tile(storage.a, (64, BLOCK), (group * PARTS + i, 0))[None, None, stage]
         acc = cl.wgmma.mma_async(a, storage.b[None, None, stage], into, accumulate=False)
         cl.wgmma.commit_group()
         return acc
@@ -211,14 +240,22 @@ def build(config: Config) -> Any:
         here = scale_b[column // BLOCK, k]
         return here, here if BN == BLOCK else scale_b[min((column + BN - SECTION) // BLOCK, NB - 1), k]
 
-    def scales_of(storage: Any, stage: Any, row: Any, right: Any, column: Any) -> Any:
-        """The products of scales that a thread needs for 64 rows: for each of its two, of all sections of columns."""
-        found = cl.make_rmem_tensor(f32, (2, BN // SECTION))
-        for r in cl.static_range(2):
-            left = storage.scale_a[0, row + 8 * r, stage]
-            for j in cl.static_range(BN // SECTION):
-                same = BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK
-                found[r, j] = left * (right[0] if same else right[1])
+    def scales_of(storage: Any, at: Any, pipe: Any, scaled: Any, first: Any, right: Any, column: Any) -> list[Any]:
+        """The products of scales that a thread needs for a block of K: for its two of each 64 rows, of all sections of
+        columns."""
+        if scaled is not None:
+            scaled.consumer_wait(at)
+        found = [cl.make_rmem_tensor(f32, (2, BN // SECTION)) for _ in range(PARTS)]
+        for i in cl.static_range(PARTS):
+            for r in cl.static_range(2):
+                left = storage.scale_a[0, first + 64 * i + 8 * r, at.index]
+                for j in cl.static_range(BN // SECTION):
+                    same = BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK
+                    found[i][r, j] = left * (right[0] if same else right[1])
+        if scaled is not None:
+            scaled.consumer_release(at)
+        else:
+            pipe.consumer_loaded(at)
         return found
 
     def spread(scales: Any) -> Any:
@@ -243,6 +280,8 @@ CONFIGS = [
     Config(cluster=(1, 1)),
     Config((128, 192), stages=5),
     Config((128, 192), cluster=(1, 1), stages=5),
+    Config((128, 128), chain=8, stages=5, buffers=2),
+    Config((128, 128), cluster=(1, 1), chain=8, stages=5, buffers=2),
     Config((128, 128), stages=5, buffers=2),
     Config((128, 128), cluster=(1, 1), stages=5, buffers=2),
 ]

@@ -109,6 +109,7 @@ def candidates() -> list[fp8.Config]:
         found.append(fp8.Config((128, 192), cluster, stages=5))
     found += [fp8.Config(swizzle=swizzle) for swizzle in (4, 16)]
     found += [fp8.Config(piece=32, buffers=2), fp8.Config((128, 128), stages=5, buffers=2)]
+    found += [fp8.Config((128, 128), stages=5, buffers=2, chain=chain) for chain in (4, 8)]
     return found
 
 

@@ -33,6 +33,8 @@ FP8_TILES: list[dict[str, Any]] = [
     {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5},
     {"tile": (256, 128), "piece": 32, "buffers": 2},
     {"tile": (128, 64), "cluster": (1, 1)},
+    {"tile": (128, 128), "chain": 2, "stages": 3},
+    {"tile": (128, 64), "cluster": (1, 2), "chain": 8},
 ]
 
 
