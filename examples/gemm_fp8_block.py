@@ -237,7 +237,7 @@ def build(config: Config) -> Any:
 
     def of_b(scale_b: Any, column: Any, k: Any) -> tuple[Any, Any]:
         """The scales of B of a tile's first columns and of its last ones."""
-        here = scale_b[column // BLOCK, k]
+        here = scale_b[min(column // BLOCK, NB - 1), k]  # a block of a cluster may lie behind the last column
         return here, here if BN == BLOCK else scale_b[min((column + BN - SECTION) // BLOCK, NB - 1), k]
 
     def scales_of(storage: Any, at: Any, pipe: Any, scaled: Any, first: Any, right: Any, column: Any) -> list[Any]:

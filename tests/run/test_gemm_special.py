@@ -45,6 +45,14 @@ def test_fp8_tiles(config: dict[str, Any]) -> None:
     gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
 
 
+@pytest.mark.parametrize("cluster", [(1, 2), (2, 1)])
+def test_fp8_blocks_of_a_cluster_that_lie_outside(cluster: tuple[int, int]) -> None:
+    import gemm_fp8_block
+
+    gemm_fp8_block.main(130, 136, 144, gemm_fp8_block.Config((128, 128), cluster))
+    gemm_fp8_block.main(130, 264, 144, gemm_fp8_block.Config((128, 128), cluster))
+
+
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
     import gemm_fp8_block
 
