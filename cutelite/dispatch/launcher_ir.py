@@ -9,6 +9,7 @@ There are no floating-point constants, no tables of jumps and no calls by name: 
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from cutelite_rt import launcher
@@ -45,7 +46,7 @@ def filled(text: str) -> str:
 def functions() -> str:
     """All of it."""
     shared = (ACCESS, WHOLE, NUMBERS, NARROW, CONSTANT, READ, COMPACT, MAPS, LOOKUP, SUBMIT, BIND, END)
-    return filled("\n".join([ENTRY, *calls(), *shared]))
+    return filled("\n".join([ENTRY, *calls(), *itertools.starmap(_row, _USUAL.items()), *shared]))
 
 
 def calls() -> list[str]:
@@ -318,94 +319,6 @@ good:
   ret i32 %r
 }
 
-; As many numbers as %count, one behind the other, for parameters of dtype %kind. These are for integers of 32 bits and
-; more, for f32, and for the others: what is usual, which is a small int, or a float that fits, is read in place.
-define internal i32 @integers(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %j, %done ]
-  %x_at = getelementptr ptr, ptr %xs, i64 %i
-  %x = load ptr, ptr %x_at
-  %out = getelementptr i64, ptr %outs, i64 %i
-  %t = call ptr @type_of(ptr %x)
-  %int = call i1 @is(ptr %env, i64 <env.int>, ptr %t)
-  %digits = call i64 @word(ptr %x, i64 <c.digits>)
-  %one = call i64 @word(ptr %env, i64 <env.one_digit>)
-  %short = icmp eq i64 %digits, %one
-  %usual = and i1 %int, %short
-  br i1 %usual, label %itself, label %check
-itself:
-  %digit = call i32 @half(ptr %x, i64 <c.digit>)
-  %small = zext i32 %digit to i64
-  store i64 %small, ptr %out
-  br label %done
-check:
-  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
-  %well = icmp eq i32 %s, 0
-  br i1 %well, label %done, label %bad
-done:
-  %j = add i64 %i, 1
-  %over = icmp eq i64 %j, %count
-  br i1 %over, label %good, label %next
-good:
-  ret i32 0
-bad:
-  ret i32 %s
-}
-
-define internal i32 @singles(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %j, %done ]
-  %x_at = getelementptr ptr, ptr %xs, i64 %i
-  %x = load ptr, ptr %x_at
-  %out = getelementptr i64, ptr %outs, i64 %i
-  %t = call ptr @type_of(ptr %x)
-  %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
-  br i1 %float, label %itself, label %check
-itself:
-  %at = getelementptr i8, ptr %x, i64 <c.float>
-  %d = load double, ptr %at
-  %b = bitcast double %d to i64
-  %magnitude = and i64 %b, 9223372036854775807
-  %fits = icmp ult i64 %magnitude, 5183643170835005440 ; 0x1.ffffffp127
-  %f = fptrunc double %d to float
-  store float %f, ptr %out
-  br i1 %fits, label %done, label %check
-check:
-  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
-  %well = icmp eq i32 %s, 0
-  br i1 %well, label %done, label %bad
-done:
-  %j = add i64 %i, 1
-  %over = icmp eq i64 %j, %count
-  br i1 %over, label %good, label %next
-good:
-  ret i32 0
-bad:
-  ret i32 %s
-}
-
-define internal i32 @others(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {
-  br label %next
-next:
-  %i = phi i64 [ 0, %0 ], [ %j, %done ]
-  %x_at = getelementptr ptr, ptr %xs, i64 %i
-  %x = load ptr, ptr %x_at
-  %out = getelementptr i64, ptr %outs, i64 %i
-  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
-  %well = icmp eq i32 %s, 0
-  br i1 %well, label %done, label %bad
-done:
-  %j = add i64 %i, 1
-  %over = icmp eq i64 %j, %count
-  br i1 %over, label %good, label %next
-good:
-  ret i32 0
-bad:
-  ret i32 %s
-}
-
 ; Bytes of a number of dtype %kind.
 define internal i64 @size(i32 %kind) #1 {
   switch i32 %kind, label %one [
@@ -431,6 +344,68 @@ eight:
   ret i64 8
 }
 """
+
+# Numbers, as many as %count, one behind the other, for parameters of dtype %kind: integers of 32 bits and more, f32,
+# and the others. What is usual, which is a small int, or a float that fits, is read in place.
+_USUAL = {
+    "integers": """\
+  %t = call ptr @type_of(ptr %x)
+  %int = call i1 @is(ptr %env, i64 <env.int>, ptr %t)
+  %digits = call i64 @word(ptr %x, i64 <c.digits>)
+  %one = call i64 @word(ptr %env, i64 <env.one_digit>)
+  %short = icmp eq i64 %digits, %one
+  %usual = and i1 %int, %short
+  br i1 %usual, label %itself, label %check
+itself:
+  %digit = call i32 @half(ptr %x, i64 <c.digit>)
+  %small = zext i32 %digit to i64
+  store i64 %small, ptr %out
+  br label %done
+check:
+""",
+    "singles": """\
+  %t = call ptr @type_of(ptr %x)
+  %float = call i1 @is(ptr %env, i64 <env.float>, ptr %t)
+  br i1 %float, label %itself, label %check
+itself:
+  %at = getelementptr i8, ptr %x, i64 <c.float>
+  %d = load double, ptr %at
+  %b = bitcast double %d to i64
+  %magnitude = and i64 %b, 9223372036854775807
+  %fits = icmp ult i64 %magnitude, 5183643170835005440 ; 0x1.ffffffp127
+  %f = fptrunc double %d to float
+  store float %f, ptr %out
+  br i1 %fits, label %done, label %check
+check:
+""",
+    "others": "",
+}
+
+
+def _row(name: str, usual: str) -> str:
+    """A function for such numbers; `usual` goes on at %done, or at %check behind it."""
+    return f"""
+define internal i32 @{name}(ptr %env, ptr %state, ptr %xs, ptr %outs, i64 %count, i32 %kind) #2 {{
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %done ]
+  %x_at = getelementptr ptr, ptr %xs, i64 %i
+  %x = load ptr, ptr %x_at
+  %out = getelementptr i64, ptr %outs, i64 %i
+{usual}  %s = call i32 @number(ptr %env, ptr %state, ptr %x, i32 %kind, ptr %out)
+  %well = icmp eq i32 %s, 0
+  br i1 %well, label %done, label %bad
+done:
+  %j = add i64 %i, 1
+  %over = icmp eq i64 %j, %count
+  br i1 %over, label %good, label %next
+good:
+  ret i32 0
+bad:
+  ret i32 %s
+}}
+"""
+
 
 NARROW = """
 ; A double, by its bits, as the bits of a float of dtype %kind: nearest, ties to even. False for what is beyond it.

@@ -68,21 +68,27 @@ def test_others_stay(line: str) -> None:
     assert mended(PTX.format(line)) == PTX.format(line)
 
 
-SUM = """.version 8.0
+OF_A_NUMBER = """.version 8.0
 .target sm_90a
 .address_size 64
 .visible .entry kernel(.param .u64 p)
 {
 	.reg .b32 %r<4>;
-	.reg .b64 %rd<2>;
+	.reg .b64 %rd<5>;
 	ld.param.b64 %rd1, [p];
 	ld.global.b32 %r1, [%rd1];
+"""
+
+SUM = (
+    OF_A_NUMBER
+    + """\
 	neg.s32 %r2, %r1;
 	add.sat.s32 %r3, 0, %r2;
 	st.global.b32 [%rd1], %r3;
 	ret;
 }
 """
+)
 
 
 def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) -> None:
@@ -92,15 +98,9 @@ def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) ->
     assert "0x7fffffff" not in sass
 
 
-DIFFERENCE = """.version 8.0
-.target sm_90a
-.address_size 64
-.visible .entry kernel(.param .u64 p)
-{
-	.reg .b32 %r<4>;
-	.reg .b64 %rd<5>;
-	ld.param.b64 %rd1, [p];
-	ld.global.b32 %r1, [%rd1];
+DIFFERENCE = (
+    OF_A_NUMBER
+    + """\
 	ld.global.b64 %rd2, [%rd1+8];
 	mul.hi.u32 %r2, %r1, -1717986919;
 	cvt.u64.u32 %rd3, %r2;
@@ -109,6 +109,7 @@ DIFFERENCE = """.version 8.0
 	ret;
 }
 """
+)
 
 
 def test_the_high_half_of_a_product_is_subtracted_from_alone(ptxas: str, hopper: Target) -> None:
