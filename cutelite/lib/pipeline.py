@@ -65,6 +65,13 @@ def barriers(stages: int, arrivals: int) -> Any:
     return made
 
 
+def warp_arrives(barrier: Any) -> None:
+    """One arrival for all threads of a warp, after what they have done."""
+    syncwarp()
+    if lane_idx() == 0:
+        barrier.arrive()
+
+
 @dataclass(frozen=True)
 class Ring:
     """What pipelines have in common.
@@ -100,8 +107,11 @@ class Ring:
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until every buffer is empty: before what owns them exits (others may still arrive) or reuses them."""
+        self._wait_all(self.empty, state)
+
+    def _wait_all(self, barriers: Any, state: PipelineState) -> None:
         for _ in static_range(self.stages):
-            self.empty[state.index].wait(state.phase)
+            barriers[state.index].wait(state.phase)
             state = state.advance()
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
@@ -119,9 +129,7 @@ class Ring:
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer."""
-        syncwarp()
-        if lane_idx() == 0:
-            self.empty[state.index].arrive()
+        warp_arrives(self.empty[state.index])
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,7 @@ class PipelineAsync(Ring):
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full: this thread's part of it."""
-        syncwarp()
-        if lane_idx() == 0:
-            self.full[state.index].arrive()
+        warp_arrives(self.full[state.index])
 
 
 @dataclass(frozen=True)
@@ -229,20 +235,16 @@ class PipelineTmaAsync(Ring):
 
     def producer_tail(self, state: PipelineState) -> None:
         """As of any pipeline; loads of the buffers are done as well."""
-        super().producer_tail(state)
+        self._wait_all(self.empty, state)
         if self.loaded is not None:
-            for _ in static_range(self.stages):
-                self.loaded[state.index].wait(state.phase)
-                state = state.advance()
+            self._wait_all(self.loaded, state)
 
     def producer_commit(self, state: PipelineState) -> None:
         """Nothing: the copies arrive by themselves."""
 
     def consumer_loaded(self, state: PipelineState) -> None:
         """Say that this thread has loaded what it needs of the buffer's parts for loads; with ``reads="both"``."""
-        syncwarp()
-        if lane_idx() == 0:
-            self.loaded[state.index].arrive()
+        warp_arrives(self.loaded[state.index])
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
@@ -332,9 +334,7 @@ class PipelineOrder:
     def arrive(self) -> PipelineOrder:
         """Pass the turn on to the next group; the order at the place after this one."""
         following = (self.group + 1) % self.groups
-        syncwarp()
-        if lane_idx() == 0:
-            self.bars[self.state.index, following].arrive()
+        warp_arrives(self.bars[self.state.index, following])
         return PipelineOrder(self.bars, self.depth, self.groups, self.group, self.state.advance())
 
 
