@@ -10,6 +10,9 @@ add.sat, sub.sat     of a negated number take minus -2**31 for 2**31; so does cv
                      sum in 64 bits. Sums with the bits of an overflow looked at are computed rightly
 not.pred %p, %p      a selp by it in a loop behind is made one by the predicate of before, which is overwritten by then:
                      the wrong one of its two values is taken
+min, max of 16 bits  that are compared with an operand: VIMNMX.S16x2 has a predicate for the first being the result,
+                     and it is taken also where the second, a constant, is compared: max(x, 3) == 3 becomes the
+                     code of max(x, 3) == x. Made of the complement of `!=`, neither is taken from there
 lop3 with an operand  is merged with a logical instruction behind it as another function than it is. It is written as
 that comes twice     one of two operands, or as mov or not
 mul.hi as 64 bits    less a number whose low 32 bits are 0 is 2**32 too small: multiplied and subtracted in one (IMAD.HI
@@ -19,7 +22,7 @@ memory, in a loop    loop, both loops get one head, and threads that are done go
                      again. What the warp has once, such as the counter of the loop, is then stepped for each part of
                      it: rounds are missing. A predicate that ptxas cannot move out of the loop goes before them
 
-Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs, not.pred and lop3 rightly.
+Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs, not.pred, min, max and lop3 rightly.
 """
 
 from __future__ import annotations
@@ -31,6 +34,10 @@ _OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
 _ABS = re.compile(r"abs\.s(32|64)\s+(%\w+), (%\w+);")
 _SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 _IN_PLACE = re.compile(r"\bnot\.pred\s+(%\w+), \1;")
+_LEAST_OR_MOST = re.compile(r"m(?:in|ax)(?:\.relu)?\.[su]16(?:x2)?\s+([%\w]+),")
+_COPY = re.compile(r"\b(?:mov|cvt)\.[\w.]+\s+([^;,{]+|\{[^;}]*\}),\s*([^;,{]+|\{[^;}]*\});")
+_REGISTER = re.compile(r"[%A-Za-z]\w*")
+_EQUAL = re.compile(r"(@!?[%\w]+\s+)?\bsetp\.eq\.([bsu](?:16|32)\s+)([%\w]+),\s*([%\w]+|-\d+),\s*([%\w]+|-\d+);")
 _LOP3 = re.compile(r"lop3\.b32\s+([%\w]+), (%\w+), (%\w+), (%\w+), (\d+);")
 _HIGH_HALF = re.compile(r"mul\.hi\.([us]32)\s+(%\w+), (%\w+), (%\w+|-?\d+);")
 _WIDENED = [re.compile(r"cvt\.u64\.u32\s+%\w+, (%\w+);"), re.compile(r"mov\.b64\s+%\w+, \{(%\w+), %\w+\};")]
@@ -55,6 +62,8 @@ def mended(ptx: str) -> str:
         ptx = _SATURATING.sub(_by_its_overflow, ptx)
     if "not.pred" in ptx:
         ptx = _IN_PLACE.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
+    if _LEAST_OR_MOST.search(ptx):
+        ptx = _not_unequal(ptx)
     if "lop3.b32" in ptx:
         ptx = _LOP3.sub(_of_fewer, ptx)
     if "mul.hi." in ptx:
@@ -72,6 +81,22 @@ def _by_its_overflow(found: re.Match[str]) -> str:
     lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
     lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]
     return f"{{ .reg .b32 a, b, c, d, sum; .reg .pred over; {' '.join(lines)} }}"
+
+
+def _not_unequal(ptx: str) -> str:
+    """Comparisons for equality with a `min` or `max` of 16 bits: the complement of the opposite comparison."""
+    results = set(_LEAST_OR_MOST.findall(ptx))
+    for to, of in _COPY.findall(ptx):
+        if results.intersection(_REGISTER.findall(of)):
+            results.update(_REGISTER.findall(to))
+
+    def unequal(found: re.Match[str]) -> str:
+        guard, t, out, a, b = found.groups()
+        if not results & {a, b}:
+            return found[0]
+        return f"{{ .reg .pred differ; {guard or ''}setp.ne.{t}differ|{out}, {a}, {b}; }}"
+
+    return _EQUAL.sub(unequal, ptx)
 
 
 def _of_fewer(found: re.Match[str]) -> str:

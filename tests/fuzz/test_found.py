@@ -248,6 +248,23 @@ def test_the_high_half_of_a_product_less_nothing(place: Place) -> None:
 
 
 @cl.kernel
+def lowest(x: Tensor[cl.i16, (N,)], y: Tensor[cl.i8, (N,)], out: Tensor[cl.i32, (4, N)]) -> None:
+    i = cl.thread_idx.x
+    out[0, i], out[1, i] = cl.ffs(max(cl.i16(0), x[i])), cl.ctz(min(x[i], 0))
+    out[2, i], out[3, i] = cl.ffs(max(cl.i8(0), y[i])), cl.ctz(min(y[i], 0))
+
+
+def test_least_and_most_of_16_bits_compared_with_a_constant(place: Place) -> None:
+    """LLVM compares them with 0, before it counts."""
+    assert "setp.eq.b16" not in lowest.compile((32,), (32,), (4, 32), block=32, arch="sm_90a").ptx
+    x, y = np.array([1, 6, 0, -1, -8, -32768], np.int16), np.array([1, 6, 0, -1, -8, -128], np.int8)
+    out = np.zeros((4, 6), np.int32)
+    place(lowest[1, 6], x, y, out)
+    np.testing.assert_array_equal(out[0::2], [[1, 2, 0, 0, 0, 0]] * 2)
+    np.testing.assert_array_equal(out[1::2], [[16, 16, 16, 0, 3, 15], [8, 8, 8, 0, 3, 7]])
+
+
+@cl.kernel
 def counted(x: Tensor[cl.i8, (N,)], last: Tensor[cl.i32, (N,)], inside: Tensor[cl.i32, (N,)], n: cl.i32) -> None:
     i, k = cl.thread_idx.x, -1
     a: Any = x[i]

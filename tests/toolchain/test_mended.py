@@ -32,6 +32,12 @@ CASES = {
     "add.sat.s32 \t%r3, %r1, %r2;": "add.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, sum, b;",
     "sub.sat.s32 %r3, %r1, -7;": "mov.b32 b, -7; sub.s32 sum, a, b; xor.b32 c, sum, a; xor.b32 d, a, b;",
     "add.sat.s32 %r3, 5, %r2;": "mov.b32 a, 5",
+    "max.s16 \t%rs2, %rs1, 0;\n\tsetp.eq.b16 \t%p1, %rs2, 0;": ".pred differ; setp.ne.b16 \tdiffer|%p1, %rs2, 0; }",
+    "min.u16 %rs2, %rs1, 3; @!%p2 setp.eq.s16 %p1, -3, %rs2;": "differ; @!%p2 setp.ne.s16 differ|%p1, -3, %rs2;",
+    "min.s16 %rs2,%rs1,3; cvt.s32.s16 %r1, %rs2; setp.eq.s32 %p1,%r1,3;": "setp.ne.s32 differ|%p1, %r1, 3;",
+    "max.relu.s16x2 %r1, %r2, %r3; mov.b32 {_, %rs1}, %r1; mov.b16 %rs2, %rs1; setp.eq.u16 %p1, %rs2, %rs3;": (
+        "setp.ne.u16 differ|%p1, %rs2, %rs3;"
+    ),
     "lop3.b32 %r3, %r1, %r2, %r1, 29;": "lop3.b32 %r3, %r1, %r2, 0, 15;",
     "lop3.b32 %r3, %r1, %r1, %r2, 150;": "lop3.b32 %r3, %r1, %r2, 0, 204;",
     "lop3.b32 %r3, %r1, %r2, %r2, 232;": "lop3.b32 %r3, %r1, %r2, 0, 204;",
@@ -60,6 +66,8 @@ def test_they_are_written_otherwise(line: str, ptxas: str, hopper: Target) -> No
         "add.s16 %rs2, %rs1, 1;",
         "neg.f16 %h2, %h1;",
         "not.pred %p2, %p1;",
+        "max.s16 %rs2, %rs1, 0; setp.eq.s16 %p1, %rs1, 0; setp.ne.s16 %p1, %rs2, 0;",
+        "max.s32 %r2, %r1, 0; setp.eq.s32 %p1, %r2, 0;",
         "lop3.b32 %r4, %r1, %r2, %r3, 29;",
         "mul.hi.u32 %r2, %r1, 3; cvt.u64.u32 %rd1, %r1;",
     ],
@@ -96,6 +104,40 @@ def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) ->
     sass = disassemble(to_cubin(mended(SUM), hopper, assembler="ptxas").image)
     assert sass is not None
     assert "0x7fffffff" not in sass
+
+
+COMPARED = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry kernel(.param .u64 p)
+{{
+	.reg .b16 %rs<4>;
+	.reg .b64 %rd<4>;
+	.reg .pred %p<4>;
+	ld.param.b64 %rd1, [p];
+	ld.global.b16 %rs1, [%rd1];
+	{0}.{1}16 %rs2, %rs1, 3;
+	setp.eq.s16 %p1, %rs2, {2};
+	selp.b16 %rs3, 7, 9, %p1;
+	st.global.b16 [%rd1], %rs3;
+	ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("sign", ["s", "u"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_which_of_two_is_least_or_most_is_compared(name: str, sign: str, ptxas: str, hopper: Target) -> None:
+    """13.0.88 makes the same code of both, of a predicate that says which operand was taken."""
+
+    def compared(ptx: str) -> str:
+        (line,) = [line for line in (disassemble(to_cubin(ptx, hopper).image) or "").splitlines() if "VIMNMX" in line]
+        return line
+
+    with_first, with_second = COMPARED.format(name, sign, "%rs1"), COMPARED.format(name, sign, "3")
+    assert re.search(r"VIMNMX\.\w+ R\d+, P\d", compared(with_first))
+    for ptx in (with_first, with_second):
+        assert re.search(r"VIMNMX\.\w+ R\d+, R", compared(mended(ptx)))
 
 
 DIFFERENCE = (
