@@ -1,22 +1,14 @@
 """d = a @ b.T on Hopper in fp8, with a scale for each 1 x 128 of A and each 128 x 128 of B: DeepSeek's recipe.
 
 Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
-they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While one warpgroup
-does that, the other one multiplies. Everything else is as in any persistent GEMM: one thread brings tiles of A and B
-by TMA, with the scales of A, and results leave through shared memory and TMA while the next tile begins.
-
-Ordinary instructions take registers' bandwidth from tensor cores, and a warpgroup that has waited for its products
-keeps them idle until the next ones begin. So there is little between: scales are read, and the next tiles are asked
-for, while products are under way.
-
-A warpgroup may have several times 64 rows of a tile. It takes them one after the other, with one accumulator: only the
-sums are held for all of them, and larger tiles ask less of L2. With 64 rows alone there may be registers for two
-accumulators, and products are under way while those before are added up.
+they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While a warpgroup does
+that, the others multiply: there are three, with 64 rows each. Everything else is as in any persistent GEMM: one thread
+brings tiles of A and B by TMA, with the scales of A, and results leave through shared memory and TMA while the next
+tile begins.
 """
 
 from dataclasses import dataclass
 from functools import cache
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -30,57 +22,51 @@ M, N, K, KB, NB = cl.dims("M N K KB NB")
 GROUP = 128  # threads of a warpgroup
 LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
+ROWS = 64  # of a warpgroup
 
 
 @dataclass(frozen=True)
 class Config:
     """How the work is cut up.
 
-    tile     rows and columns of a block's tile: up to 192 columns
-    cluster  blocks along M or along N that load together what they share
-    chain    0: a warpgroup has one accumulator, and waits for products before the next ones begin. Else two, for so
-             many blocks of K in a row, and products are under way throughout. Takes as many registers again
+    groups   warpgroups that multiply, 64 rows of a tile each
+    columns  of a tile: 128 or 64
     stages   how many tiles of A and B, 128 along K, are held, with scales of A
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
-    regs     registers of a thread that loads, and of one that multiplies. With more of the latter ptxas begins products
-             before it has added up the last ones, and spills
+    regs     registers of a thread that loads, and of one that multiplies
     """
 
-    tile: tuple[int, int] = (256, 128)
-    cluster: tuple[int, int] = (2, 1)
-    chain: int = 0
+    groups: int = 3
+    columns: int = 128
     stages: int = 4
     piece: int = 64
-    buffers: int = 1
+    buffers: int = 2
     swizzle: int = 8
-    regs: tuple[int, int] = (72, 208)
+    regs: tuple[int, int] = (32, 160)
 
 
 @cache
 def build(config: Config) -> Any:
     """The kernel. It takes scales of A either by TMA, or with any strides, which is slower."""
-    (BM, BN), (CM, CN), WIDE, BUFFERS = config.tile, config.cluster, config.piece, config.buffers
-    CLUSTER, ROWS, SECTION = CM * CN > 1, BM // 2, gcd(BN, BLOCK)
-    PARTS, CHAIN, TWO = ROWS // 64, max(config.chain, 1), int(config.chain > 0)
+    G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
+    BM, THREADS = ROWS * G, GROUP * G
     TILES = (BM + BN) * BLOCK  # bytes
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BN > BLOCK + SECTION or BN % WIDE or BM % 128 or PARTS * (BN // WIDE) % BUFFERS:
-        raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than two scales")
-    if min(CM, CN) > 1:
-        raise ValueError(f"{config}: a cluster along both modes")
+    if BLOCK % BN or BN % WIDE or BN // WIDE % BUFFERS:
+        raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than one scale")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
         b: Smem[e4m3, cl.make_smem_layout(e4m3, (BN, BLOCK, config.stages))]
-        d: Smem[bf16, cl.make_smem_layout(bf16, (64, WIDE, 2 * BUFFERS))]
+        d: Smem[bf16, cl.make_smem_layout(bf16, (ROWS, WIDE, G * BUFFERS))]
         scale_a: Smem[f32, cl.make_layout((1, BM, config.stages), stride=(BM, 1, BM)), 128]
 
-    @cl.kernel(block=3 * GROUP, cluster=(CM * CN, 1, 1) if CLUSTER else None)
+    @cl.kernel(block=GROUP + THREADS)
     def gemm(
-        a: TmaTensor[e4m3, (M, K), (BM // CN, BLOCK)],
-        b: TmaTensor[e4m3, (N, K), (BN // CM, BLOCK)],
-        d: TmaTensor[bf16, (M, N), (64, WIDE)],
+        a: TmaTensor[e4m3, (M, K), (BM, BLOCK)],
+        b: TmaTensor[e4m3, (N, K), (BN, BLOCK)],
+        d: TmaTensor[bf16, (M, N), (ROWS, WIDE)],
         scale_a: TmaTensor[f32, (KB, M), (1, BM)] | None,
         strided_a: Tensor[f32, (KB, M), (None, None)] | None,
         scale_b: Tensor[f32, (NB, KB), (None, None)],
@@ -91,16 +77,15 @@ def build(config: Config) -> Any:
             if scale_a is not None:
                 cl.prefetch_tensormap(scale_a)
         storage = Storage.allocate()
-        peers = cl.multicast_peers(config.cluster)
         if scale_a is not None:  # comes with the tiles
-            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, 2 * GROUP, peers, False, reads="both")
+            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, THREADS, sync=False, reads="both")
             scaled = None
         else:
-            pipe = cl.PipelineTmaAsync.create(config.stages, TILES, 2 * GROUP, peers, False, reads="wgmma")
-            scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, 2 * GROUP, sync=False)
-        cl.pipeline_init_arrive(CLUSTER)
+            pipe = cl.PipelineTmaAsync.create(config.stages, TILES, THREADS, sync=False, reads="wgmma")
+            scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, THREADS, sync=False)
+        cl.pipeline_init_arrive()
         cl.griddepcontrol_launch_dependents()
-        cl.pipeline_init_wait(CLUSTER)
+        cl.pipeline_init_wait()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
@@ -113,41 +98,33 @@ def build(config: Config) -> Any:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
-            pieces = cl.local_tile(storage.d, (64, WIDE, BUFFERS), (0, 0, group))
+            pieces = cl.local_tile(storage.d, (ROWS, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
             consume(d, scale_b, storage, pipe, scaled, out, group)
 
     def walk() -> Any:
-        """This block's tiles. Each role begins by itself: a number less that all of them hold from the start."""
-        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN)
-        return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, cluster=CLUSTER)
+        """This block's tiles. Each role walks by itself."""
+        return cl.StaticPersistentTileScheduler.create((cl.ceil_div(M, BM), cl.ceil_div(N, BN)), config.swizzle)
 
     def place(tiles: Any) -> tuple[Any, Any]:
         """The row and the column at which this block's next tile begins."""
         m, n, _ = tiles.coordinate()
-        if CLUSTER:
-            rank = cl.block_rank_in_cluster()
-            m, n = m * CM + rank % CM, n * CN + rank // CM
         return m * BM, n * BN
 
     def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any) -> None:
         """One thread: fill the ring, tile after tile."""
-        left = cl.OperandTile.create(a, BM, config.cluster, 0)
-        right = cl.OperandTile.create(b, BN, config.cluster, 1)
         state, tiles = pipe.producer_state(), walk()
         while tiles.is_valid():
             row, column = place(tiles)
             for k in range(cl.ceil_div(K, BLOCK)):
                 pipe.producer_acquire(state)
                 full = pipe.barrier(state)
-                left.load(storage.a[None, None, state.index], (), row, k * BLOCK, full)
-                right.load(storage.b[None, None, state.index], (), column, k * BLOCK, full)
+                cl.tma_load(a, storage.a[None, None, state.index], at=(row, k * BLOCK), barrier=full)
+                cl.tma_load(b, storage.b[None, None, state.index], at=(column, k * BLOCK), barrier=full)
                 if scale_a is not None:
                     cl.tma_load(scale_a, storage.scale_a[None, None, state.index], at=(k, row), barrier=full)
                 state = state.advance()
             tiles = tiles.advance()
-        if CLUSTER:
-            pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
     def bring_scales(scale_a: Any, storage: Any, scaled: Any) -> None:
         """Some warps: bring the scales of A, in step with its tiles."""
@@ -166,140 +143,73 @@ def build(config: Config) -> Any:
     def consume(d: Any, scale_b: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
         first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
-        tiles, state = walk(), pipe.consumer_state()
-        free = [cl.wgmma.zeros_accumulator(BN) for _ in range(1 + TWO)]
+        tiles, state, acc = walk(), pipe.consumer_state(), cl.wgmma.zeros_accumulator(BN)
         while tiles.is_valid():
             row, column = place(tiles)
-            what, steps = (storage, pipe, scaled, scale_b, group, first, column), cl.ceil_div(K, BLOCK)
-            sums = [cl.full((BN // 2,), 0.0, f32) for _ in range(PARTS)]
-            so_far = state, sums, free, of_b(scale_b, column, 0), pipe.consumer_test_wait(state)
-            for k in range(steps // CHAIN):
-                so_far = multiply(CHAIN, k * CHAIN, so_far, *what)
-            if CHAIN > 1:
-                for k in range(steps - steps % CHAIN, steps):
-                    so_far = multiply(1, k, so_far, *what)
-            state, sums, free, _, _ = so_far
+            what, sums = (storage, pipe, scaled, scale_b, column, group, first), cl.full((BN // 2,), 0.0, f32)
+            so_far = state, sums, acc, pipe.consumer_test_wait(state)
+            for k in range(cl.ceil_div(K, BLOCK)):
+                so_far = multiply(k, so_far, *what)
             tiles = tiles.advance()
-            across = BN // WIDE
-            for i in cl.static_range(PARTS * across):
-                values = sums[i // across][i % across * WIDE // 2 : (i % across + 1) * WIDE // 2]
+            state, sums, acc, _ = so_far
+            for i in cl.static_range(BN // WIDE):
                 out.acquire()
-                out.put(i, values.to(bf16))
-                out.send(i, d, (row + group * ROWS + i // across * 64, column + i % across * WIDE))
+                out.put(i, sums[i * WIDE // 2 : (i + 1) * WIDE // 2].to(bf16))
+                out.send(i, d, (row + group * ROWS, column + i * WIDE))
         out.tail()
 
     def multiply(
-        n: int, k: Any, so_far: Any,
-        storage: Any, pipe: Any, scaled: Any, scale_b: Any, group: Any, first: Any, column: Any,
+        k: Any, so_far: Any,
+        storage: Any, pipe: Any, scaled: Any, scale_b: Any, column: Any, group: Any, first: Any,
     ) -> Any:  # fmt: skip
-        """Blocks of K from `k` on, `n` of them: with two accumulators, one's products are under way while the other is
-        waited for and added up.
+        """A block of K.
 
-        so_far   where the ring is, the sums, accumulators whose values are not needed any more, the scales of B of the
-                 first block, and whether its tiles were seen to be there
+        so_far   where the ring is, the sums, an accumulator whose values are not needed any more, and whether the
+                 tiles were seen to be there
         """
-        state, sums, free, right, seen = so_far
-        sums, free, flying, scales = list(sums), list(free), [], []
-        for j in cl.static_range(n * PARTS + TWO):
-            if j < n * PARTS:
-                if j % PARTS == 0:
-                    pipe.consumer_wait(state, seen if j == 0 else False)
-                flying.append((product(storage, state.index, group, j % PARTS, free.pop(0)), state))
-                if j % PARTS == PARTS - 1:
-                    state = state.advance()
-            if j < TWO:
-                continue
-            (acc, at), i = flying.pop(0), (j - TWO) % PARTS
-            if i == 0:  # what takes no time, while tensor cores multiply
-                scales = scales_of(storage, at, pipe, scaled, first, right, column)
-                right = of_b(scale_b, column, min(k + (j - TWO) // PARTS + 1, KB - 1))
-            if j == n * PARTS + TWO - 1:
-                seen = pipe.consumer_test_wait(state)
-            if flying:
-                acc, other = cl.wgmma.wait_group(1, acc, keep=flying[0][0])
-                flying = [(other, flying[0][1])]
-            else:
-                acc = cl.wgmma.wait_group(0, acc)
-            if i == PARTS - 1:
-                pipe.consumer_release(at)
-            sums[i] = cl.math.fma(acc, spread(scales[i]), sums[i])
-            if TWO:
-                sums[i] = cl.wgmma.fence_operand(sums[i])  # before products that take these registers
-            free.append(acc)
-        return state, sums, free, right, seen
-
-    def product(storage: Any, stage: Any, group: Any, i: int, into: Any) -> Any:
-        """Start multiplying 64 rows of a block of K, into registers whose values are not needed any more."""
-        a = cl.local_tile(storage.a, (64, BLOCK), (group * PARTS + i, 0))[None, None, stage]
-        acc = cl.wgmma.mma_async(a, storage.b[None, None, stage], into, accumulate=False)
+        state, sums, acc, seen = so_far
+        pipe.consumer_wait(state, seen)
+        a = cl.local_tile(storage.a, (ROWS, BLOCK), (group, 0))[None, None, state.index]
+        acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
         cl.wgmma.commit_group()
-        return acc
-
-    def of_b(scale_b: Any, column: Any, k: Any) -> tuple[Any, Any]:
-        """The scales of B of a tile's first columns and of its last ones."""
-        here = scale_b[min(column // BLOCK, NB - 1), k]  # a block of a cluster may lie behind the last column
-        return here, here if BN == BLOCK else scale_b[min((column + BN - SECTION) // BLOCK, NB - 1), k]
-
-    def scales_of(storage: Any, at: Any, pipe: Any, scaled: Any, first: Any, right: Any, column: Any) -> list[Any]:
-        """The products of scales that a thread needs for a block of K: for its two of each 64 rows, of all sections of
-        columns."""
+        if scaled is not None:  # what takes no time, while tensor cores multiply
+            scaled.consumer_wait(state)
+        of_b = scale_b[column // BLOCK, k]
+        upper, lower = (storage.scale_a[0, first + 8 * i, state.index] * of_b for i in range(2))
         if scaled is not None:
-            scaled.consumer_wait(at)
-        found = [cl.make_rmem_tensor(f32, (2, BN // SECTION)) for _ in range(PARTS)]
-        for i in cl.static_range(PARTS):
-            for r in cl.static_range(2):
-                left = storage.scale_a[0, first + 64 * i + 8 * r, at.index]
-                for j in cl.static_range(BN // SECTION):
-                    same = BN == BLOCK or (column + j * SECTION) // BLOCK == column // BLOCK
-                    found[i][r, j] = left * (right[0] if same else right[1])
-        if scaled is not None:
-            scaled.consumer_release(at)
+            scaled.consumer_release(state)
         else:
-            pipe.consumer_loaded(at)
-        return found
+            pipe.consumer_loaded(state)
+        following = state.advance()
+        seen = pipe.consumer_test_wait(following)
+        acc = cl.wgmma.wait_group(0, acc)
+        pipe.consumer_release(state)
+        return following, cl.math.fma(acc, spread(upper, lower), sums), acc, seen
 
-    def spread(scales: Any) -> Any:
-        """They as a vector in the order of the accumulator: pairs, rows 8 apart, every 8 columns."""
-        every = (2, 2, SECTION // 8, BN // SECTION)
-        return scales.view(cl.make_layout(every, stride=(0, BN // SECTION, 0, 1))).load()
+    def spread(upper: Any, lower: Any) -> Any:
+        """Scales of a thread's two rows in the order of the accumulator: two columns of each, every 8 columns."""
+        both = cl.make_rmem_tensor(f32, (2,))
+        both[0], both[1] = upper, lower
+        return both.view(cl.make_layout((2, 2, BN // 8), stride=(0, 1, 0))).load()
 
     return gemm
 
 
 def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any) -> None:
     """Launch a configuration."""
-    (bm, bn), (cm, cn) = config.tile, config.cluster
-    clusters = min(-(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn)), clusters_at_once(cm * cn))
-    launch = cl.Launch(clusters * cm * cn, 3 * GROUP, pdl=True)
+    tiles = -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)
+    launch = cl.Launch(min(tiles, clusters_at_once(1)), (1 + config.groups) * GROUP, pdl=True)
     build(config)[launch](a, b, d, scale_a, strided_a, scale_b)
 
 
 CONFIGS = [
     Config(),
-    Config(cluster=(1, 2)),
-    Config(cluster=(1, 1)),
-    Config((128, 192), stages=5),
-    Config((128, 192), cluster=(1, 1), stages=5),
-    Config((128, 128), chain=8, stages=5, buffers=2),
-    Config((128, 128), cluster=(1, 1), chain=8, stages=5, buffers=2),
-    Config((128, 128), stages=5, buffers=2),
-    Config((128, 128), cluster=(1, 1), stages=5, buffers=2),
+    Config(swizzle=16),
+    Config(stages=5, piece=32, buffers=1),
+    Config(2, stages=5, regs=(40, 232)),
+    Config(1, stages=8, regs=(40, 232)),
 ]
-
-
-def fitting(configs: list[Config], a: Any, b: Any, d: Any, *scales: Any) -> list[Config]:
-    """Those worth trying, the likeliest first: the others leave multiprocessors idle, or load much."""
-
-    def cost(config: Config) -> float:
-        (bm, bn), (cm, cn) = config.tile, config.cluster
-        clusters = -(-d.shape[0] // (bm * cm)) * -(-d.shape[1] // (bn * cn))
-        return float(-(-clusters // clusters_at_once(cm * cn)) * (bm * bn + 64 * (bm / cn + bn / cm)))
-
-    found = sorted(configs, key=cost)
-    return [config for config in found if cost(config) < 1.3 * cost(found[0])]
-
-
-tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"), prune=fitting)(run)
+tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
 
 def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | None = None) -> Any:

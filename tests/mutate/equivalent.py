@@ -29,7 +29,6 @@ NOTHING_WRITTEN = (
     "what is read behind the barrier comes by copies, whose completion releases it; the thread wrote nothing"
 )
 SLOWER = "a warpgroup that keeps the registers it has may spill: it is slower, and not wrong"
-IN_PLACE = "arithmetic may move, which takes more registers, and gives the same numbers"
 READS_DONE = "it frees a buffer, and the wgmma that read it are complete: a wait has retired them"
 OWN_BLOCK = "threads of this block alone use these barriers, and a barrier of the block stands between"
 TWICE = "the same thread fences once more behind it, and nobody uses the barriers in between"
@@ -54,19 +53,16 @@ MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 RINGS = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_fp8_chain gemm_grouped gemm_mixed "
+    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed "
     "sparse_gemm pipeline_both"
 )
-RINGS_OF_WGMMA = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_fp8_chain gemm_grouped pipeline_both"
-)
+RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
     Row("", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),
     Row("", "drop", "setmaxnreg.inc", "", "", SLOWER),
-    Row("", "drop", "wgmma.fence_operand", "", "", IN_PLACE),
     Row("hopper_gemm", "weaken", ARRIVE, RELAXED, "empty[s].arrive()", READS_DONE),
     Row("hopper_gemm", "weaken", BULK_WAIT, "reads alone", "", LAST),
     Row("hopper_gemm_tiled", "drop", "bar.warp.sync", "", RELEASE, WHOLE_WARP),
@@ -95,14 +91,6 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
-    Row(
-        "gemm_fp8_chain",
-        "weaken",
-        "mbarrier.test_wait",
-        RELAXED,
-        "multiply(1, k, so_far",
-        "one block is left, and nobody asks",
-    ),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row("sparse_gemm", "drop", "bar.warp.sync", "", "slot.release()", WHOLE_WARP),

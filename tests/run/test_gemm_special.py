@@ -27,14 +27,11 @@ def _examples_are_importable() -> Iterator[None]:
 
 
 FP8_TILES: list[dict[str, Any]] = [
-    {"tile": (256, 128), "cluster": (1, 2)},
-    {"tile": (256, 128), "cluster": (4, 1), "stages": 3},
-    {"tile": (128, 192), "cluster": (2, 1), "stages": 5},
-    {"tile": (128, 160), "cluster": (1, 1), "piece": 32, "stages": 5},
-    {"tile": (256, 128), "piece": 32, "buffers": 2},
-    {"tile": (128, 64), "cluster": (1, 1)},
-    {"tile": (128, 128), "chain": 2, "stages": 3},
-    {"tile": (128, 64), "cluster": (1, 2), "chain": 8},
+    {"stages": 3},
+    {"piece": 32, "buffers": 4},
+    {"stages": 5, "piece": 64, "buffers": 1, "groups": 2, "regs": (40, 232)},
+    {"columns": 64, "buffers": 1, "swizzle": 2},
+    {"groups": 1, "columns": 64, "piece": 32, "regs": (40, 232)},
 ]
 
 
@@ -43,14 +40,6 @@ def test_fp8_tiles(config: dict[str, Any]) -> None:
     import gemm_fp8_block
 
     gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
-
-
-@pytest.mark.parametrize("cluster", [(1, 2), (2, 1)])
-def test_fp8_blocks_of_a_cluster_that_lie_outside(cluster: tuple[int, int]) -> None:
-    import gemm_fp8_block
-
-    gemm_fp8_block.main(130, 136, 144, gemm_fp8_block.Config((128, 128), cluster))
-    gemm_fp8_block.main(130, 264, 144, gemm_fp8_block.Config((128, 128), cluster))
 
 
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
@@ -79,9 +68,9 @@ def test_fp8_refuses_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match=r"scales have shapes \(1, 1\) and \(1, 1\), and not \(\(64, 1\), \(1, 1\)\)"):
         example.gemm(a, b, d, one, one)
     with pytest.raises(ValueError, match="not whole pieces"):
-        example.build(example.Config(tile=(128, 160), piece=32, buffers=2))
-    with pytest.raises(ValueError, match="a cluster along both modes"):
-        example.build(example.Config(cluster=(2, 2)))
+        example.build(example.Config(piece=32, buffers=3))
+    with pytest.raises(ValueError, match="columns of more than one scale"):
+        example.build(example.Config(columns=192))
     with pytest.raises(ArgumentError, match="16"):
         example.gemm(a[:, :120].copy(), b[:, :120].copy(), d, np.ones((64, 1), np.float32), one)
 
@@ -130,7 +119,7 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
 
     scale_a, scale_b = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
-    for config in (*example.CONFIGS, example.Config(piece=32, buffers=2)):
+    for config in (*example.CONFIGS, example.Config(columns=64, stages=6, buffers=1)):
         for of_a in ((scale_a.T, None), (None, scale_a.T)):
             yield config, example.build(config).compile(a, a, d, *of_a, scale_b)
 
