@@ -207,7 +207,6 @@ CONFIGS = [
     Config(swizzle=16),
     Config(stages=5, piece=32, buffers=1),
     Config(2, stages=5, regs=(40, 232)),
-    Config(1, stages=8, regs=(40, 232)),
 ]
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 

@@ -31,7 +31,7 @@ FP8_TILES: list[dict[str, Any]] = [
     {"piece": 32, "buffers": 4},
     {"stages": 5, "piece": 64, "buffers": 1, "groups": 2, "regs": (40, 232)},
     {"columns": 64, "buffers": 1, "swizzle": 2},
-    {"groups": 1, "columns": 64, "piece": 32, "regs": (40, 232)},
+    {"groups": 2, "columns": 64, "piece": 32, "regs": (40, 232)},
 ]
 
 
