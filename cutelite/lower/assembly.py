@@ -1,7 +1,8 @@
 """Ops spelled as PTX: inline assembly with the registers numbered and the constraints written.
 
 LLVM numbers the operands of inline assembly through, results first. A tied operand is an input that must be in
-the register of a result; the text names the result.
+the register of a result; the text names the result. Of other inputs LLVM may give a result the register, as if one
+instruction read all and then wrote all: a result that is written before the last of them is read says so (`&`).
 """
 
 from __future__ import annotations
@@ -121,9 +122,11 @@ class _Call:
             piece.replace("$", "$$") if isinstance(piece, str) else self._filled(piece)
             for piece in pieces(self.form.template)
         )
+        early = self._early()
         self._tie()
         outs = [register for places in self.outputs for register in places.registers]
-        constraints = [f"={register.letter}" for register in outs] + [letter for letter, _, _ in self.inputs]
+        constraints = [f"=&{out.letter}" if i in early else f"={out.letter}" for i, out in enumerate(outs)]
+        constraints += [letter for letter, _, _ in self.inputs]
         if self.form.memory:
             constraints.append("~{memory}")
         args = ", ".join(f"{t} {name}" for _, t, name in self.inputs)
@@ -135,6 +138,20 @@ class _Call:
             found.append(places.empty(self.w, results[at : at + len(places.registers)]))
             at += len(places.registers)
         return found
+
+    def _early(self) -> set[int]:
+        """The results that a statement names before the last one that names an input."""
+        statement, last, first = 0, 0, dict[int, int]()
+        for piece in pieces(self.form.template):
+            if isinstance(piece, str):
+                statement += piece.count(";")
+            elif piece.kind != "constant":
+                for number in self.numbers[piece.name]:
+                    if number < self.output_count:
+                        first.setdefault(number, statement)
+                    else:
+                        last = statement
+        return {number for number, at in first.items() if at < last}
 
     def _called(self, body: str, types: list[str]) -> list[str]:
         if not types:

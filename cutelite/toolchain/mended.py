@@ -10,6 +10,9 @@ add.sat, sub.sat     of a negated number take minus -2**31 for 2**31; so does cv
                      sum in 64 bits. Sums with the bits of an overflow looked at are computed rightly
 not.pred %p, %p      a selp by it in a loop behind is made one by the predicate of before, which is overwritten by then:
                      the wrong one of its two values is taken
+selp, and, or, xor,  of a predicate that is written again behind them, by which time ptxas reads it: where one operand
+not of predicates    of a logical one is known to it, so that the result is the other, as `or.pred p, q, 0` is; where it
+                     folds constants of a selp into an addition behind. A copy through a number is not made one again
 min, max of 16 bits  that are compared with an operand: VIMNMX.S16x2 has a predicate for the first being the result,
                      and it is taken also where the second, a constant, is compared: max(x, 3) == 3 becomes the
                      code of max(x, 3) == x. Made of the complement of `!=`, neither is taken from there
@@ -22,18 +25,24 @@ memory, in a loop    loop, both loops get one head, and threads that are done go
                      again. What the warp has once, such as the counter of the loop, is then stepped for each part of
                      it: rounds are missing. A predicate that ptxas cannot move out of the loop goes before them
 
-Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs, not.pred, min, max and lop3 rightly.
+Seen with ptxas 13.0.88 for sm_90a; 13.5.37 does abs, not.pred, selp, min, max and lop3 rightly.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 _OF_16_BITS = re.compile(r"\b(neg|abs)\.s16\s+(%\w+), (%\w+);")
 _ABS = re.compile(r"abs\.s(32|64)\s+(%\w+), (%\w+);")
 _SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
 _IN_PLACE = re.compile(r"\bnot\.pred\s+(%\w+), \1;")
+_PREDICATE = re.compile(r"%p\d+(?=[,|])")
+_TAKES_PREDICATES = re.compile(
+    r"(?:@!?[%\w]+\s+)?\b(?P<word>selp\.\w+|(?:and|or|xor|not)\.pred|setp\.\w+\.(?:and|or|xor)\.\w+)\s+"
+    r"(?P<out>[%\w|]+),(?P<operands>[^;]*);"
+)
 _LEAST_OR_MOST = re.compile(r"m(?:in|ax)(?:\.relu)?\.[su]16(?:x2)?\s+([%\w]+),")
 _COPY = re.compile(r"\b(?:mov|cvt)\.[\w.]+\s+([^;,{]+|\{[^;}]*\}),\s*([^;,{]+|\{[^;}]*\});")
 _REGISTER = re.compile(r"[%A-Za-z]\w*")
@@ -60,6 +69,8 @@ def mended(ptx: str) -> str:
         ptx = _ABS.sub(r"{ .reg .b\1 minus; neg.s\1 minus, \3; min.u\1 \2, \3, minus; }", ptx)
     if ".sat.s32 " in ptx:
         ptx = _SATURATING.sub(_by_its_overflow, ptx)
+    if "%p" in ptx:
+        ptx = _read_at_once(ptx)
     if "not.pred" in ptx:
         ptx = _IN_PLACE.sub(r"{ .reg .b32 no; selp.b32 no, 0, 1, \1; setp.ne.b32 \1, no, 0; }", ptx)
     if _LEAST_OR_MOST.search(ptx):
@@ -81,6 +92,35 @@ def _by_its_overflow(found: re.Match[str]) -> str:
     lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
     lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]
     return f"{{ .reg .b32 a, b, c, d, sum; .reg .pred over; {' '.join(lines)} }}"
+
+
+def _read_at_once(ptx: str) -> str:
+    """Predicates that are written more than once: those that a number says are read for `selp` and logic."""
+    again = _written_again(ptx)
+    if not again:
+        return ptx
+
+    def copied(found: re.Match[str]) -> str:
+        operands = found["operands"]
+        read = again.intersection(re.findall(r"%p\d+", operands))
+        if not read or (found["word"] == "not.pred" and found["out"] in read):  # that one is `_IN_PLACE`
+            return found[0]
+        lines = []
+        for i, name in enumerate(sorted(read)):
+            lines.append(f".reg .b32 bit{i}; .reg .pred was{i}; selp.b32 bit{i}, 1, 0, {name};")
+            lines.append(f"setp.ne.b32 was{i}, bit{i}, 0;")
+            operands = re.sub(rf"{name}\b", f"was{i}", operands)
+        text = found[0][: found.start("operands") - found.start()]
+        return f"{{ {' '.join(lines)} {text}{operands}; }}"
+
+    *statements, end = ptx.split(";")  # of which few name one
+    return "".join(_TAKES_PREDICATES.sub(copied, f"{s};") if "%p" in s else f"{s};" for s in statements) + end
+
+
+def _written_again(ptx: str) -> set[str]:
+    """Predicates that stand first in more than one instruction."""
+    times = Counter(found[0] for found in _PREDICATE.finditer(ptx) if ptx[found.start() - 2 : found.start()] != ", ")
+    return {name for name, n in times.items() if n > 1}
 
 
 def _not_unequal(ptx: str) -> str:

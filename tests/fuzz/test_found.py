@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +17,7 @@ from cutelite.target import Target
 from tests.places import Place
 
 N = cl.dims("N")
+U32: Any = cl.u32
 
 
 @cl.kernel
@@ -320,6 +322,99 @@ def constant(number: Any, dtype: Any) -> Any:
     one = cl.make_rmem_tensor(dtype, 1)
     one[0] = number
     return one[0]
+
+
+@cl.kernel
+def chosen(
+    x: Tensor[cl.i32, (N,)],
+    y: Tensor[cl.f32, (N,)],
+    flag: Tensor[cl.u8, (N,)],
+    out: Tensor[cl.i16, (N,)],
+    total: Tensor[cl.f32, (4,)],
+) -> None:
+    i = cl.thread_idx.x
+    n, v, some, number = x[i], y[i], flag[i] != 0, out[i]
+    if n > 3:
+        some = cl.math.isinf(constant(1, cl.f16))
+    else:
+        for _ in range(cl.i32(v) & 3):
+            n = n
+    number = (constant(3, cl.u8) if some else (constant(5, cl.u8) // (constant(7, cl.u8) | 127))) + (
+        (constant(3, cl.i8) << 3) // (-4)
+    )
+    k = constant(-1, cl.i32)
+    while k + 1 < n & 3:
+        k += 1
+        for j in range(n & 3):
+            some = v > constant(1, cl.u8)
+            cl.atomic_add(total, j, cl.f32(j & 15))
+    out[i] = number
+    flag[i] = cl.u8(some)
+
+
+def test_a_number_that_is_chosen_before_a_loop(place: Place) -> None:
+    x, y = np.arange(-8, 24, dtype=np.int32), np.arange(32, dtype=np.float32) / 8
+    flag, out, total = np.arange(32, dtype=np.uint8) % 2, np.zeros(32, np.int16), np.zeros(4, np.float32)
+    place(chosen[1, 32], x, y, flag, out, total)
+    start = (x <= 3) & (np.arange(32) % 2 == 1)
+    np.testing.assert_array_equal(out, np.where(start, -3, -6))
+    np.testing.assert_array_equal(flag, np.where(x & 3 > 0, y > 1, start))
+    assert total.tolist() == [0, 8 * (2 + 3), 8 * 2 * 3, 0]
+
+
+@cl.kernel
+def kept(x: Tensor[cl.u32, (N,)], flag: Tensor[cl.u8, (N,)], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    some, number = flag[i] != 0, cl.i32(7)
+    for _ in range(n):
+        number = cl.convert(constant(0, cl.f32), cl.i32, rounding="rn")
+        some = (some or (number > 3)) or cl.prmt(x[i], x[i], x[i]) < x[i]
+    flag[i] = cl.u8(some)
+
+
+def test_a_predicate_with_a_part_that_is_known(place: Place) -> None:
+    x = np.array([0, 0x11111111, 0x76540000, 0x12340001] * 2, np.uint32)
+    flag = np.repeat(np.array([0, 1], np.uint8), 4)
+    for n in (0, 1, 2):
+        found = flag.copy()
+        place(kept[1, 8], x, found, n)
+        less = [False, False, True, True] if n else [False] * 4
+        assert found.tolist() == [*less, *[True] * 4]
+
+
+@cl.kernel
+def rounded_again(x: Tensor[cl.i64, (N,)], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    v = x[i]
+    for _ in range(n):
+        v = cl.convert(cl.bitcast(v, cl.f64), cl.i64, rounding="rn")
+    x[i] = v
+
+
+def test_a_conversion_in_the_register_of_its_operand(place: Place) -> None:
+    numbers = np.array([np.nan, -np.nan, 2.5, -3.5, 0.0, 1e300, -np.inf])
+    x = numbers.view(np.int64).copy()
+    place(rounded_again[1, 7], x, 1)
+    assert x.tolist() == [0, 0, 2, -4, 0, 2**63 - 1, -(2**63)]
+
+
+@cl.kernel
+def by_hand(x: Tensor[cl.u32, (N,)], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    v, w = x[i], x[i]
+    for _ in range(n):
+        v = cl.inline_ptx("mul.lo.u32 $out, $a, 3; add.u32 $out, $out, $a;", U32, a=v, pure=True)
+        w = cl.inline_ptx("mul.lo.u32 $out, $a, $a;", U32, a=w, pure=True)
+    x[i] = v - w
+
+
+def test_what_is_read_later_is_in_a_register_of_its_own() -> None:
+    converted = rounded_again.compile((32,), 0, block=32, arch="sm_90a").ptx
+    written = by_hand.compile((32,), 0, block=32, arch="sm_90a").ptx
+    for text, pattern in [(converted, r"cvt\.rni\S+ (%\w+), (%\w+);"), (written, r"mul\.lo\.u32 (%\w+), (%\w+), 3;")]:
+        (pair,) = re.findall(pattern, text)
+        assert pair[0] != pair[1]
+    assert re.search(r"mul\.lo\.u32 (%\w+), \1, \1;", written)  # where all is read at once, it may be the same
 
 
 @cl.kernel

@@ -48,6 +48,16 @@ CASES = {
     "mul.hi.u32 %r3, %r1, -1717986919; cvt.u64.u32 %rd1, %r3;": "mul.wide.u32 product, %r1, -1717986919;",
     "mul.hi.s32 %r3, %r1, %r2; mov.b64 %rd1, {%r3, %r2};": "mul.wide.s32 product, %r1, %r2;",
     "not.pred \t%p1, %p1;": "setp.ne.b32 %p1, no, 0;",
+    "mov.pred %p1, 0; setp.eq.s32 %p1, %r1, 0;\n\tor.pred \t%p2, %p3, %p1;": (
+        "selp.b32 bit0, 1, 0, %p1; setp.ne.b32 was0, bit0, 0; or.pred \t%p2, %p3, was0; }"
+    ),
+    "setp.eq.s32 %p1, %r1, 0; setp.eq.s32 %p2|%p1, %r2, 0; @!%p2 selp.b32 %r3, 1, %r1, %p1;": (
+        "setp.ne.b32 was0, bit0, 0; @!%p2 selp.b32 %r3, 1, %r1, was0; }"
+    ),
+    "and.pred %p1, %p2, %p3; xor.pred %p2, %p1, %p1; mov.pred %p1, %p3; mov.pred %p2, %p3; and.pred %p3, %p2, %p1;": (
+        "setp.ne.b32 was1, bit1, 0; and.pred %p3, was1, was0; }"
+    ),
+    "mov.pred %p1, 0; not.pred %p1, %p2; setp.lt.and.s32 %p3, %r1, 0, %p1;": "setp.lt.and.s32 %p3, %r1, 0, was0; }",
 }
 
 
@@ -70,6 +80,8 @@ def test_they_are_written_otherwise(line: str, ptxas: str, hopper: Target) -> No
         "max.s32 %r2, %r1, 0; setp.eq.s32 %p1, %r2, 0;",
         "lop3.b32 %r4, %r1, %r2, %r3, 29;",
         "mul.hi.u32 %r2, %r1, 3; cvt.u64.u32 %rd1, %r1;",
+        "setp.eq.s32 %p1, %r1, 0; and.pred %p2, %p1, %p3; selp.b32 %r3, 1, %r1, %p2;",
+        "mov.pred %p1, %p2; setp.ge.s32 %p1, %r1, 0; @%p1 bra $out; selp.b32 %r3, 1, %r1, %p2; $out:",
     ],
 )
 def test_others_stay(line: str) -> None:
@@ -104,6 +116,86 @@ def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) ->
     sass = disassemble(to_cubin(mended(SUM), hopper, assembler="ptxas").image)
     assert sass is not None
     assert "0x7fffffff" not in sass
+
+
+CHOSEN = (
+    OF_A_NUMBER
+    + """\
+	.reg .pred %p<6>;
+	.reg .b16 %rs<4>;
+	ld.global.b32 %r2, [%rd1+4];
+	setp.gt.s32 %p2, %r1, 3;
+	mov.pred %p1, 0;
+	@%p2 bra $first;
+	ld.global.b32 %r3, [%rd1+8];
+	setp.ne.b32 %p1, %r3, 0;
+$first:
+	selp.b16 %rs1, 3, 0, %p1;
+	setp.gt.s32 %p3, %r2, 1;
+	mov.b32 %r3, 0;
+$again:
+	.pragma "nounroll";
+	setp.ge.s32 %p4, %r3, %r1;
+	@%p4 bra $done;
+	st.volatile.global.b32 [%rd1+16], %r3;
+	add.s32 %r3, %r3, 1;
+	mov.pred %p1, %p3;
+	bra.uni $again;
+$done:
+	add.s16 %rs2, %rs1, -6;
+	st.global.b16 [%rd1], %rs2;
+	selp.b16 %rs3, 1, 0, %p1;
+	st.global.b16 [%rd1+4], %rs3;
+	ret;
+}
+"""
+)
+
+
+def test_a_number_is_chosen_by_the_predicate_of_before(ptxas: str, hopper: Target) -> None:
+    """13.0.88 chooses one of -3 and -6 behind the loop, by the predicate that the loop has written."""
+    sass = disassemble(to_cubin(mended(CHOSEN), hopper, assembler="ptxas").image) or ""
+    (before,) = re.findall(r"@!(P\d) \S+ R\d+, .*-0x6 ;", sass)
+    (behind,) = re.findall(r"SEL R\d+, RZ, 0x1, !(P\d) ;", sass)
+    assert before != behind
+
+
+KNOWN = (
+    OF_A_NUMBER
+    + """\
+	.reg .pred %p<6>;
+	ld.global.b32 %r2, [%rd1+4];
+	setp.ne.b32 %p1, %r2, 0;
+$again:
+	.pragma "nounroll";
+	setp.eq.b32 %p2, %r1, 0;
+	@%p2 bra $done;
+	add.s32 %r1, %r1, -1;
+	{0} %p3, %p1, %p4;
+	mov.pred %p1, -1;
+	@%p3 bra $again;
+	setp.lt.u32 %p1, %r1, %r2;
+	bra.uni $again;
+$done:
+	selp.b32 %r3, 1, 0, %p1;
+	st.global.b32 [%rd1], %r3;
+	ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "known", ["mov.pred %p4, 0; or.pred", "mov.pred %p4, -1; and.pred", "mov.pred %p4, 0; xor.pred"]
+)
+def test_a_predicate_is_that_of_before(known: str, ptxas: str, hopper: Target) -> None:
+    """13.0.88 and 13.5.37 branch by the predicate that was written since, and leave out the comparison behind."""
+    known = KNOWN.replace("{0}", known)
+    before, after = (
+        disassemble(to_cubin(ptx, hopper, assembler="ptxas").image) or "" for ptx in (known, mended(known))
+    )
+    assert "ISETP.LT.U32" not in before
+    assert "ISETP.LT.U32" in after
 
 
 COMPARED = """.version 8.0
