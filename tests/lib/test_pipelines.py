@@ -98,28 +98,34 @@ def test_tma_with_multicast(scheduled: Place, blocks: int) -> None:
         np.testing.assert_array_equal(out[rank], a)
 
 
-def test_tiles_for_wgmma_and_numbers_for_loads(scheduled: Place) -> None:
-    """They come with one barrier, and are given back in two steps: ``reads="both"``, with fewer buffers than steps."""
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_tiles_for_wgmma_and_numbers_for_loads(scheduled: Place, blocks: int) -> None:
+    """They come with one barrier, and are given back in two steps: ``reads="both"``, with fewer buffers than steps.
+
+    Blocks of a cluster have rows of A and numbers of their own, and load B for each other.
+    """
     tile = cl.make_smem_layout(cl.bf16, (64, 64, 2))
 
-    @cl.kernel(block=256)
+    @cl.kernel(block=256, cluster=(blocks, 1, 1) if blocks > 1 else None)
     def kernel(
-        a: TmaTensor[cl.bf16, (64, K), (64, 64)],
-        b: TmaTensor[cl.bf16, (64, K), (64, 64)],
-        scale: TmaTensor[cl.f32, (STEPS, 64), (1, 64)],
-        out: Tensor[cl.f32, (64, 64)],
+        a: TmaTensor[cl.bf16, (64 * blocks, K), (64, 64)],
+        b: TmaTensor[cl.bf16, (64, K), (64 // blocks, 64)],
+        scale: TmaTensor[cl.f32, (STEPS, 64 * blocks), (1, 64)],
+        out: Tensor[cl.f32, (64 * blocks, 64)],
     ) -> None:
         left, right = cl.shared(cl.bf16, tile), cl.shared(cl.bf16, tile)
         scales = cl.shared(cl.f32, (2, 64), align=128)
-        pipe = cl.PipelineTmaAsync.create(2, 2 * 64 * 64 * 2 + 64 * 4, consumers=128, reads="both")
+        peers = cl.multicast_peers((blocks, 1))
+        pipe = cl.PipelineTmaAsync.create(2, 2 * 64 * 64 * 2 + 64 * 4, 128, peers, reads="both")
+        row = cl.block_idx.x * 64
         if cl.thread_idx.x == 0:
-            state = pipe.producer_state()
+            state, shared = pipe.producer_state(), cl.OperandTile.create(b, 64, (blocks, 1), 1)
             for k in range(STEPS):
                 pipe.producer_acquire(state)
                 full = pipe.barrier(state)
-                cl.tma_load(a, left[None, None, state.index], at=(0, k * 64), barrier=full)
-                cl.tma_load(b, right[None, None, state.index], at=(0, k * 64), barrier=full)
-                cl.tma_load(scale, scales.tile((1, 64), (state.index, 0)), at=(k, 0), barrier=full)
+                cl.tma_load(a, left[None, None, state.index], at=(row, k * 64), barrier=full)
+                shared.load(right[None, None, state.index], (), 0, k * 64, full)
+                cl.tma_load(scale, scales.tile((1, 64), (state.index, 0)), at=(k, row), barrier=full)
                 state = state.advance()
             pipe.producer_tail(state)
         elif cl.thread_idx.x >= 128:
@@ -139,15 +145,15 @@ def test_tiles_for_wgmma_and_numbers_for_loads(scheduled: Place) -> None:
                     of_rows[i] = upper if i % 4 < 2 else lower
                 sums, state = cl.math.fma(acc, of_rows.load(), sums), state.advance()
             for i in cl.static_range(32):
-                out[places[i]] = sums[i]
+                out[row + places[i][0], places[i][1]] = sums[i]
 
     numbers = np.random.default_rng(1)
-    a, b = (numbers.integers(-4, 5, (64, 5 * 64)).astype(ml_dtypes.bfloat16) for _ in range(2))
-    scale = numbers.integers(1, 5, (5, 64)).astype(np.float32)
-    out = np.zeros((64, 64), np.float32)
-    scheduled(kernel[1, 256], a, b, scale, out)
-    parts = a.astype(np.float32).reshape(64, 5, 64) * scale.T[:, :, None]
-    np.testing.assert_array_equal(out, parts.reshape(64, -1) @ b.astype(np.float32).T)
+    a, b = (numbers.integers(-4, 5, (rows, 5 * 64)).astype(ml_dtypes.bfloat16) for rows in (64 * blocks, 64))
+    scale = numbers.integers(1, 5, (5, 64 * blocks)).astype(np.float32)
+    out = np.zeros((64 * blocks, 64), np.float32)
+    scheduled(kernel[blocks, 256], a, b, scale, out)
+    parts = a.astype(np.float32).reshape(-1, 5, 64) * scale.T[:, :, None]
+    np.testing.assert_array_equal(out, parts.reshape(64 * blocks, -1) @ b.astype(np.float32).T)
 
 
 @pytest.mark.parametrize("kind", ["threads", "cp.async", "TMA"])

@@ -53,8 +53,8 @@ MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 RINGS = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed "
-    "sparse_gemm pipeline_both"
+    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed sparse_gemm "
+    "pipeline_both"
 )
 RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"

@@ -97,7 +97,7 @@ SOURCES: dict[str, Run] = {
     "pipeline_threads": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "threads", 2),
     "pipeline_cp_async": case("lib.test_pipelines", "test_producers_and_consumers", simulator, "cp.async", 2),
     "pipeline_multicast": case("lib.test_pipelines", "test_tma_with_multicast", simulator, 2),
-    "pipeline_both": case("lib.test_pipelines", "test_tiles_for_wgmma_and_numbers_for_loads", simulator),
+    "pipeline_both": case("lib.test_pipelines", "test_tiles_for_wgmma_and_numbers_for_loads", simulator, 1),
     "pipeline_order": case("lib.test_pipelines", "test_groups_take_turns", simulator),
     "named_barriers": case("lib.test_pipelines", "test_named_barriers", simulator),
 }
@@ -109,13 +109,7 @@ LARGE: dict[str, Run] = {
     "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
     "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
     "gemm_fp8_block": special(
-        "gemm_fp8_block",
-        {"m": 128, "n": 192, "k": 528},
-        groups=2,
-        columns=64,
-        stages=3,
-        buffers=1,
-        regs=(40, 232),
+        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=3, buffers=1, regs=(40, 232)
     ),
     "gemm_grouped": special(
         "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=1, stages=3
