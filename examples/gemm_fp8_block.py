@@ -29,7 +29,7 @@ ROWS = 64  # of a warpgroup
 class Config:
     """How the work is cut up.
 
-    groups   warpgroups that multiply, 64 rows of a tile each
+    groups   warpgroups that multiply, 2 or 3, 64 rows of a tile each
     columns  of a tile: 128 or 64
     stages   how many tiles of A and B, 128 along K, are held, with scales of A
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held

@@ -72,9 +72,9 @@ class Ctz(Count):
         return self.intrinsic("@llvm.cttz.$a:suffix($a:type $a, i1 false)")
 
     def ptx(self) -> Ptx | None:
-        bits = elem_of(self.a.type).bits
-        if bits < 32:
+        if self.llvm() is not None:
             return None
+        bits = elem_of(self.a.type).bits
         # LLVM has a branch for 0 and counts the 1s of ~a & (a - 1); with lop3 before it, ptxas may not end over that
         return _computes(f"{{ .reg .b{bits} back; brev.b{bits} back, $a; clz.b{bits} $out, back; }}")
 

@@ -21,6 +21,11 @@ BLOCKS, GROUP, PRODUCTS, SUMS = 132, 128, 200, 400
 T, S = cl.dims("T S")
 
 
+def threads(groups: int, how: str) -> int:
+    """Of a block: of those that multiply, and of one more group where something is added up."""
+    return GROUP * (groups + (how != ""))
+
+
 def build(columns: int, groups: int, how: str) -> Any:
     """A kernel of which `groups` warpgroups multiply, and one more executes `how`: 'fma', 'add', or '' for none.
 
@@ -32,7 +37,7 @@ def build(columns: int, groups: int, how: str) -> Any:
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (64 * max(groups, 1), 128))]
         b: Smem[e4m3, cl.make_smem_layout(e4m3, (columns, 128))]
 
-    @cl.kernel(block=GROUP * (groups + (how != "")))
+    @cl.kernel(block=threads(groups, how))
     def kernel(times: Tensor[u32, (T,)], x: Tensor[f32, (S,)]) -> None:
         storage, group = Storage.allocate(), cl.warpgroup_idx()
         if how == "" or group < groups:
@@ -78,7 +83,7 @@ def measured(columns: int, groups: int, how: str) -> tuple[float, float]:
     kernel, x = build(columns, groups, how), torch.rand(512 * 129, device="cuda")
     times = torch.zeros(2 * BLOCKS, dtype=torch.uint32, device="cuda")
     for _ in range(2):  # the second counts
-        kernel[BLOCKS, GROUP * (groups + (how != ""))](times, x)
+        kernel[BLOCKS, threads(groups, how)](times, x)
     torch.cuda.synchronize()
     products, sums = (int(n) for n in times.cpu()[:2])
     return products / (4 * PRODUCTS * max(groups, 1)), sums / (SUMS * columns // 2)
