@@ -23,10 +23,10 @@ from typing import Any, Literal
 from cutelite.ir.types import mbarrier
 from cutelite.lang.cluster import cluster_arrive, cluster_wait
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
-from cutelite.lang.index import lane_idx, linear_thread_idx
+from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
-from cutelite.lang.pipeline import WARPGROUP, PipelineState, check_stages, whole_warpgroups, whole_warps
+from cutelite.lang.pipeline import WARP, WARPGROUP, PipelineState, check_stages, whole_warpgroups, whole_warps
 from cutelite.lang.sync import barrier_arrive, barrier_sync, syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.values import where
@@ -68,7 +68,7 @@ def barriers(stages: int, arrivals: int) -> Any:
 def warp_arrives(barrier: Any) -> None:
     """One arrival for all threads of a warp, after what they have done."""
     syncwarp()
-    if lane_idx() == 0:
+    if linear_thread_idx() % WARP == 0:  # unlike the special register of lanes, ptxas moves this out of loops
         barrier.arrive()
 
 
@@ -253,7 +253,7 @@ class PipelineTmaAsync(Ring):
             place = linear_thread_idx() % WARPGROUP
         else:
             syncwarp()
-            place = lane_idx()
+            place = linear_thread_idx() % WARP
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them
