@@ -2,9 +2,13 @@
 
 Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
 they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While a warpgroup does
-that, the others multiply: there are three, with 64 rows each. Everything else is as in any persistent GEMM: one thread
-brings tiles of A and B by TMA, with the scales of A, and results leave through shared memory and TMA while the next
-tile begins.
+that, the others multiply: there are three, with 64 rows each. Both want registers' bandwidth, and so does any other
+instruction: the loop over K got faster by what was left out of it (docs/gemm-special.md). That is why blocks of K come
+in pairs, whose places in shared memory differ by a number.
+
+Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, with the scales of A, and
+results leave through shared memory and TMA while the next tile begins. The tiles of a last, part round of all
+multiprocessors may be cut along K, so that none is idle; a second kernel adds up the parts.
 """
 
 from dataclasses import dataclass
@@ -15,10 +19,11 @@ import numpy as np
 
 import cutelite as cl
 import cutelite_rt as rt
-from common import array, check, clusters_at_once, poisoned, to_numpy
-from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32
+from common import array, check, clusters_at_once, empty, poisoned, to_numpy
+from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 
-M, N, K, KB, NB = cl.dims("M N K KB NB")
+M, N, K, KB, NB, W = cl.dims("M N K KB NB W")
+EIGHTS = cl.dims("N:8")
 GROUP = 128  # threads of a warpgroup
 LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
@@ -31,9 +36,10 @@ class Config:
 
     groups   warpgroups that multiply, 2 or 3, 64 rows of a tile each
     columns  of a tile: 128 or 64
-    stages   how many tiles of A and B, 128 along K, are held, with scales of A
+    stages   how many tiles of A and B, 128 along K, are held, with scales of A; an even number
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle  tiles are walked in bands so many tiles wide
+    splits   into how many parts, at most, the K of a tile of the last, part round is cut
     regs     registers of a thread that loads, and of one that multiplies
     """
 
@@ -43,18 +49,19 @@ class Config:
     piece: int = 64
     buffers: int = 2
     swizzle: int = 8
-    regs: tuple[int, int] = (32, 160)
+    splits: int = 1
+    regs: tuple[int, int] = (40, 152)
 
 
 @cache
 def build(config: Config) -> Any:
-    """The kernel. It takes scales of A either by TMA, or with any strides, which is slower."""
+    """The kernel, and the one that adds up parts. Scales come by TMA, and side by side along K, or with any strides."""
     G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
     BM, THREADS = ROWS * G, GROUP * G
     TILES = (BM + BN) * BLOCK  # bytes
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BLOCK % BN or BN % WIDE or BN // WIDE % BUFFERS:
-        raise ValueError(f"{config}: not whole pieces, for all buffers; or columns of more than one scale")
+    if BLOCK % BN or BN % WIDE or BN // WIDE % BUFFERS or config.stages % 2:
+        raise ValueError(f"{config}: not whole pieces, for all buffers; columns of more than one scale; or odd stages")
 
     class Storage(cl.SharedStorage):
         a: Smem[e4m3, cl.make_smem_layout(e4m3, (BM, BLOCK, config.stages))]
@@ -69,16 +76,24 @@ def build(config: Config) -> Any:
         d: TmaTensor[bf16, (M, N), (ROWS, WIDE)],
         scale_a: TmaTensor[f32, (KB, M), (1, BM)] | None,
         strided_a: Tensor[f32, (KB, M), (None, None)] | None,
-        scale_b: Tensor[f32, (NB, KB), (None, None)],
+        scale_b: Tensor[f32, (NB, KB), (None, 1)] | None,
+        strided_b: Tensor[f32, (NB, KB), (None, None)] | None,
+        parts: Tensor[f32, (W, ROWS, BN)] | None,
+        whole: i32,
+        splits: i32,
     ) -> None:
+        """
+        parts   where sums over a part of K go, 64 rows of a tile each; None: no tile is cut
+        whole   how many tiles, the first ones, are not cut; the others are, into `splits` parts
+        """
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
                 cl.prefetch_tensormap(t)
             if scale_a is not None:
                 cl.prefetch_tensormap(scale_a)
-        storage = Storage.allocate()
+        storage, cut = Storage.allocate(), None if parts is None else (whole, splits)
         if scale_a is not None:  # comes with the tiles
-            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, THREADS, sync=False, reads="both")
+            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, THREADS, sync=False, reads="generic")
             scaled = None
         else:
             pipe = cl.PipelineTmaAsync.create(config.stages, TILES, THREADS, sync=False, reads="wgmma")
@@ -90,101 +105,169 @@ def build(config: Config) -> Any:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                produce(a, b, scale_a, storage, pipe)
+                produce(a, b, scale_a, storage, pipe, cut)
             elif strided_a is not None and cl.thread_idx.x >= GROUP - LOADERS:
                 cl.griddepcontrol_wait()
-                bring_scales(strided_a, storage, scaled)
+                bring_scales(strided_a, storage, scaled, cut)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (ROWS, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, scale_b, storage, pipe, scaled, out, group)
+            scales = (strided_b if scale_b is None else scale_b), scaled
+            consume(scales, storage, pipe, out, group, (d, parts), cut)
 
-    def walk() -> Any:
-        """This block's tiles. Each role walks by itself."""
-        return cl.StaticPersistentTileScheduler.create((cl.ceil_div(M, BM), cl.ceil_div(N, BN)), config.swizzle)
+    @cl.kernel(block=GROUP)
+    def add_up(parts: Tensor[f32, (W, ROWS, BN)], d: Tensor[bf16, (M, EIGHTS)], whole: i32, splits: i32) -> None:
+        """What parts of tiles come to, in their order: eight columns for each thread, some rows for each block."""
+        cl.griddepcontrol_launch_dependents()
+        rows = 8 * GROUP // BN
+        tile, group, slice_ = cl.block_idx.x, cl.block_idx.y, cl.block_idx.z
+        row, column = corner(whole + tile, M, EIGHTS)
+        here, across = slice_ * rows + cl.thread_idx.x // (BN // 8), cl.thread_idx.x % (BN // 8)
+        there = row + group * ROWS + here
+        cl.griddepcontrol_wait()
+        if there < M and column + across * 8 < EIGHTS:
+            total = cl.full((8,), 0.0, f32)
+            for part in range(splits):
+                held = parts[(tile * splits + part) * G + group, here, None]
+                total += cl.local_tile(held, (8,), (across,)).load()
+            cl.local_tile(d[there, None], (8,), (column // 8 + across,)).store(total.to(bf16))
 
-    def place(tiles: Any) -> tuple[Any, Any]:
-        """The row and the column at which this block's next tile begins."""
-        m, n, _ = tiles.coordinate()
-        return m * BM, n * BN
+    def walk(cut: Any) -> Any:
+        """This block's tiles, and behind them parts of tiles. Each role walks by itself."""
+        tiles = cl.ceil_div(M, BM) * cl.ceil_div(N, BN)
+        if cut is not None:
+            whole, splits = cut
+            tiles = whole + (tiles - whole) * splits
+        return cl.StaticPersistentTileScheduler.create((tiles, 1))
 
-    def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any) -> None:
+    def place(index: Any, cut: Any) -> tuple[Any, Any, Any, Any]:
+        """Where a tile of the walk begins, and from which pair of blocks of K to which it goes."""
+        begin, end = i32(0), i32(cl.ceil_div(K, 2 * BLOCK))
+        if cut is not None:
+            whole, splits = cut
+            if index >= whole:
+                part, pairs = (index - whole) % splits, end
+                index = whole + (index - whole) // splits
+                begin, end = pairs * part // splits, pairs * (part + 1) // splits
+        row, column = corner(index, M, N)
+        return row, column, begin, end
+
+    def corner(index: Any, m: Any, n: Any) -> tuple[Any, Any]:
+        """The first row and column of a tile of (m, n) results."""
+        counts = i32(cl.ceil_div(m, BM)), i32(cl.ceil_div(n, BN))
+        down, across, _ = cl.StaticPersistentTileScheduler(counts, config.swizzle, "M", index, 0).coordinate()
+        return down * BM, across * BN
+
+    def stage(ring: Any, i: int) -> Any:
+        """The buffer of block `i` of a pair, 0 or 1: pairs go round a ring of half as many stages."""
+        return cl.PipelineState(config.stages, 2 * ring.index + i, ring.phase)
+
+    def produce(a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any, cut: Any) -> None:
         """One thread: fill the ring, tile after tile."""
-        state, tiles = pipe.producer_state(), walk()
+        ring, tiles = cl.PipelineState.producer(config.stages // 2), walk(cut)
         while tiles.is_valid():
-            row, column = place(tiles)
-            for k in range(cl.ceil_div(K, BLOCK)):
-                pipe.producer_acquire(state)
-                full = pipe.barrier(state)
-                cl.tma_load(a, storage.a[None, None, state.index], at=(row, k * BLOCK), barrier=full)
-                cl.tma_load(b, storage.b[None, None, state.index], at=(column, k * BLOCK), barrier=full)
-                if scale_a is not None:
-                    cl.tma_load(scale_a, storage.scale_a[None, None, state.index], at=(k, row), barrier=full)
-                state = state.advance()
+            row, column, begin, end = place(tiles.index, cut)
+            for pair in range(begin, end):
+                for i in cl.static_range(2):
+                    k, state = 2 * pair + i, stage(ring, i)
+                    pipe.producer_acquire(state)
+                    full = pipe.barrier(state)
+                    cl.tma_load(a, storage.a[None, None, state.index], at=(row, k * BLOCK), barrier=full)
+                    cl.tma_load(b, storage.b[None, None, state.index], at=(column, k * BLOCK), barrier=full)
+                    if scale_a is not None:
+                        cl.tma_load(scale_a, storage.scale_a[None, None, state.index], at=(k, row), barrier=full)
+                ring = ring.advance()
             tiles = tiles.advance()
 
-    def bring_scales(scale_a: Any, storage: Any, scaled: Any) -> None:
+    def bring_scales(scale_a: Any, storage: Any, scaled: Any, cut: Any) -> None:
         """Some warps: bring the scales of A, in step with its tiles."""
-        state, tiles, thread = scaled.producer_state(), walk(), cl.thread_idx.x - (GROUP - LOADERS)
+        ring, tiles = cl.PipelineState.producer(config.stages // 2), walk(cut)
+        thread = cl.thread_idx.x - (GROUP - LOADERS)
         while tiles.is_valid():
-            row, _ = place(tiles)
-            for k in range(cl.ceil_div(K, BLOCK)):
-                scaled.producer_acquire(state)
-                for i in cl.static_range(0, BM, LOADERS):
-                    target = storage.scale_a.at(0, i + thread, state.index)
-                    cl.cp_async(target, scale_a.at(k, min(row + i + thread, M - 1)), 4)
-                scaled.producer_commit(state)
-                state = state.advance()
+            row, _, begin, end = place(tiles.index, cut)
+            for pair in range(begin, end):
+                for i in cl.static_range(2):
+                    k, state = min(2 * pair + i, KB - 1), stage(ring, i)
+                    scaled.producer_acquire(state)
+                    for m in cl.static_range(0, BM, LOADERS):
+                        target = storage.scale_a.at(0, m + thread, state.index)
+                        cl.cp_async(target, scale_a.at(k, min(row + m + thread, M - 1)), 4)
+                    scaled.producer_commit(state)
+                ring = ring.advance()
             tiles = tiles.advance()
 
-    def consume(d: Any, scale_b: Any, storage: Any, pipe: Any, scaled: Any, out: Any, group: Any) -> None:
+    def consume(scales: Any, storage: Any, pipe: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
+        scale_b, scaled = scales
         first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
-        tiles, state, acc = walk(), pipe.consumer_state(), cl.wgmma.zeros_accumulator(BN)
+        tiles, ring, acc = walk(cut), cl.PipelineState.consumer(config.stages // 2), cl.wgmma.zeros_accumulator(BN)
         while tiles.is_valid():
-            row, column = place(tiles)
-            what, sums = (storage, pipe, scaled, scale_b, column, group, first), cl.full((BN // 2,), 0.0, f32)
-            so_far = state, sums, acc, pipe.consumer_test_wait(state)
-            for k in range(cl.ceil_div(K, BLOCK)):
-                so_far = multiply(k, so_far, *what)
+            index = cl.make_warp_uniform(tiles.index)  # so that all that follows is in uniform registers
+            row, column, begin, end = place(index, cut)
+            of_b, sums = scale_b[column // BLOCK, None], cl.full((BN // 2,), 0.0, f32)
+            so_far = ring, acc, sums, pipe.consumer_test_wait(stage(ring, 0))
+            for pair in range(begin, end):
+                so_far = multiply(pair, so_far, of_b, scaled, storage, pipe, group, first)
+            ring, acc, sums, _ = so_far
             tiles = tiles.advance()
-            state, sums, acc, _ = so_far
+            write(sums, index, row, column, out, group, to, cut)
+        out.tail()
+
+    def multiply(pair: Any, so_far: Any, of_b: Any, *what: Any) -> Any:
+        """A pair of blocks of K.
+
+        so_far   where the ring is, an accumulator whose values are not needed any more, the sums, and whether the
+                 first block was seen to be there
+        """
+        ring, acc, sums, seen = so_far
+        following = ring.advance()
+        acc = start(stage(ring, 0), seen, acc, *what)
+        scale, other = of_b[2 * pair], f32(0)
+        if 2 * pair + 1 < KB:  # past the last block TMA brings zeros
+            other = of_b[2 * pair + 1]
+        acc, sums, seen = finish(scale, stage(ring, 0), stage(ring, 1), acc, sums, *what)
+        acc = start(stage(ring, 1), seen, acc, *what)
+        acc, sums, seen = finish(other, stage(ring, 1), stage(following, 0), acc, sums, *what)
+        return following, acc, sums, seen
+
+    def start(state: Any, seen: Any, acc: Any, scaled: Any, storage: Any, pipe: Any, group: Any, first: Any) -> Any:
+        """Start the products of a block of K."""
+        pipe.consumer_wait(state, seen)
+        if scaled is not None:
+            scaled.consumer_wait(state)
+        a = cl.local_tile(storage.a, (ROWS, BLOCK), (group, 0))[None, None, state.index]
+        acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
+        cl.wgmma.commit_group()
+        return acc
+
+    def finish(
+        of_b: Any, state: Any, following: Any, acc: Any, sums: Any,
+        scaled: Any, storage: Any, pipe: Any, group: Any, first: Any,
+    ) -> Any:  # fmt: skip
+        """Wait for the products of a block of K, scale them and add them up; see whether what follows is there."""
+        upper, lower = (storage.scale_a[0, first + 8 * i, state.index] * of_b for i in range(2))
+        seen = pipe.consumer_test_wait(following)
+        acc = cl.wgmma.wait_group(0, acc)
+        pipe.consumer_release(state)
+        if scaled is not None:
+            scaled.consumer_release(state)
+        return acc, cl.math.fma(acc, spread(upper, lower), sums), seen
+
+    def write(sums: Any, index: Any, row: Any, column: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
+        """Results of a tile go to `d` by TMA; those of a part of a tile to memory, where others are added to them."""
+        d, parts = to
+        if cut is not None:
+            whole, _ = cut
+            if index >= whole:
+                cl.wgmma.partition(parts[(index - whole) * G + group, None, None]).store(sums)
+        if cut is None or index < cut[0]:
             for i in cl.static_range(BN // WIDE):
                 out.acquire()
                 out.put(i, sums[i * WIDE // 2 : (i + 1) * WIDE // 2].to(bf16))
                 out.send(i, d, (row + group * ROWS, column + i * WIDE))
-        out.tail()
-
-    def multiply(
-        k: Any, so_far: Any,
-        storage: Any, pipe: Any, scaled: Any, scale_b: Any, column: Any, group: Any, first: Any,
-    ) -> Any:  # fmt: skip
-        """A block of K.
-
-        so_far   where the ring is, the sums, an accumulator whose values are not needed any more, and whether the
-                 tiles were seen to be there
-        """
-        state, sums, acc, seen = so_far
-        pipe.consumer_wait(state, seen)
-        a = cl.local_tile(storage.a, (ROWS, BLOCK), (group, 0))[None, None, state.index]
-        acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
-        cl.wgmma.commit_group()
-        if scaled is not None:  # what takes no time, while tensor cores multiply
-            scaled.consumer_wait(state)
-        of_b = scale_b[column // BLOCK, k]
-        upper, lower = (storage.scale_a[0, first + 8 * i, state.index] * of_b for i in range(2))
-        if scaled is not None:
-            scaled.consumer_release(state)
-        else:
-            pipe.consumer_loaded(state)
-        following = state.advance()
-        seen = pipe.consumer_test_wait(following)
-        acc = cl.wgmma.wait_group(0, acc)
-        pipe.consumer_release(state)
-        return following, cl.math.fma(acc, spread(upper, lower), sums), acc, seen
 
     def spread(upper: Any, lower: Any) -> Any:
         """Scales of a thread's two rows in the order of the accumulator: two columns of each, every 8 columns."""
@@ -192,21 +275,31 @@ def build(config: Config) -> Any:
         both[0], both[1] = upper, lower
         return both.view(cl.make_layout((2, 2, BN // 8), stride=(0, 1, 0))).load()
 
-    return gemm
+    return gemm, add_up
 
 
-def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any) -> None:
+def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any, strided_b: Any) -> None:
     """Launch a configuration."""
-    tiles = -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)
-    launch = cl.Launch(min(tiles, clusters_at_once(1)), (1 + config.groups) * GROUP, pdl=True)
-    build(config)[launch](a, b, d, scale_a, strided_a, scale_b)
+    (gemm, add_up), blocks = build(config), clusters_at_once(1)
+    whole, splits = (tiles := -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)), 1
+    if left := tiles % blocks:  # of the last, part round
+        splits = max(1, min(config.splits, blocks // left, -(-a.shape[1] // (2 * BLOCK))))
+    parts = None
+    if splits > 1:
+        whole = tiles - left
+        parts = empty(d, (left * splits * config.groups, ROWS, config.columns), "float32")
+    launch = cl.Launch(min(whole + (tiles - whole) * splits, blocks), (1 + config.groups) * GROUP, pdl=True)
+    gemm[launch](a, b, d, scale_a, strided_a, scale_b, strided_b, parts, whole, splits)
+    if parts is not None:
+        grid = left, config.groups, ROWS * config.columns // (8 * GROUP)
+        add_up[cl.Launch(grid, GROUP, pdl=True)](parts, d, whole, splits)
 
 
 CONFIGS = [
     Config(),
-    Config(swizzle=16),
-    Config(stages=5, piece=32, buffers=1),
-    Config(2, stages=5, regs=(40, 232)),
+    Config(splits=8),
+    Config(2, regs=(40, 232)),
+    Config(2, stages=6, piece=32, regs=(40, 232)),
 ]
 tuned = cl.autotune(CONFIGS, key=("a", "b", "scale_a"))(run)
 
@@ -218,7 +311,7 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
     d        (M, N), bf16, contiguous along N, a multiple of 8
     scale_a  (M, ceil(K / 128)), f32, of any strides; fastest contiguous along M, columns a multiple of 16
              bytes apart: TMA brings them
-    scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides
+    scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides; faster contiguous along K
     config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
@@ -228,11 +321,12 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
         raise ValueError(f"scales have shapes {tuple(scale_a.shape)} and {tuple(scale_b.shape)}, and not {wanted}")
     scales = rt.read(scale_a)
     by_tma = scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0
-    of_a, strided = (scale_a.T, None) if by_tma else (None, scale_a.T)
+    of_a = (scale_a.T, None) if by_tma else (None, scale_a.T)
+    of_b = (scale_b, None) if rt.read(scale_b).strides[1] == 1 else (None, scale_b)
     if config is None:
-        tuned(a, b, d, of_a, strided, scale_b)
+        tuned(a, b, d, *of_a, *of_b)
     else:
-        run(config, a, b, d, of_a, strided, scale_b)
+        run(config, a, b, d, *of_a, *of_b)
     return d
 
 

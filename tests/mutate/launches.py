@@ -109,7 +109,7 @@ LARGE: dict[str, Run] = {
     "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
     "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
     "gemm_fp8_block": special(
-        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=3, buffers=1, regs=(40, 232)
+        "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),
     "gemm_grouped": special(
         "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=1, stages=3

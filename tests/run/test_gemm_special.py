@@ -27,11 +27,11 @@ def _examples_are_importable() -> Iterator[None]:
 
 
 FP8_TILES: list[dict[str, Any]] = [
-    {"stages": 3},
-    {"piece": 32, "buffers": 4},
-    {"stages": 5, "piece": 64, "buffers": 1, "groups": 2, "regs": (40, 232)},
+    {"stages": 2},
+    {"piece": 32, "buffers": 4, "splits": 2},
+    {"stages": 6, "piece": 64, "buffers": 1, "groups": 2, "regs": (40, 232)},
     {"columns": 64, "buffers": 1, "swizzle": 2},
-    {"groups": 2, "columns": 64, "piece": 32, "regs": (40, 232)},
+    {"groups": 2, "columns": 64, "piece": 32, "splits": 8, "regs": (40, 232)},
 ]
 
 
@@ -40,6 +40,16 @@ def test_fp8_tiles(config: dict[str, Any]) -> None:
     import gemm_fp8_block
 
     gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 8, 1552), (193, 72, 1200), (129, 392, 640)])
+@pytest.mark.parametrize("splits", [2, 8])
+def test_fp8_tiles_that_several_blocks_share(m: int, n: int, k: int, splits: int) -> None:
+    """One tile in 2 or 4 parts, two in two, and six behind four whole ones; numbers of blocks of K that are odd."""
+    import gemm_fp8_block
+
+    for groups, regs in ((3, (40, 152)), (2, (40, 232))):
+        gemm_fp8_block.main(m, n, k, gemm_fp8_block.Config(groups, splits=splits, regs=regs))
 
 
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
@@ -69,6 +79,8 @@ def test_fp8_refuses_what_does_not_fit() -> None:
         example.gemm(a, b, d, one, one)
     with pytest.raises(ValueError, match="not whole pieces"):
         example.build(example.Config(piece=32, buffers=3))
+    with pytest.raises(ValueError, match="odd stages"):
+        example.build(example.Config(stages=3))
     with pytest.raises(ValueError, match="columns of more than one scale"):
         example.build(example.Config(columns=192))
     with pytest.raises(ArgumentError, match="16"):
@@ -120,8 +132,12 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
     scale_a, scale_b = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
     for config in (*example.CONFIGS, example.Config(columns=64, stages=6, buffers=1)):
-        for of_a in ((scale_a.T, None), (None, scale_a.T)):
-            yield config, example.build(config).compile(a, a, d, *of_a, scale_b)
+        gemm, add_up = example.build(config)
+        parts = np.zeros((2 * config.groups, 64, config.columns), np.float32) if config.splits > 1 else None
+        for of_a, of_b in (((scale_a.T, None), (scale_b, None)), ((None, scale_a.T), (None, scale_b))):
+            yield config, gemm.compile(a, a, d, *of_a, *of_b, parts, 0, 2)
+        if parts is not None:
+            yield config, add_up.compile(parts, d, 0, 2)
 
 
 def grouped_kernels() -> Iterator[tuple[Any, Any]]:
