@@ -22,8 +22,7 @@ import cutelite_rt as rt
 from common import array, check, clusters_at_once, empty, poisoned, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 
-M, N, K, KB, NB, W = cl.dims("M N K KB NB W")
-EIGHTS = cl.dims("N:8")
+M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
 GROUP = 128  # threads of a warpgroup
 LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
@@ -55,7 +54,7 @@ class Config:
 
 @cache
 def build(config: Config) -> Any:
-    """The kernel, and the one that adds up parts. Scales come by TMA, and side by side along K, or with any strides."""
+    """The kernel, and the one that adds up parts. Scales may have any strides, which is slower than preferred ones."""
     G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
     BM, THREADS = ROWS * G, GROUP * G
     TILES = (BM + BN) * BLOCK  # bytes
@@ -83,8 +82,9 @@ def build(config: Config) -> Any:
         splits: i32,
     ) -> None:
         """
-        parts   where sums over a part of K go, 64 rows of a tile each; None: no tile is cut
-        whole   how many tiles, the first ones, are not cut; the others are, into `splits` parts
+        scale_b   of an even number of blocks along K; otherwise `strided_b` is given
+        parts     where sums over a part of K go, 64 rows of a tile each; None: no tile is cut
+        whole     how many tiles, the first ones, are not cut; the others are, into `splits` parts
         """
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
@@ -115,20 +115,20 @@ def build(config: Config) -> Any:
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (ROWS, WIDE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            scales = (strided_b if scale_b is None else scale_b), scaled
+            scales = (strided_b if scale_b is None else scale_b), scaled, scale_b is not None
             consume(scales, storage, pipe, out, group, (d, parts), cut)
 
     @cl.kernel(block=GROUP)
-    def add_up(parts: Tensor[f32, (W, ROWS, BN)], d: Tensor[bf16, (M, EIGHTS)], whole: i32, splits: i32) -> None:
+    def add_up(parts: Tensor[f32, (W, ROWS, BN)], d: Tensor[bf16, (M, N)], whole: i32, splits: i32) -> None:
         """What parts of tiles come to, in their order: eight columns for each thread, some rows for each block."""
         cl.griddepcontrol_launch_dependents()
         rows = 8 * GROUP // BN
         tile, group, slice_ = cl.block_idx.x, cl.block_idx.y, cl.block_idx.z
-        row, column = corner(whole + tile, M, EIGHTS)
+        row, column = corner(whole + tile, M, N)
         here, across = slice_ * rows + cl.thread_idx.x // (BN // 8), cl.thread_idx.x % (BN // 8)
         there = row + group * ROWS + here
         cl.griddepcontrol_wait()
-        if there < M and column + across * 8 < EIGHTS:
+        if there < M and column + across * 8 < N:
             total = cl.full((8,), 0.0, f32)
             for part in range(splits):
                 held = parts[(tile * splits + part) * G + group, here, None]
@@ -201,7 +201,7 @@ def build(config: Config) -> Any:
 
     def consume(scales: Any, storage: Any, pipe: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
-        scale_b, scaled = scales
+        scale_b, scaled, even = scales
         first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
         tiles, ring, acc = walk(cut), cl.PipelineState.consumer(config.stages // 2), cl.wgmma.zeros_accumulator(BN)
         while tiles.is_valid():
@@ -210,13 +210,13 @@ def build(config: Config) -> Any:
             of_b, sums = scale_b[column // BLOCK, None], cl.full((BN // 2,), 0.0, f32)
             so_far = ring, acc, sums, pipe.consumer_test_wait(stage(ring, 0))
             for pair in range(begin, end):
-                so_far = multiply(pair, so_far, of_b, scaled, storage, pipe, group, first)
+                so_far = multiply(pair, so_far, of_b, even, scaled, storage, pipe, group, first)
             ring, acc, sums, _ = so_far
             tiles = tiles.advance()
             write(sums, index, row, column, out, group, to, cut)
         out.tail()
 
-    def multiply(pair: Any, so_far: Any, of_b: Any, *what: Any) -> Any:
+    def multiply(pair: Any, so_far: Any, of_b: Any, even: bool, *what: Any) -> Any:
         """A pair of blocks of K.
 
         so_far   where the ring is, an accumulator whose values are not needed any more, the sums, and whether the
@@ -225,11 +225,9 @@ def build(config: Config) -> Any:
         ring, acc, sums, seen = so_far
         following = ring.advance()
         acc = start(stage(ring, 0), seen, acc, *what)
-        scale, other = of_b[2 * pair], f32(0)
-        if 2 * pair + 1 < KB:  # past the last block TMA brings zeros
-            other = of_b[2 * pair + 1]
-        acc, sums, seen = finish(scale, stage(ring, 0), stage(ring, 1), acc, sums, *what)
+        acc, sums, seen = finish(of_b[2 * pair], stage(ring, 0), stage(ring, 1), acc, sums, *what)
         acc = start(stage(ring, 1), seen, acc, *what)
+        other = of_b[2 * pair + 1] if even or 2 * pair + 1 < KB else f32(0)  # past the last block TMA brings zeros
         acc, sums, seen = finish(other, stage(ring, 1), stage(following, 0), acc, sums, *what)
         return following, acc, sums, seen
 
@@ -297,7 +295,7 @@ def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, sc
 
 CONFIGS = [
     Config(),
-    Config(splits=8),
+    Config(splits=8, swizzle=4),
     Config(2, regs=(40, 232)),
     Config(2, stages=6, piece=32, regs=(40, 232)),
 ]
@@ -311,7 +309,8 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
     d        (M, N), bf16, contiguous along N, a multiple of 8
     scale_a  (M, ceil(K / 128)), f32, of any strides; fastest contiguous along M, columns a multiple of 16
              bytes apart: TMA brings them
-    scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides; faster contiguous along K
+    scale_b  (ceil(N / 128), ceil(K / 128)), f32, of any strides; faster contiguous along K,
+             and where these are an even number
     config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
@@ -322,7 +321,8 @@ def gemm(a: Any, b: Any, d: Any, scale_a: Any, scale_b: Any, config: Config | No
     scales = rt.read(scale_a)
     by_tma = scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0
     of_a = (scale_a.T, None) if by_tma else (None, scale_a.T)
-    of_b = (scale_b, None) if rt.read(scale_b).strides[1] == 1 else (None, scale_b)
+    pairs = rt.read(scale_b).strides[1] == 1 and wanted[1][1] % 2 == 0
+    of_b = (scale_b, None) if pairs else (None, scale_b)
     if config is None:
         tuned(a, b, d, *of_a, *of_b)
     else:

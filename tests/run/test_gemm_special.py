@@ -85,6 +85,8 @@ def test_fp8_refuses_what_does_not_fit() -> None:
         example.build(example.Config(columns=192))
     with pytest.raises(ArgumentError, match="16"):
         example.gemm(a[:, :120].copy(), b[:, :120].copy(), d, np.ones((64, 1), np.float32), one)
+    with pytest.raises(ArgumentError, match="8"):
+        example.gemm(a, b[:127], d[:, :127], np.ones((64, 1), np.float32), one)
 
 
 @pytest.mark.parametrize("tile", [(128, 256), (128, 128), (256, 64)])
