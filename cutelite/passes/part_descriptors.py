@@ -31,6 +31,7 @@ from cutelite.ops.memory import PtrAdd
 from cutelite.ops.tensor import SmemAlloc, TensorAddress, TensorMake
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
+from cutelite.passes.uniform import Uniform
 
 DESCRIPTOR = "wgmma.descriptor"  # by name: most kernels have none, and need not wait for `ops.wgmma` to be imported
 UNIT = 16  # bytes: what descriptors count addresses in (PTX ISA, matrix-descriptor-encode)
@@ -42,9 +43,11 @@ Term = tuple[Value, int]
 
 
 def part_descriptors(function: Function, context: Context) -> Function:
-    if not any(op.name == DESCRIPTOR for op in function.ops()):
-        return function
-    return _Parting(function).run()
+    descriptors = [op for op in function.ops() if op.name == DESCRIPTOR]
+    uniform = Uniform(function) if descriptors else None
+    if uniform and all(uniform(value) for op in descriptors for value, _ in _taken_apart(op["t"])[1]):
+        return _Parting(function).run()
+    return function
 
 
 class _Parting:

@@ -1,0 +1,55 @@
+"""Which values ptxas can see to be the same for all lanes of a warp.
+
+It keeps those in uniform registers. Kernel parameters, numbers and what is computed of them are; what a thread's place
+in its block decides is not, nor what comes from memory. `make_warp_uniform`, a shuffle from a lane that is known, is.
+What control flow that differs among lanes does to values is not looked at.
+"""
+
+from __future__ import annotations
+
+from cutelite.ir.function import Function, Value, predecessors, reverse_postorder
+from cutelite.ops.arith import Const
+
+SAME = ("ctaid", "nctaid", "ntid", "cluster", "ncluster", "gridid")
+"""Prefixes of special registers that all threads of a block agree on."""
+
+
+class Uniform:
+    """Ask with a value of the function: ``Uniform(function)(value)``."""
+
+    def __init__(self, function: Function) -> None:
+        self._same: set[Value] = {*function.entry.params, *function.dims.values()}
+        order = reverse_postorder(function.entry)
+        self._given: dict[Value, list[Value]] = {}
+        for block, jumps in predecessors(order).items():
+            for i, param in enumerate(block.params):
+                if block is not function.entry:
+                    self._given[param] = [jump.args[i] for _, jump in jumps]
+
+    def __call__(self, value: Value) -> bool:
+        """Whether nothing that `value` is made of differs among lanes."""
+        seen: set[Value] = set()
+        left = [value]
+        while left:
+            value = left.pop()
+            if value in seen or value in self._same:
+                continue
+            if (parts := self._parts(value)) is None:
+                return False
+            seen.add(value)
+            left += parts
+        self._same |= seen
+        return True
+
+    def _parts(self, value: Value) -> list[Value] | None:
+        """What decides a value; None if that is the lane, or is not known."""
+        if value in self._given:
+            return self._given[value]
+        op = value.op
+        if op is None:
+            return None
+        if op.name == "special":
+            return [] if op["register"].startswith(SAME) else None
+        if op.name == "shfl.sync":
+            return [] if op["mode"] == "idx" and isinstance(op["lane"].op, Const) else None
+        return list(op.operands) if op.is_pure else None
