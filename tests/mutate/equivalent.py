@@ -56,7 +56,7 @@ RINGS = (
     "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed sparse_gemm "
     "pipeline_both"
 )
-RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_fp8_block gemm_grouped pipeline_both"
+RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
@@ -92,6 +92,7 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
+    Row("gemm_fp8_block", "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row("sparse_gemm", "drop", "bar.warp.sync", "", "slot.release()", WHOLE_WARP),
     Row("sparse_gemm", "weaken", ARRIVE, RELAXED, "slot.release()", READS_DONE),
