@@ -188,13 +188,19 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, *more: Any) ->
     batches = d.shape[0] if problem.batched else 1
     blocks = -(-m // (bm * cm)) * -(-n // (bn * cn)) * cm * cn * batches * splits
     launch = cl.Launch(min(blocks, clusters_at_once(cm * cn) * cm * cn), 3 * GROUP, pdl=True)
-    if splits == 1:
+    if splits == 1 and n * problem.d.bytes % 16 == 0:
         build(config, problem)[launch](a, b, d, *more)
         return
-    parts = empty(d, (batches * splits, m, -(-n // 8) * 8), "float32")[..., :n]
-    plain = replace(problem, d=f32, bias=None, activation=None, rowwise=False)
-    build(config, plain)[launch](a, b, parts, None, None, None, None, 1.0, 0.0)
-    add_up(problem, splits, parts, d, *more)
+    # TMA writes the last 16 bytes of a row whole: where others may hold something of `d`, rows of another array.
+    plain, rest = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False), (None,) * 4 + (1.0, 0.0)
+    of_parts = None if splits == 1 else "int32" if problem.acc.is_int else "float32"
+    parts = empty(d, (batches * splits, m, -(-n // 16) * 16), of_parts)[..., :n]
+    if splits > 1:
+        build(config, plain)[launch](a, b, parts, *rest)
+        add_up(problem, splits, parts, d, *more)
+    else:
+        build(config, problem)[launch](a, b, parts if problem.batched else parts[0], *more)
+        add_up(replace(plain, d=problem.d, acc=problem.d), 1, parts, d, *rest)
 
 
 def arguments(
@@ -237,7 +243,8 @@ def gemm(
 
     a, b        (M, K) and (K, N), or with batches in front; contiguous along either mode, rows a multiple of 16 bytes
                 apart. bf16, f16, fp8 (e4m3, e5m2), i8; f32 with ``precision="tf32"``
-    out, c      (M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype
+    out, c      (M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype. Rows of `out` that
+                are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
     activation  elementwise, on vectors of f32, compiled in

@@ -21,7 +21,7 @@ import cutelite_rt as rt
 from common import array, check, clusters_at_once, poisoned, random, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32
 
-M, N, K, E = cl.dims("M N K E")
+M, N, K, E = cl.dims("M N:8 K E")
 GROUP = 128  # threads of a warpgroup
 PIECE = 64  # rows and columns of results that are stored at once: 128 bytes a row
 VECTOR = 8  # columns that a thread writes at once, 16 bytes

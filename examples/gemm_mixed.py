@@ -25,7 +25,7 @@ import cutelite as cl
 from common import array, check, clusters_at_once, empty, poisoned, random, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 
-T, N, K, S, NT, KT = cl.dims("T N K S NT KT")
+T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
 GROUP = 128  # threads of a warpgroup
 ROWS, DEPTH = 64, 128  # of a packed tile: one wgmma along N, one scale along K
 LOAD = cl.make_copy_atom(cl.CopyBulkG2SOp(), i32)

@@ -1,10 +1,11 @@
-"""The second kernel of a GEMM whose tiles several blocks share: examples/gemm.py with splits."""
+"""The second kernel of a GEMM: adds up tiles that several blocks share, and writes rows that TMA would write beyond."""
 
 # mypy: disable-error-code="valid-type, name-defined, index"
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
 # (kernels are made for types that no annotation can say to a checker)
 
 from functools import cache
+from math import gcd
 from typing import Any
 
 import cutelite as cl
@@ -13,6 +14,7 @@ from cutelite import Tensor, f32
 from gemm_configs import Problem
 
 THREADS = 128
+ROWS_AT_MOST = 65_535  # of blocks in a grid
 
 
 @cache
@@ -26,18 +28,26 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
 
     @cl.kernel(block=THREADS)
     def kernel(
-        parts: Tensor[f32, (P, M, N), (*S[:2], 1)], d: OUT, c: ADDED | None,
+        parts: Tensor[problem.acc, (P, M, N), (*S[:2], 1)], d: OUT, c: ADDED | None,
         bias: Tensor[problem.bias or f32, (N,)] | None, scale_a: NUMBERS | None, scale_b: NUMBERS | None,
         alpha: f32, beta: f32,
     ) -> None:  # fmt: skip
         place = cl.block_idx.x * THREADS + cl.thread_idx.x
-        m, batch = cl.block_idx.y, cl.block_idx.z
         cl.griddepcontrol_wait()
         if place < N // V:
-            x = cl.full((V,), 0.0, f32)
-            for s in cl.static_range(splits):
-                x = x + cl.local_tile(parts[batch * splits + s, m, None], (V,), (place,)).load()
-            x = x * alpha
+            for row in range(cl.block_idx.y, M, cl.grid_dim.y):
+                write(parts, d, c, bias, scale_a, scale_b, alpha, beta, place, row, cl.block_idx.z)
+
+    def write(
+        parts: Any, d: Any, c: Any, bias: Any, scale_a: Any, scale_b: Any, alpha: Any, beta: Any, place: Any,
+        m: Any, batch: Any,
+    ) -> None:  # fmt: skip
+        """V results of row `m`, those number `place`."""
+        x = cl.local_tile(parts[batch * splits, m, None], (V,), (place,)).load()
+        for s in cl.static_range(1, splits):
+            x = x + cl.local_tile(parts[batch * splits + s, m, None], (V,), (place,)).load()
+        if not problem.d.is_int:
+            x = x.to(f32) * alpha
             if scale_a is not None:
                 x = x * scale_a[m if problem.rowwise else 0]
             if scale_b is not None:
@@ -47,17 +57,16 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
             if bias is not None:
                 x = x + cl.local_tile(bias, (V,), (place,)).load().to(f32)
             x = x if problem.activation is None else problem.activation(x)
-            cl.local_tile(d[batch, m, None], (V,), (place,)).store(x.to(problem.d))
+        cl.local_tile(d[batch, m, None], (V,), (place,)).store(x.to(problem.d))
 
     return kernel
 
 
 def add_up(problem: Problem, splits: int, parts: Any, d: Any, c: Any, *more: Any) -> None:
-    """Launch it. parts: (batches * splits, M, N) in f32; the rest as `run` of examples/gemm.py takes it."""
+    """Launch it. parts: (batches * splits, M, N) of `problem.acc`; the rest as `run` of examples/gemm.py takes it."""
     d, c = (x if x is None or x.ndim == 3 else x[None] for x in (d, c))
     batches, m, n = d.shape
-    vector = 16 // problem.d.bytes
     steps = [n, *(step for x in (parts, d, c) if x is not None for step in rt.read(x).strides[:-1])]
-    vector = vector if all(step % vector == 0 for step in steps) else 1
-    launch = cl.Launch((-(-n // (vector * THREADS)), m, batches), THREADS, pdl=True)
+    vector = gcd(16 // problem.d.bytes, *steps)
+    launch = cl.Launch((-(-n // (vector * THREADS)), min(m, ROWS_AT_MOST), batches), THREADS, pdl=True)
     build_sum(problem, splits, vector)[launch](parts, d, c, *more)

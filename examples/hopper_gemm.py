@@ -3,7 +3,7 @@
 One warp of the first warpgroup only starts copies; each of the other two warpgroups owns 64 rows of the
 128 x 256 tile. A stage's `full` barrier counts the bytes TMA brings, its `empty` barrier the two consumers.
 Results leave through shared memory and TMA. Any M, N, K that TMA takes (N and K multiples of 8): what a tile has
-over the edge reads as zero, and is not written.
+over the edge reads as zero, and is not written: rows of C are whole units of TMA.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ import cutelite as cl
 from common import check, poisoned, random, to_numpy
 from cutelite import Layout, PipelineState, TmaTensor, bf16
 
-M, N, K = cl.dims("M N K")
+M, N, K = cl.dims("M N:8 K")
 
 BM, BN, BK = 128, 256, 64
 STAGES = 4

@@ -2,7 +2,8 @@
 
 As many blocks as there are SMs take tiles in turn. One thread brings tiles of A and B by TMA into a ring; two
 warpgroups multiply them by wgmma, put the results into shared memory by stmatrix, and one thread stores these by TMA
-while the next tile is multiplied. Any M, N, K that TMA takes: what lies over the edge reads zeros and is not written.
+while the next tile is multiplied. Any M, N, K that TMA takes (N and K multiples of 8): what lies over the edge reads
+zeros and is not written.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ import cutelite as cl
 from common import check, poisoned, random, to_numpy
 from cutelite import Smem, TmaTensor, bf16, f32
 
-M, N, K = cl.dims("M N K")
+M, N, K = cl.dims("M N:8 K")
 
 BM, BN, BK = 128, 256, 64
 STAGES = 3

@@ -289,7 +289,10 @@ class TileMap(Protocol):
         """A tile from global memory; what lies outside the tensor is 0 (or NaN, if the map says so)."""
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        """A tile to global memory, or with `action` ('add', 'min'...) reduced into it; outside is left out."""
+        """A tile to global memory, or with `action` ('add', 'min'...) reduced into it.
+
+        Outside is left out, but rows of the tensor that end within 16 bytes are written up to the end of these.
+        """
 
     def get_smem(self, agent: Agent, address: int) -> Array:
         """The tile at this shared address, its swizzle undone; an error where the address is aligned too little."""

@@ -6,7 +6,7 @@
     cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
 
 Coordinates are in elements, outermost first, and may reach over the tensor's edges: outside it reads 0. The innermost
-one must be a multiple of 16 bytes.
+one must be a multiple of 16 bytes. So must rows of what is stored to be, unless the bytes behind them are nobody's.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) ->
     """Start copying a tile from shared to global memory, in this thread's open bulk group.
 
     src      shared memory of the tile's shape, dtype and swizzle, or of a whole number of tiles
-    dst      a TMA tensor; what lies outside of it is not written
+    dst      a TMA tensor. What lies outside of it is not written, with one exception: where its innermost extent is no
+             multiple of 16 bytes, the rest of each row's last 16 bytes is, with what `src` has there. For results with
+             such rows, declare the extent's divisor (`cl.dims("N:8")` for bf16), or store them otherwise
     at       coordinates of the first element, one for each mode of `dst`
     Who      one thread, after those that wrote `src` have called `fence_proxy_async` and met at a barrier; then
              `cp_async_bulk_commit_group`, and `cp_async_bulk_wait_group` before `src` is written again
@@ -103,7 +105,8 @@ def tma_reduce(
 ) -> None:
     """Start combining a tile of shared memory into global memory: as `tma_store`, but ``dst = kind(dst, src)``.
 
-    Each element is combined atomically, in no order between copies. Source: PTX ISA: cp.reduce.async.bulk.tensor
+    Each element is combined atomically, in no order between copies. Whether what follows a row of `dst` within 16
+    bytes is combined too was not measured; the simulator does it. Source: PTX ISA: cp.reduce.async.bulk.tensor
     """
     policy = policy_value(cache)
     for tile, coord in boxes(dst, src, at):

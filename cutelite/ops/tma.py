@@ -10,7 +10,9 @@ fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs
 
 Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be
 negative or too large: what lies outside of the tensor is read as 0 and not written. The innermost one, in bytes, is
-a multiple of 16: any other is an illegal instruction on the hardware. TMA works in the async proxy.
+a multiple of 16: any other is an illegal instruction on the hardware. Where rows of the tensor (its innermost extent)
+are no multiple of 16 bytes, a store also writes what follows each row up to the next multiple: seen on an H200, and
+what the simulator does (docs/measurements.md). TMA works in the async proxy.
 """
 
 from __future__ import annotations
@@ -179,7 +181,10 @@ class TensorG2S(TileForm):
 
 @op("cp.async.bulk.tensor.s2g", effects=ASYNC_COPY, feature="tma", source="PTX ISA: cp.async.bulk.tensor")
 class TensorS2G(TileForm):
-    """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it."""
+    """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it.
+
+    Nothing outside of the tensor is written but the rest of each row's last 16 bytes.
+    """
 
     src: Value
     policy: Value | None
@@ -202,6 +207,8 @@ class TensorReduce(TileForm):
     """Start combining shared `src` into the box at `coord`, in this thread's open bulk group.
 
     kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
+
+    The rest of each row's last 16 bytes is taken to be combined too, as stores write it: this was not measured.
     """
 
     kind: str

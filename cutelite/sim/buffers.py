@@ -3,6 +3,9 @@
 An array is taken with the bytes it spans, whatever its strides. The start of a NumPy buffer is aligned as memory from
 cudaMalloc is, so a view that begins somewhere inside is aligned as it would be on the GPU. Arguments that overlap are
 one region.
+
+What TMA stores to is taken with its last 16 bytes whole, as far as the buffer reaches that it is a view of: the copy
+writes these (sim/tensormap.py), whoever's they are.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from cutelite.sim.memory import GLOBAL_BASE, GUARD, Region
 Array = Any
 
 ALIGN = 256  # bytes: what cudaMalloc promises
+TMA_UNIT = 16  # bytes: what TMA stores whole
 
 
 class Buffers:
@@ -25,15 +29,19 @@ class Buffers:
 
     def __init__(self) -> None:
         self._arrays: list[tuple[str, Array]] = []
+        self._by_tma: set[int] = set()  # ids of arrays
         self._groups: list[tuple[int, int, int]] = []  # on the host from, to; and the address in the kernel
         self._regions: list[Region] = []
 
-    def add(self, name: str, array: Array) -> None:
+    def add(self, name: str, array: Array, by_tma: bool = False) -> None:
+        """Another argument. `by_tma`: it is accessed through a TMA descriptor."""
         self._arrays.append((name, array))
+        if by_tma:
+            self._by_tma.add(id(array))
 
     def place(self) -> None:
         """Lay the arrays out in the kernel's address space."""
-        views = [(*byte_bounds(array), name, array) for name, array in self._arrays if array.size]
+        views = [(*self._bounds(array), name, array) for name, array in self._arrays if array.size]
         base = GLOBAL_BASE
         position = {id(array): i for i, (_, array) in enumerate(self._arrays)}
         groups = _overlapping(views)
@@ -56,6 +64,13 @@ class Buffers:
             if low <= first < high and array.size:
                 return int(address + first - low)
         return GLOBAL_BASE - GUARD  # of an empty array: any access is an error
+
+    def _bounds(self, array: Array) -> tuple[int, int]:
+        """The bytes that accesses may touch: from, to."""
+        low, high = byte_bounds(array)
+        if id(array) in self._by_tma:  # which begins at a multiple of 16
+            high = max(high, min(high + (low - high) % TMA_UNIT, byte_bounds(_owner(array))[1]))
+        return low, high
 
     def _region(self, low: int, high: int, address: int, named: list[tuple[int, str, Array]]) -> Region:
         data = np.frombuffer(memoryview((ctypes.c_uint8 * (high - low)).from_address(low)), np.uint8)

@@ -125,7 +125,8 @@ class Launch:
         for param, arg in zip(function.params, args, strict=True):
             array = arg.array if isinstance(arg, SimTensorMap) else arg
             if isinstance(array, np.ndarray):
-                buffers.add(param.hint or f"argument {function.params.index(param)}", array)
+                name = param.hint or f"argument {function.params.index(param)}"
+                buffers.add(name, array, isinstance(param.type, TensorMap))
         buffers.place()
         for param in function.params:
             if isinstance(param.type, Tensor | TensorMap):

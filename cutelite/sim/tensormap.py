@@ -66,7 +66,9 @@ class SimTensorMap:
         return tile.reshape(-1).view(np.uint8)
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        inside, addresses = self._elements(agent, coord)
+        # Stores write rows in chunks, on an H200: docs/measurements.md. Reductions were not measured, and are taken to
+        # do the same.
+        inside, addresses = self._elements(agent, coord, whole_chunks=True)
         if not addresses.size:
             return
         data = tile.view(memory_dtype(self.type.elem)).reshape(self.type.box)[inside]
@@ -90,8 +92,13 @@ class SimTensorMap:
         bits = SWIZZLED_BITS[self.type.swizzle]
         return plain ^ (plain >> 3 & ((1 << bits) - 1) << 4)
 
-    def _elements(self, agent: Agent, coord: Sequence[int]) -> tuple[tuple[slice, ...], Array]:
-        """The part of the tile that lies inside the tensor, and the addresses of its elements."""
+    def _elements(
+        self, agent: Agent, coord: Sequence[int], whole_chunks: bool = False
+    ) -> tuple[tuple[slice, ...], Array]:
+        """The part of the tile that lies inside the tensor, and the addresses of its elements.
+
+        whole_chunks  rows of the tensor are taken to reach up to the next multiple of 16 bytes
+        """
         if coord[-1] * self.type.elem.bytes % CHUNK:  # an illegal instruction on an H200: docs/measurements.md
             what = (
                 f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
@@ -99,7 +106,9 @@ class SimTensorMap:
             agent.fail("misaligned", what, place=agent.machine.spaces["gmem"].place(self.address))
         inside: list[slice] = []
         addresses: Array = np.int64(self.address)
-        for start, box, extent, stride in zip(coord, self.type.box, self.extents, self.strides, strict=True):
+        unit = CHUNK // self.type.elem.bytes if whole_chunks else 1
+        extents = (*self.extents[:-1], -(-self.extents[-1] // unit) * unit)
+        for start, box, extent, stride in zip(coord, self.type.box, extents, self.strides, strict=True):
             first, last = min(max(0, -start), box), max(0, min(box, extent - start))
             inside.append(slice(first, max(first, last)))
             addresses = addresses[..., None] + (start + np.arange(first, max(first, last))) * stride

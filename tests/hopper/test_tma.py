@@ -143,6 +143,58 @@ def test_stores_stop_at_the_edge_and_reductions_add_up(scheduled: Place) -> None
     assert (total == tiles + 1).all()
 
 
+def placer(dtype: Any, columns: int) -> Any:
+    """A kernel that stores a tile of (4, columns) by TMA at (row, column) of `dst`."""
+
+    source = TmaTensor[dtype, (4, columns), (4, columns), "none"]
+    target = TmaTensor[dtype, (M, K), (4, columns), "none", (None, 1)]
+
+    @cl.kernel(block=32)
+    def place_tile(src: source, dst: target, row: i32, column: i32) -> None:
+        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+            full[0].arrive_expect_tx(box.nbytes)
+            cl.tma_load(src, box, at=(0, 0), barrier=full[0])
+            full[0].wait(0)
+            cl.tma_store(box, dst, at=(row, column))
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+
+    return place_tile
+
+
+ENDS = [
+    *((cl.u8, "uint8", n) for n in (1, 15, 16, 21, 32, 37)),
+    *((cl.bf16, "bfloat16", n) for n in (1, 7, 8, 11, 20)),
+    *((cl.f32, "float32", n) for n in (1, 2, 3, 4, 7, 11)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "name", "n"), ENDS, ids=[f"{name}-{n}" for _, name, n in ENDS])
+@pytest.mark.parametrize("chunk", [-1, 0, 1])
+def test_stores_fill_the_last_16_bytes_of_a_row(place: Place, dtype: Any, name: str, n: int, chunk: int) -> None:
+    """A tile two chunks of 16 bytes wide, in a tensor of `n` columns of an array four chunks wide.
+
+    Rows outside of the tensor, and chunks in which it has no column, stay as they are.
+    """
+    import ml_dtypes
+
+    unit, rows = 16 // dtype.bytes, 3
+    kind = getattr(ml_dtypes, name, None) or np.dtype(name)
+    whole = np.full((6, 4 * unit), 99, kind)
+    tile = np.arange(8 * unit).reshape(4, 2 * unit).astype(kind)
+    place(placer(dtype, 2 * unit)[1, 32], tile, whole[:rows, :n], 1, chunk * unit)
+    expected = np.full((6, 4 * unit), 99, kind)
+    for i in range(4):
+        for j in range(2 * unit):
+            row, column = 1 + i, chunk * unit + j
+            if row < rows and 0 <= column < -(-n // unit) * unit:
+                expected[row, column] = tile[i, j]
+    assert (whole == expected).all()
+
+
 @cl.kernel(block=32)
 def wide(src: TmaTensor[bf16, (M, K), (16, 64)], out: Tensor[bf16, (32, 128)]) -> None:
     """A tile of four boxes: one call starts four copies, and the tile's own layout says where each goes."""

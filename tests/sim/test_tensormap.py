@@ -28,7 +28,7 @@ def agent_on(array: Any, type: TensorMap) -> tuple[Agent, SimTensorMap]:
     """An agent in a CTA with 64 KiB of shared memory, and the descriptor of `array`."""
     machine = machine_of(kernel(SMEM))
     buffers = Buffers()
-    buffers.add("a", array)
+    buffers.add("a", array, by_tma=True)
     buffers.place()
     machine.spaces["gmem"] = Space("gmem", buffers.regions())
     op = next(iter(machine.program.function.ops()))
@@ -101,6 +101,20 @@ def test_reductions() -> None:
     expected = np.arange(64).reshape(4, 16)
     expected[3, 12:] += 100
     np.testing.assert_array_equal(array, expected)
+
+
+def test_stores_fill_the_last_16_bytes_of_a_row() -> None:
+    """As on an H200; reads stop at the element. What nobody has is not written."""
+    whole = np.full((4, 16), 7, np.int32)
+    agent, tiles = agent_on(whole[:3, :6], TensorMap(SCALARS["i32"], row_major((3, 6), 16), (2, 8), "none"))
+    assert tiles.read(agent, (2, 4)).view(np.int32).tolist() == [7, 7, *[0] * 14]
+    tiles.write(agent, (2, 4), np.arange(16, dtype=np.int32).view(np.uint8))
+    assert whole[2].tolist() == [7, 7, 7, 7, 0, 1, 2, 3, *[7] * 8] and (np.delete(whole, 2, 0) == 7).all()
+    alone = np.full(6, 7, np.int32)
+    agent, tiles = agent_on(alone, TensorMap(SCALARS["i32"], Layout((6,), (1,)), (8,), "none"))
+    with pytest.raises(SimError, match="ends 4 bytes behind `a`") as caught:
+        tiles.write(agent, (0,), np.arange(8, dtype=np.int32).view(np.uint8))
+    assert caught.value.code == "out-of-bounds" and (alone == 7).all()
 
 
 def test_dims_and_strides() -> None:
