@@ -108,7 +108,7 @@ class ResultRing:
         self.group.sync()
 
     def send(self, i: int, target: Any, at: tuple[Any, ...]) -> None:
-        """Start storing the piece to `target`, a TMA tensor, at these coordinates."""
+        """Start storing the piece to `target`, a TMA tensor, at these coordinates; `tma_store` says what of it."""
         if self.thread == 0:
             tma_store(self.buffer(i), target, at=at)
             cp_async_bulk_commit_group()
