@@ -190,11 +190,13 @@ def build(config: Config) -> Any:
             row, _, begin, end = place(tiles.index, cut)
             for pair in range(begin, end):
                 for i in cl.static_range(2):
-                    k, state = min(2 * pair + i, KB - 1), stage(ring, i)
+                    k, state = 2 * pair + i, stage(ring, i)
+                    some = cl.where(k < KB, 4, 0)  # past the last block zeros, as TMA brings them
                     scaled.producer_acquire(state)
                     for m in cl.static_range(0, BM, LOADERS):
                         target = storage.scale_a.at(0, m + thread, state.index)
-                        cl.cp_async(target, scale_a.at(k, min(row + m + thread, M - 1)), 4)
+                        source = scale_a.at(min(k, KB - 1), min(row + m + thread, M - 1))
+                        cl.cp_async(target, source, 4, src_bytes=some)
                     scaled.producer_commit(state)
                 ring = ring.advance()
             tiles = tiles.advance()

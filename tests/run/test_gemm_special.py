@@ -70,6 +70,23 @@ def test_fp8_scales_of_any_strides_and_special_values() -> None:
     assert error < 5e-3
 
 
+@pytest.mark.parametrize("by_tma", [True, False])
+def test_fp8_scales_of_the_last_block_may_be_infinite(by_tma: bool) -> None:
+    """Blocks of K come in pairs: with 3 of them nothing is multiplied by what stands behind the last scales."""
+    import gemm_fp8_block
+
+    m, n, k = 16, 128, 384
+    a, b, d = np.ones((m, k), FP8), np.ones((n, k), FP8), np.full((m, n), np.nan, ml_dtypes.bfloat16)
+    scale_a, scale_b = np.ones((m, 3), np.float32, order="F" if by_tma else "C"), np.ones((1, 3), np.float32)
+    scale_a[5, 2] = np.inf
+    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    results = d.astype(float)
+    assert np.isposinf(results[5]).all() and (np.delete(results, 5, 0) == k).all()
+    scale_b[0, 2] = np.inf
+    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    assert np.isposinf(d.astype(float)).all()
+
+
 def test_fp8_refuses_what_does_not_fit() -> None:
     import gemm_fp8_block as example
 
