@@ -28,8 +28,6 @@ from cutelite.ops import tensor as tensor_ops
 from cutelite.ops import tma as ops
 from cutelite.ops.swizzles import SWIZZLES
 
-ROW_UNIT = 16  # bytes: where a box may start within a row
-
 Coord = int | Scalar | tuple[Any, ...]
 
 
@@ -151,12 +149,12 @@ def descriptor(t: Any) -> TensorMap:
 
 def check_start(start: tuple[Any, ...], tensor: TmaTensor) -> None:
     """The coordinates of a box: one for each mode, the innermost a multiple of 16 bytes as far as it is known."""
-    modes, unit = len(descriptor(tensor).box), ROW_UNIT // tensor.dtype.bytes
+    modes, unit = len(descriptor(tensor).box), ops.ROW_UNIT // tensor.dtype.bytes
     if len(start) != modes:
         raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {modes} modes")
     if isinstance(start[-1], int) and start[-1] % unit:
         text = f"the innermost coordinate is {start[-1]}: {tensor.dtype} tiles start at multiples of {unit}"
-        raise mistake("coordinate", text, f"TMA moves rows in units of {ROW_UNIT} bytes")
+        raise mistake("coordinate", text, f"TMA moves rows in units of {ops.ROW_UNIT} bytes")
 
 
 def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:

@@ -67,9 +67,14 @@ def barriers(stages: int, arrivals: int) -> Any:
 
 def warp_arrives(barrier: Any) -> None:
     """One arrival for all threads of a warp, after what they have done."""
-    syncwarp()
-    if linear_thread_idx() % WARP == 0:  # unlike the special register of lanes, ptxas moves this out of loops
+    if lane_of_met_warp() == 0:
         barrier.arrive()
+
+
+def lane_of_met_warp() -> Any:
+    """This thread's lane, once all threads of its warp are here. Unlike `lane_idx`, ptxas moves it out of loops."""
+    syncwarp()
+    return linear_thread_idx() % WARP
 
 
 @dataclass(frozen=True)
@@ -249,11 +254,7 @@ class PipelineTmaAsync(Ring):
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
         empty, alone = self.empty[state.index], len(self.peers) == 0
-        if self.reads != "generic":
-            place = linear_thread_idx() % WARPGROUP
-        else:
-            syncwarp()
-            place = linear_thread_idx() % WARP
+        place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
         if alone and place == 0:
             empty.arrive()
         if not alone and place < len(self.peers):  # a thread for each of them

@@ -34,6 +34,8 @@ LIMITS: dict[str, tuple[int, int]] = {
 takes ranges: 2**31 is negative in 32 bits."""
 
 CHANGING = ("clock", "clock64", "globaltimer", "smid", "warpid")
+OF_THE_BLOCK = ("ntid", "ctaid", "nctaid", "cluster", "ncluster", "gridid")
+"""How the names of those begin that all threads of a block read the same from."""
 
 
 @op("special", source="PTX ISA: special registers")
@@ -45,6 +47,11 @@ class Special(Op):
     @property
     def effects(self) -> Effect:  # type: ignore[override]
         return Effect.UNMERGEABLE if self.register in CHANGING else Effect.PURE
+
+    @property
+    def of_the_block(self) -> bool:
+        """Whether all threads of a block read the same."""
+        return self.register.startswith(OF_THE_BLOCK)
 
     def result_types(self) -> tuple[Type, ...]:
         return (SPECIAL[self.register],)

@@ -31,7 +31,8 @@ from cutelite.ops.address import address_problems, barrier_problems, scalar_prob
 from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifiers, reduction_problems
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
 
-TILE_ALIGN = 128
+TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
+ROW_UNIT = 16  # bytes: where a box may start within a row of the tensor, and what of a row's end is stored whole
 
 
 def tile_align(swizzle: str) -> int:

@@ -131,7 +131,7 @@ def simplify(op: Op, emit: Emit) -> Value | None:
     t = op.result.type
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or isinstance(op, Cmp):
         return None
-    swapped = op.name in COMMUTATIVE and _number(op["a"]) is not None and _number(op["b"]) is None
+    swapped = op.name in COMMUTATIVE and known_integer(op["a"]) is not None and known_integer(op["b"]) is None
     if swapped:  # a constant stands on the right
         op = type(op)(a=op["b"], b=op["a"])
     for row in _ROWS.get(op.name, ()):
@@ -150,7 +150,8 @@ def _select(op: Select) -> Value | None:
     return None if cond is None else op.a if cond else op.b
 
 
-def _number(value: Value) -> int | None:
+def known_integer(value: Value) -> int | None:
+    """The integer that `value` is known to be."""
     return value.op.value if isinstance(value.op, Const) and isinstance(value.op.value, int) else None
 
 
@@ -163,7 +164,7 @@ def _match(pattern: Any, held: Value | Op, t: Scalar, found: dict[Pattern, Any])
     assert isinstance(held, Value)
     if isinstance(pattern, Any_):
         return found.setdefault(pattern, held) is held
-    number = _number(held)
+    number = known_integer(held)
     if isinstance(pattern, Known):
         return number is not None and found.setdefault(pattern, number) == number
     return number is not None and number == (pattern if t.signed else pattern & t.range[1])

@@ -29,6 +29,7 @@ from cutelite.ops.arith import Add, Const, Mul, Shl
 from cutelite.ops.convert import Convert
 from cutelite.ops.memory import PtrAdd
 from cutelite.ops.tensor import SmemAlloc, TensorAddress, TensorMake
+from cutelite.passes.algebra import known_integer
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 from cutelite.passes.uniform import Uniform
@@ -43,22 +44,23 @@ Term = tuple[Value, int]
 
 
 def part_descriptors(function: Function, context: Context) -> Function:
-    descriptors = [op for op in function.ops() if op.name == DESCRIPTOR]
-    uniform = Uniform(function) if descriptors else None
-    if uniform and all(uniform(value) for op in descriptors for value, _ in _taken_apart(op["t"])[1]):
-        return _Parting(function).run()
+    parts = {op: _taken_apart(op["t"]) for op in function.ops() if op.name == DESCRIPTOR}
+    uniform = Uniform(function) if parts else None
+    if uniform and all(uniform(value) for _, terms in parts.values() for value, _ in terms):
+        return _Parting(function, parts).run()
     return function
 
 
 class _Parting:
     """The new function in the making.
 
+    parts  of each descriptor's tile: the memory that it is in, and what it lies behind its start
     home   the old block in which each value is defined; raised ones are known from its end on
     index  the place of each old block in the order: of two that dominate a third, the earlier dominates the later
     """
 
-    def __init__(self, function: Function) -> None:
-        self.rewrite = Rewrite(function)
+    def __init__(self, function: Function, parts: dict[Op, tuple[Any, list[Term]]]) -> None:
+        self.rewrite, self.parts = Rewrite(function), parts
         self.index = {block: i for i, block in enumerate(self.rewrite.order)}
         self.home: dict[Value, Block] = dict.fromkeys(function.dims.values(), function.entry)
 
@@ -75,17 +77,17 @@ class _Parting:
 
     def _parted(self, op: Op, tile: Any) -> Value:
         """What the descriptor `op` of `tile` comes to."""
-        memory, terms = _taken_apart(tile)
+        memory, terms = self.parts[op]
         if not terms or memory.type.align % tile.type.align:
             return self._emit(op.map_operands(lambda _: tile))
         first = self._emit(TensorMake(self._emit(TensorAddress(memory)), tile.type))
         moved = self._emit(op.map_operands(lambda _: first))
-        varying = [term for term in terms if _number(term[0]) is None]
+        varying = [term for term in terms if known_integer(term[0]) is None]
         for value, bytes in sorted(varying, key=lambda term: self.index[self.home[term[0]]]):  # inner loops last
             wide = value if value.type == i64 else self._emit(Convert(value, i64))
             units = self._emit(Mul(wide, self._emit(Const(bytes // UNIT, i64))))
             moved = self._emit(Add(moved, self._emit(Convert(units, u64))))
-        known = sum(number * bytes for value, bytes in terms if (number := _number(value)) is not None)
+        known = sum(number * bytes for value, bytes in terms if (number := known_integer(value)) is not None)
         if known:
             moved = self._emit(Add(moved, self._emit(Const(known // UNIT % (1 << 64), u64))))
         return moved
@@ -127,7 +129,7 @@ def _terms(distance: Value) -> list[Term]:
     while left:
         value, bytes = left.pop()
         op: Any = value.op
-        number = _number(value)
+        number = known_integer(value)
         if (factor := _factor(op)) is not None:
             left.append((op.a, bytes * factor))
         elif bytes % UNIT and isinstance(op, Add):
@@ -143,10 +145,6 @@ def _terms(distance: Value) -> list[Term]:
 
 def _factor(op: Op | None) -> int | None:
     """The number by which an op multiplies its `a`."""
-    if not isinstance(op, Mul | Shl) or (number := _number(op.b)) is None:
+    if not isinstance(op, Mul | Shl) or (number := known_integer(op.b)) is None:
         return None
     return number if isinstance(op, Mul) else 1 << number if 0 <= number < FAR.bit_length() else None
-
-
-def _number(value: Value) -> int | None:
-    return int(value.op.value) if isinstance(value.op, Const) else None

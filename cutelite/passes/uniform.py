@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from cutelite.ir.function import Function, Value, predecessors, reverse_postorder
 from cutelite.ops.arith import Const
-
-SAME = ("ctaid", "nctaid", "ntid", "cluster", "ncluster", "gridid")
-"""Prefixes of special registers that all threads of a block agree on."""
+from cutelite.ops.index import Special
 
 
 class Uniform:
@@ -20,11 +18,12 @@ class Uniform:
     def __init__(self, function: Function) -> None:
         self._same: set[Value] = {*function.entry.params, *function.dims.values()}
         order = reverse_postorder(function.entry)
-        self._given: dict[Value, list[Value]] = {}
-        for block, jumps in predecessors(order).items():
-            for i, param in enumerate(block.params):
-                if block is not function.entry:
-                    self._given[param] = [jump.args[i] for _, jump in jumps]
+        before = predecessors(order)
+        self._given = {
+            param: [jump.args[i] for _, jump in before[block]]
+            for block in order[1:]
+            for i, param in enumerate(block.params)
+        }
 
     def __call__(self, value: Value) -> bool:
         """Whether nothing that `value` is made of differs among lanes."""
@@ -48,8 +47,8 @@ class Uniform:
         op = value.op
         if op is None:
             return None
-        if op.name == "special":
-            return [] if op["register"].startswith(SAME) else None
+        if isinstance(op, Special):
+            return [] if op.of_the_block else None
         if op.name == "shfl.sync":
             return [] if op["mode"] == "idx" and isinstance(op["lane"].op, Const) else None
         return list(op.operands) if op.is_pure else None

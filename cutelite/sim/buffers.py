@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from cutelite.ops.tma import ROW_UNIT
 from cutelite.sim.memory import GLOBAL_BASE, GUARD, Region
 
 Array = Any
 
 ALIGN = 256  # bytes: what cudaMalloc promises
-TMA_UNIT = 16  # bytes: what TMA stores whole
 
 
 class Buffers:
@@ -69,7 +69,7 @@ class Buffers:
         """The bytes that accesses may touch: from, to."""
         low, high = byte_bounds(array)
         if id(array) in self._by_tma:  # which begins at a multiple of 16
-            high = max(high, min(high + (low - high) % TMA_UNIT, byte_bounds(_owner(array))[1]))
+            high = max(high, min(high + (low - high) % ROW_UNIT, byte_bounds(_owner(array))[1]))
         return low, high
 
     def _region(self, low: int, high: int, address: int, named: list[tuple[int, str, Array]]) -> Region:

@@ -16,14 +16,13 @@ import numpy as np
 from cutelite.ir.types import TensorMap, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
-from cutelite.ops.tma import row_pitch
+from cutelite.ops.tma import ROW_UNIT, TILE_ALIGN, row_pitch
 from cutelite.sim.engine import Agent
 from cutelite.sim.memory import memory_dtype
 
 Array = Any
 
 CHUNK = 16  # bytes that a swizzle moves as one
-TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
 SWIZZLED_BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 
 
@@ -99,14 +98,14 @@ class SimTensorMap:
 
         whole_chunks  rows of the tensor are taken to reach up to the next multiple of 16 bytes
         """
-        if coord[-1] * self.type.elem.bytes % CHUNK:  # an illegal instruction on an H200: docs/measurements.md
+        if coord[-1] * self.type.elem.bytes % ROW_UNIT:  # an illegal instruction on an H200: docs/measurements.md
             what = (
                 f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
             )
             agent.fail("misaligned", what, place=agent.machine.spaces["gmem"].place(self.address))
         inside: list[slice] = []
         addresses: Array = np.int64(self.address)
-        unit = CHUNK // self.type.elem.bytes if whole_chunks else 1
+        unit = ROW_UNIT // self.type.elem.bytes if whole_chunks else 1
         extents = (*self.extents[:-1], -(-self.extents[-1] // unit) * unit)
         for start, box, extent, stride in zip(coord, self.type.box, extents, self.strides, strict=True):
             first, last = min(max(0, -start), box), max(0, min(box, extent - start))
