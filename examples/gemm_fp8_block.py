@@ -259,11 +259,9 @@ def build(config: Config) -> Any:
     def write(sums: Any, index: Any, row: Any, column: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
         """Results of a tile go to `d` by TMA; those of a part of a tile to memory, where others are added to them."""
         d, parts = to
-        if cut is not None:
-            whole, _ = cut
-            if index >= whole:
-                cl.wgmma.partition(parts[(index - whole) * G + group, None, None]).store(sums)
-        if cut is None or index < cut[0]:
+        if cut is not None and index >= cut[0]:
+            cl.wgmma.partition(parts[(index - cut[0]) * G + group, None, None]).store(sums)
+        else:
             for i in cl.static_range(BN // WIDE):
                 out.acquire()
                 out.put(i, sums[i * WIDE // 2 : (i + 1) * WIDE // 2].to(bf16))
@@ -281,13 +279,12 @@ def build(config: Config) -> Any:
 def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any, strided_b: Any) -> None:
     """Launch a configuration."""
     (gemm, add_up), blocks = build(config), clusters_at_once(1)
-    whole, splits = (tiles := -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)), 1
-    if left := tiles % blocks:  # of the last, part round
-        splits = max(1, min(config.splits, blocks // left, -(-a.shape[1] // (2 * BLOCK))))
-    parts = None
+    tiles = -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)
+    left = tiles % blocks  # of the last, part round
+    splits = min(config.splits, blocks // left, -(-a.shape[1] // (2 * BLOCK))) if left else 1
+    whole, parts = tiles, None
     if splits > 1:
-        whole = tiles - left
-        parts = empty(d, (left * splits * config.groups, ROWS, config.columns), "float32")
+        whole, parts = tiles - left, empty(d, (left * splits * config.groups, ROWS, config.columns), "float32")
     launch = cl.Launch(min(whole + (tiles - whole) * splits, blocks), (1 + config.groups) * GROUP, pdl=True)
     gemm[launch](a, b, d, scale_a, strided_a, scale_b, strided_b, parts, whole, splits)
     if parts is not None:

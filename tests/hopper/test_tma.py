@@ -73,23 +73,26 @@ def copier(tile: Any, coords: int) -> Any:
 
     @cl.kernel(block=32)
     def copy(src: tile, dst: tile, start: i32, end: i32) -> None:
-        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
         if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
-        cl.syncthreads()
-        if cl.thread_idx.x == 0:
-            cl.prefetch_tensormap(src)
-            full[0].arrive_expect_tx(box.nbytes)
             at = (*(start,) * (coords - 1), start * 4)
+            cl.prefetch_tensormap(src)
             cl.tma_prefetch(src, at=at, cache="evict_last")
-            cl.tma_load(src, box, at=at, barrier=full[0], cache="evict_first")
-            full[0].wait(0)
-            cl.tma_store(box, dst, at=(end,) * coords)
-            cl.cp_async_bulk_commit_group()
-            cl.cp_async_bulk_wait_group(0)
+            move(src, at, dst, (end,) * coords)
 
     return copy
+
+
+def move(src: Any, at: Any, dst: Any, to: Any) -> None:
+    """One thread: copy the box of `src` at these coordinates to those of `dst`."""
+    box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    full[0].init(1)
+    cl.fence_mbarrier_init()
+    full[0].arrive_expect_tx(box.nbytes)
+    cl.tma_load(src, box, at=at, barrier=full[0], cache="evict_first")
+    full[0].wait(0)
+    cl.tma_store(box, dst, at=to)
+    cl.cp_async_bulk_commit_group()
+    cl.cp_async_bulk_wait_group(0)
 
 
 RANKS = [
@@ -151,16 +154,8 @@ def placer(dtype: Any, columns: int) -> Any:
 
     @cl.kernel(block=32)
     def place_tile(src: source, dst: target, row: i32, column: i32) -> None:
-        box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
         if cl.thread_idx.x == 0:
-            full[0].init(1)
-            cl.fence_mbarrier_init()
-            full[0].arrive_expect_tx(box.nbytes)
-            cl.tma_load(src, box, at=(0, 0), barrier=full[0])
-            full[0].wait(0)
-            cl.tma_store(box, dst, at=(row, column))
-            cl.cp_async_bulk_commit_group()
-            cl.cp_async_bulk_wait_group(0)
+            move(src, (0, 0), dst, (row, column))
 
     return place_tile
 

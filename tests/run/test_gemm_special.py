@@ -42,14 +42,38 @@ def test_fp8_tiles(config: dict[str, Any]) -> None:
     gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(64, 8, 1552), (193, 72, 1200), (129, 392, 640)])
-@pytest.mark.parametrize("splits", [2, 8])
-def test_fp8_tiles_that_several_blocks_share(m: int, n: int, k: int, splits: int) -> None:
-    """One tile in 2 or 4 parts, two in two, and six behind four whole ones; numbers of blocks of K that are odd."""
-    import gemm_fp8_block
+@pytest.mark.parametrize(
+    ("shape", "splits", "parts"),
+    [
+        ((64, 8, 1552), 2, (2, 2)),
+        ((64, 8, 1552), 8, (4, 4)),
+        ((193, 72, 1200), 2, (4, 4)),
+        ((193, 72, 1200), 8, (4, 4)),
+        ((300, 264, 640), 2, (4, 2)),
+        ((300, 264, 640), 8, (4, 3)),
+    ],
+)
+def test_fp8_tiles_that_several_blocks_share(
+    shape: tuple[int, int, int], splits: int, parts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One tile, two, and two behind four whole ones or one behind eight; numbers of blocks of K that are odd.
 
+    parts  of all tiles, with three warpgroups and with two, where 4 blocks run at once
+    """
+    import common
+    import gemm_fp8_block as example
+
+    made: list[int] = []
+
+    def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
+        made.append(shape[0])
+        return common.empty(like, shape, dtype)
+
+    monkeypatch.setattr(example, "empty", empty)
+    monkeypatch.setattr(example, "clusters_at_once", lambda blocks: 4)
     for groups, regs in ((3, (40, 152)), (2, (40, 232))):
-        gemm_fp8_block.main(m, n, k, gemm_fp8_block.Config(groups, splits=splits, regs=regs))
+        example.main(*shape, example.Config(groups, splits=splits, regs=regs))
+    assert made == [3 * parts[0], 2 * parts[1]]
 
 
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
