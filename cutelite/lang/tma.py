@@ -83,12 +83,13 @@ def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) ->
     dst      a TMA tensor. What lies outside of it is not written, with one exception: where its innermost extent is no
              multiple of 16 bytes, the rest of each row's last 16 bytes is, with what `src` has there. For results with
              such rows, declare the extent's divisor (`cl.dims("N:8")` for bf16), or store them otherwise
-    at       coordinates of the first element, one for each mode of `dst`
+    at       coordinates of the first element, one for each mode of `dst`, none of them negative
     Who      one thread, after those that wrote `src` have called `fence_proxy_async` and met at a barrier; then
              `cp_async_bulk_commit_group`, and `cp_async_bulk_wait_group` before `src` is written again
     Source   PTX ISA: cp.async.bulk.tensor
     """
     policy = policy_value(cache)
+    check_no_negative(at)
     for tile, coord in boxes(dst, src, at):
         emit(ops.TensorS2G(dst.value, coord, tile.value, policy))
 
@@ -103,10 +104,10 @@ def tma_reduce(
 ) -> None:
     """Start combining a tile of shared memory into global memory: as `tma_store`, but ``dst = kind(dst, src)``.
 
-    Each element is combined atomically, in no order between copies. Whether what follows a row of `dst` within 16
-    bytes is combined too was not measured; the simulator does it. Source: PTX ISA: cp.reduce.async.bulk.tensor
+    Each element is combined atomically, in no order between copies. Source: PTX ISA: cp.reduce.async.bulk.tensor
     """
     policy = policy_value(cache)
+    check_no_negative(at)
     for tile, coord in boxes(dst, src, at):
         emit(ops.TensorReduce(dst.value, coord, kind, tile.value, policy))
 
@@ -155,6 +156,15 @@ def check_start(start: tuple[Any, ...], tensor: TmaTensor) -> None:
     if isinstance(start[-1], int) and start[-1] % unit:
         text = f"the innermost coordinate is {start[-1]}: {tensor.dtype} tiles start at multiples of {unit}"
         raise mistake("coordinate", text, f"TMA moves rows in units of {ops.ROW_UNIT} bytes")
+
+
+def check_no_negative(at: Coord) -> None:
+    """The coordinates of a store or a reduction, as far as they are known."""
+    start = at if isinstance(at, tuple) else (at,)
+    known = [x for x in start if isinstance(x, int) and x < 0]
+    if known:
+        text = f"a coordinate of a TMA store is {known[0]}: only loads take negative ones"
+        raise mistake("coordinate", text, "an illegal instruction on the hardware")
 
 
 def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:

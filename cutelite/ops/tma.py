@@ -8,11 +8,12 @@ fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs
     cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
     cp.reduce.async.bulk.tensor  the same, combining instead of overwriting
 
-Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be
-negative or too large: what lies outside of the tensor is read as 0 and not written. The innermost one, in bytes, is
-a multiple of 16: any other is an illegal instruction on the hardware. Where rows of the tensor (its innermost extent)
-are no multiple of 16 bytes, a store also writes what follows each row up to the next multiple: seen on an H200, and
-what the simulator does (docs/measurements.md). TMA works in the async proxy.
+Coordinates are those of the box's first element, outermost mode first as in the layout of the map, and may be too
+large, and for loads negative: what lies outside of the tensor is read as 0 and not written. The innermost one, in
+bytes, is a multiple of 16: any other is an illegal instruction on the hardware, and so is a store or a reduction at a
+negative one. Where rows of the tensor (its innermost extent) are no multiple of 16 bytes, a store or reduction also
+reaches what follows each row up to the next multiple. All this was seen on an H200, and is what the simulator does
+(docs/measurements.md). TMA works in the async proxy.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ class TensorReduce(TileForm):
 
     kind  add, min, max, inc, dec, and, or, xor; each element is combined atomically (relaxed, at gpu scope)
 
-    The rest of each row's last 16 bytes is taken to be combined too, as stores write it: this was not measured.
+    The rest of each row's last 16 bytes is combined too, as stores write it.
     """
 
     kind: str

@@ -65,8 +65,11 @@ class SimTensorMap:
         return tile.reshape(-1).view(np.uint8)
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        # Stores write rows in chunks, on an H200: docs/measurements.md. Reductions were not measured, and are taken to
-        # do the same.
+        # Stores and reductions write rows in chunks, and none at negative coordinates, on an H200: docs/measurements.md.
+        if min(coord) < 0:
+            at = ", ".join(map(str, coord))
+            what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
+            agent.fail("out-of-bounds", what, place=agent.machine.spaces["gmem"].place(self.address))
         inside, addresses = self._elements(agent, coord, whole_chunks=True)
         if not addresses.size:
             return

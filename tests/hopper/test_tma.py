@@ -7,6 +7,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import Layout, Tensor, TmaTensor, bf16, f32, i32, u16
+from cutelite.sim.error import SimError
 from tests.places import Place
 
 M, K, P = cl.dims("M K P")
@@ -82,15 +83,18 @@ def copier(tile: Any, coords: int) -> Any:
     return copy
 
 
-def move(src: Any, at: Any, dst: Any, to: Any) -> None:
-    """One thread: copy the box of `src` at these coordinates to those of `dst`."""
+def move(src: Any, at: Any, dst: Any, to: Any, reduces: bool = False) -> None:
+    """One thread: copy the box of `src` at these coordinates to those of `dst`, or add it to what is there."""
     box, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
     full[0].init(1)
     cl.fence_mbarrier_init()
     full[0].arrive_expect_tx(box.nbytes)
     cl.tma_load(src, box, at=at, barrier=full[0], cache="evict_first")
     full[0].wait(0)
-    cl.tma_store(box, dst, at=to)
+    if reduces:
+        cl.tma_reduce(box, dst, "add", at=to)
+    else:
+        cl.tma_store(box, dst, at=to)
     cl.cp_async_bulk_commit_group()
     cl.cp_async_bulk_wait_group(0)
 
@@ -146,8 +150,8 @@ def test_stores_stop_at_the_edge_and_reductions_add_up(scheduled: Place) -> None
     assert (total == tiles + 1).all()
 
 
-def placer(dtype: Any, columns: int) -> Any:
-    """A kernel that stores a tile of (4, columns) by TMA at (row, column) of `dst`."""
+def placer(dtype: Any, columns: int, reduces: bool) -> Any:
+    """A kernel that stores a tile of (4, columns) by TMA at (row, column) of `dst`, or adds it to what is there."""
 
     source = TmaTensor[dtype, (4, columns), (4, columns), "none"]
     target = TmaTensor[dtype, (M, K), (4, columns), "none", (None, 1)]
@@ -155,21 +159,25 @@ def placer(dtype: Any, columns: int) -> Any:
     @cl.kernel(block=32)
     def place_tile(src: source, dst: target, row: i32, column: i32) -> None:
         if cl.thread_idx.x == 0:
-            move(src, (0, 0), dst, (row, column))
+            move(src, (0, 0), dst, (row, column), reduces)
 
     return place_tile
 
 
 ENDS = [
-    *((cl.u8, "uint8", n) for n in (1, 15, 16, 21, 32, 37)),
-    *((cl.bf16, "bfloat16", n) for n in (1, 7, 8, 11, 20)),
-    *((cl.f32, "float32", n) for n in (1, 2, 3, 4, 7, 11)),
+    *((cl.u8, "uint8", n, False) for n in (1, 15, 16, 21, 32, 37)),  # bytes are not reduced
+    *((cl.bf16, "bfloat16", n, reduces) for n in (1, 7, 8, 11, 20) for reduces in (False, True)),
+    *((cl.f32, "float32", n, reduces) for n in (1, 2, 3, 4, 7, 11) for reduces in (False, True)),
 ]
 
 
-@pytest.mark.parametrize(("dtype", "name", "n"), ENDS, ids=[f"{name}-{n}" for _, name, n in ENDS])
-@pytest.mark.parametrize("chunk", [-1, 0, 1])
-def test_stores_fill_the_last_16_bytes_of_a_row(place: Place, dtype: Any, name: str, n: int, chunk: int) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "name", "n", "reduces"), ENDS, ids=[f"{name}-{n}-{'added' if r else 'stored'}" for _, name, n, r in ENDS]
+)
+@pytest.mark.parametrize("chunk", [0, 1])
+def test_the_last_16_bytes_of_a_row_are_written(
+    place: Place, dtype: Any, name: str, n: int, reduces: bool, chunk: int
+) -> None:
     """A tile two chunks of 16 bytes wide, in a tensor of `n` columns of an array four chunks wide.
 
     Rows outside of the tensor, and chunks in which it has no column, stay as they are.
@@ -180,14 +188,23 @@ def test_stores_fill_the_last_16_bytes_of_a_row(place: Place, dtype: Any, name: 
     kind = getattr(ml_dtypes, name, None) or np.dtype(name)
     whole = np.full((6, 4 * unit), 99, kind)
     tile = np.arange(8 * unit).reshape(4, 2 * unit).astype(kind)
-    place(placer(dtype, 2 * unit)[1, 32], tile, whole[:rows, :n], 1, chunk * unit)
+    place(placer(dtype, 2 * unit, reduces)[1, 32], tile, whole[:rows, :n], 1, chunk * unit)
     expected = np.full((6, 4 * unit), 99, kind)
     for i in range(4):
         for j in range(2 * unit):
             row, column = 1 + i, chunk * unit + j
-            if row < rows and 0 <= column < -(-n // unit) * unit:
-                expected[row, column] = tile[i, j]
+            if row < rows and column < -(-n // unit) * unit:
+                expected[row, column] = tile[i, j] + (99 if reduces else 0)
     assert (whole == expected).all()
+
+
+@pytest.mark.parametrize("reduces", [False, True])
+@pytest.mark.parametrize("to", [(-1, 0), (0, -4)])
+def test_stores_at_negative_coordinates(to: tuple[int, int], reduces: bool) -> None:
+    """An illegal instruction on an H200, and so not run there."""
+    with pytest.raises(SimError, match=r"a TMA store or reduction at \(") as caught:
+        placer(f32, 8, reduces)[1, 32](np.ones((4, 8), np.float32), np.zeros((8, 16), np.float32), *to)
+    assert caught.value.code == "out-of-bounds"
 
 
 @cl.kernel(block=32)
@@ -245,7 +262,13 @@ def odd_column(src: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
     cl.tma_load(src, cl.tma_shared(src), at=(3, 12), barrier=full[0])
 
 
+@cl.kernel(block=32)
+def above_the_first_row(dst: TmaTensor[bf16, (M, K), (16, 64)]) -> None:
+    cl.tma_store(cl.tma_shared(dst), dst, at=(-16, 0))
+
+
 MISTAKES = [
+    (above_the_first_row, "coordinate", "a coordinate of a TMA store is -16: only loads take negative ones"),
     (odd_column, "coordinate", "the innermost coordinate is 12: bf16 tiles start at multiples of 8"),
     (wrong_tile, "tile-mismatch", r"the tile is \(24, 64\), but the TMA tensor moves boxes of \(16, 64\)"),
     (wrong_swizzle, "cp-async-bulk-tensor-g2s", "swizzled by None, but the tensor map by 128B"),

@@ -67,11 +67,12 @@ def test_reads_are_slices_of_a_padded_tensor(data: st.DataObject) -> None:
     if padded is not None:
         window = tuple(slice(64 + c, 64 + c + b) for c, b in zip(coord, box, strict=True))
         np.testing.assert_array_equal(padded[window].view(np.uint8), tile.view(np.uint8))
-    before = array.copy()
-    tiles.write(agent, coord, (tile.astype(np.float64) + 1).astype(dtype).reshape(-1).view(np.uint8))
+    before, to = array.copy(), [max(0, c) for c in coord]  # negative coordinates are for loads
+    tiles.write(agent, to, (tile.astype(np.float64) + 1).astype(dtype).reshape(-1).view(np.uint8))
     for index in np.ndindex(*extents):
-        inside = all(c <= i < c + b for c, i, b in zip(coord, index, box, strict=True))
-        assert array[index] == (before[index].astype(np.float64) + 1 if inside else before[index]).astype(dtype)
+        within = tuple(i - c for i, c in zip(index, to, strict=True))
+        inside = all(0 <= i < b for i, b in zip(within, box, strict=True))
+        assert array[index] == ((tile[within].astype(np.float64) + 1).astype(dtype) if inside else before[index])
 
 
 @pytest.mark.parametrize(("swizzle", "row"), [("none", 256), ("32B", 32), ("64B", 64), ("128B", 128)])
