@@ -2,9 +2,10 @@
 
 Tensor cores add up fp8 products with few bits. So each 128 along K are multiplied into a fresh accumulator, and what
 they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While a warpgroup does
-that, the others multiply: there are three, with 64 rows each. Both want registers' bandwidth, and so does any other
-instruction: the loop over K got faster by what was left out of it (docs/gemm-special.md). That is why blocks of K come
-in pairs, whose places in shared memory differ by a number.
+that, the others multiply: there are three with 64 rows each, or two that multiply twice 64 rows, one behind the other
+by the same registers. Both want registers' bandwidth, and so does any other instruction: the loop over K got faster by
+what was left out of it (docs/gemm-special.md). That is why blocks of K come in pairs, whose places in shared memory
+differ by a number.
 
 Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, with the scales of A, and
 results leave through shared memory and TMA while the next tile begins. The tiles of a last, part round of all
@@ -33,7 +34,8 @@ ROWS = 64  # of a warpgroup
 class Config:
     """How the work is cut up.
 
-    groups   warpgroups that multiply, 2 or 3, 64 rows of a tile each
+    groups   warpgroups that multiply, 2 or 3
+    strips   of a tile that each has, 64 rows, which it multiplies in turn: 1 or 2
     columns  of a tile: 128 or 64
     stages   how many tiles of A and B, 128 along K, are held, with scales of A; an even number
     piece    columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
@@ -43,6 +45,7 @@ class Config:
     """
 
     groups: int = 3
+    strips: int = 1
     columns: int = 128
     stages: int = 4
     piece: int = 64
@@ -55,11 +58,11 @@ class Config:
 @cache
 def build(config: Config) -> Any:
     """The kernel, and the one that adds up parts. Scales may have any strides, which is slower than preferred ones."""
-    G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
-    BM, THREADS = ROWS * G, GROUP * G
+    G, S, BN, WIDE, BUFFERS = config.groups, config.strips, config.columns, config.piece, config.buffers
+    BM, THREADS = ROWS * S * G, GROUP * G
     TILES = (BM + BN) * BLOCK  # bytes
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BLOCK % BN or BN % WIDE or BN // WIDE % BUFFERS or config.stages % 2:
+    if BLOCK % BN or BN % WIDE or S * BN // WIDE % BUFFERS or config.stages % 2:
         raise ValueError(f"{config}: not whole pieces, for all buffers; columns of more than one scale; or odd stages")
 
     class Storage(cl.SharedStorage):
@@ -123,15 +126,15 @@ def build(config: Config) -> Any:
         """What parts of tiles come to, in their order: eight columns for each thread, some rows for each block."""
         cl.griddepcontrol_launch_dependents()
         rows = 8 * GROUP // BN
-        tile, group, slice_ = cl.block_idx.x, cl.block_idx.y, cl.block_idx.z
+        tile, strip, slice_ = cl.block_idx.x, cl.block_idx.y, cl.block_idx.z
         row, column = corner(whole + tile, M, N)
         here, across = slice_ * rows + cl.thread_idx.x // (BN // 8), cl.thread_idx.x % (BN // 8)
-        there = row + group * ROWS + here
+        there = row + strip * ROWS + here
         cl.griddepcontrol_wait()
         if there < M and column + across * 8 < N:
             total = cl.full((8,), 0.0, f32)
             for part in range(splits):
-                held = parts[(tile * splits + part) * G + group, here, None]
+                held = parts[(tile * splits + part) * G * S + strip, here, None]
                 total += cl.local_tile(held, (8,), (across,)).load()
             cl.local_tile(d[there, None], (8,), (column // 8 + across,)).store(total.to(bf16))
 
@@ -203,69 +206,84 @@ def build(config: Config) -> Any:
 
     def consume(scales: Any, storage: Any, pipe: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
         """A warpgroup: multiply what comes, scale and add it up, and write the sums."""
-        scale_b, scaled, even = scales
-        first = group * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
+        (scale_b, scaled, even), ends_early = scales, S > 1
+        first = group * S * ROWS + out.thread // 32 * 16 + out.thread % 32 // 4  # this thread's row of the tile
         tiles, ring, acc = walk(cut), cl.PipelineState.consumer(config.stages // 2), cl.wgmma.zeros_accumulator(BN)
         while tiles.is_valid():
             index = cl.make_warp_uniform(tiles.index)  # so that all that follows is in uniform registers
             row, column, begin, end = place(index, cut)
-            of_b, sums = scale_b[column // BLOCK, None], cl.full((BN // 2,), 0.0, f32)
+            what = scale_b[column // BLOCK, None], even, scaled, storage, pipe, group, first
+            leave = lambda i, sums: write(i, sums, index, row, column, out, group, to, cut)  # noqa: E731
+            sums = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(S))
             so_far = ring, acc, sums, pipe.consumer_test_wait(stage(ring, 0))
-            for pair in range(begin, end):
-                so_far = multiply(pair, so_far, of_b, even, scaled, storage, pipe, group, first)
+            for pair in range(begin, end - 1 if ends_early else end):
+                so_far = multiply(pair, so_far, None, *what)
+            if ends_early:
+                so_far = multiply(end - 1, so_far, leave, *what)
             ring, acc, sums, _ = so_far
             tiles = tiles.advance()
-            write(sums, index, row, column, out, group, to, cut)
+            leave(S - 1, sums[S - 1])
         out.tail()
 
-    def multiply(pair: Any, so_far: Any, of_b: Any, even: bool, *what: Any) -> Any:
+    def multiply(pair: Any, so_far: Any, leave: Any, of_b: Any, even: bool, *what: Any) -> Any:
         """A pair of blocks of K.
 
-        so_far   where the ring is, an accumulator whose values are not needed any more, the sums, and whether the
-                 first block was seen to be there
+        so_far   where the ring is, an accumulator whose values are not needed any more, the sums of each strip, and
+                 whether the first block was seen to be there
+        leave    called with the number and the sums of each strip but the last, if these blocks are a tile's last ones
         """
         ring, acc, sums, seen = so_far
-        following = ring.advance()
-        acc = start(stage(ring, 0), seen, acc, *what)
-        acc, sums, seen = finish(of_b[2 * pair], stage(ring, 0), stage(ring, 1), acc, sums, *what)
-        acc = start(stage(ring, 1), seen, acc, *what)
-        other = of_b[2 * pair + 1] if even or 2 * pair + 1 < KB else f32(0)  # past the last block TMA brings zeros
-        acc, sums, seen = finish(other, stage(ring, 1), stage(following, 0), acc, sums, *what)
-        return following, acc, sums, seen
+        states = stage(ring, 0), stage(ring, 1), stage(ring.advance(), 0)
+        for i in cl.static_range(2):
+            k = 2 * pair + i
+            of_block = lambda k=k, i=i: of_b[k] if even or i == 0 or k < KB else f32(0)  # noqa: E731  # past KB zeros come
+            done = leave if i == 1 else None
+            acc, sums, seen = block(states[i], states[i + 1], seen, of_block, acc, sums, done, *what)
+        return ring.advance(), acc, sums, seen
 
-    def start(state: Any, seen: Any, acc: Any, scaled: Any, storage: Any, pipe: Any, group: Any, first: Any) -> Any:
-        """Start the products of a block of K."""
+    def block(
+        state: Any, following: Any, seen: Any, of_block: Any, acc: Any, sums: Any, leave: Any,
+        scaled: Any, storage: Any, pipe: Any, group: Any, first: Any,
+    ) -> Any:  # fmt: skip
+        """A block of K: multiply each strip, scale the products and add them up; see whether what follows is there."""
         pipe.consumer_wait(state, seen)
         if scaled is not None:
             scaled.consumer_wait(state)
-        a = cl.local_tile(storage.a, (ROWS, BLOCK), (group, 0))[None, None, state.index]
-        acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
-        cl.wgmma.commit_group()
-        return acc
+        mine = cl.local_tile(storage.a, (S * ROWS, BLOCK), (group, 0))
+        for i in cl.static_range(S):
+            a = cl.local_tile(mine, (ROWS, BLOCK), (i, 0))[None, None, state.index]
+            acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
+            cl.wgmma.commit_group()
+            if i == 0:  # what takes no time while tensor cores multiply
+                of_b = of_block()
+            upper, lower = (storage.scale_a[0, first + i * ROWS + 8 * j, state.index] * of_b for j in range(2))
+            if i == S - 1:
+                seen = pipe.consumer_test_wait(following)
+            if i > 0 and leave is not None:
+                leave(i - 1, sums[i - 1])
+            acc = cl.wgmma.wait_group(0, acc)
+            if i == S - 1:
+                pipe.consumer_release(state)
+                if scaled is not None:
+                    scaled.consumer_release(state)
+            added = cl.math.fma(acc, spread(upper, lower), sums[i])
+            if S > 1:
+                added = cl.wgmma.fence_operand(added)  # by now: the next products go to `acc` too
+            sums = (*sums[:i], added, *sums[i + 1 :])
+        return acc, sums, seen
 
-    def finish(
-        of_b: Any, state: Any, following: Any, acc: Any, sums: Any,
-        scaled: Any, storage: Any, pipe: Any, group: Any, first: Any,
-    ) -> Any:  # fmt: skip
-        """Wait for the products of a block of K, scale them and add them up; see whether what follows is there."""
-        upper, lower = (storage.scale_a[0, first + 8 * i, state.index] * of_b for i in range(2))
-        seen = pipe.consumer_test_wait(following)
-        acc = cl.wgmma.wait_group(0, acc)
-        pipe.consumer_release(state)
-        if scaled is not None:
-            scaled.consumer_release(state)
-        return acc, cl.math.fma(acc, spread(upper, lower), sums), seen
-
-    def write(sums: Any, index: Any, row: Any, column: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
-        """Results of a tile go to `d` by TMA; those of a part of a tile to memory, where others are added to them."""
+    def write(i: int, sums: Any, index: Any, row: Any, column: Any, out: Any, group: Any, to: Any, cut: Any) -> None:
+        """Results of a strip go to `d` by TMA; those of a part of a tile to memory, where others are added to them."""
         d, parts = to
+        strip = group * S + i
         if cut is not None and index >= cut[0]:
-            cl.wgmma.partition(parts[(index - cut[0]) * G + group, None, None]).store(sums)
+            cl.wgmma.partition(parts[(index - cut[0]) * G * S + strip, None, None]).store(sums)
         else:
-            for i in cl.static_range(BN // WIDE):
+            for j in cl.static_range(BN // WIDE):
+                piece = i * BN // WIDE + j
                 out.acquire()
-                out.put(i, sums[i * WIDE // 2 : (i + 1) * WIDE // 2].to(bf16))
-                out.send(i, d, (row + group * ROWS, column + i * WIDE))
+                out.put(piece, sums[j * WIDE // 2 : (j + 1) * WIDE // 2].to(bf16))
+                out.send(piece, d, (row + strip * ROWS, column + j * WIDE))
 
     def spread(upper: Any, lower: Any) -> Any:
         """Scales of a thread's two rows in the order of the accumulator: two columns of each, every 8 columns."""
@@ -279,22 +297,24 @@ def build(config: Config) -> Any:
 def run(config: Config, a: Any, b: Any, d: Any, scale_a: Any, strided_a: Any, scale_b: Any, strided_b: Any) -> None:
     """Launch a configuration."""
     (gemm, add_up), blocks = build(config), clusters_at_once(1)
-    tiles = -(-d.shape[0] // (ROWS * config.groups)) * -(-d.shape[1] // config.columns)
+    strips = config.groups * config.strips
+    tiles = -(-d.shape[0] // (ROWS * strips)) * -(-d.shape[1] // config.columns)
     left = tiles % blocks  # of the last, part round
     splits = min(config.splits, blocks // left, -(-a.shape[1] // (2 * BLOCK))) if left else 1
     whole, parts = tiles, None
     if splits > 1:
-        whole, parts = tiles - left, empty(d, (left * splits * config.groups, ROWS, config.columns), "float32")
+        whole, parts = tiles - left, empty(d, (left * splits * strips, ROWS, config.columns), "float32")
     launch = cl.Launch(min(whole + (tiles - whole) * splits, blocks), (1 + config.groups) * GROUP, pdl=True)
     gemm[launch](a, b, d, scale_a, strided_a, scale_b, strided_b, parts, whole, splits)
     if parts is not None:
-        grid = left, config.groups, ROWS * config.columns // (8 * GROUP)
+        grid = left, strips, ROWS * config.columns // (8 * GROUP)
         add_up[cl.Launch(grid, GROUP, pdl=True)](parts, d, whole, splits)
 
 
 CONFIGS = [
     Config(),
     Config(splits=8, swizzle=4),
+    Config(2, strips=2, piece=32, regs=(40, 232)),
     Config(2, regs=(40, 232)),
     Config(2, stages=6, piece=32, regs=(40, 232)),
 ]

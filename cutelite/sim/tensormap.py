@@ -65,7 +65,7 @@ class SimTensorMap:
         return tile.reshape(-1).view(np.uint8)
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        # Stores and reductions write rows in chunks, and none at negative coordinates, on an H200: docs/measurements.md.
+        # On an H200, rows are written in chunks, and none at negative coordinates: docs/measurements.md.
         if min(coord) < 0:
             at = ", ".join(map(str, coord))
             what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
