@@ -213,60 +213,64 @@ def build(config: Config) -> Any:
             index = cl.make_warp_uniform(tiles.index)  # so that all that follows is in uniform registers
             row, column, begin, end = place(index, cut)
             what = scale_b[column // BLOCK, None], even, scaled, storage, pipe, group, first
-            leave = lambda i, sums: write(i, sums, index, row, column, out, group, to, cut)  # noqa: E731
+            where = index, row, column, out, group, to, cut
             sums = tuple(cl.full((BN // 2,), 0.0, f32) for _ in range(S))
             so_far = ring, acc, sums, pipe.consumer_test_wait(stage(ring, 0))
             for pair in range(begin, end - 1 if ends_early else end):
                 so_far = multiply(pair, so_far, None, *what)
             if ends_early:
-                so_far = multiply(end - 1, so_far, leave, *what)
+                so_far = multiply(end - 1, so_far, where, *what)
             ring, acc, sums, _ = so_far
             tiles = tiles.advance()
-            leave(S - 1, sums[S - 1])
+            write(S - 1, sums[S - 1], *where)
         out.tail()
 
-    def multiply(pair: Any, so_far: Any, leave: Any, of_b: Any, even: bool, *what: Any) -> Any:
+    def multiply(pair: Any, so_far: Any, where: Any, of_b: Any, even: bool, *what: Any) -> Any:
         """A pair of blocks of K.
 
         so_far   where the ring is, an accumulator whose values are not needed any more, the sums of each strip, and
                  whether the first block was seen to be there
-        leave    called with the number and the sums of each strip but the last, if these blocks are a tile's last ones
+        where    given for a tile's last ones if there are several strips: where results go, as `write` takes it. Those
+                 of each strip but the last are written here, while products of the next one are under way
         """
         ring, acc, sums, seen = so_far
         states = stage(ring, 0), stage(ring, 1), stage(ring.advance(), 0)
         for i in cl.static_range(2):
-            k = 2 * pair + i
-            of_block = lambda k=k, i=i: of_b[k] if even or i == 0 or k < KB else f32(0)  # noqa: E731  # past KB zeros come
-            done = leave if i == 1 else None
-            acc, sums, seen = block(states[i], states[i + 1], seen, of_block, acc, sums, done, *what)
+            guarded, last = i == 1 and not even, where if i == 1 else None
+            acc, sums, seen = block(2 * pair + i, guarded, states[i], states[i + 1], seen, acc, sums, last, of_b, *what)
         return ring.advance(), acc, sums, seen
 
     def block(
-        state: Any, following: Any, seen: Any, of_block: Any, acc: Any, sums: Any, leave: Any,
-        scaled: Any, storage: Any, pipe: Any, group: Any, first: Any,
+        k: Any, guarded: bool, state: Any, following: Any, seen: Any, acc: Any, sums: Any, where: Any,
+        of_b: Any, scaled: Any, storage: Any, pipe: Any, group: Any, first: Any,
     ) -> Any:  # fmt: skip
-        """A block of K: multiply each strip, scale the products and add them up; see whether what follows is there."""
+        """Block `k` of K: multiply each strip, scale the products and add them up; see whether what follows is there.
+
+        guarded   whether `k` may be past the last block, where TMA brings zeros
+        """
         pipe.consumer_wait(state, seen)
         if scaled is not None:
             scaled.consumer_wait(state)
-        mine = cl.local_tile(storage.a, (S * ROWS, BLOCK), (group, 0))
+        mine: Any = cl.local_tile(storage.a, (S * ROWS, BLOCK), (group, 0))
+        scales: Any = ()  # of this thread's rows
         for i in cl.static_range(S):
             a = cl.local_tile(mine, (ROWS, BLOCK), (i, 0))[None, None, state.index]
             acc = cl.wgmma.mma_async(a, storage.b[None, None, state.index], acc, accumulate=False)
             cl.wgmma.commit_group()
             if i == 0:  # what takes no time while tensor cores multiply
-                of_b = of_block()
-            upper, lower = (storage.scale_a[0, first + i * ROWS + 8 * j, state.index] * of_b for j in range(2))
+                scale_b = f32(0) if guarded and k >= KB else of_b[k]
+                rows = [first + strip * ROWS + 8 * half for strip in range(S) for half in range(2)]
+                scales = [storage.scale_a[0, row, state.index] * scale_b for row in rows]
             if i == S - 1:
                 seen = pipe.consumer_test_wait(following)
-            if i > 0 and leave is not None:
-                leave(i - 1, sums[i - 1])
+            if i > 0 and where is not None:
+                write(i - 1, sums[i - 1], *where)
             acc = cl.wgmma.wait_group(0, acc)
             if i == S - 1:
                 pipe.consumer_release(state)
                 if scaled is not None:
                     scaled.consumer_release(state)
-            added = cl.math.fma(acc, spread(upper, lower), sums[i])
+            added = cl.math.fma(acc, spread(*scales[2 * i : 2 * i + 2]), sums[i])
             if S > 1:
                 added = cl.wgmma.fence_operand(added)  # by now: the next products go to `acc` too
             sums = (*sums[:i], added, *sums[i + 1 :])

@@ -32,6 +32,7 @@ FP8_TILES: list[dict[str, Any]] = [
     {"stages": 6, "piece": 64, "buffers": 1, "groups": 2, "regs": (40, 232)},
     {"columns": 64, "buffers": 1, "swizzle": 2},
     {"groups": 2, "columns": 64, "piece": 32, "splits": 8, "regs": (40, 232)},
+    {"groups": 2, "strips": 2, "stages": 2, "buffers": 4, "regs": (40, 232)},
 ]
 
 
@@ -45,20 +46,20 @@ def test_fp8_tiles(config: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("shape", "splits", "parts"),
     [
-        ((64, 8, 1552), 2, (2, 2)),
-        ((64, 8, 1552), 8, (4, 4)),
-        ((193, 72, 1200), 2, (4, 4)),
-        ((193, 72, 1200), 8, (4, 4)),
-        ((300, 264, 640), 2, (4, 2)),
-        ((300, 264, 640), 8, (4, 3)),
+        ((64, 8, 1552), 2, (2, 2, 2)),
+        ((64, 8, 1552), 8, (4, 4, 4)),
+        ((193, 72, 1200), 2, (4, 4, 2)),
+        ((193, 72, 1200), 8, (4, 4, 4)),
+        ((300, 264, 640), 2, (4, 2, 4)),
+        ((300, 264, 640), 8, (4, 3, 4)),
     ],
 )
 def test_fp8_tiles_that_several_blocks_share(
-    shape: tuple[int, int, int], splits: int, parts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    shape: tuple[int, int, int], splits: int, parts: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One tile, two, and two behind four whole ones or one behind eight; numbers of blocks of K that are odd.
 
-    parts  of all tiles, with three warpgroups and with two, where 4 blocks run at once
+    parts  of all tiles of 192, 128 and 256 rows, where 4 blocks run at once
     """
     import common
     import gemm_fp8_block as example
@@ -71,9 +72,13 @@ def test_fp8_tiles_that_several_blocks_share(
 
     monkeypatch.setattr(example, "empty", empty)
     monkeypatch.setattr(example, "clusters_at_once", lambda blocks: 4)
-    for groups, regs in ((3, (40, 152)), (2, (40, 232))):
-        example.main(*shape, example.Config(groups, splits=splits, regs=regs))
-    assert made == [3 * parts[0], 2 * parts[1]]
+    for config in (
+        example.Config(splits=splits),
+        example.Config(2, splits=splits, regs=(40, 232)),
+        example.Config(2, strips=2, piece=32, splits=splits, regs=(40, 232)),
+    ):
+        example.main(*shape, config)
+    assert made == [3 * parts[0], 2 * parts[1], 4 * parts[2]]
 
 
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
@@ -176,7 +181,9 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
     for config in (*example.CONFIGS, example.Config(columns=64, stages=6, buffers=1)):
         gemm, add_up = example.build(config)
-        parts = np.zeros((2 * config.groups, 64, config.columns), np.float32) if config.splits > 1 else None
+        parts = (
+            np.zeros((2 * config.groups * config.strips, 64, config.columns), np.float32) if config.splits > 1 else None
+        )
         for of_a, of_b in (((scale_a.T, None), (scale_b, None)), ((None, scale_a.T), (None, scale_b))):
             yield config, gemm.compile(a, a, d, *of_a, *of_b, parts, 0, 2)
         if parts is not None:
