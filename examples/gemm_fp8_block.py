@@ -261,7 +261,7 @@ def build(config: Config) -> Any:
                 scale_b = f32(0) if guarded and k >= KB else of_b[k]
                 rows = [first + strip * ROWS + 8 * half for strip in range(S) for half in range(2)]
                 scales = [storage.scale_a[0, row, state.index] * scale_b for row in rows]
-            if i == S - 1:
+            if i == S - 1 and where is None:  # else it is asked anew for the next tile
                 seen = pipe.consumer_test_wait(following)
             if i > 0 and where is not None:
                 write(i - 1, sums[i - 1], *where)

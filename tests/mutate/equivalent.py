@@ -46,6 +46,8 @@ TURNS = "a turn says who multiplies next, and protects no memory"
 WHOLE_WARP = "wgmma has been executed by the whole warp since"
 NO_EPILOGUE = "the parts of a sum have no epilogue: nothing is brought for it"
 WAITED = "before the first piece, all stores of the tile before have been waited for"
+REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
+WROTE = "results were written before it, with barriers of the warpgroup"
 EMPTY_GROUP = "the piece before it has an empty group as well, and one of the two is waited for"
 
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
@@ -53,8 +55,8 @@ MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
 RINGS = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_grouped gemm_mixed sparse_gemm "
-    "pipeline_both"
+    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_fp8_strips gemm_grouped gemm_mixed "
+    "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
@@ -92,7 +94,9 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
-    Row("gemm_fp8_block", "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
+    Row("gemm_fp8_block gemm_fp8_strips", "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
+    Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
     Row("sparse_gemm", "drop", "bar.warp.sync", "", "slot.release()", WHOLE_WARP),
     Row("sparse_gemm", "weaken", ARRIVE, RELAXED, "slot.release()", READS_DONE),

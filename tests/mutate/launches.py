@@ -111,6 +111,9 @@ LARGE: dict[str, Run] = {
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),
+    "gemm_fp8_strips": special(
+        "gemm_fp8_block", {"m": 256, "n": 192, "k": 528}, groups=2, strips=2, columns=64, buffers=1, regs=(40, 232)
+    ),
     "gemm_grouped": special(
         "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=1, stages=3
     ),
