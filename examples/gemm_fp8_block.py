@@ -27,7 +27,7 @@ M, N, K, KB, NB, W = cl.dims("M N:8 K KB NB W")
 GROUP = 128  # threads of a warpgroup
 LOADERS = 64  # threads of the first one that bring scales that TMA cannot: its last ones
 BLOCK = 128  # what shares a scale, along K and along N; as many bytes as a swizzled row of shared memory has
-ROWS = 64  # of a warpgroup
+ROWS = 64  # of a strip, as a wgmma has
 
 
 @dataclass(frozen=True)
