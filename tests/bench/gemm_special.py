@@ -104,8 +104,10 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 def candidates() -> list[fp8.Config]:
     """Configurations of the fp8 kernel worth trying on large shapes."""
     two = fp8.Config(2, regs=(40, 232))
+    strips = replace(two, strips=2, piece=32)
     found = [*fp8.CONFIGS, fp8.Config(buffers=1), fp8.Config(stages=2), fp8.Config(columns=64, stages=6, buffers=1)]
-    return [*found, *(fp8.Config(swizzle=swizzle) for swizzle in (1, 4, 16)), replace(two, swizzle=16)]
+    bands = [replace(config, swizzle=swizzle) for config in (fp8.Config(), strips) for swizzle in (1, 4, 16)]
+    return [*found, *bands, replace(two, swizzle=16)]
 
 
 def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
