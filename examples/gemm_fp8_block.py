@@ -284,10 +284,10 @@ def build(config: Config) -> Any:
             cl.wgmma.partition(parts[(index - cut[0]) * G * S + strip, None, None]).store(sums)
         else:
             for j in cl.static_range(BN // WIDE):
-                piece = i * BN // WIDE + j
+                number = i * BN // WIDE + j  # of the piece, in all strips
                 out.acquire()
-                out.put(piece, sums[j * WIDE // 2 : (j + 1) * WIDE // 2].to(bf16))
-                out.send(piece, d, (row + strip * ROWS, column + j * WIDE))
+                out.put(number, sums[j * WIDE // 2 : (j + 1) * WIDE // 2].to(bf16))
+                out.send(number, d, (row + strip * ROWS, column + j * WIDE))
 
     def spread(upper: Any, lower: Any) -> Any:
         """Scales of a thread's two rows in the order of the accumulator: two columns of each, every 8 columns."""

@@ -292,6 +292,7 @@ class TileMap(Protocol):
         """A tile to global memory, or with `action` ('add', 'min'...) reduced into it.
 
         Outside is left out, but rows of the tensor that end within 16 bytes are written up to the end of these.
+        Negative coordinates are an error.
         """
 
     def get_smem(self, agent: Agent, address: int) -> Array:

@@ -5,8 +5,9 @@
     full[s].arrive_expect_tx(a.tile_bytes)
     cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
 
-Coordinates are in elements, outermost first, and may reach over the tensor's edges: outside it reads 0. The innermost
-one must be a multiple of 16 bytes. So must rows of what is stored to be, unless the bytes behind them are nobody's.
+Coordinates are in elements, outermost first, and may reach over the tensor's edges, for loads before its start too:
+outside it reads 0. The innermost one must be a multiple of 16 bytes. So must rows of what is stored to be, unless the
+bytes behind them are nobody's.
 """
 
 from __future__ import annotations
@@ -89,8 +90,7 @@ def tma_store(src: Tensor, dst: TmaTensor, *, at: Coord, cache: Cache = None) ->
     Source   PTX ISA: cp.async.bulk.tensor
     """
     policy = policy_value(cache)
-    check_no_negative(at)
-    for tile, coord in boxes(dst, src, at):
+    for tile, coord in boxes(dst, src, at, stored=True):
         emit(ops.TensorS2G(dst.value, coord, tile.value, policy))
 
 
@@ -107,8 +107,7 @@ def tma_reduce(
     Each element is combined atomically, in no order between copies. Source: PTX ISA: cp.reduce.async.bulk.tensor
     """
     policy = policy_value(cache)
-    check_no_negative(at)
-    for tile, coord in boxes(dst, src, at):
+    for tile, coord in boxes(dst, src, at, stored=True):
         emit(ops.TensorReduce(dst.value, coord, kind, tile.value, policy))
 
 
@@ -148,30 +147,30 @@ def descriptor(t: Any) -> TensorMap:
     )
 
 
-def check_start(start: tuple[Any, ...], tensor: TmaTensor) -> None:
-    """The coordinates of a box: one for each mode, the innermost a multiple of 16 bytes as far as it is known."""
+def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False) -> None:
+    """The coordinates of a box: one for each mode, and as far as they are known what TMA takes.
+
+    The innermost one is a multiple of 16 bytes; where the box is stored, none is negative.
+    """
     modes, unit = len(descriptor(tensor).box), ops.ROW_UNIT // tensor.dtype.bytes
     if len(start) != modes:
         raise mistake("coordinate", f"{len(start)} coordinates into a TMA tensor of {modes} modes")
     if isinstance(start[-1], int) and start[-1] % unit:
         text = f"the innermost coordinate is {start[-1]}: {tensor.dtype} tiles start at multiples of {unit}"
         raise mistake("coordinate", text, f"TMA moves rows in units of {ops.ROW_UNIT} bytes")
-
-
-def check_no_negative(at: Coord) -> None:
-    """The coordinates of a store or a reduction, as far as they are known."""
-    start = at if isinstance(at, tuple) else (at,)
-    known = [x for x in start if isinstance(x, int) and x < 0]
-    if known:
-        text = f"a coordinate of a TMA store is {known[0]}: only loads take negative ones"
+    negative = [x for x in start if isinstance(x, int) and x < 0]
+    if stored and negative:
+        text = f"a coordinate of a TMA store is {negative[0]}: only loads take negative ones"
         raise mistake("coordinate", text, "an illegal instruction on the hardware")
 
 
-def boxes(tensor: TmaTensor, tile: Tensor, at: Coord) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:
+def boxes(
+    tensor: TmaTensor, tile: Tensor, at: Coord, stored: bool = False
+) -> Iterator[tuple[Tensor, tuple[Value, ...]]]:
     """The box-sized parts of a tile of shared memory, each with its coordinate as operands."""
     box = descriptor(tensor).box
     start = at if isinstance(at, tuple) else (at,)
-    check_start(start, tensor)
+    check_start(start, tensor, stored)
     if not isinstance(tile, Tensor) or not is_static(tile.layout):
         raise mistake("tile-mismatch", f"a tile of shared memory is needed here, not {describe(tile)}")
     extents = tuple(static_value(size(mode)) or 0 for mode in tile.layout)
