@@ -23,6 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "dispatch": BELOW_PIPELINE | LEAVES | {"pipeline", "cutelite_rt"},
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
     "interop": {"dispatch", "cutelite_rt"},
+    "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
     "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "pipeline", "cutelite_rt"},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),
