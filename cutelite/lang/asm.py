@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.types import Type
+from cutelite.lang.address import address
+from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import as_value, emit
 from cutelite.ops import asm as ops
 
@@ -20,11 +22,12 @@ def inline_ptx(
     out        the type of the result, or a tuple of types
     pure       it only computes: equal ones may become one, and it may go if the result is not used
     memory     it reads or writes memory: other accesses keep their side of it
-    inputs     numbers, vectors, tensors and pointers (their address). 8-bit numbers come in 16-bit registers
+    inputs     numbers, vectors, pointers, and tensors (the address of the first element). 8-bit numbers come in 16-bit
+               registers
     Result     that of `out`: a number, a tuple, or None
     Errors     `asm` where template, inputs and results do not fit together; ptxas finds what is wrong with the PTX.
                The simulator cannot execute it
     """
     outs = out if isinstance(out, tuple) else (out,)
-    values = tuple(map(as_value, inputs.values()))
+    values = tuple(address(x) if isinstance(x, Tensor) else as_value(x) for x in inputs.values())
     return emit(ops.InlinePtx(template, tuple(inputs), values, outs, pure, memory))

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, Vec
 from cutelite.ir.types import Scalar as DType
+from cutelite.lang.address import address
 from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Handle, Runtime, Vector, as_value, describe, emit, mistake, wrap
 from cutelite.ops import atomics as ops
@@ -171,7 +172,7 @@ def _operands(t: Place, index: Any, x: Any) -> tuple[Value, Value]:
         if t.space == "rmem":
             raise mistake("atomic", "registers belong to one thread: there is nothing atomic about them")
         if isinstance(x, Vector):
-            return _place(t, index), as_value(x, Vec(t.dtype, x.n))
+            return address(Handle(_place(t, index)), t.dtype.bytes * x.n), as_value(x, Vec(t.dtype, x.n))
         return _place(t, index), as_value(x, t.dtype)
     if not isinstance(x, Runtime):
         raise mistake("atomic", "a pointer does not say what it points to", help="give the number a type: cl.i32(1)")

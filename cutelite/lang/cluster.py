@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cutelite.ir.types import Ptr, Vec, i32
+from cutelite.ir.function import Value
+from cutelite.ir.types import Ptr, Vec, elem_of, i32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.cp_async import address
+from cutelite.lang.address import address, place_of
 from cutelite.lang.mbarrier import Barrier, barrier_value
 from cutelite.lang.values import Scalar, Vector, as_value, describe, emit, mistake
 from cutelite.ops import cluster as ops
@@ -48,12 +49,12 @@ def mapa(p: Any, rank: int | Scalar) -> Any:
     """
     if isinstance(p, Barrier):
         return p.remote(rank)
-    return emit(ops.Mapa(address(p), as_value(rank, i32)))
+    return emit(ops.Mapa(place_of(p), as_value(rank, i32)))
 
 
 def getctarank(p: Any) -> Scalar:
     """The rank of the block whose shared memory `p` is in. PTX: getctarank."""
-    return emit(ops.Getctarank(address(p)))  # type: ignore[no-any-return]
+    return emit(ops.Getctarank(place_of(p)))  # type: ignore[no-any-return]
 
 
 def st_async(p: Any, x: Any, barrier: Barrier) -> None:
@@ -64,8 +65,8 @@ def st_async(p: Any, x: Any, barrier: Barrier) -> None:
     Who      each thread for itself
     Source   PTX ISA: st.async
     """
-    where = address(p)
-    emit(ops.StAsync(where, as_value(x, _pointed(where.type, x)), barrier_value(barrier)))
+    data = as_value(x, _pointed(place_of(p).type, x))
+    emit(ops.StAsync(address(p, _width(data)), data, barrier_value(barrier)))
 
 
 def red_async(
@@ -78,8 +79,14 @@ def red_async(
 
     Source   PTX ISA: red.async
     """
-    where = address(p)
-    emit(ops.RedAsync(kind, where, as_value(x, _pointed(where.type, x)), barrier_value(barrier)))
+    data = as_value(x, _pointed(place_of(p).type, x))
+    emit(ops.RedAsync(kind, address(p, _width(data)), data, barrier_value(barrier)))
+
+
+def _width(data: Value) -> int:
+    """The bytes of a number or vector."""
+    t = data.type
+    return elem_of(t).bytes * (t.n if isinstance(t, Vec) else 1)
 
 
 def _pointed(where: Any, x: Any) -> DType | Vec | None:

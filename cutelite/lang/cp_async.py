@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 from cutelite import ops
 from cutelite.ir.function import Value
-from cutelite.ir.types import Ptr, i32, u16, u64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
+from cutelite.ir.types import i32, u16, u64
+from cutelite.lang.address import address, place_of, same_bytes
 from cutelite.lang.mbarrier import Barrier, amount, barrier_value
-from cutelite.lang.values import Handle, Runtime, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.lang.values import Handle, Scalar, as_value, describe, emit, mistake, to_dtype
 
+BULK_ALIGN = ops.cp_async.BULK_ALIGN
 EVICT_NORMAL = 0x1000000000000000
 EVICT_FIRST = 0x12F0000000000000
 EVICT_LAST = 0x14F0000000000000
@@ -50,7 +52,8 @@ def cp_async(
 ) -> None:
     """Start copying `bytes` bytes from global to shared memory: one small copy of this thread's own.
 
-    dst, src   addresses in shared and global memory, multiples of `bytes`
+    dst, src   addresses in shared and global memory, multiples of `bytes`, of tensors or elements. A swizzle of shared
+               memory must keep `bytes` bytes together
     src_bytes  copy only so many and zero the rest of the `bytes`: 0 at an edge (nothing is then read)
     cache      'ca': through L1 and L2, 'cg': L2 only (16 bytes only); default 'cg' where possible
     prefetch   bytes around `src` to bring into L2
@@ -59,7 +62,8 @@ def cp_async(
     """
     kind = cache or ("cg" if bytes == 16 else "ca")
     size = None if src_bytes is None else amount(src_bytes)
-    to, of = address(dst), address(src)
+    width = bytes if bytes in (4, 8, 16) else 1  # any other number the op refuses
+    to, of = address(dst, width), address(src, width)
     emit(ops.cp_async.CpAsync(to, of, bytes, kind, prefetch, size, policy_value(policy)))
 
 
@@ -89,7 +93,9 @@ def cp_async_bulk(
 ) -> None:
     """Start copying a range of `bytes` bytes between global and shared memory, or to another block's.
 
-    dst, src   addresses, multiples of 16; the direction follows from where they are
+    dst, src   addresses, multiples of 16; the direction follows from where they are. Swizzled shared memory is taken
+               as far as its swizzle keeps the bytes in a row, or where both sides are swizzled alike and whole spans
+               of the swizzle are copied
     bytes      a multiple of 16
     barrier    counts the bytes of a copy into shared memory; one to another block takes that block's barrier.
                A copy to global memory takes none: it ends in a bulk group (`cp_async_bulk_commit_group`)
@@ -99,7 +105,12 @@ def cp_async_bulk(
     """
     bar = None if barrier is None else barrier_value(barrier)
     operands = mask_value(multicast), policy_value(cache)
-    emit(ops.cp_async.CpAsyncBulk(address(dst), address(src), amount(bytes), bar, *operands))
+    known = bytes if isinstance(bytes, int) else None
+    if same_bytes(dst, src, known):
+        to, of = place_of(dst), place_of(src)
+    else:
+        to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
+    emit(ops.cp_async.CpAsyncBulk(to, of, amount(bytes), bar, *operands))
 
 
 def cp_reduce_async_bulk(
@@ -117,16 +128,18 @@ def cp_reduce_async_bulk(
     Who      one thread; each element is combined atomically
     Source   PTX ISA: cp.reduce.async.bulk
     """
-    source = address(src)
-    elem = dtype or (source.type.elem if isinstance(source.type, TensorType) else None)
+    held = place_of(src).type
+    elem = dtype or (held.elem if isinstance(held, TensorType) else None)
     if elem is None:
         raise mistake("dtype", "what is at an address is not known", help="pass dtype=")
-    emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, address(dst), source, amount(bytes), policy_value(cache)))
+    known = bytes if isinstance(bytes, int) else None
+    to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
+    emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, to, of, amount(bytes), policy_value(cache)))
 
 
 def cp_async_bulk_prefetch(src: Any, bytes: int | Scalar, *, cache: Cache = None) -> None:
     """Bring a range of global memory, a multiple of 16 bytes, into L2. PTX: cp.async.bulk.prefetch.L2."""
-    emit(ops.cp_async.CpAsyncBulkPrefetch(address(src), amount(bytes), policy_value(cache)))
+    emit(ops.cp_async.CpAsyncBulkPrefetch(address(src, BULK_ALIGN), amount(bytes), policy_value(cache)))
 
 
 def cp_async_bulk_commit_group() -> None:
@@ -148,15 +161,6 @@ def cp_async_bulk_wait_group(n: int, *, read: bool = False) -> None:
 
 
 # Arguments as operands, here and in `lang.tma`.
-
-
-def address(x: Any) -> Value:
-    """A pointer or a tensor as the operand for an address."""
-    if isinstance(x, Runtime) and isinstance(x.value.type, Ptr | TensorType):
-        return x.value
-    raise mistake(
-        "address", f"an address is needed here, not {describe(x)}", help="write `t.at(i, j)`, or pass a tensor"
-    )
 
 
 def policy_value(cache: Any) -> Value | None:

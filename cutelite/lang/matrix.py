@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f16
-from cutelite.lang.cp_async import address
+from cutelite.lang.address import address
 from cutelite.lang.values import Vector, describe, emit, mistake
 from cutelite.ops import ldmatrix as matrix_ops
 from cutelite.ops import mma as mma_ops
@@ -45,7 +45,8 @@ def ldmatrix(row: Any, count: Literal[1, 2, 4] = 4, *, transpose: bool = False, 
     Who        all threads of a warp
     Source     PTX ISA: ldmatrix
     """
-    return emit(matrix_ops.LoadMatrix(address(row), dtype or getattr(row, "dtype", f16), count, transpose))  # type: ignore[no-any-return]
+    place, elem = address(row, matrix_ops.ROW_BYTES), dtype or getattr(row, "dtype", f16)
+    return emit(matrix_ops.LoadMatrix(place, elem, count, transpose))  # type: ignore[no-any-return]
 
 
 def stmatrix(row: Any, a: Vector, *, transpose: bool = False) -> None:
@@ -56,7 +57,8 @@ def stmatrix(row: Any, a: Vector, *, transpose: bool = False) -> None:
     """
     if not isinstance(a, Vector):
         raise mistake("stmatrix", f"stmatrix takes a vector in registers, not {describe(a)}")
-    emit(matrix_ops.StoreMatrix(address(row), a.value, max(1, a.n * a.dtype.bytes // 4), transpose))
+    place, count = address(row, matrix_ops.ROW_BYTES), max(1, a.n * a.dtype.bytes // 4)
+    emit(matrix_ops.StoreMatrix(place, a.value, count, transpose))
 
 
 def movmatrix(a: Vector) -> Vector:

@@ -19,6 +19,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap as TensorMapType
 from cutelite.lang import whole
+from cutelite.lang.address import pointer
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
 from cutelite.lang.shaped import Shaped
@@ -126,12 +127,16 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     @property
     def ptr(self) -> Handle:
         """The address of the element at offset 0."""
-        return emit(ops.TensorPtr(self.value, (as_value(0),), align=self._type.align))  # type: ignore[no-any-return]
+        return Handle(pointer(self.value, (as_value(0),)))
 
     def at(self, *key: Any) -> Handle:
-        """The address of the element at a coordinate."""
+        """The address of the element at a coordinate.
+
+        Its alignment follows from what is known of the indices. Where nothing is known of an index into neighbouring
+        elements, an instruction takes it to be as large a multiple as it needs; the simulator checks that it is.
+        """
         tensor, coord = self._located(key[0] if len(key) == 1 else key)
-        return emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))  # type: ignore[no-any-return]
+        return Handle(pointer(tensor.value, coord))
 
     def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
         """The same memory through another layout; what it reaches must lie inside. A ComposedLayout has its swizzle."""

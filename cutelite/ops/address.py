@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Problem
+from cutelite.ir.contract import Lanes, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Scalar, Tensor, elem_of, mbarrier
@@ -37,6 +37,13 @@ def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) ->
             field,
             f"`{field}` of {op.name} must be a multiple of {align} bytes, but is known to be one of {known} only",
         )
+
+
+def check_aligned(lanes: Lanes, op: Op, align: int, *fields: str) -> None:
+    """Fault where an address is no multiple of `align` bytes: what is known of it may rest on an index."""
+    for field in fields:
+        text = f"`{field}` of {op.name} is at an address that is no multiple of {align}"
+        lanes.fault(lanes.get(op[field]).astype(np.int64) % align != 0, text, "misaligned")
 
 
 def barrier_problems(op: Op, field: str = "bar", spaces: tuple[str, ...] = ("smem",)) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32, u32
-from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
+from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems
 
 BARRIER = Effect.ORDERS | Effect.CONVERGENT
 
@@ -128,6 +128,7 @@ class StAsync(Op):
     def simulate(self, lanes: Lanes) -> None:
         p, a, bar = lanes.get(self.p), lanes.get(self.a).copy(), lanes.get(self.bar)
         rows = a if a.ndim == 2 else a[:, None]
+        check_aligned(lanes, self, rows[0].nbytes, "p")
         for lane in lanes.each():
             write = partial(_store, int(p[lane]), int(bar[lane]), elem_of(self.a.type))
             lanes.machine.engine.start(

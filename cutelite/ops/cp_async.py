@@ -19,7 +19,7 @@ from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Agent
 from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
-from cutelite.ops.address import address_problems, barrier_problems, scalar_problems, space_of
+from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
 
 ASYNC_COPY = Effect.READS | Effect.WRITES | Effect.ASYNC
 L2_PREFETCH = (0, 64, 128, 256)
@@ -100,6 +100,7 @@ class CpAsync(Op):
     def simulate(self, lanes: Lanes) -> None:
         size = np.full(lanes.mask.shape, self.bytes) if self.src_bytes is None else lanes.get(self.src_bytes)
         lanes.fault((size < 0) | (size > self.bytes), f"src_bytes is outside of 0..{self.bytes}", "cp-async")
+        check_aligned(lanes, self, self.bytes, "dst", "src")
         dst, src = lanes.get(self.dst), lanes.get(self.src)
         for lane in lanes.each():
             self._start(lanes, lane, int(dst[lane]), int(src[lane]), int(size[lane]))
@@ -256,6 +257,7 @@ class CpAsyncBulk(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         bytes = bulk_bytes(lanes, self.bytes)
+        check_aligned(lanes, self, BULK_ALIGN, "dst", "src")
         dst, src = lanes.get(self.dst), lanes.get(self.src)
         for lane in lanes.each():
             copy = BulkCopy(*self.way, int(dst[lane]), int(src[lane]), int(bytes[lane]))
@@ -385,6 +387,7 @@ class CpReduceAsyncBulk(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         bytes = bulk_bytes(lanes, self.bytes)
+        check_aligned(lanes, self, BULK_ALIGN, "dst", "src")
         dst, src = lanes.get(self.dst), lanes.get(self.src)
         for lane in lanes.each():
             read = partial(self._read, int(src[lane]), int(bytes[lane]))
@@ -421,6 +424,7 @@ class CpAsyncBulkPrefetch(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         bytes, src = bulk_bytes(lanes, self.bytes), lanes.get(self.src)
+        check_aligned(lanes, self, BULK_ALIGN, "src")
         for lane in lanes.each():  # reads for the bounds check alone
             copy = BulkCopy("", "gmem", 0, int(src[lane]), int(bytes[lane]))
             lanes.machine.engine.start(lanes, "none", copy.read, lane=lane)
