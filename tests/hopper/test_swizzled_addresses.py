@@ -19,6 +19,8 @@ from tests.mutate.launches import first_launch
 from tests.places import Place
 
 SWIZZLES = {"32B": cl.Swizzle(1, 4, 3), "64B": cl.Swizzle(2, 4, 3), "128B": cl.Swizzle(3, 4, 3), "none": None}
+t16: Any = f16
+t32: Any = u32
 ROWS = np.arange(16 * 64, dtype=np.uint16).reshape(16, 64)
 
 
@@ -158,7 +160,7 @@ def matrices(
             held = cl.ldmatrix(a.tile((1, 8), (row, column)))
             cl.stmatrix(b.tile((1, 8), (row, column)), held)
         else:
-            held = cl.ldmatrix(a.at(row, column * 8), dtype=a.dtype)
+            held = cl.ldmatrix(a.at(row, column * 8), dtype=t16)
             cl.stmatrix(b.at(row, column * 8), held)
     cl.syncwarp()
     for i in range(lane, 16 * 64, 32):
@@ -244,7 +246,7 @@ def bulk(
         for i in range(128) if how == "chunks" else range(64, 72):
             r, c = i // 8, i % 8
             cl.cp_async_bulk(out.at(r, c * 8), t.at(r, c * 8), 16)
-            cl.cp_reduce_async_bulk(total.at(r, c * 4), t.tile((1, 8), (r, c)), 16, "add", dtype=total.dtype)
+            cl.cp_reduce_async_bulk(total.at(r, c * 4), t.tile((1, 8), (r, c)), 16, "add", dtype=t32)
         cl.cp_async_bulk_commit_group()
         cl.cp_async_bulk_wait_group(0)
 
