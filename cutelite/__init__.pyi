@@ -230,7 +230,9 @@ from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
+from cutelite.lib.epilogue import Fused as Fused
 from cutelite.lib.epilogue import ResultRing as ResultRing
+from cutelite.lib.epilogue import Scales as Scales
 from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.multicast import multicast_peers as multicast_peers
@@ -428,6 +430,7 @@ __all__ = [
     "E",
     "Epilogue",
     "Fetch",
+    "Fused",
     "GroupedTileScheduler",
     "InternalError",
     "Kernel",
@@ -449,6 +452,7 @@ __all__ = [
     "PipelineTmaStore",
     "ResultRing",
     "Scalar",
+    "Scales",
     "SharedStorage",
     "SimError",
     "Smem",

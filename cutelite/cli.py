@@ -7,7 +7,6 @@ import ast
 import importlib.util
 import os
 import sys
-import time
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -369,24 +368,9 @@ def _emit(compiled: Compiled, stage: str, out: Path | None) -> bool:
 
 
 def _demo(given: argparse.Namespace) -> int:
-    folder = Path(__file__).resolve().parent.parent / "examples"
-    if not (folder / "hopper_gemm.py").is_file():
-        raise UsageError("the demo is examples/hopper_gemm.py of the repository, which is not beside this package")
-    example = _load(folder / "hopper_gemm.py")
-    where = sys.modules["common"].place()
-    print("c = a @ b.T in bf16 for Hopper: TMA into a ring of shared memory, mbarriers, wgmma.")
-    compiled = example.gemm.compile()
-    print("compiled" + (", and found in the disk cache; compiled once more" if compiled.cached else "") + ":")
-    for stage, seconds in compiled.build.times.items():
-        print(f"  {stage:10}{seconds * 1e3:7.1f} ms")
-    print(f"  {compiled!r}")
-    shapes = [(200, 264, 136)] if where == "the simulator" else [(200, 264, 136), (4096, 4096, 4096)]
-    for m, n, k in shapes:
-        start = time.perf_counter()
-        print(f"running on {where}, against NumPy:")
-        example.main(m, n, k)
-        print(f"  {time.perf_counter() - start:.2f} s in all")
-    return 0
+    from cutelite.kernels import demo
+
+    return demo.main()
 
 
 # doctor

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-import cutelite_rt as rt
-
 
 @cache
 def torch_on_gpu() -> Any:
@@ -25,18 +23,6 @@ def place() -> str:
     """Where kernels will run, in words."""
     torch = torch_on_gpu()
     return torch.cuda.get_device_name(0) if torch else "the simulator"
-
-
-def clusters_at_once(blocks: int) -> int:
-    """How many clusters of so many blocks, each filling a multiprocessor, run at once; in the simulator, a few."""
-    return rt.max_active_clusters(blocks) if torch_on_gpu() else max(1, 4 // blocks)
-
-
-def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
-    """A new array of `dtype` (default: that of `like`), where `like` is, not filled."""
-    if isinstance(like, np.ndarray):
-        return np.empty(shape, like.dtype if dtype is None else dtype)
-    return like.new_empty(shape, dtype=None if dtype is None else getattr(importlib.import_module("torch"), dtype))
 
 
 def random(*shape: int, dtype: str = "float32", seed: int = 0) -> Any:

@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
     "interop": {"dispatch", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
-    "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "pipeline", "cutelite_rt"},
+    "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "kernels", "pipeline", "cutelite_rt"},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),
 }
@@ -45,7 +45,7 @@ def imports(file: Path) -> Iterator[tuple[int, str]]:
             case ast.Import(names=names):
                 modules = [alias.name for alias in names]
             case ast.ImportFrom(module="cutelite", names=names):
-                modules = [f"cutelite.{alias.name}" for alias in names]
+                modules = [f"cutelite.{alias.name}" if alias.name in ARROWS else "cutelite" for alias in names]
             case ast.ImportFrom(module=str(module)):
                 modules = [module]
             case _:

@@ -34,7 +34,7 @@ MAX_DEPTH = 400
 NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax", "cupy", "ml_dtypes"))
 """Python functions of these, and of the standard library, are executed by Python and not inlined."""
 
-INLINED_MODULES = ("cutelite.lib",)
+INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
 """What of cutelite is written in the language of kernels itself."""
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -151,50 +152,61 @@ class Fetch:
 
 
 @dataclass(frozen=True)
-class Epilogue:
-    """``d = activation(alpha * scale_a * scale_b * acc + beta * c + bias)`` for the tiles of one warpgroup.
+class Scales:
+    """Factors of sums, f32: `a` for the rows of the result, `b` for its columns; None: 1.
 
-    shape         (rows, columns) of the warpgroup's tile
-    ring          where its pieces go through
-    d, c          TMA tensors of results, and of what is added or None; boxes (64, columns of a piece) or parts of it
-    bias          TMA tensor of a number for each column, or None
-    scale_a       TMA tensor of a number for each row; or a tensor of one number for all; or None. `scale_b` of columns
-    alpha, beta   numbers
-    activation    elementwise, on vectors of f32, or None
-    fetch         barriers (1 + buffers,), this warpgroup's own
-    vectors       shared memory of bias and scales that are TMA tensors, in this order; None for the others
-    Who           all threads of the warpgroup, for all methods
+    A TMA tensor has one for each row or column, any other tensor one for all.
+    """
+
+    a: Any = None
+    b: Any = None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """``activation(alpha * scales * sums + beta * c + bias)``: what becomes of the sums of a GEMM.
+
+    c            what is added, of the shape and dtype of the result, or None
+    bias         a number for each column, or None
+    alpha, beta  numbers
+    activation   elementwise, on vectors of f32, or None
+
+    In a kernel, c and bias are TMA tensors; boxes of c are (64, columns of a piece) or parts of it.
+    """
+
+    c: Any = None
+    bias: Any = None
+    scales: Scales = field(default_factory=Scales)
+    alpha: Any = 1.0
+    beta: Any = 0.0
+    activation: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """The way of the tiles of one warpgroup, from accumulators to `d`.
+
+    shape    (rows, columns) of the warpgroup's tile
+    ring     where its pieces go through
+    d        TMA tensor of results; boxes (64, columns of a piece) or parts of it
+    fused    what becomes of the sums before
+    factor   alpha, and the scales that are one number
+    fetch    barriers (1 + buffers,), this warpgroup's own
+    vectors  shared memory of bias and scales that are TMA tensors, in this order; None for the others
+    Who      all threads of the warpgroup, for all methods
     """
 
     shape: tuple[int, int]
     ring: ResultRing
     d: Any
-    c: Any
-    bias: Any
-    scale_a: Any
-    scale_b: Any
-    alpha: Any
-    beta: Any
-    activation: Any
+    fused: Fused
+    factor: Any
     fetch: Fetch
     vectors: tuple[Any, Any, Any]
 
     @classmethod
     def create(
-        cls,
-        shape: tuple[int, int],
-        ring: ResultRing,
-        d: Any,
-        c: Any,
-        bias: Any,
-        scale_a: Any,
-        scale_b: Any,
-        alpha: Any,
-        beta: Any,
-        activation: Any,
-        fetch: Fetch,
-        groups: int,
-        group: Any,
+        cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any
     ) -> Epilogue:
         """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
@@ -207,13 +219,13 @@ class Epilogue:
             raise mistake("epilogue-pieces", text, help="whole pieces, a multiple of the buffers")
         ones, first, second = (
             vectors_for(x.dtype, groups, shape[mode])[group, None] if isinstance(x, TmaTensor) else None
-            for x, mode in ((bias, 1), (scale_a, 0), (scale_b, 1))
+            for x, mode in ((fused.bias, 1), (fused.scales.a, 0), (fused.scales.b, 1))
         )
-        vectors = ones, first, second
-        for x in (scale_a, scale_b):
+        vectors, factor = (ones, first, second), fused.alpha
+        for x in (fused.scales.a, fused.scales.b):
             if x is not None and not isinstance(x, TmaTensor):
-                alpha = alpha * x[0]
-        return Epilogue(shape, ring, d, c, bias, scale_a, scale_b, alpha, beta, activation, fetch, vectors)
+                factor = factor * x[0]
+        return Epilogue(shape, ring, d, fused, factor, fetch, vectors)
 
     @property
     def pieces(self) -> int:
@@ -230,13 +242,16 @@ class Epilogue:
         tiles = [
             (x, held, (start,))
             for x, held, start in zip(
-                (self.bias, self.scale_a, self.scale_b), self.vectors, (column, row, column), strict=True
+                (self.fused.bias, self.fused.scales.a, self.fused.scales.b),
+                self.vectors,
+                (column, row, column),
+                strict=True,
             )
             if held is not None
         ]
         if self.ring.thread == 0 and len(tiles) > 0:
             self.fetch.start(0, tiles)
-        if self.c is not None:
+        if self.fused.c is not None:
             self.bring(0, row, column, batch)
 
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
@@ -245,7 +260,7 @@ class Epilogue:
             cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
             down, right = self.place(i)
             at = (*batch, row + down, column + right)
-            self.fetch.start(1 + i % self.ring.buffers, [(self.c, self.ring.buffer(i), at)])
+            self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, self.ring.buffer(i), at)])
 
     def write(self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
         """Finish the tile and start storing it.
@@ -257,7 +272,7 @@ class Epilogue:
             self.fetch.wait(0, count & 1)
         turns = self.pieces // self.ring.buffers
         for i in static_range(self.pieces):
-            if self.c is None:
+            if self.fused.c is None:
                 self.ring.acquire()
             else:
                 if i + 1 < self.pieces and self.ring.buffers > 1:
@@ -268,7 +283,7 @@ class Epilogue:
             values = acc.parts[down // ROWS][right // 2 : right // 2 + n]
             self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
             self.ring.send(i, self.d, (*batch, row + down, column + right))
-            if self.c is not None and self.ring.buffers == 1 and i + 1 < self.pieces:
+            if self.fused.c is not None and self.ring.buffers == 1 and i + 1 < self.pieces:
                 self.bring(i + 1, row, column, batch)
 
     def finish(self, x: Any, i: int) -> Any:
@@ -277,16 +292,16 @@ class Epilogue:
             return x
         down, right = self.place(i)
         bias, scale_a, scale_b = self.vectors
-        x = x.to(f32) * self.alpha
+        x = x.to(f32) * self.factor
         if scale_a is not None:
             x = x * self.spread(scale_a, down, (1, 0))
         if scale_b is not None:
             x = x * self.spread(scale_b, right, (0, 1))
-        if self.c is not None:
-            x = x + self.ring.take(i).to(f32) * self.beta
+        if self.fused.c is not None:
+            x = x + self.ring.take(i).to(f32) * self.fused.beta
         if bias is not None:
             x = x + self.spread(bias, right, (0, 1)).to(f32)
-        return x if self.activation is None else self.activation(x)
+        return x if self.fused.activation is None else self.fused.activation(x)
 
     def spread(self, held: Any, start: int, stride: tuple[int, int]) -> Any:
         """A vector of rows or columns as every thread of the piece needs it."""

@@ -1,4 +1,4 @@
-"""Every configuration of the GEMM example against cuBLAS: TFLOP/s and ratios, the fastest first.
+"""Every configuration of the GEMM against cuBLAS: TFLOP/s and ratios, the fastest first.
 
 python tests/bench/gemm_configs.py [--sets large,skinny] [--rounds N]
 """
@@ -17,8 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
-import gemm as example
-from gemm_configs import CONFIGS, Config, made_for
+from cutelite.kernels.gemm import CONFIGS, Config, gemm
+from cutelite.kernels.gemm.call import arguments, fused_of
+from cutelite.kernels.gemm.configs import made_for
 from tests.bench.gemm_cases import Case, Inputs, error, expected, inputs, poisoned, sets
 from tests.bench.gemm_rivals import RIVALS
 from tests.bench.timing import Replay, rounds
@@ -31,9 +32,9 @@ def sweep(case: Case, count: int) -> dict[str, float]:
     of = inputs(case)
     right = expected(of)
     calls = {"cuBLAS": RIVALS["cublas"](of).call}
-    arguments = example.arguments(of.a[0], of.b[0], of.out[0], scale_a=of.scale_a, scale_b=of.scale_b)
+    problem, *_ = arguments(of.a[0], of.b[0], of.out[0], fused_of(scale_a=of.scale_a, scale_b=of.scale_b))
     for config in CONFIGS:
-        if not made_for(config, arguments[0]):
+        if not made_for(config, problem):
             continue
         of.out[0].copy_(poisoned(case))
         calls[str(config)] = _call(of, config)
@@ -48,7 +49,7 @@ def sweep(case: Case, count: int) -> dict[str, float]:
 
 def _call(of: Inputs, config: Config) -> Callable[[int], Any]:
     how: dict[str, Any] = {"scale_a": of.scale_a, "scale_b": of.scale_b}
-    return lambda i: example.gemm(of.a[i], of.b[i], of.out[i], config=config, **how)
+    return lambda i: gemm(of.a[i], of.b[i], of.out[i], config=config, **how)
 
 
 def main() -> None:

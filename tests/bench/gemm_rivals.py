@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from cutelite.kernels.gemm import chosen, fp8_block, gemm
 from tests.bench.gemm_cases import Inputs
 
 
@@ -51,21 +52,16 @@ def there(module: str) -> Any:
 
 @rival("cutelite")
 def cutelite(of: Inputs) -> Made:
-    """The example: `gemm` of examples/gemm.py, as its users call it."""
-    if importlib.util.find_spec("gemm") is None:
-        return _tiled(of)
-    example = there("gemm")
-    if not hasattr(example, "gemm"):
-        return _tiled(of)
+    """`cutelite.kernels.gemm`, as its users call it."""
     if of.case.kind == "fp8-blocks":
-        blocks, scale_b = there("gemm_fp8_block"), of.scale_b
+        scale_b = of.scale_b
         assert scale_b is not None
-        return Made(lambda i: blocks.gemm(of.a[i], of.b[i].T, of.out[i], of.scale_a, scale_b.T), "gemm_fp8_block")
+        return Made(lambda i: fp8_block.gemm(of.a[i], of.b[i].T, of.scale_a, scale_b.T, of.out[i]), "fp8_block")
     how: dict[str, Any] = {"scale_a": of.scale_a, "scale_b": of.scale_b}
     if of.case.kind == "tf32":
         how["precision"] = "tf32"
-    config = example.chosen(of.a[0], of.b[0], of.out[0], **how)
-    return Made(lambda i: example.gemm(of.a[i], of.b[i], of.out[i], **how), str(config))
+    config = chosen(of.a[0], of.b[0], of.out[0], **how)
+    return Made(lambda i: gemm(of.a[i], of.b[i], of.out[i], **how), str(config))
 
 
 @rival("cutelite-tiled")

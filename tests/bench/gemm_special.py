@@ -29,9 +29,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 import numpy as np
 import torch
 
-import gemm_fp8_block as fp8
-import gemm_grouped as grouped
-import gemm_mixed as mixed
+from cutelite.kernels.arrays import clusters_at_once
+from cutelite.kernels.gemm import fp8_block as fp8
+from cutelite.kernels.gemm import grouped, mixed
 from tests.bench.clocks import steady
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
@@ -82,7 +82,7 @@ def block_scaled(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
     def ours(name: str, config: Any) -> Callable[[int], Any]:
         outs[name] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
-        return lambda i: fp8.gemm(a[i], b[i], outs[name], scale_a[i], scale_b[i], config)
+        return lambda i: fp8.gemm(a[i], b[i], scale_a[i], scale_b[i], outs[name], config=config)
 
     def torchs(i: int) -> None:
         outs["torch"] = torch._scaled_mm(
@@ -122,7 +122,7 @@ def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
     def ours(name: str, config: Any) -> Callable[[int], Any]:
         outs[name] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
-        return lambda i: grouped.gemm(a[i], b[i], ends, outs[name], config)
+        return lambda i: grouped.gemm(a[i], b[i], ends, outs[name], config=config)
 
     def torchs(i: int) -> None:
         outs["torch"] = torch._grouped_mm(a[i], b[i].transpose(1, 2), offs=ends)
@@ -155,7 +155,7 @@ def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
 
     def ours(name: str, packed: list[torch.Tensor], kind: str, config: Any = None) -> Callable[[int], Any]:
         outs[name] = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
-        return lambda i: mixed.gemm(x[i], packed[i], outs[name], kind, config)
+        return lambda i: mixed.gemm(x[i], packed[i], kind, outs[name], config=config)
 
     for kind, (bits, _) in mixed.KINDS.items():
         numbers = np.random.default_rng(1)
@@ -166,7 +166,7 @@ def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
         packed = torch.from_numpy(mixed.pack(codes, scales, kind)).cuda()
         calls[kind] = ours(kind, [packed.clone() for _ in range(buffers)], kind)
         if sweep:
-            base = mixed.choose(m, n, k, kind)
+            base = mixed.choose(m, n, k, kind, clusters_at_once(1, x[0]))
             for groups, splits in product((2, 4), (1, 2, 4, 8)) if base.tokens <= 64 else ():
                 name, regs = f"{kind} groups {groups} splits {splits}", (40, 104) if groups == 4 else (40, 232)
                 config = replace(base, groups=groups, splits=splits, regs=regs)

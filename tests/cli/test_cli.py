@@ -340,12 +340,6 @@ def test_demo(tmp_path: Path) -> None:
     assert "found in the disk cache; compiled once more" in again.stdout and again.stdout.count(" ms\n") == 5
 
 
-def test_demo_without_the_repository(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("cutelite.cli.__file__", str(tmp_path / "cutelite" / "cli.py"))
-    status, _, err = run("demo")
-    assert status == 1 and "examples/hopper_gemm.py of the repository, which is not beside this package" in err
-
-
 # ---- export
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
+from cutelite.kernels.gemm import call
 from tests.places import simulator
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -51,34 +52,34 @@ def case(module: str, test: str, *arguments: Any) -> Run:
 
 
 def alone(module: str) -> Any:
-    """A module of the examples whose kernels stay on as many blocks as there are multiprocessors: here on one, or on
-    one cluster, so that it has several tiles."""
-    made = of_examples(module)
-    vars(made)["clusters_at_once"] = lambda blocks: 1
+    """A module of GEMMs whose kernels stay on as many blocks as there are multiprocessors: here on one, or on one
+    cluster, so that it has several tiles."""
+    made = importlib.import_module(f"cutelite.kernels.gemm.{module}")
+    vars(made)["clusters_at_once"] = lambda blocks, like: 1
     return made
 
 
 def gemm(m: int, n: int, k: int, epilogue: bool = True, **config: Any) -> Run:
-    """The GEMM of the examples in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well.
+    """The dense GEMM in a configuration. `epilogue`: with C and a bias, which are brought by TMA as well.
 
     k  such that a ring of 3, with 64 of k in each stage, turns at every place where it is advanced
     """
 
     def run() -> None:
-        made, random = alone("gemm"), of_examples("common").random
+        made, random = alone("dense"), of_examples("common").random
         a, b, d = (random(*shape, dtype="bfloat16") for shape in ((m, k), (n, k), (m, n)))
         more = {"c": d.copy(), "bias": random(n), "beta": 0.5} if epilogue else {}
-        made.gemm(a, b.T, d, config=made.Config(**config), **more)
+        call.gemm(a, b.T, d, config=made.Config(**config), **more)
 
     return run
 
 
 def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
-    """The `main` of a special GEMM, in a configuration."""
+    """The `main` of the example of a special GEMM, in a configuration."""
 
     def run() -> None:
-        made = alone(module)
-        made.main(**arguments, config=made.Config(**config))
+        made = alone(module.removeprefix("gemm_"))
+        of_examples(module).main(**arguments, config=made.Config(**config))
 
     return run
 

@@ -1,4 +1,4 @@
-"""The special GEMM examples in every shape of tile they know, what they refuse, and what ptxas says of them."""
+"""The special GEMMs in every shape of tile they know, what they refuse, and what ptxas says of them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import ArgumentError
+from cutelite.kernels.gemm import fp8_block, grouped, mixed
 from cutelite.toolchain import find
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -40,7 +41,7 @@ FP8_TILES: list[dict[str, Any]] = [
 def test_fp8_tiles(config: dict[str, Any]) -> None:
     import gemm_fp8_block
 
-    gemm_fp8_block.main(270, 456, 272, gemm_fp8_block.Config(**config))
+    gemm_fp8_block.main(270, 456, 272, fp8_block.Config(**config))
 
 
 @pytest.mark.parametrize(
@@ -61,36 +62,34 @@ def test_fp8_tiles_that_several_blocks_share(
 
     parts  of all tiles of 192, 128 and 256 rows, where 4 blocks run at once
     """
-    import common
-    import gemm_fp8_block as example
+    import gemm_fp8_block
+    from cutelite.kernels.arrays import empty as allocate
 
     made: list[int] = []
 
     def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
         made.append(shape[0])
-        return common.empty(like, shape, dtype)
+        return allocate(like, shape, dtype)
 
-    monkeypatch.setattr(example, "empty", empty)
-    monkeypatch.setattr(example, "clusters_at_once", lambda blocks: 4)
+    monkeypatch.setattr(fp8_block, "empty", empty)
+    monkeypatch.setattr(fp8_block, "clusters_at_once", lambda blocks, like: 4)
     for config in (
-        example.Config(splits=splits),
-        example.Config(2, splits=splits, regs=(40, 232)),
-        example.Config(2, strips=2, piece=32, splits=splits, regs=(40, 232)),
+        fp8_block.Config(splits=splits),
+        fp8_block.Config(2, splits=splits, regs=(40, 232)),
+        fp8_block.Config(2, strips=2, piece=32, splits=splits, regs=(40, 232)),
     ):
-        example.main(*shape, config)
+        gemm_fp8_block.main(*shape, config)
     assert made == [3 * parts[0], 2 * parts[1], 4 * parts[2]]
 
 
 def test_fp8_scales_of_any_strides_and_special_values() -> None:
-    import gemm_fp8_block
-
     numbers = np.random.default_rng(3)
     m, n, k = 70, 136, 400
     a, b = (numbers.standard_normal((x, k)).astype(FP8) for x in (m, n))
     scale_a, scale_b = numbers.uniform(0.5, 2, (m, 4)).astype(np.float32), np.ones((4, 2), np.float32).T
     scale_a[3, 1], scale_a[5, 2] = np.nan, np.inf
     d = np.full((m, n), 7, ml_dtypes.bfloat16)
-    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    fp8_block.gemm(a, b, scale_a, scale_b, d)
     with np.errstate(invalid="ignore"):
         expected = (a.astype(np.float64) * scale_a.repeat(128, 1)[:, :k]) @ b.astype(np.float64).T
     assert np.isnan(d[3].astype(float)).all() and not np.isfinite(d[5].astype(float)).any()
@@ -102,37 +101,33 @@ def test_fp8_scales_of_any_strides_and_special_values() -> None:
 @pytest.mark.parametrize("by_tma", [True, False])
 def test_fp8_scales_of_the_last_block_may_be_infinite(by_tma: bool) -> None:
     """Blocks of K come in pairs: with 3 of them nothing is multiplied by what stands behind the last scales."""
-    import gemm_fp8_block
-
     m, n, k = 16, 128, 384
     a, b, d = np.ones((m, k), FP8), np.ones((n, k), FP8), np.full((m, n), np.nan, ml_dtypes.bfloat16)
     scale_a, scale_b = np.ones((m, 3), np.float32, order="F" if by_tma else "C"), np.ones((1, 3), np.float32)
     scale_a[5, 2] = np.inf
-    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    fp8_block.gemm(a, b, scale_a, scale_b, d)
     results = d.astype(float)
     assert np.isposinf(results[5]).all() and (np.delete(results, 5, 0) == k).all()
     scale_b[0, 2] = np.inf
-    gemm_fp8_block.gemm(a, b, d, scale_a, scale_b)
+    fp8_block.gemm(a, b, scale_a, scale_b, d)
     assert np.isposinf(d.astype(float)).all()
 
 
 def test_fp8_refuses_what_does_not_fit() -> None:
-    import gemm_fp8_block as example
-
     a, b, d = np.zeros((64, 128), FP8), np.zeros((128, 128), FP8), np.zeros((64, 128), ml_dtypes.bfloat16)
     one = np.ones((1, 1), np.float32)
     with pytest.raises(ValueError, match=r"scales have shapes \(1, 1\) and \(1, 1\), and not \(\(64, 1\), \(1, 1\)\)"):
-        example.gemm(a, b, d, one, one)
+        fp8_block.gemm(a, b, one, one, d)
     with pytest.raises(ValueError, match="not whole pieces"):
-        example.build(example.Config(piece=32, buffers=3))
+        fp8_block.build(fp8_block.Config(piece=32, buffers=3))
     with pytest.raises(ValueError, match="odd stages"):
-        example.build(example.Config(stages=3))
+        fp8_block.build(fp8_block.Config(stages=3))
     with pytest.raises(ValueError, match="columns of more than one scale"):
-        example.build(example.Config(columns=192))
+        fp8_block.build(fp8_block.Config(columns=192))
     with pytest.raises(ArgumentError, match="16"):
-        example.gemm(a[:, :120].copy(), b[:, :120].copy(), d, np.ones((64, 1), np.float32), one)
+        fp8_block.gemm(a[:, :120].copy(), b[:, :120].copy(), np.ones((64, 1), np.float32), one, d)
     with pytest.raises(ArgumentError, match="8"):
-        example.gemm(a, b[:127], d[:, :127], np.ones((64, 1), np.float32), one)
+        fp8_block.gemm(a, b[:127], np.ones((64, 1), np.float32), one, d[:, :127])
 
 
 @pytest.mark.parametrize("tile", [(128, 256), (128, 128), (256, 64)])
@@ -142,7 +137,7 @@ def test_grouped_tiles(tile: tuple[int, int], cluster: int) -> None:
     import gemm_grouped
 
     stages = 4 if tile[1] > 128 else 3
-    config = gemm_grouped.Config(tile, cluster, stages)
+    config = grouped.Config(tile, cluster, stages)
     gemm_grouped.main((130, 70, 300, 1, 0, 0, 257), 392, 72, 5, config=config)
 
 
@@ -154,16 +149,14 @@ def test_mixed_tiles(kind: str, tokens: int, groups: int, splits: int) -> None:
     import gemm_mixed
 
     regs = (40, 104) if groups == 4 else (40, 232)
-    gemm_mixed.main(tokens + 5, 328, 520, kind, gemm_mixed.Config(tokens, groups, 2, splits, regs=regs))
+    gemm_mixed.main(tokens + 5, 328, 520, kind, mixed.Config(tokens, groups, 2, splits, regs=regs))
 
 
 def test_mixed_refuses_other_weights() -> None:
-    import gemm_mixed
-
-    packed = gemm_mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
+    packed = mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
     x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)
     with pytest.raises(ValueError, match=r"weights are packed as \(1, 1, \d+\), but x is \(8, 256\)"):
-        gemm_mixed.gemm(x, packed, d, "i4")
+        mixed.gemm(x, packed, "i4", d)
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
@@ -175,12 +168,10 @@ def test_nothing_is_spilled_or_serialised(name: str) -> None:
 
 
 def fp8_kernels() -> Iterator[tuple[Any, Any]]:
-    import gemm_fp8_block as example
-
     scale_a, scale_b = np.zeros((4, 512), np.float32).T, np.zeros((4, 4), np.float32)
     a, d = np.zeros((512, 512), FP8), np.zeros((512, 512), ml_dtypes.bfloat16)
-    for config in (*example.CONFIGS, example.Config(columns=64, stages=6, buffers=1)):
-        gemm, add_up = example.build(config)
+    for config in (*fp8_block.CONFIGS, fp8_block.Config(columns=64, stages=6, buffers=1)):
+        gemm, add_up = fp8_block.build(config)
         parts = (
             np.zeros((2 * config.groups * config.strips, 64, config.columns), np.float32) if config.splits > 1 else None
         )
@@ -191,18 +182,14 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
 
 
 def grouped_kernels() -> Iterator[tuple[Any, Any]]:
-    import gemm_grouped as example
-
     a, b, ends = (np.zeros(shape, ml_dtypes.bfloat16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
-    for config in example.CONFIGS:
-        yield config, example.build(config, cl.bf16).compile(a, b, np.zeros(4, np.int32), ends, ends)
+    for config in grouped.CONFIGS:
+        yield config, grouped.build(config, cl.bf16).compile(a, b, np.zeros(4, np.int32), ends, ends)
 
 
 def mixed_kernels() -> Iterator[tuple[Any, Any]]:
-    import gemm_mixed as example
-
     x = np.zeros((512, 512), ml_dtypes.bfloat16)
     for kind, tokens in (("i4", 256), ("i8", 64), ("e4m3", 16), ("i4", 16), ("i8", 128)):
-        packed = example.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
-        config = example.choose(tokens, 1 << 20, 512, kind)
-        yield config, example.build(config, kind).compile(x, packed, x[None])
+        packed = mixed.pack(np.zeros((512, 512), int), np.ones((512, 4)), kind)
+        config = mixed.choose(tokens, 1 << 20, 512, kind, 4)
+        yield config, mixed.build(config, kind).compile(x, packed, x[None])

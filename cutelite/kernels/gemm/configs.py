@@ -1,11 +1,11 @@
-"""What examples/gemm.py can be made for, in which configurations, and which of them are worth trying."""
+"""Dense GEMMs: what a kernel is made for, in which configurations, and which of them are worth trying."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from common import clusters_at_once
+from cutelite.kernels.arrays import clusters_at_once
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *mo
         """Of the tiles that a block works on one after the other: products, and elements that it loads."""
         (bm, bn), (cm, cn) = config.tile, config.cluster
         tiles = -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
-        rounds = -(-tiles // clusters_at_once(cm * cn))
+        rounds = -(-tiles // clusters_at_once(cm * cn, d))
         if rounds > 1 and config.splits > 1:
             return math.inf  # there is enough to do without
         few = min(bm, problem.rows or bm) if cm * cn == 1 else bm

@@ -18,8 +18,8 @@ import numpy as np
 
 import cutelite as cl
 import cutelite_rt as rt
-from common import array, check, clusters_at_once, poisoned, random, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32
+from cutelite.kernels.arrays import clusters_at_once, empty
 
 M, N, K, E = cl.dims("M N:8 K E")
 GROUP = 128  # threads of a warpgroup
@@ -51,11 +51,10 @@ class Config:
 def build(config: Config, dtype: Any) -> Any:
     """The kernel for operands of `dtype`."""
     (BM, BN), CN, BUFFERS = config.tile, config.cluster, config.buffers
-    BK, ROWS, CLUSTER = 128 // dtype.bytes, BM // 2, CN > 1
-    ACROSS = BN // PIECE
-    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(dtype, f32, BN))
+    plan = Plan(config, dtype)
+    BK, ROWS, CLUSTER = plan.depth, plan.rows, plan.clustered
     piece = cl.WarpgroupMmaOp(bf16, f32, PIECE)
-    if ROWS % PIECE or BN % PIECE or ROWS // PIECE * ACROSS % BUFFERS:
+    if ROWS % PIECE or BN % PIECE or ROWS // PIECE * (BN // PIECE) % BUFFERS:
         raise ValueError(f"{config}: not whole pieces of {PIECE} x {PIECE} for each warpgroup and all buffers")
 
     class Storage(cl.SharedStorage):
@@ -84,50 +83,86 @@ def build(config: Config, dtype: Any) -> Any:
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
-                produce(a, b, storage, pipe, tiles)
+                plan.produce(a, b, storage, pipe, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (PIECE, PIECE, BUFFERS), (0, 0, group))
             out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, rows, storage, pipe, tiles, out, group)
+            plan.consume(d, rows, storage, pipe, tiles, out, group)
 
-    def place(tiles: Any) -> tuple[Any, Any, Any, Any]:
+    return gemm
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers that follow from a configuration, and what the threads of a block do by it."""
+
+    config: Config
+    dtype: Any
+
+    @property
+    def depth(self) -> int:
+        """Columns along K of a stage: a swizzled row of shared memory."""
+        return int(128 // self.dtype.bytes)
+
+    @property
+    def rows(self) -> int:
+        """Of a warpgroup's half of a tile."""
+        return self.config.tile[0] // 2
+
+    @property
+    def clustered(self) -> bool:
+        """Whether blocks of a cluster load rows of A together."""
+        return self.config.cluster > 1
+
+    @property
+    def mma(self) -> Any:
+        """The instruction for a tile's columns."""
+        return cl.WarpgroupMmaOp(self.dtype, f32, self.config.tile[1])
+
+    def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
         """Of this block's next tile: the expert, its first row, the expert's last row + 1, its first column."""
         expert, row, end, n = tiles.coordinate()
-        return expert, row, end, (n * CN + cl.block_rank_in_cluster() if CLUSTER else n) * BN
+        return (
+            expert,
+            row,
+            end,
+            (n * self.config.cluster + cl.block_rank_in_cluster() if self.clustered else n) * self.config.tile[1],
+        )
 
-    def produce(a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
         """One thread: fill the ring, tile after tile."""
-        left = cl.OperandTile.create(a, BM, (1, CN), 0)
+        left = cl.OperandTile.create(a, self.config.tile[0], (1, self.config.cluster), 0)
         state = pipe.producer_state()
         while tiles.is_valid():
-            expert, row, _, column = place(tiles)
-            for k in range(cl.ceil_div(K, BK)):
+            expert, row, _, column = self.place(tiles)
+            for k in range(cl.ceil_div(K, self.depth)):
                 pipe.producer_acquire(state)
                 full = pipe.barrier(state)
-                left.load(storage.a[None, None, state.index], (), row, k * BK, full)
-                cl.tma_load(b, storage.b[None, None, state.index], at=(expert, column, k * BK), barrier=full)
+                left.load(storage.a[None, None, state.index], (), row, k * self.depth, full)
+                cl.tma_load(b, storage.b[None, None, state.index], at=(expert, column, k * self.depth), barrier=full)
                 state = state.advance()
             tiles = tiles.advance()
-        if CLUSTER:
+        if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(d: Any, rows: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
+    def consume(self, d: Any, rows: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
         """A warpgroup: multiply what comes, and write the sums."""
+        mma, across_all = cl.make_tiled_mma(self.mma), self.config.tile[1] // PIECE
         mine = mma.get_slice(out.thread)
-        left = mine.partition_A(cl.local_tile(storage.a, (ROWS, BK), (group, 0)))
+        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (group, 0)))
         right = mine.partition_B(storage.b)
         state = pipe.consumer_state()
         while tiles.is_valid():
-            _, row, end, column = place(tiles)
-            row = row + group * ROWS
-            acc = mma.make_fragment_C(mma.partition_shape_C((ROWS, BN)))
+            _, row, end, column = self.place(tiles)
+            row = row + group * self.rows
+            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.config.tile[1])))
             pipe.consumer_wait(state)
             at = None, None, None, state.index
             acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
             before, state = state, state.advance()
-            for _ in range(1, cl.ceil_div(K, BK)):
+            for _ in range(1, cl.ceil_div(K, self.depth)):
                 pipe.consumer_wait(state)
                 at = None, None, None, state.index
                 acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
@@ -135,21 +170,21 @@ def build(config: Config, dtype: Any) -> Any:
                 before, state = state, state.advance()
             acc = acc.wait()
             pipe.consumer_release(before)
-            for i in cl.static_range(ROWS // PIECE * ACROSS):
-                down, across = row + i // ACROSS * PIECE, column + i % ACROSS * PIECE
-                values = acc.parts[i // ACROSS][i % ACROSS * PIECE // 2 : (i % ACROSS + 1) * PIECE // 2]
+            for i in cl.static_range(self.rows // PIECE * across_all):
+                down, across = row + i // across_all * PIECE, column + i % across_all * PIECE
+                values = acc.parts[i // across_all][i % across_all * PIECE // 2 : (i % across_all + 1) * PIECE // 2]
                 out.acquire()
                 out.put(i, values.to(bf16))
                 if down + PIECE <= end:
                     out.send(i, d, (down, across))
                 else:
-                    write_rows(out.buffer(i), rows, down, end, across, out.thread)
+                    self.write_rows(out.buffer(i), rows, down, end, across, out.thread)
                     if out.thread == 0:
                         cl.cp_async_bulk_commit_group()  # of nothing: the ring counts a group for each piece
             tiles = tiles.advance()
         out.tail()
 
-    def write_rows(held: Any, rows: Any, first: Any, end: Any, column: Any, thread: Any) -> None:
+    def write_rows(self, held: Any, rows: Any, first: Any, end: Any, column: Any, thread: Any) -> None:
         """Write those rows of a piece that are the expert's; a row by eight neighbouring threads."""
         across = thread % (PIECE // VECTOR)
         for i in cl.static_range(PIECE * PIECE // VECTOR // GROUP):
@@ -157,8 +192,6 @@ def build(config: Config, dtype: Any) -> Any:
             if first + down < end and column + across * VECTOR < N:
                 target = cl.local_tile(rows[first + down, None], (VECTOR,), (column // VECTOR + across,))
                 target.store(cl.local_tile(held[down, None], (VECTOR,), (across,)).load())
-
-    return gemm
 
 
 CONFIGS = [Config(), Config(cluster=1), Config((128, 128), cluster=1, stages=5), Config((128, 128), stages=5)]
@@ -173,43 +206,33 @@ def run(config: Config, a: Any, b: Any, ends: Any, d: Any) -> None:
     """Launch a configuration."""
     (bm, bn), cn = config.tile, config.cluster
     at_most = (-(-a.shape[0] // bm) + ends.shape[0]) * -(-b.shape[1] // (bn * cn))  # each expert may add a tile
-    launch = cl.Launch(min(at_most, clusters_at_once(cn)) * cn, 3 * GROUP, pdl=True)
+    launch = cl.Launch(min(at_most, clusters_at_once(cn, d)) * cn, 3 * GROUP, pdl=True)
     build(config, getattr(cl, rt.read(a).dtype))[launch](a, b, ends, d, d)
 
 
 tuned = cl.autotune(CONFIGS, key=alike)(run)
 
 
-def gemm(a: Any, b: Any, ends: Any, d: Any, config: Config | None = None) -> Any:
-    """``d[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `d`.
+def gemm(a: Any, b: Any, ends: Any, out: Any = None, *, config: Config | None = None) -> Any:
+    """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `out`.
 
     a       (M, K): rows of the first expert, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
     b       (E, N, K), the same dtype; K rows a multiple of 16 bytes
     ends    (E,), i32, on the device: ascending, at most M. Experts may have no rows, and rows after the last end are
             neither read for any result nor written
-    d       (M, N), bf16, contiguous along N; N a multiple of 8
+    out     (M, N), bf16, contiguous along N; N a multiple of 8; made if it is not given
     config  None: the fastest, found at the first call for such shapes
     """
+    out = empty(a, (a.shape[0], b.shape[1]), "bf16") if out is None else out
     if config is None:
-        tuned(a, b, ends, d)
+        tuned(a, b, ends, out)
     else:
-        run(config, a, b, ends, d)
-    return d
+        run(config, a, b, ends, out)
+    return out
 
 
-def main(
-    counts: tuple[int, ...] = (70, 0, 129, 64, 1), n: int = 264, k: int = 136, spare: int = 3, dtype: str = "bfloat16",
-    config: Config | None = None,
-) -> None:  # fmt: skip
-    m, ends = sum(counts) + spare, np.cumsum(counts)
-    a, b = random(m, k, dtype=dtype, seed=1), random(len(counts), n, k, dtype=dtype, seed=2)
-    d = poisoned(m, n, dtype="bfloat16")
-    gemm(a, b, array(ends, "int32"), d, config)
-    left, right = to_numpy(a), to_numpy(b)
-    expected = [left[end - count : end] @ right[e].T for e, (end, count) in enumerate(zip(ends, counts, strict=True))]
-    check(f"grouped gemm {counts} x {n} x {k}", d[: m - spare], np.concatenate(expected), 5e-3)
-    assert spare == 0 or np.isnan(to_numpy(d[m - spare :])).all(), "rows of nobody were written"
-
-
-if __name__ == "__main__":
-    main()
+def reference(a: Any, b: Any, ends: Any) -> Any:
+    """What `gemm` computes, in f64 by NumPy, of NumPy arrays: the rows up to the last end."""
+    left, right = (np.asarray(x).astype(np.float64) for x in (a, b))
+    starts = [0, *ends[:-1]]
+    return np.concatenate([left[i:j] @ right[e].T for e, (i, j) in enumerate(zip(starts, ends, strict=True))])

@@ -22,8 +22,8 @@ import ml_dtypes
 import numpy as np
 
 import cutelite as cl
-from common import array, check, clusters_at_once, empty, poisoned, random, to_numpy
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
+from cutelite.kernels.arrays import clusters_at_once, empty
 
 T, N, K, S, NT, KT = cl.dims("T N:8 K S NT KT")
 GROUP = 128  # threads of a warpgroup
@@ -56,17 +56,10 @@ class Config:
 @cache
 def build(config: Config, kind: str) -> Any:
     """The kernel for weights of a kind. It writes bf16, or with splits f32 that have to be added up."""
-    BT, GROUPS, SPLIT = config.tokens, config.groups, config.splits > 1
-    OUT: Any = f32 if SPLIT else bf16
-    bits, weights = KINDS[kind]
-    WORDS = ROWS * DEPTH * bits // 32 // GROUP  # of a thread
-    SIZE = WORDS * GROUP + ROWS // 2  # of a packed tile, with its scales
-    WIDE = min(BT, 64)  # tokens of results that are stored at once
-    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, BT, a_source="rmem"))
-    piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    atom: Any = cl.StMatrix8x8x16bOp(num_matrices=4 if WIDE > 8 else 2, transpose=True)
-    atom = cl.make_copy_atom(cl.CopyUniversalOp(32) if SPLIT else atom, OUT)
-    to_shared = cl.make_tiled_copy_C(atom, cl.make_tiled_mma(piece))
+    plan = Plan(config, kind)
+    BT, GROUPS, WIDE = config.tokens, config.groups, plan.wide
+    OUT: Any = plan.out
+    SIZE = plan.words * GROUP + ROWS // 2  # of a packed tile, with its scales
 
     class Storage(cl.SharedStorage):
         x: Smem[bf16, cl.make_smem_layout(bf16, (BT, DEPTH, config.stages))]
@@ -91,79 +84,122 @@ def build(config: Config, kind: str) -> Any:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                produce(x, w, storage, pipe, tiles)
+                plan.produce(x, w, storage, pipe, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
             group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
             ring = cl.local_tile(storage.d, (WIDE, ROWS, 1), (0, 0, group))
-            out = cl.ResultRing.create(ring, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            consume(d, storage, pipe, tiles, out, group)
+            out = cl.ResultRing.create(ring, plan.piece, thread, cl.NamedBarrier(1 + group, GROUP))
+            plan.consume(d, storage, pipe, tiles, out, group)
 
-    def part(split: Any) -> tuple[Any, Any]:
+    return gemm
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What follows from a configuration for weights of a kind, and what the threads of a block do by it."""
+
+    config: Config
+    kind: str
+
+    @property
+    def out(self) -> Any:
+        """The dtype that is written: bf16, or with splits f32 that have to be added up."""
+        return f32 if self.config.splits > 1 else bf16
+
+    @property
+    def words(self) -> int:
+        """Of a packed tile, for each thread."""
+        return ROWS * DEPTH * KINDS[self.kind][0] // 32 // GROUP
+
+    @property
+    def wide(self) -> int:
+        """Tokens of results that are stored at once."""
+        return min(self.config.tokens, 64)
+
+    @property
+    def mma(self) -> Any:
+        """The instruction for a tile."""
+        return cl.WarpgroupMmaOp(bf16, f32, self.config.tokens, a_source="rmem")
+
+    @property
+    def piece(self) -> Any:
+        """The instruction whose results are a piece."""
+        return cl.WarpgroupMmaOp(bf16, f32, self.wide)
+
+    @property
+    def to_shared(self) -> Any:
+        """The copy of a piece's results."""
+        atom: Any = cl.StMatrix8x8x16bOp(num_matrices=4 if self.wide > 8 else 2, transpose=True)
+        return cl.make_copy_atom(cl.CopyUniversalOp(32) if self.config.splits > 1 else atom, self.out)
+
+    def part(self, split: Any) -> tuple[Any, Any]:
         """Where along K the part of a block begins and ends, in packed tiles."""
-        return KT * split // config.splits, KT * (split + 1) // config.splits
+        return KT * split // self.config.splits, KT * (split + 1) // self.config.splits
 
-    def produce(x: Any, w: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+    def produce(self, x: Any, w: Any, storage: Any, pipe: Any, tiles: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         state = pipe.producer_state()
         while tiles.is_valid():
             n, t, split = tiles.coordinate()
-            first, last = part(split)
+            first, last = self.part(split)
             for k in range(first, last):
                 pipe.producer_acquire(state)
                 full, s = pipe.barrier(state), state.index
-                for g in cl.static_range(GROUPS):
-                    row = min(n * GROUPS + g, NT - 1)  # where there are no more, the last one comes again
+                for g in cl.static_range(self.config.groups):
+                    row = min(n * self.config.groups + g, NT - 1)  # where there are no more, the last one comes again
                     cl.copy(LOAD, w[row, k, None], storage.w[None, g, s], barrier=full)
-                cl.tma_load(x, storage.x[None, None, s], at=(t * BT, k * DEPTH), barrier=full)
+                cl.tma_load(x, storage.x[None, None, s], at=(t * self.config.tokens, k * DEPTH), barrier=full)
                 state = state.advance()
             tiles = tiles.advance()
 
-    def consume(d: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
+    def consume(self, d: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
         """A warpgroup: make bf16 of the weights that come, multiply, and write the sums."""
+        mma = cl.make_tiled_mma(self.mma)
         right = mma.get_slice(out.thread).partition_B(storage.x)
         state = pipe.consumer_state()
         while tiles.is_valid():
             n, t, split = tiles.coordinate()
-            first, last = part(split)
-            acc = mma.make_fragment_C(mma.partition_shape_C((ROWS, BT)))
+            first, last = self.part(split)
+            acc = mma.make_fragment_C(mma.partition_shape_C((ROWS, self.config.tokens)))
             for _ in range(first, last):
                 pipe.consumer_wait(state)
                 left = mma.make_fragment_A(mma.partition_shape_A((ROWS, DEPTH)))
-                left.store(scaled(storage.w[None, group, state.index], out.thread))
+                left.store(self.scaled(storage.w[None, group, state.index], out.thread))
                 acc = cl.gemm(mma, acc, left, right[None, None, None, state.index]).wait()
                 pipe.consumer_release(state)
                 state = state.advance()
             tiles = tiles.advance()
-            for i in cl.static_range(BT // WIDE):
+            for i in cl.static_range(self.config.tokens // self.wide):
                 out.acquire()
-                put(out, i, acc.parts[0][i * WIDE // 2 : (i + 1) * WIDE // 2].to(OUT))
-                out.send(i, d, (split, t * BT + i * WIDE, (n * GROUPS + group) * ROWS))
+                self.put(out, i, acc.parts[0][i * self.wide // 2 : (i + 1) * self.wide // 2].to(self.out))
+                out.send(i, d, (split, t * self.config.tokens + i * self.wide, (n * self.config.groups + group) * ROWS))
         out.tail()
 
-    def scaled(tile: Any, thread: Any) -> Any:
+    def scaled(self, tile: Any, thread: Any) -> Any:
         """What a thread holds of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
-        words = cl.make_rmem_tensor(u32, (4, WORDS // 4))
-        for i in cl.static_range(WORDS // 4):
+        words = cl.make_rmem_tensor(u32, (4, self.words // 4))
+        for i in cl.static_range(self.words // 4):
             words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())
         row = thread // 32 * 16 + thread % 32 // 4
         scales, of_rows = tile.recast(bf16), cl.make_rmem_tensor(bf16, (2,))
         for i in cl.static_range(2):
-            of_rows[i] = scales[2 * WORDS * GROUP + row + 8 * i]
+            of_rows[i] = scales[2 * self.words * GROUP + row + 8 * i]
         every = cl.make_layout((2, 2, 2, DEPTH // 16), stride=(0, 1, 0, 0))  # pairs along K, rows 8 apart, along K
-        return cl.bf16_of(words.load(), weights) * of_rows.view(every).load()
+        return cl.bf16_of(words.load(), KINDS[self.kind][1]) * of_rows.view(every).load()
 
-    def put(out: Any, i: int, values: Any) -> None:
+    def put(self, out: Any, i: int, values: Any) -> None:
         """Write a piece of the transpose of the result to shared memory, the right way round."""
-        held = cl.make_rmem_tensor(OUT, cl.make_layout(cl.make_tiled_mma(piece).partition_shape_C((ROWS, WIDE))))
+        held = cl.make_rmem_tensor(
+            self.out, cl.make_layout(cl.make_tiled_mma(self.piece).partition_shape_C((ROWS, self.wide)))
+        )
         held.store(values)
+        to_shared = cl.make_tiled_copy_C(self.to_shared, cl.make_tiled_mma(self.piece))
         mine = to_shared.get_slice(out.thread)
         cl.copy(to_shared, mine.retile(held), mine.partition_D(cl.select(out.buffer(i), (1, 0))))
         cl.fence_proxy_async("shared::cta")
         out.group.sync()
-
-    return gemm
 
 
 @cl.kernel(block=GROUP)
@@ -204,58 +240,46 @@ def pack(values: Any, scales: Any, kind: str) -> Any:
     return np.concatenate([words, np.ascontiguousarray(held).view(np.uint32)], axis=2).view(np.int32)
 
 
-def choose(t: int, n: int, k: int, kind: str) -> Config:
-    """A tile as wide as the tokens are many, and splits until every multiprocessor has one.
+def choose(t: int, n: int, k: int, kind: str, blocks: int) -> Config:
+    """A tile as wide as the tokens are many, and splits until every multiprocessor has one of `blocks`.
 
     Few tokens leave registers for four warpgroups, which make bf16 of the weights as fast as memory brings them.
     """
     tokens = next((w for w in (16, 32, 64, 128) if t <= w), 256)
     groups, regs = (4, (40, 104)) if tokens <= 64 else (2, (40, 232))
     tiles = -(-n // (groups * ROWS)) * -(-t // tokens)
-    splits = max(1, min(clusters_at_once(1) // tiles, -(-k // DEPTH) // 4, 8))
+    splits = max(1, min(blocks // tiles, -(-k // DEPTH) // 4, 8))
     stage = tokens * DEPTH * 2 + groups * (ROWS * DEPTH * KINDS[kind][0] // 8 + ROWS * 2)
     return Config(tokens, groups, min(8, 190 * 1024 // stage), splits, regs=regs)
 
 
-def gemm(x: Any, w: Any, d: Any, kind: str, config: Config | None = None) -> Any:
-    """``x @ weights.T`` into `d`; returns `d`.
+def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, config: Config | None = None) -> Any:
+    """``x @ weights.T``; returns `out`.
 
     x       (T, K), bf16, contiguous along K, a multiple of 8
-    w       of `pack`, for N rows of K weights
-    d       (T, N), bf16, contiguous along N, a multiple of 8
+    w       of `pack`, for N rows of K weights, where x is
     kind    of `KINDS`
+    out     (T, N), bf16, contiguous along N, a multiple of 8; made if it is not given, for `n` rows of weights or all
+            that are packed
+    config  None: `choose` has it
     Errors  ValueError for weights packed for other shapes
     """
-    (t, k), n = x.shape, d.shape[1]
+    t, k = x.shape
+    n = n or w.shape[0] * ROWS
+    out = empty(x, (t, n)) if out is None else out
+    n = out.shape[1]
     if tuple(w.shape[:2]) != (-(-n // ROWS), -(-k // DEPTH)):
-        raise ValueError(f"weights are packed as {tuple(w.shape)}, but x is {tuple(x.shape)} and d {tuple(d.shape)}")
-    config = config or choose(t, n, k, kind)
+        raise ValueError(
+            f"weights are packed as {tuple(w.shape)}, but x is {tuple(x.shape)} and out {tuple(out.shape)}"
+        )
+    blocks = clusters_at_once(1, x)
+    config = config or choose(t, n, k, kind, blocks)
     tiles = -(-n // (config.groups * ROWS)) * -(-t // config.tokens) * config.splits
-    launch = cl.Launch(min(tiles, clusters_at_once(1)), (1 + config.groups) * GROUP, pdl=True)
+    launch = cl.Launch(min(tiles, blocks), (1 + config.groups) * GROUP, pdl=True)
     if config.splits == 1:
-        build(config, kind)[launch](x, w, d.reshape(1, t, n))
-        return d
-    parts = empty(d, (config.splits, t, n), "float32")
+        build(config, kind)[launch](x, w, out.reshape(1, t, n))
+        return out
+    parts = empty(out, (config.splits, t, n), "f32")
     build(config, kind)[launch](x, w, parts)
-    add_up[cl.Launch((-(-n // (4 * GROUP)), t), GROUP, pdl=True)](parts, d)
-    return d
-
-
-def main(t: int = 40, n: int = 200, k: int = 328, kind: str = "i4", config: Config | None = None) -> None:
-    numbers, blocks = np.random.default_rng(1), -(-k // DEPTH)
-    x, d = random(t, k, dtype="bfloat16", seed=2), poisoned(t, n, dtype="bfloat16")
-    scales = to_numpy(array(numbers.uniform(0.5, 2.0, (n, blocks)).astype(np.float32), "bfloat16"))
-    if kind == "e4m3":
-        values = numbers.integers(0, 127, (n, k)) + 128 * numbers.integers(0, 2, (n, k))  # 127 and 255 are NaN
-        weights = values.astype(np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
-    else:
-        limit = 1 << KINDS[kind][0] - 1
-        values = numbers.integers(-limit, limit, (n, k))
-        weights = values.astype(np.float64)
-    gemm(x, array(pack(values, scales, kind), "int32"), d, kind, config)
-    expected = to_numpy(x) @ (weights * scales.repeat(DEPTH, 1)[:, :k]).T
-    check(f"bf16 x {kind} gemm {t} x {n} x {k}", d, expected, 5e-3)
-
-
-if __name__ == "__main__":
-    main()
+    add_up[cl.Launch((-(-n // (4 * GROUP)), t), GROUP, pdl=True)](parts, out)
+    return out

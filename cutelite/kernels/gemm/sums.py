@@ -11,7 +11,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from gemm_configs import Problem
+from cutelite.kernels.gemm.configs import Problem
 
 THREADS = 128
 ROWS_AT_MOST = 65_535  # of blocks in a grid
@@ -32,41 +32,49 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
         bias: Tensor[problem.bias or f32, (N,)] | None, scale_a: NUMBERS | None, scale_b: NUMBERS | None,
         alpha: f32, beta: f32,
     ) -> None:  # fmt: skip
+        fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
         place = cl.block_idx.x * THREADS + cl.thread_idx.x
         cl.griddepcontrol_wait()
         if place < N // V:
             for row in range(cl.block_idx.y, M, cl.grid_dim.y):
-                write(parts, d, c, bias, scale_a, scale_b, alpha, beta, place, row, cl.block_idx.z)
+                write(parts, d, fused, place, row, cl.block_idx.z)
 
-    def write(
-        parts: Any, d: Any, c: Any, bias: Any, scale_a: Any, scale_b: Any, alpha: Any, beta: Any, place: Any,
-        m: Any, batch: Any,
-    ) -> None:  # fmt: skip
+    def write(parts: Any, d: Any, fused: cl.Fused, place: Any, m: Any, batch: Any) -> None:
         """V results of row `m`, those number `place`."""
         x = cl.local_tile(parts[batch * splits, m, None], (V,), (place,)).load()
         for s in cl.static_range(1, splits):
             x = x + cl.local_tile(parts[batch * splits + s, m, None], (V,), (place,)).load()
         if not problem.d.is_int:
-            x = x.to(f32) * alpha
-            if scale_a is not None:
-                x = x * scale_a[m if problem.rowwise else 0]
-            if scale_b is not None:
-                x = x * (cl.local_tile(scale_b, (V,), (place,)).load() if problem.rowwise else scale_b[0])
-            if c is not None:
-                x = x + cl.local_tile(c[batch, m, None], (V,), (place,)).load().to(f32) * beta
-            if bias is not None:
-                x = x + cl.local_tile(bias, (V,), (place,)).load().to(f32)
-            x = x if problem.activation is None else problem.activation(x)
+            x = finished(x, fused, place, m, batch)
         cl.local_tile(d[batch, m, None], (V,), (place,)).store(x.to(problem.d))
+
+    def finished(x: Any, fused: cl.Fused, place: Any, m: Any, batch: Any) -> Any:
+        """What becomes of sums."""
+        rows, columns = fused.scales.a, fused.scales.b
+        x = x.to(f32) * fused.alpha
+        if rows is not None:
+            x = x * rows[m if problem.rowwise else 0]
+        if columns is not None:
+            x = x * (cl.local_tile(columns, (V,), (place,)).load() if problem.rowwise else columns[0])
+        if fused.c is not None:
+            x = x + cl.local_tile(fused.c[batch, m, None], (V,), (place,)).load().to(f32) * fused.beta
+        if fused.bias is not None:
+            x = x + cl.local_tile(fused.bias, (V,), (place,)).load().to(f32)
+        return x if fused.activation is None else fused.activation(x)
 
     return kernel
 
 
-def add_up(problem: Problem, splits: int, parts: Any, d: Any, c: Any, *more: Any) -> None:
-    """Launch it. parts: (batches * splits, M, N) of `problem.acc`; the rest as `run` of examples/gemm.py takes it."""
-    d, c = (x if x is None or x.ndim == 3 else x[None] for x in (d, c))
+def add_up(problem: Problem, splits: int, parts: Any, d: Any, fused: cl.Fused) -> None:
+    """Launch it.
+
+    parts  (batches * splits, M, N) of `problem.acc`
+    d      (M, N), or with batches in front; C likewise
+    """
+    d, c = (x if x is None or x.ndim == 3 else x[None] for x in (d, fused.c))
     batches, m, n = d.shape
     steps = [n, *(step for x in (parts, d, c) if x is not None for step in rt.read(x).strides[:-1])]
     vector = gcd(16 // problem.d.bytes, *steps)
     launch = cl.Launch((-(-n // (vector * THREADS)), min(m, ROWS_AT_MOST), batches), THREADS, pdl=True)
-    build_sum(problem, splits, vector)[launch](parts, d, c, *more)
+    scales = fused.scales
+    build_sum(problem, splits, vector)[launch](parts, d, c, fused.bias, scales.a, scales.b, fused.alpha, fused.beta)

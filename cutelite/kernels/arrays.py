@@ -1,0 +1,52 @@
+"""Arrays of any library, as functions of `cutelite.kernels` need them: new ones, and where they are."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import cutelite_rt as rt
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.memory import reader_library
+
+
+def library_of(array: Any) -> str:
+    """The library whose array it is: 'torch', 'numpy', 'cupy', 'jax' or the first part of its type's module."""
+    kind = type(array)
+    root: str = kind.__module__.partition(".")[0]
+    return reader_library(kind) or ("jax" if root == "jaxlib" else root)
+
+
+def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+    """A new array where `like` is and of its library, not filled.
+
+    dtype  a code such as 'bf16' or 'f32'; default: that of `like`
+    """
+    row = None if dtype is None else DTYPES[dtype]
+    library = library_of(like)
+    if library == "torch":
+        return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.torch or ""))
+    if library == "jax":
+        jax = sys.modules["jax"]
+        kind = like.dtype if row is None else jax.numpy.dtype(row.numpy)
+        return jax.device_put(jax.numpy.empty(shape, kind), like.sharding)
+    if library == "cupy":
+        return sys.modules["cupy"].empty(shape, like.dtype if row is None else row.numpy)
+    import numpy
+
+    if row is None:
+        return numpy.empty(shape, like.dtype)
+    if hasattr(numpy, row.numpy or ""):
+        return numpy.empty(shape, row.numpy)
+    import ml_dtypes
+
+    return numpy.empty(shape, getattr(ml_dtypes, row.numpy or ""))
+
+
+def clusters_at_once(blocks: int, like: Any) -> int:
+    """How many clusters of so many blocks, each filling a multiprocessor, run at once on the GPU that holds `like`.
+
+    In the simulator, where time does not count: a few.
+    """
+    where, ordinal = rt.read(like).device
+    return rt.max_active_clusters(blocks, ordinal) if where == "cuda" else max(1, 4 // blocks)

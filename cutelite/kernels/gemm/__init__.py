@@ -1,0 +1,17 @@
+"""GEMMs on Hopper: dense ones of every type, major, batch and epilogue, and special ones.
+
+call.py        `gemm` on arrays, and its reference
+dense.py       its kernel: persistent, TMA, wgmma           configs.py     its configurations, and which fit a problem
+sums.py        the second kernel of tiles that several blocks share
+fp8_block.py   fp8 with block scales                        grouped.py     a matrix B for each group of rows of A
+mixed.py       bf16 times weights of 4 and 8 bits
+
+    from cutelite.kernels.gemm import gemm
+
+    d = gemm(a, b, bias=bias, activation=lambda x: max(x, 0.0))
+"""
+
+from cutelite.kernels.gemm.call import chosen, gemm, reference
+from cutelite.kernels.gemm.configs import CONFIGS, Config
+
+__all__ = ["CONFIGS", "Config", "chosen", "gemm", "reference"]

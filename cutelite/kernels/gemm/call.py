@@ -1,0 +1,140 @@
+"""`gemm` on arrays: what comes in, as the kernels take it; and its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import f32, i32
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.dense import run, tuned
+
+if TYPE_CHECKING:
+    import numpy
+
+Function = Callable[[Any], Any]
+ROWS = (8, 16, 32, 64)
+"""Of A, that are brought where there are no more: one box of TMA."""
+
+
+def gemm(
+    a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
+    alpha: float = 1.0, beta: float = 0.0, activation: Function | None = None, precision: str | None = None,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
+
+    a, b        (M, K) and (K, N), or both with the same batches in front, or A alone: then these are rows of one
+                matrix. Contiguous along either mode, rows a multiple of 16 bytes apart. bf16, f16, fp8 (e4m3, e5m2),
+                i8; f32 with ``precision="tf32"``
+    out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
+                i32 for i8. Rows of `out` that are no multiple of 16 bytes take a copy more
+    bias        (N,): bf16, f16 or f32
+    scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
+    activation  elementwise, on vectors of f32, compiled in. Functions of equal code and captured values are one
+    config      None: the fastest, found at the first call for these shapes
+    Arrays      of torch, CuPy and JAX on a GPU; of NumPy in the simulator
+    Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
+    """
+    shape = result_shape(a, b)
+    out = empty(a, shape, DEFAULTS.get(rt.read(a).dtype)) if out is None else out
+    if tuple(out.shape) != shape:
+        raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
+    given = arguments(a, b, out, fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
+    if config is None:
+        tuned(*given)
+    else:
+        run(config, *given)
+    return out
+
+
+def fused_of(
+    c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float = 0.0,
+    activation: Function | None = None,
+) -> cl.Fused:  # fmt: skip
+    """What is made of the sums, by the names that `gemm` has for it."""
+    return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, settled(activation))
+
+
+DEFAULTS = {"e4m3": "bf16", "e5m2": "bf16", "i8": "i32"}
+"""Dtypes of results, by that of the operands where it is another one."""
+
+
+def result_shape(a: Any, b: Any) -> tuple[int, ...]:
+    """Errors: ValueError for shapes that cannot be multiplied."""
+    left, right = tuple(a.shape), tuple(b.shape)
+    alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
+    if not alike or (len(right) > 2 and left[:-2] != right[:-2]):
+        raise ValueError(
+            f"a is {left} and b is {right}: they are (..., M, K) and (K, N), or (..., M, K) and (..., K, N) with the "
+            "same batches"
+        )
+    return (*left[:-1], right[-1])
+
+
+def arguments(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None) -> tuple[Any, ...]:
+    """What `run` takes besides a configuration.
+
+    Errors  ValueError for what the kernels cannot compute
+    """
+    if a.ndim > 2 and (b.ndim == 2 or a.ndim > 3):
+        a, b, out, fused = folded(a, b, out, fused)
+    left, right, result = rt.read(a), rt.read(b), rt.read(out)
+    scale_a, scale_b = (x if x is None else x.reshape(-1) for x in (fused.scales.a, fused.scales.b))
+    kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
+    majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
+    rowwise = scale_a is not None and rt.read(scale_a).size > 1
+    of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
+    acc, d = i32 if kinds[0].is_int else f32, getattr(cl, result.dtype)
+    rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
+    problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, a.ndim == 3, rows, rowwise, fused.activation)
+    if precision not in (None, "tf32"):
+        raise ValueError(f"precision is None or 'tf32', not {precision!r}")
+    added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
+    if d.is_int and (any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)):
+        raise ValueError(f"results of {d} are the sums as they are: no alpha, beta, bias, scales, or activation")
+    a = a if majors[0] == "K" else a.swapaxes(-1, -2)
+    b = b.swapaxes(-1, -2) if majors[1] == "K" else b
+    scales = cl.Scales(scale_a, scale_b)
+    return problem, a, b, out, cl.Fused(fused.c, fused.bias, scales, fused.alpha, fused.beta)
+
+
+def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
+    """All batches as rows of one matrix, where B is the same for all; else as one mode.
+
+    Operands whose batches do not lie evenly are copied. Errors: ValueError for such an `out`.
+    """
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
+    made = out.reshape((*lead, n))
+    if rt.read(made).pointer != rt.read(out).pointer:
+        raise ValueError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
+    c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
+    right = b if b.ndim == 2 else b.reshape((-1, k, n))
+    more = cl.Fused(c, fused.bias, fused.scales, fused.alpha, fused.beta, fused.activation)
+    return a.reshape((*lead, k)), right, made, more
+
+
+def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, **how: Any) -> Config:
+    """The configuration that `gemm` takes for these arguments."""
+    config: Config = tuned.config_for(*arguments(a, b, out, fused_of(**how), precision))
+    return config
+
+
+def reference(
+    a: Any, b: Any, *, c: Any = None, bias: Any = None, scale_a: Any = 1.0, scale_b: Any = 1.0, alpha: float = 1.0,
+    beta: float = 0.0, activation: Callable[[Any], Any] | None = None,
+) -> numpy.ndarray[Any, Any]:  # fmt: skip
+    """What `gemm` computes, in f64 by NumPy, of NumPy arrays; `activation` is one of NumPy arrays."""
+    import numpy as np
+
+    wide = [np.asarray(x).astype(np.float64) for x in (a, b, scale_a, scale_b)]
+    result = alpha * wide[2] * wide[3] * (wide[0] @ wide[1])
+    result = result if c is None else result + beta * np.asarray(c).astype(np.float64)
+    result = result if bias is None else result + np.asarray(bias).astype(np.float64)
+    made: numpy.ndarray[Any, Any] = result if activation is None else activation(result)
+    return made
