@@ -74,7 +74,15 @@ def atomic(
     else:
         old, after = _rank_by_rank(action, before, operand, order, runs, lengths)
     space.update(address[mine], before, np.ascontiguousarray(after), first)
-    space.tell(address, dtype.itemsize, who, "atomic")
+    if compare is None or space.observer is None:
+        space.tell(address, dtype.itemsize, who, "atomic", old)
+        return old.reshape(shape)
+    bits = f"u{dtype.itemsize}"
+    written = old.view(bits) == compare.view(bits)
+    for kind, where in (("atomic", written), ("read", ~written)):  # a comparison that fails writes nothing
+        some = np.flatnonzero(where)
+        if len(some):
+            space.tell(address[some], dtype.itemsize, Selected(who, some, 1), kind, old[some])
     return old.reshape(shape)
 
 

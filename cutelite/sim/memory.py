@@ -50,10 +50,11 @@ _PATTERN = {  # a state in every byte of a unit; units of 16 have their states i
 class Observer(Protocol):
     """Told of every access that went well: where the checker of the memory model hangs in."""
 
-    def access(self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+    def access(self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> Array | None:
         """Units of `unit` bytes at byte offsets `offset` in `region`; `kind` is 'read', 'write' or 'atomic'.
 
-        data  what a write is about to put there, as an array of units
+        data    what a write is about to put there, or what an atomic operation found there, as an array of units
+        Result  for a read: what it shall see instead of what is there, or None
         """
 
     def tolerates(self, error: SimError) -> bool:
@@ -176,7 +177,9 @@ class Space:
                     if self.observer is None or not self.observer.tolerates(error):
                         raise
         if tell and self.observer is not None:
-            self.observer.access(who, region, flat - region.base, unit, "read", None)
+            seen = self.observer.access(who, region, flat - region.base, unit, "read", None)
+            if seen is not None:
+                return seen
         return region.view(unit)[1][index]
 
     def _scatter(self, flat: Array, unit: int, data: Array, who: Accuser, pieces: int, kind: str = "write") -> None:
@@ -204,16 +207,16 @@ class Space:
         """Write `new` at distinct addresses where `old` was just read: the second half of an atomic operation."""
         self._scatter(flat, old.itemsize, new.view(UNITS[old.itemsize]), who, 1, "atomic")
 
-    def tell(self, flat: Array, unit: int, who: Accuser, kind: str) -> None:
-        """Tell the observer, if there is one, of an access that went well, by each of these addresses."""
+    def tell(self, flat: Array, unit: int, who: Accuser, kind: str, data: Array) -> None:
+        """Tell the observer, if there is one, of an access that went well, by each of these addresses, and of `data`."""
         if self.observer is None:
             return
         found = self.locate(flat, unit, who)
         if found is not None:
-            self.observer.access(who, found[0], flat - found[0].base, unit, kind, None)
+            self.observer.access(who, found[0], flat - found[0].base, unit, kind, data.view(UNITS[unit]))
             return
         for part in self._parts(flat):
-            self.tell(flat[part], unit, Selected(who, part, 1), kind)
+            self.tell(flat[part], unit, Selected(who, part, 1), kind, data[part])
 
     def _parts(self, flat: Array) -> list[Array]:
         which = np.searchsorted(self.bases, flat, "right")

@@ -1,7 +1,9 @@
 """Schedules: who runs next, for how long, and when asynchronous work happens. All of it follows from the seed.
 
     seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
-    seed 1    one warp after the other, last one first, each as far as it comes; asynchronous work at once
+    seed 1    one warp after the other, last one first, each as far as it comes, and the last block first; asynchronous
+              work at once; a thread that polls sees what others wrote as late as the memory model allows
+    seed 2    warps of several blocks in any order, with short turns; asynchronous work at any time; polls as in seed 1
     others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
               first; asynchronous work at once, late or at any time, in any order; blocks in any order
 
@@ -18,6 +20,8 @@ from typing import Literal
 from cutelite.sim.strand import Strand
 
 Moment = Literal["early", "late", "any"]
+Pick = Literal["first", "last", "any"]
+Value = Literal["latest", "oldest", "any"]
 
 SOON, LATE = 1 << 8, 1 << 14  # ops after which a strand that does not block lets all the others go first
 
@@ -32,6 +36,9 @@ class Policy:
              it may be spinning
     pick     how the next strand is chosen: 'first', 'last', 'any', or by 'rank': a fixed random order of warps
     resident clusters that run at the same time
+    blocks   the order in which they start: 'first' one first, 'last' one first, or by 'any'
+    reads    what a strong load sees under a check: the 'latest' value, the 'oldest' that the memory model allows, or
+             'any' of those
     """
 
     def __init__(self, seed: int) -> None:
@@ -43,9 +50,14 @@ class Policy:
         self.turns: Sequence[int] = (SOON,)
         self.pick = "first"
         self.resident = 1
-        self.shuffle_blocks = False
+        self.blocks: Pick = "first"
+        self.reads: Value = "latest"
         if seed == 1:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
+            self.blocks, self.reads = "last", "oldest"
+        elif seed == 2:
+            self.gang, self.moment, self.pick, self.turns = False, "any", "any", (1, 10, 100)
+            self.resident, self.blocks, self.reads = 4, "any", "oldest"
         elif seed:
             draw = self.random
             self.gang = draw.random() < 0.25
@@ -54,7 +66,8 @@ class Policy:
             self.pick = draw.choice(("first", "last", "any", "any", "rank"))
             self.patience = draw.choice((SOON, LATE))
             self.resident = draw.choice((1, 1, 2, 3))
-            self.shuffle_blocks = draw.random() < 0.75
+            self.blocks = "any" if draw.random() < 0.75 else "first"
+            self.reads = draw.choice(("latest", "oldest", "any", "any"))
         self._ranks: dict[tuple[int, int], float] = {}
 
     def turn(self) -> int:

@@ -91,8 +91,10 @@ class Scheduler:
         if self.launch.sample is not None:
             count = min(len(firsts), -(-self.launch.blocks // (i * j * k)))
             firsts = sorted(Random(self.launch.seed).sample(firsts, count), key=lambda first: first[::-1])
-        if self.policy.shuffle_blocks:
+        if self.policy.blocks == "any":
             self.policy.random.shuffle(firsts)
+        elif self.policy.blocks == "last":
+            firsts.reverse()
         return iter(firsts)
 
     def _admit(self, waiting: Iterator[tuple[int, int, int]], more: int = 0) -> None:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import MANY, RAN, Clocks, Snapshot
+from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, Clocks, Snapshot
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,
+    STRONG,
     STRONG_READ,
     STRONG_WRITE,
     WRITE,
@@ -64,7 +65,7 @@ class Threads:
 
     def __init__(self, clocks: Clocks, threads: Array, row: int) -> None:
         self.clocks, self.who, self.row = clocks, threads, row
-        self.when = clocks.own[1, threads]
+        self.when = clocks.own[SEEN, threads]
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         return self.clocks.known_to(self.who[at], row, who, when)
@@ -113,7 +114,7 @@ class Accesses:
         self.sets = Sets()
         self._asked: dict[tuple[int, Group], bool] = {}
 
-    def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int) -> list[Conflict]:
+    def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> list[Conflict]:
         """What an access of that kind races with."""
         found: list[Conflict] = []
         writer = shadow.w_who[granules]
@@ -124,6 +125,8 @@ class Accesses:
             for chosen, row in ((at[~done], actor.row), (at[done], RAN)):
                 if len(chosen):
                     found += self._unordered(chosen, row, actor, granules, writer, shadow.w_when, shadow.w_site)
+        if self.narrow and kind in STRONG:
+            found += self._apart(shadow, granules, actor, site)
         if kind == STRONG_READ:
             return found
         other = shadow.o_who[granules]
@@ -137,6 +140,39 @@ class Accesses:
         return found
 
     _any_strong = False
+    narrow = False  # whether some strong accesses are of a scope that leaves out other blocks
+
+    def _apart(self, shadow: Shadow, granules: Array, actor: Actor, site: int) -> Iterator[Conflict]:
+        """Strong accesses of the same granules that nothing orders, and the scope of one of which leaves out the other:
+        they race as ordinary ones do (PTX: they are not morally strong)."""
+        other = shadow.o_who[granules]
+        at = np.flatnonzero(other)
+        if not len(at):
+            return
+        g = granules[at]
+        old = np.stack([other[at], shadow.o_when[g] * (other[at] > 0), shadow.o_site[g] * (other[at] > 0)], axis=1)
+        keys = np.concatenate([old, actor.who[at][:, None]], axis=1)
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        for n, position in enumerate(at[first].tolist()):
+            code, when, of = (int(x) for x in old[first[n]])
+            for group in self._groups_of(code, when, of):
+                kinds = (int(self.sites.kinds[site]), int(self.sites.kinds[group.site]))
+                if kinds[1] not in STRONG or STRONG_WRITE not in kinds:
+                    continue
+                reach = min(int(self.sites.reach[site]), int(self.sites.reach[group.site]))
+                agents, me = group.agents, int(actor.who[position])
+                wrong = reach < self._needed(agents, me)
+                row = actor.row if kinds[1] == STRONG_WRITE else RAN
+                wrong &= ~actor.ordered(row, np.full(len(agents), position), agents, group.clocks)
+                if np.count_nonzero(wrong):
+                    mine, one = at[inverse.reshape(-1) == n], int(np.argmax(wrong))
+                    yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), group.clocks[one]))
+
+    def _needed(self, agents: Array, me: Any) -> Array:
+        """The least scope that holds each of some agents and me, or the one of mine beside it."""
+        cluster, rank = self.clocks.cluster, self.clocks.rank
+        inside = np.where(rank[agents] == rank[me], CTA, CLUSTER)
+        return np.where(cluster[agents] == cluster[me], inside, GPU)
 
     def _unordered(
         self, at: Array, row: int, actor: Actor, granules: Array, agents: Array, clocks: Array, sites: Array
@@ -198,6 +234,8 @@ class Accesses:
             left = np.flatnonzero(same & (old[held] != code[held]))
             if len(left):
                 later[left] = actor.ordered(RAN, at[held[left]], old[held[left]], when[left])
+            if self.narrow and kind in STRONG:  # what another block's access does not clash with, this one may
+                later &= self._needed(old[held], actor.who[at[held]]) == CTA
             keep[held[later]] = False
         if np.count_nonzero(keep):
             code = self._with_old(shadow, g, at, code, keep, actor, kind, site)
@@ -244,7 +282,9 @@ class Accesses:
             knows = int(actor.knowing(at[where[i : i + 1]])[0])
             still = []
             for x in groups:
-                if self.sites.kinds[x.site] == kind:
+                if self.sites.kinds[x.site] == kind and not (
+                    self.narrow and kind in STRONG and np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
+                ):
                     if mine.issuperset(x.agents.tolist()):
                         continue
                     if not self._unknown(knows, actor, position, x):

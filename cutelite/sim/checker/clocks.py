@@ -5,16 +5,16 @@ thread; the wgmma of a warpgroup; the copies that count their bytes on one mbarr
 counts its releases, the others' the tickets of their work or the phases of the mbarrier. An *epoch* is an agent and
 its clock at an access. The access is ordered before what somebody does who knows of a clock at least as high.
 
-`Knowledge` is what is known of all agents, six times, for what is ordered is one thing and what is visible another:
+`Knowledge` is what is known of all agents, several times, for what is ordered is one thing and what is visible another:
 
+    INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
     RAN    has been executed: may be overwritten
     SEEN   can be read by ordinary instructions
-    SMEM   in shared memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
-    GMEM   the same for global memory
     PAST   of a thread: its waits and arrivals are behind it. Of the copies of an mbarrier: so many of its phases are
            complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
            them, where its loads may still be under way
-    INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
+    GMEM   in global memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
+    SMEM   the same for the shared memory of the block of rank 0; those of other ranks of the cluster come behind it
 
 Knowledge is immutable and shared: threads that meet at a barrier know the same afterwards. What a thread knows of
 itself is not part of it and lies in `Clocks.own`.
@@ -29,20 +29,22 @@ import numpy as np
 
 Array = Any
 
-RAN, SEEN, SMEM, GMEM, PAST, INIT = range(6)
-ROWS = 6
+INIT, RAN, SEEN, PAST, GMEM, SMEM = range(6)
 GENERIC_ROWS = slice(RAN, SEEN + 1)
-NOT_INIT = slice(RAN, PAST + 1)
+NOT_INIT = slice(RAN, None)
 
-CTA, CLUSTER, GPU, SYS = range(1, 5)
-"""Scopes of an order, by how far they reach."""
-REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": SYS}
+CTA, CLUSTER, GPU = range(1, 4)
+"""Scopes of an order, by how far they reach. The whole system is no more than the GPU here: nobody else takes part."""
+SCOPES = (CTA, CLUSTER, GPU)
+EVERYBODY = 4
+"""Reach of what whoever sees it knows, with a scope of whatever size: that something has been executed."""
+REACH = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU}
 
 MANY = 1 << 14  # pieces of knowledge kept, before those that no thread has any more are dropped
 
 
 class Knowledge:
-    """Clocks known. `parts`: number of a cluster -> int32 (ROWS, agents of the cluster), missing ones being 0.
+    """Clocks known. `parts`: number of a cluster -> int32 (rows, agents of the cluster), missing ones being 0.
 
     key  under which `Clocks.pool` has it; -1 where it does not
     """
@@ -104,7 +106,7 @@ def _maximum(a: Array, b: Array) -> Array:
 
 
 class Published:
-    """What was released at one place (a barrier's phase, an address), by how far the releases reached and by whom."""
+    """What was released at one place (a barrier's phase, an address), by how far the releases reach and by whom."""
 
     __slots__ = ("by",)
 
@@ -127,14 +129,32 @@ class Published:
             found = join(found, knowledge)
         return found
 
+    def merge(self, other: Published) -> None:
+        for key, knowledge in other.by.items():
+            self.add(*key, knowledge)
+
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """What somebody in that block acquires there. Where a scope is too small, only what ran: RAN and PAST."""
+        """What somebody in that block acquires there. Of those whom a scope leaves out, no more than PAST."""
         found = NOTHING
         for (reach, of, by), knowledge in self.by.items():
-            needed = (CTA if rank == by else CLUSTER) if cluster == of else GPU
-            enough = min(reach, scope) >= needed
-            found = join(found, knowledge if enough else knowledge.rows(RAN, PAST))
+            enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
+            found = join(found, knowledge if enough else knowledge.rows(PAST))
         return found
+
+    def for_fences(self, cluster: int, rank: int, most: int = GPU) -> dict[int, Knowledge]:
+        """What somebody in that block, who has read there within scope `most`, acquires by a fence of at least each
+        scope."""
+        found: dict[int, Knowledge] = {}
+        for (reach, of, by), knowledge in self.by.items():
+            scope = needed(of, by, cluster, rank)
+            if min(reach, most) >= scope:
+                found[scope] = join(knowledge, found.get(scope, NOTHING))
+        return found
+
+
+def needed(cluster: int, rank: int, of: int, by: int) -> int:
+    """The least scope that holds two blocks, each by its cluster and its rank in that."""
+    return GPU if cluster != of else CTA if rank == by else CLUSTER
 
 
 class Snapshot(NamedTuple):
@@ -142,32 +162,35 @@ class Snapshot(NamedTuple):
 
     knowledge: Knowledge
     agent: int  # the thread; 0 for several
-    own: Array  # (ROWS,): its own clocks
-    copied: int  # ticket of its own cp.async that it has waited for
+    own: Array  # (rows,): its own clocks
+    copied: Array  # (rows,): tickets of its own cp.async that it has waited for
 
 
 class Clocks:
     """All agents of a launch and what the threads know. Agents are ints from 1 on; a block's threads come in a row.
 
     cluster, local  per agent: the number of its cluster, and its position in that cluster's parts of knowledge
-    own             int32 (ROWS, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
-    copied          per thread: the ticket up to which it has waited for its own cp.async
+    rank            per agent: that of its block; of asynchronous ones, of the block that started their latest work
+    own             int32 (rows, agents): a thread's own clock (RAN, SEEN), and how much of it a fence has followed
+    copied          the same of its own cp.async: the ticket up to which it has waited for them
+    released        for each scope: keys of what fences of at least that scope let a thread publish by relaxed accesses;
+                    `released_own` and `released_copied` are its own part of that
+    acquired        for each scope: keys of what it has read by relaxed accesses, for a fence of at least that scope
     has_waited      per thread: for an mbarrier, since its warp has last executed an instruction together
     """
 
     def __init__(self) -> None:
         self.count = 1
+        self.rows = SMEM + 1
         self.cluster = np.zeros(1, np.int32)
         self.local = np.zeros(1, np.int32)
-        self.own = np.zeros((ROWS, 1), np.int32)
-        self.released_own = np.zeros((ROWS, 1), np.int32)
-        self.copied = np.zeros(1, np.int32)
+        self.rank = np.zeros(1, np.int32)
         self.knows = np.zeros(1, np.int64)  # keys of `pool`: what each thread knows
-        self.released = np.zeros(1, np.int64)  # what its last release fence lets it publish by relaxed accesses
-        self.acquired = np.zeros(1, np.int64)  # what it has read by relaxed accesses, for an acquire fence
-        self.pool: dict[int, Knowledge] = {0: NOTHING}
-        self.fence_reach = np.zeros(1, np.int32)
+        self.released = np.zeros((len(SCOPES), 1), np.int64)
+        self.acquired = np.zeros((len(SCOPES), 1), np.int64)
         self.has_waited = np.zeros(1, bool)
+        self._make_rows()
+        self.pool: dict[int, Knowledge] = {0: NOTHING}
         self.any_released = False
         self._next = 1
         self._prune_at = MANY
@@ -176,12 +199,23 @@ class Clocks:
         self.threads: dict[int, int] = {}  # threads of each cluster
         self._named: dict[object, int] = {}
 
+    def _make_rows(self) -> None:
+        self.own = np.zeros((self.rows, self.count), np.int32)
+        self.copied = np.zeros_like(self.own)
+        self.released_own = np.zeros((len(SCOPES), self.rows, self.count), np.int32)
+        self.released_copied = np.zeros_like(self.released_own)
+
     # Agents
 
-    def begin(self, cluster: int, threads: int) -> int:
-        """Agents for the threads of a cluster, and behind them as many for their cp.async; the first of them."""
+    def begin(self, cluster: int, threads: int, ranks: int = 1) -> int:
+        """Agents for the threads of a cluster of so many blocks, and behind them as many for their cp.async; the first
+        of them."""
+        if self.count == 1:  # all clusters of a launch are alike
+            self.rows = SMEM + ranks
+            self._make_rows()
         first = self._grow(cluster, 2 * threads)
         self.firsts[cluster], self.threads[cluster] = first, threads
+        self.rank[first : self.count] = np.tile(np.arange(threads) // (threads // ranks), 2)
         self.own[GENERIC_ROWS, first : first + threads] = 1
         self.own[PAST, first : first + threads] = 1
         return first
@@ -205,12 +239,11 @@ class Clocks:
         first, self.count = self.count, self.count + n
         if self.count > len(self.local):
             room = max(2 * len(self.local), self.count)
-            for name in ("cluster", "local", "copied", "knows", "released", "acquired", "fence_reach", "has_waited"):
+            for name in ("cluster", "local", "rank", "knows", "released", "acquired", "has_waited", "own", "copied",
+                         "released_own", "released_copied"):  # fmt: skip
                 old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros(room - len(old), old.dtype)]))
-            for name in ("own", "released_own"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((ROWS, room - old.shape[1]), old.dtype)], axis=1))
+                more = np.zeros((*old.shape[:-1], room - old.shape[-1]), old.dtype)
+                setattr(self, name, np.concatenate([old, more], axis=-1))
         size = self.sizes.get(cluster, 0)
         self.cluster[first : self.count] = cluster
         self.local[first : self.count] = np.arange(size, size + n)
@@ -248,8 +281,8 @@ class Clocks:
         own = who == threads
         result = own & (self.own[row][threads] >= when)
         copies = who == threads + self._threads_of(threads)
-        if row <= SEEN and np.count_nonzero(copies):
-            result |= copies & (self.copied[threads] >= when)
+        if np.count_nonzero(copies):
+            result |= copies & (self.copied[row][threads] >= when)
         left = np.flatnonzero(~result & ~own)
         if len(left):
             keys = self.knows[threads[left]]
@@ -263,20 +296,41 @@ class Clocks:
         result = self.known(then.knowledge, row, who, when)
         if then.agent:
             result |= (who == then.agent) & (then.own[row] >= when)
-            if row <= SEEN:
-                result |= (who == self.copier(then.agent)) & (then.copied >= when)
+            result |= (who == self.copier(then.agent)) & (then.copied[row] >= when)
         return result
 
     # Learning
 
     def snapshot(self, agent: int) -> Snapshot:
-        return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), int(self.copied[agent]))
+        return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), self.copied[:, agent].copy())
 
-    def publish(self, threads: Array, *, relaxed: bool = False) -> Knowledge:
-        """What these threads of one cluster release; their clocks go on. `relaxed`: what their fences had released."""
-        keys, own = (self.released, self.released_own) if relaxed else (self.knows, self.own)
-        if relaxed and not np.count_nonzero(own[:, threads]) and not np.count_nonzero(keys[threads]):
-            return NOTHING
+    def publish(self, threads: Array) -> Knowledge:
+        """What these threads of one cluster release; their clocks go on."""
+        found = self._together(self.knows, self.own, self.copied, threads)
+        self.own[GENERIC_ROWS, threads] += 1
+        self.go_on(threads)
+        return found
+
+    def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
+        """What their fences before let these threads publish by relaxed accesses: how far it reaches, and what it is."""
+        found: list[tuple[int, Knowledge]] = []
+        for reach in reversed(SCOPES):
+            keys, own, copied = (held[reach - 1] for held in (self.released, self.released_own, self.released_copied))
+            if not np.count_nonzero(keys[threads]) and not np.count_nonzero(own[:, threads]):
+                continue
+            if found and self._as_far(threads, reach):
+                continue  # a fence of the next scope has released all of it
+            found.append((reach, self._together(keys, own, copied, threads)))
+        return found
+
+    def _as_far(self, threads: Array, reach: int) -> bool:
+        """Whether all that may be published within this scope may be within the next larger one as well."""
+        return all(
+            np.array_equal(held[reach - 1][..., threads], held[reach][..., threads])
+            for held in (self.released, self.released_own)
+        )
+
+    def _together(self, keys: Array, own: Array, copied: Array, threads: Array) -> Knowledge:
         found = NOTHING
         for key in _values(keys[threads]):
             found = join(found, self.pool[key])
@@ -284,20 +338,16 @@ class Clocks:
         part = self.writable(found.parts.get(cluster), cluster)
         local = self.local[threads]
         part[:, local] = np.maximum(part[:, local], own[:, threads])
-        copied = self.copied[threads]
-        if not relaxed:
-            if np.count_nonzero(copied):
-                at = local + self.threads[cluster]
-                part[GENERIC_ROWS, at] = np.maximum(part[GENERIC_ROWS, at], copied)
-            self.own[GENERIC_ROWS, threads] += 1
-            self.go_on(threads)
+        if np.count_nonzero(copied[RAN, threads]):
+            at = local + self.threads[cluster]
+            part[:, at] = np.maximum(part[:, at], copied[:, threads])
         return Knowledge({**found.parts, cluster: part})
 
-    def publish_relaxed(self, threads: Array) -> Knowledge:
-        """What a relaxed arrival tells: what fences had released; of asynchronous work that these threads know is
-        complete (wgmma that they waited for, say), that it has been executed; and what they have behind them. Not that
-        ordinary loads have been executed, be it that a barrier came between: only a release waits for those."""
-        found = join(self.publish(threads, relaxed=True), self.past(threads))
+    def told_relaxed(self, threads: Array) -> Knowledge:
+        """What a relaxed arrival tells whatever the fences: of asynchronous work that these threads know is complete
+        (wgmma that they waited for, say), that it has been executed; and what they have behind them. Not that ordinary
+        loads have been executed, be it that a barrier came between: only a release waits for those."""
+        found = self.past(threads)
         self.go_on(threads)
         for key in _values(self.knows[threads]):
             complete = self.pool[key].rows(RAN)
@@ -333,10 +383,11 @@ class Clocks:
         if knowledge.parts:
             self._learn(self.knows, threads, knowledge)
 
-    def learn_later(self, threads: Array, knowledge: Knowledge) -> None:
-        """They will, by an acquire fence."""
-        if knowledge.parts:
-            self._learn(self.acquired, threads, knowledge)
+    def learn_later(self, threads: Array, by_scope: dict[int, Knowledge]) -> None:
+        """They will, by an acquire fence of at least each scope."""
+        for reach, knowledge in by_scope.items():
+            if knowledge.parts:
+                self._learn(self.acquired[reach - 1], threads, knowledge)
 
     def _learn(self, keys: Array, threads: Array, knowledge: Knowledge) -> None:
         held = keys[threads]
@@ -358,14 +409,15 @@ class Clocks:
     def fence(self, threads: Array, acquire: bool, release: bool, reach: int) -> None:
         """A fence of that scope: acquires what relaxed accesses have read, releases to those that will write."""
         if acquire:
-            held = self.acquired[threads]
-            for key in _values(held):
-                self.learn(threads[held == key], self.pool[key])
+            for acquired in self.acquired[:reach]:
+                held = acquired[threads]
+                for key in _values(held):
+                    self.learn(threads[held == key], self.pool[key])
         if release:
             self.any_released = True
-            self.fence_reach[threads] = reach
-            self.released[threads] = self.knows[threads]
-            self.released_own[:, threads] = self.own[:, threads]
+            self.released[:reach, threads] = self.knows[threads]
+            self.released_own[:reach, :, threads] = self.own[:, threads]
+            self.released_copied[:reach, :, threads] = self.copied[:, threads]
             self.own[GENERIC_ROWS, threads] += 1
             self.go_on(threads)
 
@@ -382,12 +434,13 @@ class Clocks:
                 self.knows[threads[held == key]] = self._keep(Knowledge(parts))
         for row in rows:
             self.own[row, threads] = self.own[SEEN, threads]
+            self.copied[row, threads] = self.copied[SEEN, threads]
         self.own[GENERIC_ROWS, threads] += 1
 
     def fence_init(self, threads: Array) -> None:
         """fence.mbarrier_init: a release of nothing but these threads' own inits."""
         self.own[INIT, threads] = self.own[SEEN, threads]
-        self.released_own[INIT, threads] = self.own[SEEN, threads]
+        self.released_own[:CLUSTER, INIT, threads] = self.own[SEEN, threads]
         self.own[GENERIC_ROWS, threads] += 1
 
     # Several
@@ -411,7 +464,7 @@ class Clocks:
         size = self.sizes[cluster]
         if part is not None and part.shape[1] == size:
             return part.copy()
-        grown = np.zeros((ROWS, size), np.int32)
+        grown = np.zeros((self.rows, size), np.int32)
         if part is not None:
             grown[:, : part.shape[1]] = part
         return grown
@@ -420,7 +473,7 @@ class Clocks:
         if self.pool.get(knowledge.key) is knowledge:
             return knowledge.key  # other threads know the same
         if len(self.pool) > self._prune_at:
-            used = {0, *np.unique(np.concatenate([self.knows, self.released, self.acquired])).tolist()}
+            used = {0, *np.unique(np.concatenate([self.knows, self.released.ravel(), self.acquired.ravel()])).tolist()}
             self.pool = {key: held for key, held in self.pool.items() if key in used}
             self._prune_at = 2 * len(self.pool) + MANY
         key = self._next

@@ -22,13 +22,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cutelite.diag import Note
+from cutelite.ir.contract import Effect
 from cutelite.ir.simulation import Wait
 from cutelite.sim.checker.access import Accesses, Actor, Conflict, Threads, Worker
 from cutelite.sim.checker.clocks import (
     CLUSTER,
     CTA,
+    EVERYBODY,
     GENERIC_ROWS,
     GMEM,
+    GPU,
     INIT,
     NOT_INIT,
     NOTHING,
@@ -37,7 +40,6 @@ from cutelite.sim.checker.clocks import (
     REACH,
     SEEN,
     SMEM,
-    SYS,
     Clocks,
     Knowledge,
     Published,
@@ -46,10 +48,11 @@ from cutelite.sim.checker.clocks import (
 )
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
-from cutelite.sim.checker.phases import Phases
+from cutelite.sim.checker.phases import WAITING, Phases
+from cutelite.sim.checker.places import Place, Writer
 from cutelite.sim.checker.records import Barrier, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
-from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow
+from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow, reach_of
 from cutelite.sim.error import SimError
 from cutelite.sim.memory import RANK_SHIFT, Region
 
@@ -80,7 +83,10 @@ class Checker:
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
         self._issued: dict[Work, Snapshot] = {}
         self._groups: dict[tuple[int, str], list[Group]] = {}  # by agent and queue
-        self._places: dict[tuple[int, int], Published] = {}  # (region, offset) -> what was released there
+        self._places: dict[int, dict[int, Place]] = {}  # by region and offset: where strong accesses are made
+        self._sc = Published()  # by fence.sc
+        self._started: dict[int, Array] = {}  # by rank: agents that know the block of that rank to have started
+        self._polls = self._orders = False  # whether there are strong loads, releases and acquires at all
         self._unread: set[str] = set()
         self._starters: dict[int, tuple[Any, int]] = {}  # who started the latest work of asynchronous agents
         self._retired = 0
@@ -90,41 +96,70 @@ class Checker:
 
     # Accesses
 
-    def access(self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+    def access(
+        self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None
+    ) -> Array | None:
         if region.period or not len(offset):
-            return  # a thread's own
+            return None  # a thread's own
         holder, lanes = lanes_of(who, len(offset))
         block = self._block(holder.machine)
         if region.state is None and not self._matters(region, kind):
-            return
+            return None
         shadow = self._shadow(region, unit)
         granules, each = shadow.indices(offset, unit)
         work = getattr(holder, "work", None)
+        if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
+            self._forget_places(region, offset, unit)
         if work is not None:
             self._by_work(block, work, region, shadow, granules, kind)
-            return
+            return None
         threads = block.first + holder.tid[lanes]
         op = holder.op
+        if region.state is not None and region.base >> RANK_SHIFT != block.rank:
+            self._must_have_started(block, op, region.base >> RANK_SHIFT, threads)
         semantic = getattr(op, "semantic", None)
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
         if semantic is not None and kind != "atomic":
             number = STRONG_READ if kind == "read" else STRONG_WRITE
         actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
-        self._settle(
-            block, op, region, shadow, granules, actor, number, False, None if data is None else (offset, unit, data)
-        )
+        wrote = None if data is None or kind != "write" else (offset, unit, data)
+        self._settle(block, op, region, shadow, granules, actor, number, False, wrote)
         if semantic is not None:
-            self._synchronise(block, op, region, offset, threads, semantic, kind)
+            return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
+        return None
 
     def _by_work(self, block: Block, work: Work, region: Region, shadow: Shadow, granules: Array, kind: str) -> None:
         if work.queue == "none" and work.barrier is None:
             return  # a prefetch
+        rank = region.base >> RANK_SHIFT
+        if region.state is not None and rank != block.rank:
+            self._must_have_started(block, work.op, rank, block.first + work.tid, self._issued[work])
         agent, clock = self._epoch(block, work, region, kind)
         self._starters[agent] = (block.machine, int(work.tid[0]))
-        row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM
+        self.clocks.rank[agent] = block.rank
+        row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
         actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
         self._settle(block, work.op, region, shadow, granules, actor, number, True, None)
+
+    def _must_have_started(
+        self, block: Block, op: Any, rank: int, threads: Array, then: Snapshot | None = None
+    ) -> None:
+        """Threads, or work that they started at `then`, use the shared memory of another block of the cluster."""
+        aware = self._started.get(rank)
+        if aware is None or len(aware) < self.clocks.count:
+            grown = np.zeros(self.clocks.count, bool)
+            grown[: 0 if aware is None else len(aware)] = aware if aware is not None else False
+            aware = self._started[rank] = grown
+        size = block.machine.threads
+        theirs = slice(rank * size, (rank + 1) * size)
+        for thread in np.unique(threads[~aware[threads]]).tolist():
+            knowledge = self.clocks.of(thread) if then is None else then.knowledge
+            part = knowledge.parts.get(block.number)
+            if part is not None and np.count_nonzero(part[PAST, theirs]):
+                aware[thread] = True
+            else:
+                self.report.not_started(block, op, self._threads(np.array([thread])), rank)
 
     def _epoch(self, block: Block, work: Work, region: Region, kind: str) -> tuple[int, int]:
         """The agent of asynchronous work, and the clock by which its end is known."""
@@ -158,7 +193,7 @@ class Checker:
         if self.accesses.sets.many:
             self.accesses.sets.collect([shadow for _, shadow in self._shadows.values()])
         site = self.accesses.sites.number(op, kind, asynchronous)
-        conflicts = self.accesses.check(shadow, granules, actor, kind)
+        conflicts = self.accesses.check(shadow, granules, actor, kind, site)
         if kind == WRITE and not asynchronous:
             conflicts += self._within(granules, actor, site)
         for conflict in conflicts:
@@ -213,7 +248,7 @@ class Checker:
         old, new = self.accesses.sites[conflict.site], self.accesses.sites[site]
         at = conflict.positions
         fenceless = False
-        if actor.row in (SMEM, GMEM) and old.kind in (WRITE, STRONG_WRITE):
+        if actor.row >= GMEM and old.kind in (WRITE, STRONG_WRITE):
             fenceless = bool(np.all(actor.ordered(SEEN, at, conflict.who, conflict.when)))
         offsets = shadow.offsets(granules[at])
         self.report.race(
@@ -271,14 +306,26 @@ class Checker:
         found = self._blocks.get(machine)
         if found is None:
             self._numbers += 1
-            self._block_threads = machine.threads
             machines = machine.cluster.machines
-            first = self.clocks.begin(self._numbers, sum(m.threads for m in machines))
+            if self._numbers == 1:
+                self._block_threads = machine.threads
+                self._look_at(machine.launch)
+            first = self.clocks.begin(self._numbers, sum(m.threads for m in machines), len(machines))
             for other in machines:
                 self._blocks[other] = Block(other, self._numbers, first)
                 first += other.threads
             found = self._blocks[machine]
         return found
+
+    def _look_at(self, launch: Any) -> None:
+        """What the kernel has in it, for what need not be kept where it has not."""
+        for op in launch.program.function.ops():
+            semantic = getattr(op, "semantic", None)
+            if semantic is None:
+                continue
+            self._polls = self._polls or Effect.READS in op.effects and Effect.WRITES not in op.effects
+            self._orders = self._orders or semantic not in ("relaxed", "volatile")
+            self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
     def _on_fence(self, block: Block, lanes: Any, fence: str) -> None:
         threads = block.first + lanes.tid[lanes.mask]
@@ -292,11 +339,16 @@ class Checker:
             self.clocks.fence_init(threads)
         elif fence.startswith("proxy.async"):
             space = fence.removeprefix("proxy.async").lstrip(".")
-            rows = (GMEM,) if space == "global" else (SMEM, INIT) if space else (SMEM, GMEM, INIT)
+            shared = (SMEM + block.rank,) if space == "shared::cta" else tuple(range(SMEM, self.clocks.rows))
+            rows = (GMEM,) if space == "global" else (INIT, *shared) if space else (INIT, GMEM, *shared)
             self.clocks.fence_proxy(threads, rows)
         elif not fence.startswith(("proxy.", "wgmma")):
             semantic, _, scope = fence.partition(".")
+            if semantic == "sc":  # each is after all before whose scopes agree with its own (PTX: Fence-SC)
+                self.clocks.learn(threads, self._sc.to(REACH[scope], block.number, block.rank))
             self.clocks.fence(threads, semantic != "release", semantic != "acquire", REACH[scope])
+            if semantic == "sc":
+                self._sc.add(REACH[scope], block.number, block.rank, self.clocks.publish(threads))
 
     def _on_together(self, block: Block, lanes: Any) -> None:
         """Lanes of a warp execute an instruction together, and so have their waits behind them."""
@@ -321,8 +373,16 @@ class Checker:
         assert isinstance(on, tuple)
         self._meetings.pop((block.number, rank, (*on[:-1], on[-1] - GENERATIONS)), None)
         place = self._meetings.setdefault((block.number, rank, on), Published())
-        known = self.clocks.publish_relaxed(threads) if relaxed else self.clocks.publish(threads)
-        place.add(scope, block.number, block.rank, known)
+        self._release(place, block, threads, scope, relaxed)
+
+    def _release(self, place: Published, block: Block, threads: Array, scope: int, relaxed: bool) -> None:
+        """What an arrival of threads releases at a place; a relaxed one, what fences before it do."""
+        if not relaxed:
+            place.add(scope, block.number, block.rank, self.clocks.publish(threads))
+            return
+        for reach, known in self.clocks.publish_fenced(threads):
+            place.add(min(reach, scope), block.number, block.rank, known)
+        place.add(EVERYBODY, block.number, block.rank, self.clocks.told_relaxed(threads))
 
     def _on_resume(self, block: Block, who: Any, wait: Wait, op: Any, tid: Array, lanes: Array) -> None:
         """Threads go on after a wait: they acquire what was released to what they waited for."""
@@ -351,22 +411,42 @@ class Checker:
         named = f"{place.name}[{place.offset // 8}]"
         phases = Phases(self.clocks, copies)
         self._barriers[block.number, address] = Barrier(named, agent, clock, lanes.op, phases, size)
+        self._overwrite(block, lanes.op, address, agent)
+
+    def _overwrite(self, block: Block, op: Any, address: int, agent: int) -> None:
+        """The 8 bytes of an mbarrier become one, or are no more: a write, for those who have other uses for them."""
+        region = block.cluster.smem[address >> RANK_SHIFT]
+        shadow = self._shadow(region, 8)
+        granules, each = shadow.indices(np.array([address - region.base]), 8)
+        actor = Threads(self.clocks, np.full(each, agent), SEEN)
+        self._settle(block, op, region, shadow, granules, actor, WRITE, False, None)
 
     def _on_mbarrier_inval(self, block: Block, lanes: Any, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)
         if barrier is None:
             return
         agent = block.first + int(lanes.tid[lane])
+        left = self._still_used(block, barrier, agent)
+        works = [work for work in self._issued if work.barrier == address]
+        copies = np.array([barrier.agent], np.int32), np.array([barrier.finished], np.int32)
+        if works or barrier.finished and not self.clocks.known_to(np.array([agent]), PAST, *copies)[0]:
+            left = np.append(left, barrier.agent)
+        if len(left):
+            self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(left))
+        self._overwrite(block, lanes.op, address, agent)
+
+    def _still_used(self, block: Block, barrier: Barrier, agent: int) -> Array:
+        """The threads of whose arrivals and waits on a barrier a thread does not know that they are over."""
+        first = self.clocks.firsts[block.number]
         local = np.flatnonzero(barrier.used)
-        if not len(local):
-            return
-        users = self.clocks.firsts[block.number] + local
-        threads = np.full(len(users), agent)
-        known = self.clocks.known_to(threads, RAN, users, barrier.used[local])
+        users, me = first + local, np.full(len(local), agent)
+        known = self.clocks.known_to(me, RAN, users, barrier.used[local])
         phases, copies = barrier.arrived[local], np.full(len(users), barrier.agent, np.int32)
-        known |= (phases > 0) & self.clocks.known_to(threads, RAN, copies, phases)
-        if not np.all(known):
-            self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(users[~known]))
+        known |= (phases > 0) & self.clocks.known_to(me, PAST, copies, phases)
+        waited = np.flatnonzero(barrier.waited)
+        waiters = first + waited
+        over = self.clocks.known_to(np.full(len(waited), agent), PAST, waiters, barrier.waited[waited])
+        return np.unique(np.concatenate([users[~known], waiters[~over]]))
 
     def _on_mbarrier_arrive(
         self, block: Block, who: Any, address: int, count: int, expect: int, where: Array | None = None
@@ -382,6 +462,7 @@ class Checker:
             ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
             barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
             barrier.sources[work.op] = None
+            barrier.finished = barrier.phase + 1
             self._finish(block, work, barrier, address)
             return
         threads = block.first + who.tid[where]
@@ -392,8 +473,10 @@ class Checker:
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
         relaxed = getattr(op, "relaxed", False)
-        knowledge = self.clocks.publish_relaxed(threads) if relaxed else self.clocks.publish(threads)
-        barrier.coming.add(scope, block.number, block.rank, knowledge)
+        self._release(barrier.coming, block, threads, scope, relaxed)
+        if not relaxed and len(block.cluster.smem) > 1:  # it has been executed: also for who waits with less scope
+            executed = barrier.coming.by[scope, block.number, block.rank].rows(RAN, PAST)
+            barrier.coming.add(EVERYBODY, block.number, block.rank, executed)
 
     def _on_mbarrier_expect_tx(self, block: Block, lanes: Any, address: int, bytes: int, lane: int) -> None:
         barrier = self._barriers.get((block.number, address))
@@ -413,22 +496,27 @@ class Checker:
             self._stray("arrival", block, who.op, barrier, address, barrier.phases.expect(threads))
             return
         barrier.sources[work.op] = None
+        barrier.finished = barrier.phase + 1
         self._finish(block, work, barrier, address)
         agent, clock = barrier.init
         then = self._issued[work]
-        barrier.coming.add(SYS, block.number, block.rank, self.clocks.past_of(then))
+        barrier.coming.add(GPU, block.number, block.rank, self.clocks.past_of(then))
         epoch = np.array([agent], np.int32), np.array([clock], np.int32)
-        row = INIT if work.proxy == "async" else SEEN
-        if not self.clocks.known_at(then, row, *epoch)[0]:
-            known = bool(self.clocks.known_at(then, SEEN, *epoch)[0])
+        seen = bool(self.clocks.known_at(then, SEEN, *epoch)[0])
+        if not self.clocks.known_at(then, INIT, *epoch)[0] and (work.proxy == "async" or not seen):
+            known = seen
             threads = [(block.machine, tid) for tid in work.tid.tolist()]
             self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
 
-    def _use(self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array) -> None:
+    def _use(
+        self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, waits: bool = False
+    ) -> None:
         """Threads use an mbarrier: they must know of its initialisation."""
-        barrier.sources[op] = None
-        local = self.clocks.local[threads]
-        np.maximum.at(barrier.used, local, self.clocks.own[SEEN, threads])
+        if address >> RANK_SHIFT != block.rank:
+            self._must_have_started(block, op, address >> RANK_SHIFT, threads)
+        if not waits:
+            barrier.sources[op] = None
+            np.maximum.at(barrier.used, self.clocks.local[threads], self.clocks.own[SEEN, threads])
         agent, clock = barrier.init
         who, when = np.full(len(threads), agent, np.int32), np.full(len(threads), clock, np.int32)
         known = self.clocks.known_to(threads, SEEN, who, when)
@@ -448,7 +536,7 @@ class Checker:
             self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
         copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
-        barrier.done.add(SYS, block.number, address >> RANK_SHIFT, copies)
+        barrier.done.add(GPU, block.number, address >> RANK_SHIFT, copies)
 
     def _on_mbarrier_wait(self, block: Block, lanes: Any, address: Array, parity: Array) -> None:
         threads = block.first + lanes.tid
@@ -457,16 +545,17 @@ class Checker:
             if barrier is not None:
                 where = lanes.mask & (address == at)
                 mine = threads[where]
-                self._use(block, lanes.op, barrier, at, mine)
+                self._use(block, lanes.op, barrier, at, mine, waits=True)
                 self._stray("early", block, lanes.op, barrier, at, barrier.phases.begin(lanes.op, mine, parity[where]))
-                barrier.sources.pop(lanes.op, None)
+                barrier.waited[self.clocks.local[mine]] = WAITING
                 self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
 
     def _on_mbarrier_test(self, block: Block, lanes: Any, address: int, where: Array, tried: Array) -> None:
         barrier = self._barriers.get((block.number, address))
         if barrier is not None:
-            self._use(block, lanes.op, barrier, address, block.first + lanes.tid[tried])
-            barrier.sources.pop(lanes.op, None)
+            looking = block.first + lanes.tid[tried]
+            self._use(block, lanes.op, barrier, address, looking, waits=True)
+            barrier.waited[self.clocks.local[looking]] = self.clocks.own[PAST, looking]
             if np.count_nonzero(where):
                 threads = block.first + lanes.tid[where]
                 self._stray("early", block, lanes.op, barrier, address, barrier.phases.tested(lanes.op, threads))
@@ -477,12 +566,14 @@ class Checker:
         barrier = self._barriers.get((block.number, address))
         if barrier is None:
             return
-        knowledge = barrier.done.to(REACH[getattr(op, "reach", "cta")], block.number, block.rank)
+        scope = REACH[getattr(op, "reach", "cta")]
+        knowledge = barrier.done.to(scope, block.number, block.rank)
         if getattr(op, "relaxed", False):
             self.clocks.learn(threads, knowledge.rows(PAST))
-            self.clocks.learn_later(threads, knowledge)
+            self.clocks.learn_later(threads, barrier.done.for_fences(block.number, block.rank, scope))
         else:
             self.clocks.learn(threads, knowledge)
+        barrier.waited[self.clocks.local[threads]] = self.clocks.own[PAST, threads]
         barrier.phases.end(threads)
         self.clocks.has_waited[threads] = True
 
@@ -505,7 +596,8 @@ class Checker:
         if len(threads) == 1:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
         else:
-            self._issued[work] = Snapshot(self._of_all(threads), 0, np.zeros(0, np.int32), 0)
+            nobody = np.zeros(0, np.int32)
+            self._issued[work] = Snapshot(self._of_all(threads), 0, nobody, nobody)
         together = self.clocks.past(threads) if len(threads) > 1 else NOTHING
         self.clocks.go_on(threads)
         if work.queue == "none":
@@ -536,6 +628,8 @@ class Checker:
             part = self.clocks.writable(known.parts.get(cluster), cluster)
             local = self.clocks.local[warp]
             part[:, local] = np.maximum(part[:, local], own)
+            at = local + self.clocks.threads[cluster]
+            part[:, at] = np.maximum(part[:, at], self.clocks.copied[:, warp])
             warps.append(Knowledge({**known.parts, cluster: part}))
         return self.clocks.common(warps)
 
@@ -558,7 +652,7 @@ class Checker:
                 continue
             ticket = done[-1].ticket
             if queue == "cp.async":
-                self.clocks.copied[agent] = max(int(self.clocks.copied[agent]), ticket)
+                self.clocks.copied[GENERIC_ROWS, agent] = np.maximum(self.clocks.copied[GENERIC_ROWS, agent], ticket)
             else:
                 names = [f"{queue}.read"] if queue == "bulk" else []
                 names += [] if reads_only else [queue]
@@ -573,28 +667,104 @@ class Checker:
     # Atomic and strong accesses as synchronisation
 
     def _synchronise(
-        self, block: Block, op: Any, region: Region, offset: Array, threads: Array, semantic: str, kind: str
-    ) -> None:
-        scope = REACH.get(getattr(op, "scope_of_order", "sys"), SYS) if semantic != "volatile" else SYS
-        releases, acquires = semantic in ("release", "acq_rel"), semantic in ("acquire", "acq_rel")
-        if kind in ("read", "atomic") and self._places:
-            for at in np.unique(offset).tolist():
-                place = self._places.get((id(region), at))
+        self, block: Block, op: Any, region: Region, offset: Array, unit: int, threads: Array, semantic: str, kind: str,
+        data: Array | None,
+    ) -> Array | None:  # fmt: skip
+        """Strong accesses of threads; the values that loads see, where those are others than the latest."""
+        if not (self._polls or self._orders or self.clocks.any_released):
+            return None
+        places = self._places.setdefault(id(region), {})
+        me = Writer(reach_of(op), block.number, block.rank)
+        seen: Array | None = None
+        for at in np.unique(offset).tolist():
+            mine = np.flatnonzero(offset == at)
+            place = places.get(at)
+            if place is not None and place.size != unit:
+                self._forget_places(region, np.array([at]), unit)
+                place = None
+            if kind == "read":
                 if place is not None:
-                    mine = threads[offset == at]
-                    known = place.to(scope, block.number, block.rank)
-                    (self.clocks.learn if acquires else self.clocks.learn_later)(mine, known)
-        if kind in ("write", "atomic"):
-            if not releases and not self.clocks.any_released:
-                return
-            for at in np.unique(offset).tolist():
-                known = self.clocks.publish(threads[offset == at], relaxed=not releases)
-                key = (id(region), at)
-                if kind == "write":
-                    self._places.pop(key, None)
-                if known is not NOTHING:
-                    reach = scope if releases else min(scope, int(self.clocks.fence_reach[threads[offset == at]].min()))
-                    self._places.setdefault(key, Published()).add(reach, block.number, block.rank, known)
+                    loads = Effect.WRITES not in op.effects  # else it is a comparison that failed
+                    numbers = self._look(block, place, threads[mine], loads)
+                    self._acquire(place, me, threads[mine], numbers, semantic)
+                    if np.count_nonzero(numbers < place.last):
+                        seen = region.view(unit)[1][offset // unit].copy() if seen is None else seen
+                        seen[mine] = [place.value(n).data for n in numbers.tolist()]
+                        block.machine.launch.changed()  # at the next time they see a later one
+                continue
+            if place is None:
+                if not self._polls and semantic in ("relaxed", "volatile") and not self._has_released(threads[mine]):
+                    continue  # nothing that anybody could acquire
+                held = region.view(unit)[1][at // unit]
+                before = data[mine[0]] if kind == "atomic" and data is not None else held.copy()
+                place = places[at] = Place(unit, before)
+            one_by_one = kind == "atomic" and len(mine) > 1 and (self._orders or self.clocks.any_released)
+            for some in mine if one_by_one else [mine]:
+                group = threads[np.atleast_1d(some)]
+                if kind == "atomic":
+                    self._acquire(place, me, group, np.full(len(group), place.last), semantic)
+                value = region.view(unit)[1][at // unit].copy() if kind == "atomic" else data[mine[-1]]
+                self._publish(place, me, group, value, semantic, kind)
+        return seen
+
+    def _has_released(self, threads: Array) -> bool:
+        return bool(np.count_nonzero(self.clocks.released[0, threads]) or np.any(self.clocks.released_own[0][:, threads]))
+
+    def _look(self, block: Block, place: Place, threads: Array, loads: bool) -> Array:
+        """The numbers of the values that threads see: the latest, or in loads by some schedules an older one."""
+        policy = block.machine.launch.policy
+        if policy.reads == "latest":
+            return np.full(len(threads), place.last)
+        numbers, met = place.oldest(self.clocks, threads)
+        numbers = np.minimum(numbers + met, place.last) if loads else np.full(len(threads), place.last)
+        if loads and policy.reads == "any":
+            numbers = np.array([policy.random.randint(n, place.last) for n in numbers.tolist()])
+        place.see(self.clocks, threads, numbers)
+        return numbers
+
+    def _acquire(self, place: Place, me: Writer, threads: Array, numbers: Array, semantic: str) -> None:
+        """Threads acquire what was released with the values that they see; or will, by a fence."""
+        for number in np.unique(numbers).tolist():
+            value = place.value(number)
+            if value.writer is None or not value.writer.agrees(me):
+                continue
+            mine = threads[numbers == number]
+            if semantic in ("acquire", "acq_rel"):
+                self.clocks.learn(mine, value.published.to(me.reach, me.cluster, me.rank))
+            else:
+                self.clocks.learn(mine, value.published.all().rows(PAST))
+                self.clocks.learn_later(mine, value.published.for_fences(me.cluster, me.rank))
+
+    def _publish(self, place: Place, me: Writer, threads: Array, data: Any, semantic: str, kind: str) -> None:
+        """Threads write: what they release goes with the value; and with an atomic one, what was with the one before."""
+        published = Published()
+        before = place.value(place.last)
+        if kind == "atomic" and before.writer is not None and before.writer.agrees(me):
+            published.merge(before.published)
+        if semantic in ("release", "acq_rel"):
+            known = self.clocks.publish(threads)
+            published.add(me.reach, me.cluster, me.rank, known)
+            for thread in threads.tolist():
+                place.by[thread] = [(me.reach, known)]
+        else:
+            for reach, known in self.clocks.publish_fenced(threads) if self.clocks.any_released else ():
+                published.add(reach, me.cluster, me.rank, known)
+            for reach, known in (pair for thread in threads.tolist() for pair in place.by.get(thread, ())):
+                published.add(reach, me.cluster, me.rank, known)
+            if self._barriers or len(self.clocks.own) > SMEM + 1:  # mbarriers, or blocks of a cluster that have started
+                published.add(GPU, me.cluster, me.rank, self.clocks.past(threads))
+                self.clocks.go_on(threads)
+        place.add(self.clocks, threads, data, me, published)
+
+    def _forget_places(self, region: Region, offset: Array, unit: int) -> None:
+        """Something else is written where strong accesses were made: who sees it acquires nothing."""
+        places = self._places.get(id(region))
+        if not places:
+            return
+        low, high = int(offset.min()), int(offset.max()) + unit
+        for at in [at for at, place in places.items() if at + place.size > low and at < high]:
+            if np.any((offset < at + places[at].size) & (offset + unit > at)):
+                del places[at]
 
     # The end of a block
 
@@ -666,6 +836,7 @@ class Checker:
         del self._blocks[block.machine]
         self._exited.append((block.first, block.number, Exited(block.machine.block, launch)))
         self._shadows.pop(id(block.cluster.smem[block.rank]), None)
+        self._places.pop(id(block.cluster.smem[block.rank]), None)
         if any(other.number == block.number for other in self._blocks.values()):
             return
         self._barriers = {key: held for key, held in self._barriers.items() if key[0] != block.number}

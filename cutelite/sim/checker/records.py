@@ -57,7 +57,9 @@ class Barrier:
     coming   what was released to it so far
     done     what those acquire who see the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase
-    used     latest clock, by agents of the cluster, of arrivals and waits
+    used     latest clock, by agents of the cluster, of arrivals
+    waited   likewise, the clock when the latest wait was over; `WAITING` where it is not
+    finished latest phase, counted from 1 on, that asynchronous work has arrived in or counted bytes in; 0 for none
     arrived  latest phase, likewise, that an arrival was for: who sees that complete knows of the arrival
     sources  ops that arrive
     """
@@ -71,6 +73,8 @@ class Barrier:
         self.done = Published()
         self.agent = phases.agent
         self.used = np.zeros(size, np.int32)
+        self.waited = np.zeros(size, np.int32)
+        self.finished = 0
         self.arrived = np.zeros(size, np.int32)
         self.sources: dict[Any, None] = {}
 

@@ -8,7 +8,7 @@ from typing import Any
 from cutelite.diag import Note
 from cutelite.ir.op import Op
 from cutelite.sim.checker.findings import Finding, Side, Thread, of_error
-from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Site
+from cutelite.sim.checker.shadow import READ, STRONG, STRONG_READ, STRONG_WRITE, WRITE, Site
 from cutelite.sim.error import SimError
 from cutelite.sim.memory import Region
 
@@ -127,6 +127,18 @@ class Reporter:
             key, Finding("exit-pending", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
         )
 
+    def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
+        """Somebody uses the shared memory of a block that need not have started."""
+        key = ("block-not-started", _line(op))
+        message = "another block's shared memory is used, and nothing orders that after the start of that block"
+        help = "a barrier of the cluster before it, which may be relaxed"
+        label = f"in the block of rank {rank}"
+        finding = Finding(
+            "block-not-started", message, (_side("use", op, threads),), "cluster", None, "", self.seed, self.kernel,
+            label=label, help=help,
+        )  # fmt: skip
+        self._add(key, finding)
+
     def barrier_outlived(self, block: Any, address: int, init: Op, sources: list[Op], users: Threads) -> None:
         """Another block may arrive on an mbarrier of a block that has exited."""
         message = "a block may exit before another block's use of its mbarrier has happened"
@@ -177,6 +189,8 @@ def _a(noun: str) -> str:
 
 
 def _help(old: Site, new: Site) -> str:
+    if old.kind in STRONG and new.kind in STRONG:
+        return "give both a scope that holds the threads of both: 'cluster', or 'gpu'"
     if old.kind in (WRITE, STRONG_WRITE) and old.asynchronous and new.kind == READ:
         return BEFORE_READ
     if old.asynchronous and not new.asynchronous and old.kind == READ:

@@ -19,11 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cutelite.ir.op import Op
+from cutelite.sim.checker.clocks import GPU, REACH
 
 Array = Any
 
 READ, STRONG_READ, STRONG_WRITE, WRITE = range(4)
-"""Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other."""
+"""Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other, where their
+scopes hold each other's threads."""
+STRONG = (STRONG_READ, STRONG_WRITE)
 
 CONFLICTS = np.zeros((4, 4), bool)
 """Which kinds conflict."""
@@ -33,6 +36,11 @@ CONFLICTS[READ, STRONG_WRITE] = CONFLICTS[STRONG_WRITE, READ] = True
 
 
 MOST_SETS = 1 << 14
+
+
+def reach_of(op: Op) -> int:
+    """How far the scope of a strong access reaches."""
+    return GPU if getattr(op, "semantic", "") == "volatile" else REACH[getattr(op, "scope_of_order", "gpu")]
 
 
 class Site(NamedTuple):
@@ -51,6 +59,7 @@ class Sites:
         self._numbers: dict[tuple[int, int, bool], int] = {}
         self.kinds = np.zeros(64, np.int8)
         self.asynchronous = np.zeros(64, bool)
+        self.reach = np.zeros(64, np.int8)
 
     def number(self, op: Op, kind: int, asynchronous: bool) -> int:
         key = (id(op), kind, asynchronous)
@@ -61,7 +70,8 @@ class Sites:
             if found >= len(self.kinds):
                 self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
                 self.asynchronous = np.concatenate([self.asynchronous, np.zeros_like(self.asynchronous)])
-            self.kinds[found], self.asynchronous[found] = kind, asynchronous
+                self.reach = np.concatenate([self.reach, np.zeros_like(self.reach)])
+            self.kinds[found], self.asynchronous[found], self.reach[found] = kind, asynchronous, reach_of(op)
         return found
 
     def __getitem__(self, number: int) -> Site:

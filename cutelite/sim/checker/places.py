@@ -1,0 +1,128 @@
+"""What strong accesses leave at an address: its latest values, and what was released with each of them.
+
+A strong load may see an older value than the last one: any that the thread need not know to be overwritten. It knows
+that of what it wrote or read itself, and of what those have written or read whom it is ordered after. So a thread that
+polls goes on as early as the memory model allows, with no more than what came with the value that it then saw.
+
+In    strong accesses to an address, in the order of the schedule
+Out   which value a load sees, and what somebody who sees it acquires
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cutelite.sim.checker.clocks import SEEN, Clocks, Knowledge, Published, needed
+
+Array = Any
+
+KEPT = 8  # values of an address
+
+
+class Writer(NamedTuple):
+    """Who wrote, and by an access of which scope."""
+
+    reach: int
+    cluster: int
+    rank: int
+
+    def agrees(self, other: Writer) -> bool:
+        """Whether the scope of each of two accesses holds the other (PTX: they are morally strong)."""
+        return min(self.reach, other.reach) >= needed(self.cluster, self.rank, other.cluster, other.rank)
+
+
+class Value(NamedTuple):
+    """One value of an address.
+
+    agents, clocks  of those that wrote it; none for what was there before
+    published       what was released to those who see it, by this and by what it updated atomically
+    """
+
+    data: Any
+    agents: Array
+    clocks: Array
+    writer: Writer | None
+    published: Published
+
+
+class Seen(NamedTuple):
+    """Threads that have seen the value of that number, and their clocks then."""
+
+    number: int
+    threads: Array
+    clocks: Array
+
+
+class Place:
+    """An address.
+
+    size     bytes of the accesses
+    first    number of the oldest value kept; they are counted from 0 on
+    lowest   by agent: the number of the oldest value that it may still see; `met`: whether it has seen that
+    seen     who has seen which value first
+    by       what threads have released here by a release operation, and how far that reaches: their later strong writes
+             publish it as well
+    """
+
+    def __init__(self, size: int, before: Any) -> None:
+        self.size = size
+        self.first = 0
+        nobody = np.zeros(0, np.int32)
+        self.values = [Value(before, nobody, nobody, None, Published())]
+        self.lowest, self.met = np.zeros(0, np.int32), np.zeros(0, bool)
+        self.seen: list[Seen] = []
+        self.by: dict[int, list[tuple[int, Knowledge]]] = {}
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.values) - 1
+
+    def value(self, number: int) -> Value:
+        return self.values[number - self.first]
+
+    def add(self, clocks: Clocks, threads: Array, data: Any, writer: Writer, published: Published) -> None:
+        """Threads have written `data`; `published` is what that releases."""
+        self.values.append(Value(data, threads, clocks.own[SEEN, threads].copy(), writer, published))
+        if len(self.values) > KEPT:
+            del self.values[0]
+            self.first += 1
+            self.seen = [seen for seen in self.seen if seen.number > self.first]
+
+    def oldest(self, clocks: Clocks, threads: Array) -> tuple[Array, Array]:
+        """The number of the oldest value that each thread may see, and whether it has seen that before."""
+        if len(self.lowest) < clocks.count:
+            more = clocks.count - len(self.lowest)
+            self.lowest = np.concatenate([self.lowest, np.zeros(more, np.int32)])
+            self.met = np.concatenate([self.met, np.zeros(more, bool)])
+        numbers = np.maximum(self.lowest[threads], self.first)
+        behind = np.flatnonzero(numbers < self.last)
+        for key in np.unique(clocks.knows[threads[behind]]).tolist():
+            mine = behind[clocks.knows[threads[behind]] == key]
+            numbers[mine] = np.maximum(numbers[mine], self._known(clocks, clocks.pool[key]))
+        for n, value in enumerate(self.values[1:], self.first + 1):
+            own = behind[np.isin(threads[behind], value.agents)]
+            numbers[own] = np.maximum(numbers[own], n)
+        return numbers, self.met[threads] & (self.lowest[threads] == numbers)
+
+    def _known(self, clocks: Clocks, knowledge: Knowledge) -> int:
+        """The latest value that somebody with this knowledge is after, as it was written or seen."""
+        number = self.first
+        for n, value in enumerate(self.values[1:], self.first + 1):
+            if np.any(clocks.known(knowledge, SEEN, value.agents, value.clocks)):
+                number = n
+        for seen in self.seen:
+            if seen.number > number and np.any(clocks.known(knowledge, SEEN, seen.threads, seen.clocks)):
+                number = seen.number
+        return number
+
+    def see(self, clocks: Clocks, threads: Array, numbers: Array) -> None:
+        """Threads have seen the values of these numbers."""
+        newly = ~self.met[threads] | (self.lowest[threads] != numbers)
+        for number in np.unique(numbers[newly]).tolist():
+            if number > self.first:
+                mine = threads[newly & (numbers == number)]
+                self.seen.append(Seen(number, mine, clocks.own[SEEN, mine].copy()))
+        self.lowest[threads] = numbers
+        self.met[threads] = True
