@@ -50,7 +50,9 @@ _PATTERN = {  # a state in every byte of a unit; units of 16 have their states i
 class Observer(Protocol):
     """Told of every access that went well: where the checker of the memory model hangs in."""
 
-    def access(self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> Array | None:
+    def access(
+        self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None
+    ) -> Array | None:
         """Units of `unit` bytes at byte offsets `offset` in `region`; `kind` is 'read', 'write' or 'atomic'.
 
         data    what a write is about to put there, or what an atomic operation found there, as an array of units

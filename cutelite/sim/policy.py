@@ -3,7 +3,7 @@
     seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
     seed 1    one warp after the other, last one first, each as far as it comes, and the last block first; asynchronous
               work at once; a thread that polls sees what others wrote as late as the memory model allows
-    seed 2    warps of several blocks in any order, with short turns; asynchronous work at any time; polls as in seed 1
+    seed 2    warps of several blocks in any order, with short turns; otherwise as seed 1
     others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
               first; asynchronous work at once, late or at any time, in any order; blocks in any order
 
@@ -56,7 +56,7 @@ class Policy:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
             self.blocks, self.reads = "last", "oldest"
         elif seed == 2:
-            self.gang, self.moment, self.pick, self.turns = False, "any", "any", (1, 10, 100)
+            self.gang, self.moment, self.pick, self.turns = False, "early", "any", (1, 10, 100)
             self.resident, self.blocks, self.reads = 4, "any", "oldest"
         elif seed:
             draw = self.random

@@ -219,7 +219,13 @@ def told(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
 
 @pytest.mark.parametrize(
     "slip",
-    ["no fence before", "fence of the block before", "no fence behind", "fence of the block behind", "wait of the block"],
+    [
+        "no fence before",
+        "fence of the block before",
+        "no fence behind",
+        "fence of the block behind",
+        "wait of the block",
+    ],
 )
 def test_fences_around_a_relaxed_arrival_and_wait(slip: str) -> None:
     assert_caught(told, 2, (np.zeros(64, np.int32),), slip, "race")

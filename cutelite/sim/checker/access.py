@@ -166,7 +166,9 @@ class Accesses:
                 wrong &= ~actor.ordered(row, np.full(len(agents), position), agents, group.clocks)
                 if np.count_nonzero(wrong):
                     mine, one = at[inverse.reshape(-1) == n], int(np.argmax(wrong))
-                    yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), group.clocks[one]))
+                    yield Conflict(
+                        mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), group.clocks[one])
+                    )
 
     def _needed(self, agents: Array, me: Any) -> Array:
         """The least scope that holds each of some agents and me, or the one of mine beside it."""

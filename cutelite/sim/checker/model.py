@@ -96,9 +96,7 @@ class Checker:
 
     # Accesses
 
-    def access(
-        self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None
-    ) -> Array | None:
+    def access(self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> Array | None:
         if region.period or not len(offset):
             return None  # a thread's own
         holder, lanes = lanes_of(who, len(offset))
@@ -508,9 +506,7 @@ class Checker:
             threads = [(block.machine, tid) for tid in work.tid.tolist()]
             self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
 
-    def _use(
-        self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, waits: bool = False
-    ) -> None:
+    def _use(self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, waits: bool = False) -> None:
         """Threads use an mbarrier: they must know of its initialisation."""
         if address >> RANK_SHIFT != block.rank:
             self._must_have_started(block, op, address >> RANK_SHIFT, threads)
@@ -708,7 +704,9 @@ class Checker:
         return seen
 
     def _has_released(self, threads: Array) -> bool:
-        return bool(np.count_nonzero(self.clocks.released[0, threads]) or np.any(self.clocks.released_own[0][:, threads]))
+        return bool(
+            np.count_nonzero(self.clocks.released[0, threads]) or np.any(self.clocks.released_own[0][:, threads])
+        )
 
     def _look(self, block: Block, place: Place, threads: Array, loads: bool) -> Array:
         """The numbers of the values that threads see: the latest, or in loads by some schedules an older one."""
