@@ -210,7 +210,7 @@ class Space:
         self._scatter(flat, old.itemsize, new.view(UNITS[old.itemsize]), who, 1, "atomic")
 
     def tell(self, flat: Array, unit: int, who: Accuser, kind: str, data: Array) -> None:
-        """Tell the observer, if there is one, of an access that went well, by each of these addresses, and of `data`."""
+        """Tell the observer, if there is one, of an access that went well, by each of these addresses."""
         if self.observer is None:
             return
         found = self.locate(flat, unit, who)

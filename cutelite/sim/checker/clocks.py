@@ -312,7 +312,7 @@ class Clocks:
         return found
 
     def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
-        """What their fences before let these threads publish by relaxed accesses: how far it reaches, and what it is."""
+        """What fences of these threads let them publish by relaxed accesses: how far it reaches, and what it is."""
         found: list[tuple[int, Knowledge]] = []
         for reach in reversed(SCOPES):
             keys, own, copied = (held[reach - 1] for held in (self.released, self.released_own, self.released_copied))

@@ -321,7 +321,7 @@ class Checker:
             semantic = getattr(op, "semantic", None)
             if semantic is None:
                 continue
-            self._polls = self._polls or Effect.READS in op.effects and Effect.WRITES not in op.effects
+            self._polls = self._polls or (Effect.READS in op.effects and Effect.WRITES not in op.effects)
             self._orders = self._orders or semantic not in ("relaxed", "volatile")
             self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
@@ -427,7 +427,7 @@ class Checker:
         left = self._still_used(block, barrier, agent)
         works = [work for work in self._issued if work.barrier == address]
         copies = np.array([barrier.agent], np.int32), np.array([barrier.finished], np.int32)
-        if works or barrier.finished and not self.clocks.known_to(np.array([agent]), PAST, *copies)[0]:
+        if works or (barrier.finished and not self.clocks.known_to(np.array([agent]), PAST, *copies)[0]):
             left = np.append(left, barrier.agent)
         if len(left):
             self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(left))
@@ -734,7 +734,7 @@ class Checker:
                 self.clocks.learn_later(mine, value.published.for_fences(me.cluster, me.rank))
 
     def _publish(self, place: Place, me: Writer, threads: Array, data: Any, semantic: str, kind: str) -> None:
-        """Threads write: what they release goes with the value; and with an atomic one, what was with the one before."""
+        """Threads write: what they release goes with the value; with an atomic one, what was with the one before as well."""
         published = Published()
         before = place.value(place.last)
         if kind == "atomic" and before.writer is not None and before.writer.agrees(me):
