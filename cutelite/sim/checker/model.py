@@ -671,6 +671,7 @@ class Checker:
             return None
         places = self._places.setdefault(id(region), {})
         me = Writer(reach_of(op), block.number, block.rank)
+        written: Any = data
         seen: Array | None = None
         for at in np.unique(offset).tolist():
             mine = np.flatnonzero(offset == at)
@@ -692,14 +693,14 @@ class Checker:
                 if not self._polls and semantic in ("relaxed", "volatile") and not self._has_released(threads[mine]):
                     continue  # nothing that anybody could acquire
                 held = region.view(unit)[1][at // unit]
-                before = data[mine[0]] if kind == "atomic" and data is not None else held.copy()
+                before = written[mine[0]] if kind == "atomic" else held.copy()
                 place = places[at] = Place(unit, before)
             one_by_one = kind == "atomic" and len(mine) > 1 and (self._orders or self.clocks.any_released)
             for some in mine if one_by_one else [mine]:
                 group = threads[np.atleast_1d(some)]
                 if kind == "atomic":
                     self._acquire(place, me, group, np.full(len(group), place.last), semantic)
-                value = region.view(unit)[1][at // unit].copy() if kind == "atomic" else data[mine[-1]]
+                value = region.view(unit)[1][at // unit].copy() if kind == "atomic" else written[mine[-1]]
                 self._publish(place, me, group, value, semantic, kind)
         return seen
 
@@ -734,7 +735,7 @@ class Checker:
                 self.clocks.learn_later(mine, value.published.for_fences(me.cluster, me.rank))
 
     def _publish(self, place: Place, me: Writer, threads: Array, data: Any, semantic: str, kind: str) -> None:
-        """Threads write: what they release goes with the value; with an atomic one, what was with the one before as well."""
+        """Threads write: what they release goes with the value; by an atomic one, also what was with the value before."""
         published = Published()
         before = place.value(place.last)
         if kind == "atomic" and before.writer is not None and before.writer.agrees(me):
