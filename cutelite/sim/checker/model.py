@@ -685,23 +685,24 @@ class Checker:
                     numbers = self._look(block, place, threads[mine], loads)
                     self._acquire(place, me, threads[mine], numbers, semantic)
                     if np.count_nonzero(numbers < place.last):
-                        seen = region.view(unit)[1][offset // unit].copy() if seen is None else seen
+                        seen = region.view(unit)[1][(offset - (-region.base % unit)) // unit] if seen is None else seen
                         seen[mine] = [place.value(n).data for n in numbers.tolist()]
                         block.machine.launch.changed()  # at the next time they see a later one
                 continue
+            now = region.view(unit)[1][(at - (-region.base % unit)) // unit]
             if place is None:
                 if not self._polls and semantic in ("relaxed", "volatile") and not self._has_released(threads[mine]):
                     continue  # nothing that anybody could acquire
-                held = region.view(unit)[1][at // unit]
-                before = written[mine[0]] if kind == "atomic" else held.copy()
-                place = places[at] = Place(unit, before)
-            one_by_one = kind == "atomic" and len(mine) > 1 and (self._orders or self.clocks.any_released)
-            for some in mine if one_by_one else [mine]:
-                group = threads[np.atleast_1d(some)]
-                if kind == "atomic":
-                    self._acquire(place, me, group, np.full(len(group), place.last), semantic)
-                value = region.view(unit)[1][at // unit].copy() if kind == "atomic" else written[mine[-1]]
-                self._publish(place, me, group, value, semantic, kind)
+                place = places[at] = Place(unit, written[mine[0]] if kind == "atomic" else now.copy())
+            if kind == "write":
+                self._publish(place, me, threads[mine], written[mine[-1]], semantic, kind)
+                continue
+            serial = len(mine) > 1 and (self._orders or self.clocks.any_released)
+            parts = mine[:, None] if serial else mine[None]
+            for part, following in zip(parts, [*mine[1:], None] if serial else [None], strict=True):
+                self._acquire(place, me, threads[part], np.full(len(part), place.last), semantic)
+                value = now.copy() if following is None else written[following].copy()
+                self._publish(place, me, threads[part], value, semantic, kind)
         return seen
 
     def _has_released(self, threads: Array) -> bool:
@@ -735,7 +736,7 @@ class Checker:
                 self.clocks.learn_later(mine, value.published.for_fences(me.cluster, me.rank))
 
     def _publish(self, place: Place, me: Writer, threads: Array, data: Any, semantic: str, kind: str) -> None:
-        """Threads write: what they release goes with the value; by an atomic one, also what was with the value before."""
+        """Threads write: what they release goes with the value; atomically, also what went with the one before."""
         published = Published()
         before = place.value(place.last)
         if kind == "atomic" and before.writer is not None and before.writer.agrees(me):
