@@ -35,14 +35,30 @@ def max_common_layout(a: Any, b: Any) -> Layout:
     for layout in (a, b):
         if has_bases(layout):
             raise LayoutError("max_common_layout", f"{layout} gives coordinates, not offsets")
-    if has_f2((*flatten_to_tuple(a.stride), *flatten_to_tuple(b.stride))):
-        raise LayoutError("max_common_layout", f"of {a} and {b} one is added by XOR: compare swizzled layouts")
     best = raw(1, 0)
-    for inverse, other in ((right_inverse(a), b), (right_inverse(b), a)):
-        common = _common_prefix(inverse, other)
-        if not prove_le(common.size, best.size):
-            best = common
+    if has_f2((*flatten_to_tuple(a.stride), *flatten_to_tuple(b.stride))):
+        best = _common_by_values(a, b)
+    else:
+        for inverse, other in ((right_inverse(a), b), (right_inverse(b), a)):
+            common = _common_prefix(inverse, other)
+            if not prove_le(common.size, best.size):
+                best = common
     return _first(best, min(limits)) if limits else best
+
+
+def _common_by_values(a: Layout, b: Layout) -> Layout:
+    """Of layouts one of which is added by XOR."""
+    if (
+        not is_static((a.size, b.size))
+        or not is_static(a)
+        or not is_static(b)
+        or min(a.size, b.size) > exact.MAX_POINTS
+    ):
+        raise LayoutError(
+            "max_common_layout", f"one of {a} and {b} is added by XOR: both must be known, and not too large"
+        )
+    pairs = [(a(i), b(i)) for i in range(int(min(a.size, b.size)))]
+    return coalesce_modes(from_modes(exact.longest_inverse([x if x == y else -1 for x, y in pairs])))
 
 
 def _fixed_by_swizzle(layout: ComposedLayout) -> int:

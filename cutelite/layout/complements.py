@@ -6,18 +6,19 @@ is a multiple of the span of the smaller ones (size * stride of the one before):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import E, Path, along, paths
+from cutelite.layout.basis import E, Path, along, coordinate, paths
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, complement_columns, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt, require_static
-from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show
+from cutelite.layout.inttuple import flatten_to_tuple, is_static, product, show, transform_leaf
 from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, cosize, has_bases, raw
-from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
+from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged, with_coordinate
 
 
 def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
@@ -67,7 +68,7 @@ def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
 
     layout    may be composed where its values are known now
     cotarget  how far the copies must reach: an int, or a shape or layout for its size or cosize; for a layout that
-              gives coordinates, the shape they are in
+              gives coordinates, the shape they are in, or a layout whose coordinates fill it
     Result    ordered, and disjoint: the sums layout(i) + result(j) are all different. If `layout` is a chain the sums
               cover all below `cotarget`; if it is not, no layout's would (below a few values)
     Errors    when layout(i) == layout(j) for some i != j (apart from strides of 0), or dims leave that open
@@ -79,7 +80,11 @@ def complement(layout: AnyLayout, cotarget: Any = 1) -> Layout:
     >>> complement(Layout((4, 2), (E(0), E(1))), (8, 8))
     (2,4):(4@0,2@1)
     """
-    target = cosize(cotarget) if isinstance(cotarget, (Layout, ComposedLayout)) else cotarget
+    target = cotarget
+    if isinstance(cotarget, (Layout, ComposedLayout)):
+        boxed = isinstance(cotarget, Layout) and has_bases(cotarget)
+        boxed = boxed and isinstance(layout, Layout) and has_bases(layout)
+        target = _box(cotarget) if boxed else cosize(cotarget)
     if isinstance(layout, ComposedLayout):
         return _composed_complement(layout, product(target))
     if has_bases(layout):
@@ -94,7 +99,7 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
         return _coordinate_complement(layout, target)
     target = product(target)
     if has_f2(flatten_to_tuple(layout.stride)):
-        return _f2_complement(layout, require_static("complement", target, "the target")), None
+        return _f2_complement(layout, require_static("complement", target, "the target")), _f2_hole(layout)
     gaps, span, uncovered = _gaps(layout)
     if uncovered is not None:
         if prove_le(target, uncovered):
@@ -115,14 +120,15 @@ def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
     return found
 
 
-def copies(layout: Layout) -> Layout:
+def copies(layout: Layout, beside: Iterable[Path] = ()) -> Layout:
     """The complement as a function of all naturals: copies of `layout` at its values never meet.
 
-    Its last mode, where the copies lie side by side, is unbounded; its extent is 1.
+    Its last mode, where the copies lie side by side, is unbounded; its extent is 1. Of a layout that gives coordinates,
+    so is that along each of them, and along those at the paths `beside`.
     """
     refuse_composed("complement", layout)
     if has_bases(layout):
-        return _coordinate_copies(layout, set(paths(flatten_to_tuple(layout.stride))), ())
+        return _coordinate_copies(layout, {*paths(flatten_to_tuple(layout.stride)), *beside}, ())
     if has_f2(flatten_to_tuple(layout.stride)):
         missing = _f2_complement(layout, 1)
         return from_modes([*zip(*merged(missing), strict=True), (1, F2(int(cosize(layout))))])
@@ -171,9 +177,24 @@ def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
 
 def _f2_complement(layout: Layout, target: int) -> Layout:
     """Of a layout added by XOR: the bits that complete its values."""
-    have = columns("complement", flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+    have = columns("complement", flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), spanned=True)
     missing = complement_columns("complement", have, (target - 1).bit_length())
     return coalesce_modes(from_modes([(2, F2(value)) for value in missing]))
+
+
+def _f2_hole(layout: Layout) -> int | None:
+    """The first number that copies of a layout added by XOR leave uncovered; None where its sizes are powers of two."""
+    if all(s & (s - 1) == 0 for s in flatten_to_tuple(layout.shape)):
+        return None
+    spanned = raw(_to_power(layout.shape), layout.stride)
+    starts = _f2_complement(layout, int(cosize(layout)))
+    missing = {spanned(i) for i in range(int(spanned.size))} - {layout(i) for i in range(int(layout.size))}
+    hole: int = min(start ^ value for start in (starts(i) for i in range(int(starts.size))) for value in missing)
+    return hole
+
+
+def _to_power(shape: Any) -> Any:
+    return tuple(map(_to_power, shape)) if isinstance(shape, tuple) else 1 << (shape - 1).bit_length()
 
 
 def _values(layout: Layout) -> list[int] | None:
@@ -201,11 +222,24 @@ def _coordinate_complement(layout: Layout, target: Any) -> tuple[Layout, Int | N
         rest, hole = complement_cover(component(layout, path), extent)
         uncovered = hole if uncovered is None else uncovered
         rests.append(raw(rest.shape, _times(rest.stride, E(*path))))
-    return (concat(rests) if len(rests) != 1 else rests[0]), uncovered
+    return with_coordinate(layout, concat(rests) if len(rests) != 1 else rests[0]), uncovered
+
+
+def _box(layout: Any) -> Any:
+    """The shape of the least box that holds the coordinates a layout gives."""
+    last = {path: cosize(component(layout, path)) - 1 for path in paths(flatten_to_tuple(layout.stride))}
+    return transform_leaf(lambda c: c + 1, coordinate(last))
 
 
 def _extents(target: Any, found: set[Path], path: Path) -> list[tuple[Path, Any]]:
-    """The coordinates of a target shape, each with its extent, as coarse as the layout's paths allow."""
+    """The coordinates of a target shape, each with its extent, as coarse as the layout's paths allow.
+
+    A number is the extent of the only coordinate there is; 1 is that of every coordinate.
+    """
+    if path not in found and not isinstance(target, tuple):
+        below = [p[len(path)] for p in found if len(p) > len(path) and p[: len(path)] == path]
+        if below and (is_one(target) or not any(below)):
+            target = (target,) * (max(below) + 1)
     if path in found or not any(p[: len(path)] == path for p in found) or not isinstance(target, tuple):
         if any(len(p) > len(path) and p[: len(path)] == path for p in found):
             raise LayoutError("complement", f"the target {show(target)} has no coordinate at every path of the layout")

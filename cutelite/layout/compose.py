@@ -21,8 +21,8 @@ from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, has_f2
 from cutelite.layout.facts import exact_div, prove_le, prove_lt
 from cutelite.layout.inttuple import flatten_to_tuple, get, is_static, leaves_with_paths, show, unflatten
-from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, raw
-from cutelite.layout.modes import from_modes, is_one, is_zero, merged, rejoined, through
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, has_bases, raw
+from cutelite.layout.modes import from_modes, is_one, is_zero, merged, rejoined, through, with_coordinate
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -150,12 +150,12 @@ def _compose(lhs: Layout, rhs: Layout) -> Layout:
     try:
         if has_f2(flatten_to_tuple(lhs.stride)) or has_f2(flatten_to_tuple(rhs.stride)):
             raise _Misfit("the rules are for strides that add up")
-        return _by_rules(lhs, rhs)
+        return with_coordinate(lhs, _by_rules(lhs, rhs))
     except _Misfit as misfit:
         static = is_static(rhs) and is_static(flatten_to_tuple(lhs.shape))
         found = _by_values(lhs, rhs) if static and rhs.size <= exact.MAX_POINTS else None
         if found is not None:
-            return found
+            return with_coordinate(lhs, found)
         where = "" if misfit.mode is None else f"mode {'.'.join(map(str, misfit.mode)) or 0} of {rhs}: "
         verdict = f"{lhs} o {rhs} is no layout" if static else f"{lhs} o {rhs} is not known to be a layout"
         mode = misfit.mode if misfit.mode is None or len(misfit.mode) > 1 else (*misfit.mode, 0)[0]
@@ -204,11 +204,12 @@ def _by_values(lhs: Layout, rhs: Layout) -> Layout | None:
     if any(isinstance(d, int) and d < 0 for d in strides):
         return None
     value = _evaluator(lhs)
-    by_xor = has_f2(flatten_to_tuple(lhs.stride))
-    found = None if by_xor else _factored(rhs, value)
-    if found is None and (by_xor or has_f2(strides)):
-        found = _factored(rhs, lambda index: F2(value(index)))
-    return found
+    if has_bases(lhs) or not is_static(lhs):
+        return _factored(rhs, value)
+    ways = [value, lambda index: F2(value(index))] if has_f2(strides) else [value]
+    if has_f2(flatten_to_tuple(lhs.stride)):
+        ways = [lambda index: F2(value(index)), value]
+    return next((found for way in ways if (found := _factored(rhs, way)) is not None), None)
 
 
 def _factored(rhs: Layout, value: Callable[[Any], Any]) -> Layout | None:

@@ -138,8 +138,8 @@ def pad_coord(coord: Any, shape: Any) -> Any:
     >>> pad_coord((1,), (3, (4, 5)))
     (1, 0)
     """
-    if isinstance(coord, tuple) and not isinstance(shape, tuple) and len(coord) == 1:
-        return pad_coord(coord[0], shape)  # a leaf is its own only mode
+    if isinstance(coord, tuple) and not isinstance(shape, tuple) and len(coord) <= 1:
+        return pad_coord(coord[0], shape) if coord else 0  # a leaf is its own only mode
     if not isinstance(coord, tuple) or not isinstance(shape, tuple):
         return coord
     full = (*coord, *((0,) * (len(shape) - len(coord))))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.layout import laws
-from cutelite.layout.complements import complement_cover, copies
+from cutelite.layout.basis import Basis, E, Path, paths
+from cutelite.layout.complements import complement_cover, component, copies
 from cutelite.layout.compose import composition
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import exact_div, prove_le
-from cutelite.layout.inttuple import product, show
-from cutelite.layout.layout import L, Layout, concat, has_bases, raw
-from cutelite.layout.make import make_ordered_layout
-from cutelite.layout.modes import is_one, rejoined, through
+from cutelite.layout.inttuple import flatten_to_tuple, product, show, unflatten
+from cutelite.layout.layout import L, Layout, concat, cosize, has_bases, raw
+from cutelite.layout.make import make_identity_layout, make_ordered_layout
+from cutelite.layout.modes import is_one, rejoined, through, with_coordinate
 
 
 def _layout(tiler: Any) -> Layout:
@@ -57,11 +58,13 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
         return _cut(target, Layout(tiler, 1).shape)
     tiler = _layout(tiler)
     try:
-        rest, covered = complement_cover(tiler, target.size)
+        reach = target.shape if isinstance(tiler, Layout) and has_bases(tiler) else target.size
+        rest, covered = complement_cover(tiler, reach)
         if covered is not None and not prove_le(target.size, covered):
             message = f"copies of the tiler cover only the first {covered} elements"
             raise LayoutError("logical_divide", message, covered=covered)
-        return composition(target, concat([tiler, rest]))
+        both: Layout = composition(target, concat([tiler, rest]))
+        return concat([with_coordinate(target, both[0]), both[1]]) if has_bases(target) else both
     except LayoutError as error:
         raise error.within("logical_divide", f"{target} by {tiler}") from None
 
@@ -69,7 +72,8 @@ def _logical_divide(target: Layout, tiler: Any) -> Layout:
 def _cut(mode: Layout, n: Int) -> Layout:
     """A single mode, which is linear, cut into pieces of n: what most divisions come down to."""
     count = ceil_div_dims(mode.shape, n)
-    return raw((n, count), (0 if is_one(n) else mode.stride, 0 if is_one(count) else mode.stride * n))
+    first = 0 if is_one(n) and not isinstance(mode.stride, Basis) else mode.stride
+    return raw((n, count), (first, 0 if is_one(count) else mode.stride * n))
 
 
 def _unzip(layout: Any, tiler: Any) -> Layout:
@@ -130,9 +134,14 @@ def logical_product(block: L, tiler: Any) -> L:
     """(block, copies): `tiler` arranges as many copies of `block` as it has coordinates, each beside the others.
 
     tiler  a layout; an int n for n:1; None for one copy; a tuple for one of these per mode
+    Where the block gives coordinates and the tiler numbers, these count through a grid of copies with the extents of
+    the tiler, if it has a mode for each coordinate, and fills the grid; else along the last coordinate. Where the tiler
+    alone gives coordinates, they are counted likewise.
 
     >>> logical_product(Layout((2, 2), (4, 1)), Layout(6))
     ((2,2),(2,3)):((4,1),(2,8))
+    >>> logical_product(Layout((2, 2), (E(0), E(1))), Layout((3, 4)))
+    ((2,2),(3,4)):((1@0,1@1),(2@0,2@1))
     """
     return through(block, lambda outer: _logical_product(outer, tiler))
 
@@ -145,14 +154,46 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
         done = [_logical_product(mode, part) for mode, part in zip(modes, tiler, strict=False)]
         return concat(done + modes[len(tiler) :])
     tiler = _layout(tiler)
-    if has_bases(block) and not (isinstance(tiler, Layout) and has_bases(tiler)):
-        raise LayoutError("logical_product", f"{block} gives coordinates, but tiler {tiler} does not")
-    if isinstance(tiler, Layout) and has_bases(tiler) and not has_bases(block):
-        raise LayoutError("logical_product", f"tiler {tiler} gives coordinates, which {block} does not have")
     try:
-        return rejoined("logical_product", block, [block, composition(copies(block), tiler)])
+        return rejoined("logical_product", block, [block, _places(block, tiler)])
     except LayoutError as error:
         raise error.within("logical_product", f"{block} by {tiler}") from None
+
+
+def _places(block: Layout, tiler: Any) -> Layout:
+    """Where the copies go: in a grid with a mode for each coordinate, if one of block and tiler gives coordinates."""
+    grid = copies(block)
+    if isinstance(tiler, Layout) and has_bases(tiler):
+        own = [path for path in paths(flatten_to_tuple(block.stride)) if path]
+        tiler = _counted(tiler, own or [()])
+        wanted = paths(flatten_to_tuple(tiler.stride))
+        grid = copies(block, [path for path in wanted if path and all(p[: len(path)] != path for p in own)])
+    elif isinstance(tiler, Layout) and has_bases(block) and grid.rank == tiler.rank > 1:
+        counts = [mode.size for mode in sorted(tiler, key=_least_stride)][:-1]  # the last coordinate has no end
+        try:
+            return composition(composition(grid, (*counts, None)), tiler)
+        except LayoutError:
+            pass  # the tiler leaves gaps, or its strides are known at launch: all along the last coordinate
+    result: Layout = composition(grid, tiler)
+    return result
+
+
+def _least_stride(mode: Layout) -> int:
+    """The order of the modes of a tiler, by their strides where these are numbers."""
+    return min((d for d in flatten_to_tuple(mode.stride) if isinstance(d, int) and d), default=1)
+
+
+def _counted(tiler: Layout, own: list[Path]) -> Layout:
+    """A tiler with its coordinates below each path of `own` as one number, which counts through the box they span."""
+    strides: list[Any] = [0] * len(flatten_to_tuple(tiler.stride))
+    steps: dict[Path, Int] = {}
+    for path in paths(flatten_to_tuple(tiler.stride)):
+        owner = next((p for p in own if path[: len(p)] == p), path)
+        along_it = component(tiler, path)
+        step = steps.setdefault(owner, 1)
+        strides = [d + step * c * E(*owner) for d, c in zip(strides, flatten_to_tuple(along_it.stride), strict=True)]
+        steps[owner] = step * cosize(along_it) if owner != path else step
+    return raw(tiler.shape, unflatten(strides, tiler.shape))
 
 
 @laws.promises(laws.regrouped_law)
@@ -252,5 +293,7 @@ def _tile_to_shape(atom: Layout, shape: Any, order: Any) -> Layout:
             raise LayoutError("tile_to_shape", message, mode=mode, extent=extent)
         counts.append(count)
     grid = make_ordered_layout(tuple(counts), tuple(range(len(counts))) if order is None else order)
+    if has_bases(block):
+        grid = make_identity_layout(tuple(counts))  # each copy at its own coordinates, in whatever order
     result = _ranked_product("tile_to_shape", block, grid, block_first=True)
     return result if isinstance(shape, tuple) else result[0]

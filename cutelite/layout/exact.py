@@ -87,6 +87,41 @@ def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
     return None
 
 
+def longest_inverse(images: Sequence[int]) -> list[tuple[int, int]]:
+    """The modes of the largest layout R found with images[R(i)] == i, one mode after the other.
+
+    Where no image occurs twice there is one way to continue, and what is found is the largest; else as many ways are
+    tried as `MAX_SEARCH` allows.
+
+    >>> longest_inverse([0, 3, 1, 4, 2, 5])
+    [(3, 2), (2, 1)]
+    """
+    places: dict[int, list[int]] = {}
+    for index, image in enumerate(images):
+        places.setdefault(image, []).append(index)
+    best: list[tuple[int, int]] = []
+    begun: list[tuple[list[int], list[tuple[int, int]]]] = [([0], [])] if images[0] == 0 else []
+    for _ in range(MAX_SEARCH):
+        if not begun:
+            break
+        indices, modes = begun.pop()
+        n = len(indices)
+        if n > prod(count for count, _ in best):
+            best = modes
+        for step in places.get(n, []):
+            run, count = list(indices), 1
+            while all(i + count * step < len(images) for i in indices) and all(
+                images[i + count * step] == count * n + k for k, i in enumerate(indices)
+            ):
+                run += [i + count * step for i in indices]
+                count += 1
+                if len(places.get(count * n, [])) > 1:
+                    begun.append((list(run), [*modes, (count, step)]))
+            if count > 1:
+                begun.append((run, [*modes, (count, step)]))
+    return best
+
+
 MAX_SEARCH = 1024
 """`interpolate` looks for layouts over no more values than this: mostly milliseconds, a second at worst."""
 

@@ -86,16 +86,19 @@ def has_f2(strides: Sequence[Any]) -> bool:
     return F2 in map(type, strides)  # in C: asked in every composition
 
 
-def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any]) -> list[int]:
-    """What each bit of the index contributes; the sizes must be powers of two."""
+def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any], spanned: bool = False) -> list[int]:
+    """What each bit of the index contributes; the sizes must be powers of two.
+
+    spanned  sizes are rounded up to powers of two: the differences of values are the same, so values repeat or not
+    """
     found: list[int] = []
     for s, d in zip(shapes, strides, strict=True):
-        if not isinstance(s, int) or s & (s - 1):
+        if not isinstance(s, int) or (s & (s - 1) and not spanned):
             raise LayoutError(function, f"size {s} of a layout added by XOR is no power of two", extent=s)
         value = d.value if isinstance(d, F2) else d
         if not isinstance(value, int) or value < 0:
             raise LayoutError(function, f"stride {d} of a layout added by XOR is no natural", stride=d)
-        found += [value << bit for bit in range(s.bit_length() - 1)]
+        found += [value << bit for bit in range((s - 1).bit_length())]
     return found
 
 

@@ -353,16 +353,25 @@ def transform_leaf(function: Callable[..., Any], *args: Any) -> Any:
 def ceil_div(a: Any, b: Any) -> Any:
     """a / b rounded up: of ints, or mode by mode; modes of a beyond those of b stay.
 
+    An int b is taken off the modes of a from the first on, as `shape_div` does.
+
     >>> from cutelite.layout import Dim
     >>> ceil_div(10, 4), ceil_div((10, 7, 3), (4, 2)), ceil_div(Dim("K"), 64)
     (3, (3, 4, 3), ceil_div(K,64))
+    >>> ceil_div((4, 8), 2), ceil_div((4, 8), 10)
+    ((2, 8), (1, 3))
     """
     if isinstance(b, tuple):
         modes = _modes(a)
         if len(modes) < len(b):
             raise LayoutError("ceil_div", f"{show(a)} has fewer modes than {show(b)}", rank=len(modes))
         return tuple(ceil_div(x, y) for x, y in zip(modes, b, strict=False)) + modes[len(b) :]
-    a = product(a)
+    if isinstance(a, tuple):
+        left: list[Any] = []
+        for item in a:
+            left.append(ceil_div(item, b))
+            b = ceil_div(b, product(item))
+        return tuple(left)
     if isinstance(a, (int, DimExpr)) and isinstance(b, (int, DimExpr)):
         if b == 0:
             raise LayoutError("ceil_div", f"{a} is divided by zero")
@@ -371,16 +380,18 @@ def ceil_div(a: Any, b: Any) -> Any:
 
 
 def round_up(a: Any, b: Any) -> Any:
-    """The least multiple of b that is not below a.
+    """The least multiple of b that is not below a: of ints, or mode by mode; modes of a beyond those of b stay.
 
-    >>> round_up(10, 4)
-    12
+    >>> round_up(10, 4), round_up((10, 7, 3), (4, 2))
+    (12, (12, 8, 3))
     """
     if isinstance(b, tuple):
         modes = _modes(a)
         if len(modes) < len(b):
             raise LayoutError("round_up", f"{show(a)} has fewer modes than {show(b)}", rank=len(modes))
         return tuple(round_up(x, y) for x, y in zip(modes, b, strict=False)) + modes[len(b) :]
+    if isinstance(a, tuple):
+        raise LayoutError("round_up", f"{show(a)} is a tuple, {b} is not: give a number for each mode", rank=len(a))
     return ceil_div(a, b) * b
 
 

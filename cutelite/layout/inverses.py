@@ -39,7 +39,7 @@ def right_inverse(layout: Any) -> Any:
     if has_bases(layout):
         return _by_coordinate(layout, right_inverse)
     if has_f2(flatten_to_tuple(layout.stride)):
-        return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
+        return _f2_right_inverse(layout)
     shapes, strides = merged(layout)
     positions: list[Int] = [1]
     for s in shapes:
@@ -57,6 +57,25 @@ def right_inverse(layout: Any) -> Any:
 
 def _columns(function: str, layout: Layout) -> list[int]:
     return columns(function, flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride))
+
+
+def _in_bits(layout: Layout) -> bool:
+    """Whether all extents are powers of two."""
+    return all(s & (s - 1) == 0 for s in flatten_to_tuple(layout.shape))
+
+
+def _f2_right_inverse(layout: Layout) -> Layout:
+    """By linear algebra over the bits of the index; where an extent is no power of two, also by the values."""
+    if _in_bits(layout):
+        return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
+    if layout.size > exact.MAX_POINTS:
+        raise LayoutError("right_inverse", f"{layout} has too many values to be inverted one by one")
+    shapes, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
+    odd = next(k for k, s in enumerate(shapes) if s & (s - 1))
+    bits = raw((*shapes[:odd], 1 << (shapes[odd].bit_length() - 1)), strides[: odd + 1])  # the index begins with these
+    found = _f2_layout(right_inverse_columns(_columns("right_inverse", bits)))
+    by_values = coalesce_modes(from_modes(exact.longest_inverse([layout(i) for i in range(int(layout.size))])))
+    return found if found.size > by_values.size else by_values
 
 
 def _f2_layout(values: list[int]) -> Layout:
@@ -173,6 +192,8 @@ def left_inverse(layout: Any) -> Any:
     if has_bases(layout):
         return _by_coordinate(layout, left_inverse)
     if has_f2(flatten_to_tuple(layout.stride)):
+        if not _in_bits(layout):
+            return coalesce_modes(from_modes(_interpolated_inverse(layout)))
         return _f2_layout(left_inverse_columns("left_inverse", _columns("left_inverse", layout)))
     rest, uncovered = complement_cover(filter_zeros(layout), filter_zeros(layout).cosize)
     if uncovered is None:
@@ -189,19 +210,20 @@ def _padded_inverse(layout: Layout) -> list[tuple[Any, Any]]:
     for _, d, position in moving:
         ratio = exact_div(d, below)
         if ratio is None:
-            return _interpolated_inverse(layout, d, below)
+            message = f"stride {d} of {layout} is not known to be a multiple of stride {below}"
+            return _interpolated_inverse(layout, message, stride=d, divisor=below)
         modes.append((ratio, before))
         below, before = d, position
     return [*modes, (moving[-1][0], before)]
 
 
-def _interpolated_inverse(layout: Layout, stride: Int, below: Int) -> list[tuple[Any, Any]]:
-    """Any layout with the right values, where strides are no multiples of each other."""
-    message = f"stride {stride} of {layout} is not known to be a multiple of stride {below}"
+def _interpolated_inverse(layout: Layout, message: str = "", **numbers: Any) -> list[tuple[Any, Any]]:
+    """Any layout with the right values, where no rule gives one; `message` says why it must be known now."""
     if is_static(layout):
         moving = filter_zeros(layout)
         indices = exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(Layout(layout.shape).stride))
         values = exact.values(flatten_to_tuple(moving.shape), flatten_to_tuple(layout.stride))
+        values = [value.value if isinstance(value, F2) else value for value in values]
         if max(values) < exact.MAX_SEARCH:
             modes = exact.interpolate(list(zip(values, indices, strict=True)))
             if modes is not None:
@@ -209,7 +231,7 @@ def _interpolated_inverse(layout: Layout, stride: Int, below: Int) -> list[tuple
             message = f"no layout inverts {layout}"
         else:
             message = f"layouts of values up to {max(values)} are not searched for one that inverts {layout}"
-    raise LayoutError("left_inverse", message, stride=stride, divisor=below)
+    raise LayoutError("left_inverse", message, **numbers)
 
 
 @laws.promises(laws.nullspace_law)

@@ -150,13 +150,13 @@ def image(layout: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A coordinate without the zeros at its ends: what (1, 0) and (1,) have in common."""
+    """A coordinate without the zeros at its ends: what (1, 0) and (1,) have in common. That of zeros is no number."""
     if not isinstance(value, tuple):
         return value
-    parts = [plain(part) for part in value]
+    parts = [plain(part) or 0 for part in value]
     while parts and parts[-1] == 0:
         parts.pop()
-    return tuple(parts) if parts else 0
+    return tuple(parts)
 
 
 def _as_layout(tiler: Any) -> Any:
@@ -352,19 +352,25 @@ def tile_to_shape_law(result: Any, atom: Any, trg_shape: Any, order: Any = None)
     extents = tuple(map(product, trg_shape)) if isinstance(trg_shape, tuple) else product(trg_shape)
     need(is_compatible(extents, result.shape), "the result fills the shape", atom, show(trg_shape), result)
     grid = Layout(tuple(size(mode) for mode in atom) if isinstance(atom.shape, tuple) else atom.shape)
-    corner = [result(grid.get_hier_coord(i)) if atom.rank == result.rank else None for i in range(int(size(atom)))]
+    corner = [
+        plain(result(grid.get_hier_coord(i))) if atom.rank == result.rank else None for i in range(int(size(atom)))
+    ]
     need(None in corner or corner == image(atom), "the atom is the corner", atom, result)
 
 
 def upcast_law(result: Any, layout: Any, n: int) -> None:
     """The set of wide elements that the old ones lie in."""
-    if isinstance(layout, Layout):
+    if n == 1:
+        need(result == layout, "the same width changes nothing", layout, result)
+    elif isinstance(layout, Layout):
         need(set(image(result)) == {value // n for value in image(layout)}, "recast to wider", layout, n, result)
 
 
 def downcast_law(result: Any, layout: Any, n: int) -> None:
     """The set of the parts of all old elements."""
-    if isinstance(layout, Layout):
+    if n == 1:
+        need(result == layout, "the same width changes nothing", layout, result)
+    elif isinstance(layout, Layout):
         parts = {value * n + part for value in image(layout) for part in range(n)}
         need(set(image(result)) == parts, "recast to narrower", layout, n, result)
 

@@ -374,12 +374,14 @@ def _reached(layout: Layout) -> list[F2]:
 
 
 def _composed_cosize(layout: ComposedLayout) -> Int:
-    reach: Int = cosize(layout.outer) + layout.offset
+    if is_static(layout) and layout.outer.size <= 1 << 12:
+        values = [layout(i) for i in range(int(layout.outer.size))]
+        if not isinstance(values[0], tuple):
+            return 1 + int(max(values))
     if not isinstance(layout.inner, Swizzle):
         raise LayoutError("cosize", f"{layout} may skip indices: its cosize is not known")
+    reach: Int = cosize(layout.outer) + layout.offset
     block = layout.inner.size
-    if isinstance(reach, int) and isinstance(layout.outer.size, int) and layout.outer.size <= 1 << 12:
-        return 1 + max(int(layout(i)) for i in range(layout.outer.size))
     return ceil_div_dims(reach, block) * block
 
 

@@ -8,11 +8,12 @@ from operator import or_
 from typing import Any, cast
 
 from cutelite.layout import laws
+from cutelite.layout.basis import E, paths
 from cutelite.layout.coords import merge_modes
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, columns, has_f2
 from cutelite.layout.inttuple import flatten_to_tuple, is_static, show, unflatten
-from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, cosize, raw
+from cutelite.layout.layout import AnyLayout, ComposedLayout, L, Layout, concat, cosize, has_bases, raw
 from cutelite.layout.swizzle import Swizzle
 
 
@@ -47,6 +48,23 @@ def merged(layout: Layout) -> tuple[list[Any], list[Any]]:
     if not isinstance(layout.shape, tuple):
         return [layout.shape], [layout.stride]
     return merge_modes(list(flatten_to_tuple(layout.shape)), list(flatten_to_tuple(layout.stride)))
+
+
+def with_coordinate(source: Layout, result: Layout) -> Layout:
+    """The result with a stride along the last coordinate of `source`, in a mode of extent 1, if it has none.
+
+    Where nothing moves all strides are 0, and the value would be the number 0 in place of a coordinate of zeros.
+    """
+    if not has_bases(source) or has_bases(result):
+        return result
+    unit = E(*paths(flatten_to_tuple(source.stride))[-1])
+    shapes, strides = list(flatten_to_tuple(result.shape)), list(flatten_to_tuple(result.stride))
+    still = next((k for k, s in enumerate(shapes) if is_one(s)), None)
+    if still is not None:
+        strides[still] = unit
+    else:  # before the others: the last mode has no end
+        shapes[0], strides[0] = (1, shapes[0]), (unit, strides[0])
+    return raw(unflatten(shapes, result.shape), unflatten(strides, result.shape))
 
 
 @laws.promises(laws.coalesce_law)
@@ -91,7 +109,7 @@ def coalesce_modes(layout: Layout, profile: Any = None) -> Layout:
     if isinstance(shapes[-1], int) and shapes[-1] == 1:
         shapes.pop()
         strides.pop()
-    return from_modes(list(zip(shapes, strides, strict=True)))
+    return with_coordinate(layout, from_modes(list(zip(shapes, strides, strict=True))))
 
 
 @laws.promises(laws.filter_law)
@@ -124,7 +142,8 @@ def filter(layout: L) -> L:  # CuTe's name
 def as_f2(layout: AnyLayout) -> Layout:
     """The layout of shape and stride, added by XOR, that has the values of a swizzled one.
 
-    Errors  when a size or a stride is no power of two, or the sums have carries, or there is an offset
+    Errors  when a stride is no power of two, or a size whose bits are torn apart, or the sums have carries, or there is
+            an offset
 
     >>> from cutelite.layout import Swizzle
     >>> as_f2(ComposedLayout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1))))
@@ -138,11 +157,18 @@ def as_f2(layout: AnyLayout) -> Layout:
     seen = 0
     modes: list[Layout] = []
     for s, d in zip(flatten_to_tuple(outer.shape), flatten_to_tuple(outer.stride), strict=True):
-        bits = columns("as_f2", [s], [d])
+        bits = columns("as_f2", [s], [d], spanned=True)
         for value in bits:
             if value & seen and not isinstance(d, F2):
                 raise LayoutError("as_f2", f"stride {d} of {outer} carries into others", stride=d)
             seen |= value
-        moved = [(2, F2(swizzle(value) if isinstance(swizzle, Swizzle) else value)) for value in bits]
-        modes.append(coalesce_modes(from_modes(moved)))
+        moved = [swizzle(value) if isinstance(swizzle, Swizzle) else value for value in bits]
+        if s & (s - 1) == 0:
+            modes.append(coalesce_modes(from_modes([(2, F2(value)) for value in moved])))
+        elif moved == [moved[0] << bit for bit in range(len(moved))]:
+            modes.append(raw(s, F2(moved[0])))
+        else:
+            raise LayoutError(
+                "as_f2", f"{swizzle} tears apart the bits of size {s}, which is no power of two", extent=s
+            )
     return Layout(unflatten([m.shape for m in modes], outer.shape), unflatten([m.stride for m in modes], outer.shape))

@@ -223,9 +223,13 @@ def recast_layout(new_type_bits: int, old_type_bits: int, src_layout: L) -> L:
 def upcast(layout: L, n: int) -> L:
     """The layout in elements that are n old ones.
 
-    >>> upcast(Layout((8, 4), (4, 1)), 4)
-    (8,1):(1,0)
+    A mode within one wide element is left with extent 1 and stride 1: the wide elements go on beyond it.
+
+    >>> upcast(Layout((8, 4), (4, 1)), 4), upcast(Layout(8), 8)
+    ((8,1):(1,1), 1:1)
     """
+    if n == 1:
+        return layout
     if isinstance(layout, ComposedLayout):
         offset = exact_div(layout.offset, n)
         if offset is None:
@@ -243,10 +247,10 @@ def _upcast(layout: Layout, n: int) -> Layout:
     for mode, (s, d) in enumerate(zip(*map(flatten_to_tuple, (layout.shape, layout.stride)), strict=True)):
         if isinstance(d, Basis):
             raise LayoutError("recast_layout", f"{layout} gives coordinates; recast is for offsets", mode=mode)
-        whole = 0 if is_one(s) else exact_div(d, n)
-        if whole is not None:
+        whole = exact_div(d, n)
+        if whole is not None or is_one(s):
             shapes.append(s)
-            strides.append(whole)
+            strides.append(whole if whole is not None else 1 if is_one(d) else 0)
             continue
         group = exact_div(n, abs(d)) if isinstance(d, int) else None
         if group is None:
@@ -258,7 +262,7 @@ def _upcast(layout: Layout, n: int) -> Layout:
         if count is not None:
             within.append((d, group))
             shapes.append(count)
-            strides.append(0 if is_one(count) else 1)
+            strides.append(1)
         elif exact_div(group, s) is not None:
             within.append((d, s))
             shapes.append(1)
@@ -278,9 +282,15 @@ def _upcast(layout: Layout, n: int) -> Layout:
 def downcast(layout: L, n: int) -> L:
     """The layout in elements of which n make an old one: the mode of stride 1 grows.
 
-    >>> downcast(Layout((8, 4), (4, 1)), 4)
-    (8,16):(16,1)
+    One of extent 1 grows where no longer one has stride 1; it keeps its stride, if it has one, in a mode beside.
+
+    >>> downcast(Layout((8, 4), (4, 1)), 4), downcast(Layout((1, 4), (1, 1)), 4)
+    ((8,16):(16,1), (1,16):(4,1))
+    >>> downcast(Layout((4, 1), (2, 6)), 2)
+    (4,(2,1)):(4,(1,12))
     """
+    if n == 1:
+        return layout
     if isinstance(layout, ComposedLayout):
         inner = _scaled_inner(layout.inner, n, up=False)
         return cast("L", ComposedLayout(inner, layout.offset * n, downcast(layout.outer, n)))
@@ -289,14 +299,20 @@ def downcast(layout: L, n: int) -> L:
 
 def _downcast(layout: Layout, n: int) -> Layout:
     extents, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
-    unit = [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if isinstance(d, int) and d == 1]
+    unit = [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if is_one(d) and not is_one(s)]
+    unit += [i for i, (s, d) in enumerate(zip(extents, strides, strict=True)) if is_one(d) and is_one(s)]
     unit += [i for i, s in enumerate(extents) if is_one(s)]
     if not unit or any(isinstance(d, (Basis, F2)) for d in strides):
         raise LayoutError(
             "recast_layout", f"{layout} has no mode of stride 1, or of size 1, to lengthen by {n}", factor=n
         )
-    shapes = [s * n if i == unit[0] else s for i, s in enumerate(extents)]
-    scaled = [1 if i == unit[0] else d * n for i, d in enumerate(strides)]
+    grown = unit[0]
+    shapes: list[Any] = list(extents)
+    scaled: list[Any] = [d * n for d in strides]
+    if is_one(strides[grown]) or is_zero(strides[grown]):
+        shapes[grown], scaled[grown] = extents[grown] * n, 1
+    else:
+        shapes[grown], scaled[grown] = (n, 1), (1, scaled[grown])
     return raw(unflatten(shapes, layout.shape), unflatten(scaled, layout.shape))
 
 

@@ -209,7 +209,7 @@ def test_complement_of_coordinates() -> None:
     rest = complement(Layout((4, 2), (E(0), 2 * E(1))), (8, 8))
     assert rest == Layout((2, (2, 2)), (4 * E(0), (E(1), 4 * E(1))))
     with pytest.raises(LayoutError, match="no coordinate at every path"):
-        complement(Layout(4, E(1, 0)), (8, 8))
+        complement(Layout(4, E(1, 1)), (8, 8))
 
 
 def test_common_vector_of_swizzled_and_dynamic() -> None:
