@@ -23,6 +23,7 @@ from cutelite.dispatch import kernel as kernel
 from cutelite.lang import math as math
 from cutelite.lang import wgmma as wgmma
 from cutelite.lang.algebra import append as append
+from cutelite.lang.algebra import append_ones as append_ones
 from cutelite.lang.algebra import coalesce as coalesce
 from cutelite.lang.algebra import composition as composition
 from cutelite.lang.algebra import cosize as cosize
@@ -37,6 +38,7 @@ from cutelite.lang.algebra import local_partition as local_partition
 from cutelite.lang.algebra import logical_divide as logical_divide
 from cutelite.lang.algebra import make_fragment_like as make_fragment_like
 from cutelite.lang.algebra import prepend as prepend
+from cutelite.lang.algebra import prepend_ones as prepend_ones
 from cutelite.lang.algebra import rank as rank
 from cutelite.lang.algebra import select as select
 from cutelite.lang.algebra import size as size
@@ -206,26 +208,67 @@ from cutelite.layout import ComposedLayout as ComposedLayout
 from cutelite.layout import Dim as Dim
 from cutelite.layout import E as E
 from cutelite.layout import Layout as Layout
+from cutelite.layout import ScaledBasis as ScaledBasis
 from cutelite.layout import Swizzle as Swizzle
+from cutelite.layout import assume as assume
 from cutelite.layout import blocked_product as blocked_product
 from cutelite.layout import ceil_div as ceil_div
 from cutelite.layout import complement as complement
+from cutelite.layout import crd2crd as crd2crd
 from cutelite.layout import crd2idx as crd2idx
+from cutelite.layout import filter_tuple as filter_tuple
+from cutelite.layout import find as find
+from cutelite.layout import find_if as find_if
+from cutelite.layout import flatten_to_tuple as flatten_to_tuple
+from cutelite.layout import get as get
+from cutelite.layout import get_divisibility as get_divisibility
+from cutelite.layout import get_flat_coord as get_flat_coord
+from cutelite.layout import get_hier_coord as get_hier_coord
+from cutelite.layout import get_leaves as get_leaves
+from cutelite.layout import get_nonswizzle_portion as get_nonswizzle_portion
+from cutelite.layout import get_swizzle_portion as get_swizzle_portion
+from cutelite.layout import has_scaled_basis as has_scaled_basis
+from cutelite.layout import has_underscore as has_underscore
 from cutelite.layout import idx2crd as idx2crd
+from cutelite.layout import is_congruent as is_congruent
+from cutelite.layout import is_int_tuple as is_int_tuple
+from cutelite.layout import is_integer as is_integer
+from cutelite.layout import is_major as is_major
+from cutelite.layout import is_static as is_static
+from cutelite.layout import is_weakly_congruent as is_weakly_congruent
 from cutelite.layout import left_inverse as left_inverse
 from cutelite.layout import logical_product as logical_product
 from cutelite.layout import make_composed_layout as make_composed_layout
 from cutelite.layout import make_identity_layout as make_identity_layout
 from cutelite.layout import make_layout as make_layout
+from cutelite.layout import make_layout_image_mask as make_layout_image_mask
 from cutelite.layout import make_layout_like as make_layout_like
 from cutelite.layout import make_layout_tv as make_layout_tv
 from cutelite.layout import make_ordered_layout as make_ordered_layout
+from cutelite.layout import make_swizzle as make_swizzle
 from cutelite.layout import max_common_vector as max_common_vector
+from cutelite.layout import pretty_str as pretty_str
+from cutelite.layout import product as product
+from cutelite.layout import product_each as product_each
+from cutelite.layout import product_like as product_like
 from cutelite.layout import raked_product as raked_product
 from cutelite.layout import recast_layout as recast_layout
+from cutelite.layout import repeat as repeat
+from cutelite.layout import repeat_as_tuple as repeat_as_tuple
+from cutelite.layout import repeat_like as repeat_like
 from cutelite.layout import right_inverse as right_inverse
 from cutelite.layout import round_up as round_up
+from cutelite.layout import shape_div as shape_div
+from cutelite.layout import size_in_bytes as size_in_bytes
+from cutelite.layout import slice_ as slice_
 from cutelite.layout import tile_to_shape as tile_to_shape
+from cutelite.layout import transform_apply as transform_apply
+from cutelite.layout import transform_leaf as transform_leaf
+from cutelite.layout import tuple_cat as tuple_cat
+from cutelite.layout import unflatten as unflatten
+from cutelite.layout import unwrap as unwrap
+from cutelite.layout import with_shape as with_shape
+from cutelite.layout import wrap as wrap
 from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
 from cutelite.lib.epilogue import Epilogue as Epilogue
@@ -452,6 +495,7 @@ __all__ = [
     "PipelineTmaStore",
     "ResultRing",
     "Scalar",
+    "ScaledBasis",
     "Scales",
     "SharedStorage",
     "SimError",
@@ -472,7 +516,9 @@ __all__ = [
     "add_sat",
     "align",
     "append",
+    "append_ones",
     "assert_",
+    "assume",
     "atomic_add",
     "atomic_and",
     "atomic_cas",
@@ -530,6 +576,7 @@ __all__ = [
     "cp_async_wait_all",
     "cp_async_wait_group",
     "cp_reduce_async_bulk",
+    "crd2crd",
     "crd2idx",
     "createpolicy",
     "ctz",
@@ -553,26 +600,45 @@ __all__ = [
     "fence_proxy_async",
     "ffs",
     "fill",
+    "filter_tuple",
     "filter_zeros",
+    "find",
+    "find_if",
     "flat_divide",
     "flatten",
+    "flatten_to_tuple",
     "full",
     "full_like",
     "funnel_left",
     "funnel_right",
     "gemm",
+    "get",
+    "get_divisibility",
+    "get_flat_coord",
+    "get_hier_coord",
+    "get_leaves",
+    "get_nonswizzle_portion",
+    "get_swizzle_portion",
     "getctarank",
     "globaltimer",
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
     "group_modes",
+    "has_scaled_basis",
+    "has_underscore",
     "i8",
     "i16",
     "i32",
     "i64",
     "idx2crd",
     "inline_ptx",
+    "is_congruent",
+    "is_int_tuple",
+    "is_integer",
+    "is_major",
+    "is_static",
+    "is_weakly_congruent",
     "kernel",
     "lane_idx",
     "ldmatrix",
@@ -594,6 +660,7 @@ __all__ = [
     "make_identity_layout",
     "make_identity_tensor",
     "make_layout",
+    "make_layout_image_mask",
     "make_layout_like",
     "make_layout_tv",
     "make_ordered_layout",
@@ -601,6 +668,7 @@ __all__ = [
     "make_rmem_tensor_like",
     "make_smem_layout",
     "make_smem_layout_atom",
+    "make_swizzle",
     "make_tensor",
     "make_tiled_copy",
     "make_tiled_copy_A",
@@ -634,8 +702,13 @@ __all__ = [
     "prefetch",
     "prefetch_tensormap",
     "prepend",
+    "prepend_ones",
+    "pretty_str",
     "printf",
     "prmt",
+    "product",
+    "product_each",
+    "product_like",
     "raked_product",
     "rank",
     "recast_layout",
@@ -643,6 +716,9 @@ __all__ = [
     "red",
     "red_async",
     "redux",
+    "repeat",
+    "repeat_as_tuple",
+    "repeat_like",
     "right_inverse",
     "round_up",
     "row_major",
@@ -650,12 +726,15 @@ __all__ = [
     "select",
     "setmaxnreg_dec",
     "setmaxnreg_inc",
+    "shape_div",
     "shared",
     "shuffle",
     "shuffle_down",
     "shuffle_up",
     "shuffle_xor",
     "size",
+    "size_in_bytes",
+    "slice_",
     "st_async",
     "static_range",
     "stmatrix",
@@ -679,11 +758,16 @@ __all__ = [
     "tma_shared",
     "tma_store",
     "to_device",
+    "transform_apply",
+    "transform_leaf",
     "trap",
+    "tuple_cat",
     "u8",
     "u16",
     "u32",
     "u64",
+    "unflatten",
+    "unwrap",
     "vote_all",
     "vote_any",
     "vote_uniform",
@@ -693,6 +777,8 @@ __all__ = [
     "wgmma",
     "where",
     "with_layout",
+    "with_shape",
+    "wrap",
     "zeros_like",
     "zipped_divide",
 ]

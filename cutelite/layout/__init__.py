@@ -16,6 +16,7 @@ the mode and the numbers. What every function promises is stated in `laws.py`, a
     exact     functions as layouts, by values      tiles        slices, local tiles, thread-value, recast
     text      parsing                              access       bank conflicts, sectors of global memory
     viz       pictures                             synthesis    swizzles free of bank conflicts; TMA's and wgmma's
+    tuples    joining, searching, transforming tuples
 
 The names are imported when first used: a program that launches kernels needs few of them.
 """
@@ -32,7 +33,7 @@ _WHERE = {
     "basis": "Basis E basis_get basis_value",
     "common": "CopyVector copy_vector max_common_layout max_common_vector",
     "complements": "complement",
-    "compose": "composition",
+    "compose": "composition with_shape",
     "coords": "crd2crd crd2idx idx2crd increment_coord",
     "dims": "Dim DimExpr Int dims maximum minimum",
     "divide": "blocked_product flat_divide flat_product logical_divide logical_product raked_product tile_to_shape"
@@ -47,15 +48,19 @@ _WHERE = {
     " transform_leaf unflatten",
     "inverses": "left_inverse nullspace right_inverse",
     "laws": "BrokenPromise checked",
-    "layout": "AnyLayout ComposedLayout Layout cosize leading_dim shape stride",
-    "make": "make_composed_layout make_fragment_like make_identity_layout make_layout make_layout_like"
-    " make_ordered_layout row_major",
+    "layout": "AnyLayout ComposedLayout Layout cosize get_flat_coord get_hier_coord get_nonswizzle_portion"
+    " get_swizzle_portion leading_dim shape size_in_bytes stride",
+    "make": "append_ones make_composed_layout make_fragment_like make_identity_layout make_layout make_layout_like"
+    " make_ordered_layout make_swizzle prepend_ones row_major",
     "modes": "as_f2 coalesce filter filter_zeros",
     "swizzle": "Swizzle",
     "synthesis": "SwizzleSearch hopper_swizzle synthesize_swizzle tma_problems wgmma_problems",
     "text": "parse_int_tuple parse_layout",
     "tiles": "dice downcast has_underscore local_partition local_partition_and_offset local_tile"
-    " local_tile_and_offset make_layout_tv recast_layout slice_ slice_and_offset upcast",
+    " local_tile_and_offset make_layout_image_mask make_layout_tv recast_layout slice_ slice_and_offset"
+    " upcast",
+    "tuples": "ScaledBasis assume filter_tuple find find_if front get_divisibility get_leaves has_scaled_basis"
+    " is_int_tuple is_integer is_major pretty_str repeat_as_tuple transform_apply tuple_cat unwrap wrap",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
 

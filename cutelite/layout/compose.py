@@ -67,6 +67,23 @@ def composition(lhs: Any, rhs: Any) -> Any:
     return _compose(lhs, rhs)
 
 
+def with_shape(layout: L, shape: Any) -> L:
+    """The layout under another shape of the same size: its composition with the compact layout of that shape.
+
+    Errors  as of `composition`, and when the sizes differ
+
+    >>> with_shape(Layout((4, 6), (6, 1)), (2, 2, 6))
+    (2,2,6):(6,12,1)
+    """
+    other = Layout(shape)
+    if other.size != layout.size:
+        raise LayoutError("with_shape", f"shape {show(other.shape)} has {other.size} elements, {layout} {layout.size}")
+    try:
+        return composition(layout, other)
+    except LayoutError as error:
+        raise error.called("with_shape") from None
+
+
 def _by_mode(lhs: Layout, tiler: tuple[Any, ...]) -> Layout:
     modes = list(lhs)
     if len(tiler) > len(modes):

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from cutelite.layout.basis import Basis
 from cutelite.layout.coords import compact_strides, crd2crd, crd2idx, idx2crd, pad_coord
 from cutelite.layout.dims import DimExpr, Int, ceil_div_dims
-from cutelite.layout.errors import LayoutError
+from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.expr import map_leaves
 from cutelite.layout.f2 import F2, has_f2, uniform
 from cutelite.layout.facts import prove_le
@@ -407,3 +407,61 @@ def leading_dim(x: Any, stride: Any = None) -> int | tuple[int, ...] | None:
     if found is None:
         return None
     return 0 if found == () else found[0] if len(found) == 1 else found
+
+
+@named
+def get_hier_coord(layout: Layout, index: Any) -> Any:
+    """The natural coordinate that a layout maps to `index`: ``layout.get_hier_coord(index)``.
+
+    >>> get_hier_coord(Layout((4, (2, 8)), (2, (1, 8))), 11)
+    (1, (1, 1))
+    """
+    return layout.get_hier_coord(index)
+
+
+@named
+def get_flat_coord(layout: Layout, index: Any) -> Any:
+    """The coordinate that a layout maps to `index`, with one number per mode: ``layout.get_flat_coord(index)``.
+
+    >>> get_flat_coord(Layout((4, (2, 8)), (2, (1, 8))), 11)
+    (1, 3)
+    """
+    return layout.get_flat_coord(index)
+
+
+def size_in_bytes(dtype: Any, layout: AnyLayout) -> Int:
+    """How many bytes of memory a layout of elements needs, up to its cosize.
+
+    dtype  a type of elements, with its width as `bits`; or that number of bits
+
+    >>> size_in_bytes(16, Layout((8, 8), (9, 1)))
+    142
+    """
+    bits = dtype if isinstance(dtype, int) else dtype.bits
+    return ceil_div_dims(cosize(layout) * bits, 8)
+
+
+def get_swizzle_portion(layout: AnyLayout) -> Swizzle:
+    """The swizzle of a layout; the one that changes nothing, S<0,4,3> as in CuTe, of a layout without.
+
+    >>> get_swizzle_portion(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8, 64)))), get_swizzle_portion(Layout(8))
+    (S<3,4,3>, S<0,4,3>)
+    """
+    return _portions("get_swizzle_portion", layout)[0]
+
+
+def get_nonswizzle_portion(layout: AnyLayout) -> AnyLayout:
+    """The layout that a swizzle acts on; the layout itself where there is none.
+
+    >>> get_nonswizzle_portion(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8, 64))))
+    (8,64):(1,8)
+    """
+    return _portions("get_nonswizzle_portion", layout)[1]
+
+
+def _portions(function: str, layout: AnyLayout) -> tuple[Swizzle, AnyLayout]:
+    if isinstance(layout, Layout):
+        return Swizzle(0, 4, 3), layout
+    if not isinstance(layout.inner, Swizzle):
+        raise LayoutError(function, f"{layout} has a layout in the place of a swizzle")
+    return layout.inner, layout.outer

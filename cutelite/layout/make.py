@@ -12,8 +12,18 @@ from cutelite.layout.dims import DimExpr
 from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2
 from cutelite.layout.facts import prove_lt
-from cutelite.layout.inttuple import IntTuple, flatten_to_tuple, is_weakly_congruent, leaves_with_paths, show, unflatten
+from cutelite.layout.inttuple import (
+    IntTuple,
+    append,
+    flatten_to_tuple,
+    is_weakly_congruent,
+    leaves_with_paths,
+    prepend,
+    show,
+    unflatten,
+)
 from cutelite.layout.layout import ComposedLayout, Function, Layout, checked_shape, concat, raw
+from cutelite.layout.swizzle import Swizzle
 
 
 @overload
@@ -168,6 +178,35 @@ def make_identity_layout(shape: Any) -> Layout:
     """
     shape = Layout(shape).shape
     return raw(shape, unflatten([E(*path) for path, _ in leaves_with_paths(shape)], shape))
+
+
+def make_swizzle(bits: int, base: int, shift: int) -> Swizzle:
+    """``Swizzle(bits, base, shift)``: CuTe's Swizzle<B, M, S>.
+
+    >>> make_swizzle(3, 4, 3)
+    S<3,4,3>
+    """
+    return Swizzle(bits, base, shift)
+
+
+@named
+def append_ones(x: Any, up_to_rank: int | None = None) -> Any:
+    """x with a mode of extent 1 behind its last, or with as many as it needs for that rank.
+
+    >>> append_ones(Layout((2, 3)), 4), append_ones((2, 3))
+    ((2,3,1,1):(1,2,0,0), (2, 3, 1))
+    """
+    return append(x, Layout(1) if hasattr(x, "on_modes") else 1, up_to_rank)
+
+
+@named
+def prepend_ones(x: Any, up_to_rank: int | None = None) -> Any:
+    """x with a mode of extent 1 before its first, or with as many as it needs for that rank.
+
+    >>> prepend_ones(Layout((2, 3)), 4), prepend_ones((2, 3))
+    ((1,1,2,3):(0,0,1,2), (1, 2, 3))
+    """
+    return prepend(x, Layout(1) if hasattr(x, "on_modes") else 1, up_to_rank)
 
 
 def make_composed_layout(inner: Function, offset: Any, outer: Layout) -> ComposedLayout:

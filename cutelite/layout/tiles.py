@@ -11,7 +11,7 @@ from cutelite.layout.coords import crd2idx
 from cutelite.layout.divide import raked_product, zipped_divide
 from cutelite.layout.errors import LayoutError, named
 from cutelite.layout.f2 import F2, has_f2
-from cutelite.layout.facts import exact_div
+from cutelite.layout.facts import exact_div, require_static
 from cutelite.layout.inttuple import flatten, flatten_to_tuple, product_each, rank, show, unflatten
 from cutelite.layout.inverses import right_inverse
 from cutelite.layout.layout import ComposedLayout, L, Layout, plus, raw
@@ -86,6 +86,28 @@ def slice_and_offset(coord: Any, layout: L) -> tuple[L, Any]:
         sub, offset = slice_and_offset(coord, Layout(layout.shape))
         return cast("L", ComposedLayout(through(layout, flatten), offset, sub)), 0  # an offset would be added by XOR
     return slice_(layout, coord), crd2idx(_zeroed(coord), layout.shape, layout.stride)
+
+
+@named
+def make_layout_image_mask(layout: Layout, coord: Any, mode: int) -> Any:
+    """The mask of the indices that a layout gives along one mode: of the blocks of a cluster that share a tile.
+
+    layout  of ranks in the cluster, by coordinate
+    coord   one for each mode; that of `mode` does not count. May hold run-time values
+    Result  bit i is set where the layout gives i; of run-time values one shifted by the offset of the coordinate
+
+    >>> make_layout_image_mask(Layout((2, 4)), (1, 2), 1), make_layout_image_mask(Layout((2, 4)), (1, 2), 0)
+    (170, 48)
+    """
+    modes = coord if isinstance(coord, tuple) else (coord,)
+    if len(modes) != layout.rank or not -layout.rank <= mode < layout.rank:
+        raise LayoutError("make_layout_image_mask", f"{show(coord)} and mode {mode} do not fit {layout}", mode=mode)
+    mode %= layout.rank
+    row, offset = slice_and_offset(tuple(None if k == mode else c for k, c in enumerate(modes)), layout)
+    mask = 0
+    for i in range(require_static("make_layout_image_mask", row.size, "the size of the mode")):
+        mask |= 1 << row(i)
+    return mask << offset
 
 
 def _zeroed(coord: Any) -> Any:

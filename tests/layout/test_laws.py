@@ -241,6 +241,24 @@ LAWS: dict[str, Law] = {
     "take": ((some, modes, st.integers(-1, 4)), lambda r, x, begin, end: r == x[begin:end]),
     "transform_leaf": ((st.just(int.__add__), some, some), lambda r, f, a, b: r == tuple(map(f, a, b))),
     "unflatten": ((some, tuples), lambda r, x, p: nesting(r) == nesting(p) and oracle.leaves(r) == list(x)),
+    "wrap": ((tuples,), lambda r, x: r == (x if isinstance(x, tuple) else (x,))),
+    "unwrap": ((tuples,), lambda r, x: oracle.leaves(r) == oracle.leaves(x) and (isinstance(r, int) or len(r) > 1)),
+    "tuple_cat": ((tuples, tuples), lambda r, a, b: r == (*algebra.wrap(a), *algebra.wrap(b))),
+    "repeat_as_tuple": ((tuples, st.integers(0, 4)), lambda r, x, n: r == (x,) * n and n > 0),
+    "front": ((tuples,), lambda r, x: r == oracle.leaves(x)[0]),
+    "get_leaves": ((tuples,), lambda r, x: list(r) == oracle.leaves(x)),
+    "find": ((tuples, st.integers(1, 9)), lambda r, x, n: n not in oracle.leaves(x) if r is None
+             else algebra.get(x, r) == n),
+    "find_if": ((tuples, st.just(lambda value, position: value > 4), st.booleans()), lambda r, x, f, paths:
+                max(oracle.leaves(x)) <= 4 if r is None
+                else (paths or isinstance(r, int)) and max(oracle.leaves(algebra.get(x, r))) > 4),
+    "is_integer": ((st.one_of(tuples, whole),), lambda r, x: r == isinstance(x, (int, DimExpr))),
+    "is_int_tuple": ((coords,), lambda r, x: r == (None not in oracle.leaves(x))),
+    "has_scaled_basis": ((plain,), lambda r, x: r == any(isinstance(x(i), tuple) for i in range(3))),
+    "pretty_str": ((tuples,), lambda r, x: algebra.parse_int_tuple(r) == x),
+    "get_divisibility": ((whole,), lambda r, x, **values: at(values)(x) == 0 if r == 0 else at(values)(x) % r == 0),
+    "assume": ((st.one_of(ints, st.just(N)), factors), lambda r, x, n: algebra.is_divisible(r, n)
+               and (r == x if isinstance(x, int) else r.name == x.name)),
     # coordinates
     "crd2idx": ((st.integers(0, 99), small), lambda r, c, x: r == oracle.value(x, c)),
     "idx2crd": ((st.integers(0, 99), tuples), lambda r, i, s: nesting(r) == nesting(s) and algebra.crd2idx(r, s) == i),
@@ -273,8 +291,25 @@ LAWS: dict[str, Law] = {
     "cosize": ((static,), covers),
     "leading_dim": ((small,), lambda r, x: 1 not in oracle.leaves(x.stride) if r is None
                     else algebra.get(x.stride, r) == 1),
+    "is_major": ((st.integers(0, 0), plain), lambda r, mode, x: r == (oracle.leaves(x.stride)[0] == 1)),
+    "get_hier_coord": ((small, st.integers(0, 47)), lambda r, x, i: nesting(r) == nesting(x.shape)
+                       and (i not in oracle.values(x) or x(r) == i)),
+    "get_flat_coord": ((small, st.integers(0, 47)), lambda r, x, i: algebra.rank(r) == x.rank
+                       and r == x.get_flat_coord(i)),
+    "size_in_bytes": ((widths, static), lambda r, bits, x: 8 * r == bits * algebra.cosize(x)),
+    "get_swizzle_portion": ((static,), lambda r, x: all(
+        r(getattr(x, "offset", 0) + algebra.get_nonswizzle_portion(x)(i)) == x(i) for i in range(x.size))),
+    "get_nonswizzle_portion": ((static,), lambda r, x: r.shape == x.shape and isinstance(r, Layout)),
+    "with_shape": ((small, tuples), lambda r, x, s: oracle.values(r) == oracle.values(x)
+                   and algebra.is_compatible(s, r.shape)),
     "shape": ((anything,), lambda r, x: r == x.shape),
     "stride": ((plain,), lambda r, x: r == x.stride and nesting(r) == nesting(x.shape)),
+    "make_swizzle": ((st.integers(0, 3), st.integers(0, 3), st.integers(-4, 4)), lambda r, b, m, s: r
+                     == algebra.Swizzle(b, m, s)),
+    "append_ones": ((added,), lambda r, x: r.rank == x.rank + 1 and r[-1].size == 1 and list(r)[:-1] == list(x)),
+    "prepend_ones": ((added,), lambda r, x: r.rank == x.rank + 1 and r[0].size == 1 and list(r)[1:] == list(x)),
+    "make_layout_image_mask": ((threads, st.tuples(st.integers(0, 40)), st.just(0)), lambda r, x, coord, mode: r
+                               == sum(1 << i for i in set(oracle.values(x)))),
     "make_layout": ((added, small), lambda r, a, b: list(r) == [a, b]),
     "make_composed_layout": ((swizzles(), st.integers(0, 9), small), lambda r, s, offset, x: all(
         r(i) == s(offset + x(i)) for i in range(x.size))),
@@ -304,7 +339,21 @@ LAWS: dict[str, Law] = {
 def test_every_public_function_has_a_law_and_only_one() -> None:
     carried = {name for name, function in FUNCTIONS.items() if hasattr(function, "law")}
     assert carried == set(ARGUMENTS)
-    assert set(FUNCTIONS) - carried == set(LAWS)
+    assert set(FUNCTIONS) - carried == {*LAWS, "transform_apply", "filter_tuple"}  # tested by themselves
+
+
+def test_tuples_transformed_and_joined() -> None:
+    for x in (5, (1, 2, 3), (1, (2, (3, 4))), ((4,),)):
+        flat = oracle.leaves(x)
+        assert algebra.transform_apply(x, x, f=lambda a, b: a * b, g=lambda *items: sum(items)) == sum(
+            n * n for n in flat
+        )
+        assert algebra.transform_apply(x, f=lambda a: a, g=lambda *items: items) == tuple(flat)
+        assert algebra.filter_tuple(x, f=lambda a: (a,) if a % 2 else ()) == tuple(n for n in flat if n % 2)
+    assert algebra.filter_tuple((M, (2, N)), f=lambda a: (2 * a,)) == (2 * M, 4, 2 * N)
+    for arguments in ((), ((1, 2), (1, (2, 3)))):
+        with pytest.raises(LayoutError, match="transform_apply: "):
+            algebra.transform_apply(*arguments, f=lambda *a: a, g=lambda *a: a)
 
 
 def test_every_law_says_what_it_is() -> None:
