@@ -278,6 +278,8 @@ class Clocks:
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
         """Whether each thread knows the epoch beside it, its own included."""
+        if not len(threads):
+            return np.zeros(0, bool)
         own = who == threads
         result = own & (self.own[row][threads] >= when)
         copies = who == threads + self._threads_of(threads)

@@ -424,13 +424,13 @@ class Checker:
         if barrier is None:
             return
         agent = block.first + int(lanes.tid[lane])
-        left = self._still_used(block, barrier, agent)
-        works = [work for work in self._issued if work.barrier == address]
+        users = self._threads(self._still_used(block, barrier, agent))
         copies = np.array([barrier.agent], np.int32), np.array([barrier.finished], np.int32)
-        if works or (barrier.finished and not self.clocks.known_to(np.array([agent]), PAST, *copies)[0]):
-            left = np.append(left, barrier.agent)
-        if len(left):
-            self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, self._threads(left))
+        bytes_come = barrier.phases.arrivals[barrier.phase] is None
+        if bytes_come or (barrier.finished and not self.clocks.known_to(np.array([agent]), PAST, *copies)[0]):
+            users.append(self._starters.get(barrier.agent, (block.machine, agent - block.first)))
+        if users:
+            self.report.mbarrier_reused(block, lanes.op, agent - block.first, address, users)
         self._overwrite(block, lanes.op, address, agent)
 
     def _still_used(self, block: Block, barrier: Barrier, agent: int) -> Array:
