@@ -14,7 +14,7 @@ from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
 from cutelite.layout.expr import check_facts, dims_of
 from cutelite.sim.buffers import Buffers
 from cutelite.sim.memory import Observer as MemoryObserver
-from cutelite.sim.memory import Space
+from cutelite.sim.memory import Space, Tally
 from cutelite.sim.policy import Policy
 from cutelite.sim.program import Program
 from cutelite.sim.tensormap import SimTensorMap
@@ -103,7 +103,8 @@ class Launch:
         self.thread_index = (tid % x, tid // x % y, tid // (x * y))
         buffers = Buffers()
         self.values = self._bind(function, args, buffers)
-        self.gmem = Space("gmem", buffers.regions(), observer)
+        self.tally = Tally()
+        self.gmem = Space("gmem", buffers.regions(), observer, self.tally)
         self.output: list[tuple[int, str]] = []
         self.ops = 0
         self.changes = 0

@@ -150,8 +150,8 @@ class Machine:
         observer = launch.observer
         self.spaces = {
             "gmem": launch.gmem,
-            "smem": Space("smem", [own], observer),
-            "cluster": Space("cluster", cluster.smem, observer),
+            "smem": Space("smem", [own], observer, launch.tally),
+            "cluster": Space("cluster", cluster.smem, observer, launch.tally),
             "rmem": Space("rmem", [self._local_memory()] if self.local_bytes else [], observer),
         }
         self.engine = Engine(self)

@@ -113,14 +113,26 @@ class Region:
         return Place(space, address, self.names[starts[at]], within - starts[at]) if starts else Place(space, address)
 
 
+class Tally:
+    """Counts the writes to memory that others may look at."""
+
+    __slots__ = ("writes",)
+
+    def __init__(self) -> None:
+        self.writes = 0
+
+
 class Space:
     """The regions of one address space, as one CTA sees them."""
 
-    def __init__(self, name: str, regions: list[Region], observer: Observer | None = None) -> None:
+    def __init__(
+        self, name: str, regions: list[Region], observer: Observer | None = None, tally: Tally | None = None
+    ) -> None:
         self.name = name
         self.regions = sorted(regions, key=lambda region: region.base) or [Region(0, np.zeros(0, np.uint8), {})]
         self.bases = np.array([region.base for region in self.regions], np.int64)
         self.observer = observer
+        self.tally = tally or Tally()
         self.recent = self.regions[0]
 
     def load(self, address: Array, elem: Scalar, n: int, who: Accuser, tell: bool = True) -> Array:
@@ -136,6 +148,7 @@ class Space:
         data = np.ascontiguousarray(data, memory_dtype(elem))
         flat, unit = _units(address, data.itemsize * data.shape[-1])
         self._scatter(flat, unit, data.reshape(-1).view(UNITS[unit]), who, flat.size // (address.size or 1))
+        self.tally.writes += 1
 
     def region_at(self, address: int) -> Region:
         """The region that begins at or next below `address`; else the first one."""
@@ -208,6 +221,7 @@ class Space:
     def update(self, flat: Array, old: Array, new: Array, who: Accuser) -> None:
         """Write `new` at distinct addresses where `old` was just read: the second half of an atomic operation."""
         self._scatter(flat, old.itemsize, new.view(UNITS[old.itemsize]), who, 1, "atomic")
+        self.tally.writes += old.tobytes() != new.tobytes()
 
     def tell(self, flat: Array, unit: int, who: Accuser, kind: str, data: Array) -> None:
         """Tell the observer, if there is one, of an access that went well, by each of these addresses."""

@@ -67,7 +67,7 @@ class Policy:
             self.patience = draw.choice((SOON, LATE))
             self.resident = draw.choice((1, 1, 2, 3))
             self.blocks = "any" if draw.random() < 0.75 else "first"
-            self.reads = draw.choice(("latest", "oldest", "any", "any"))
+            self.reads = Random(f"reads {seed}").choice(("latest", "oldest", "any", "any"))
         self._ranks: dict[tuple[int, int], float] = {}
 
     def turn(self) -> int:

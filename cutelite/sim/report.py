@@ -53,6 +53,14 @@ def endless(scheduler: Scheduler) -> SimError:
     return _error(scheduler, Mistake("endless", title, groups[0].doing, help), groups[0], groups)
 
 
+def spinning(scheduler: Scheduler, spinning: list[Strand]) -> SimError:
+    """All who can go on do the same again and again."""
+    at = _group(spinning[0], spinning[0].op, "spin")
+    title = "a deadlock: the threads that can go on spin, and nobody is left to change what they look at"
+    others = [group for group in all_groups(scheduler) if (group.machine, group.tid) != (at.machine, at.tid)]
+    return _error(scheduler, Mistake("deadlock", title, str(at)), at, others)
+
+
 def check_convergence(scheduler: Scheduler, join: Join) -> None:
     """Raise if somebody waits at a collective op for threads that have passed it by, and have arrived at `join`."""
     if not join.arrived:

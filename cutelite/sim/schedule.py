@@ -24,7 +24,8 @@ from cutelite.sim.error import SimError
 from cutelite.sim.launch import Launch
 from cutelite.sim.machine import Cluster, Machine
 from cutelite.sim.program import WARP, Code, Step
-from cutelite.sim.report import check_convergence, deadlock, endless
+from cutelite.sim.report import check_convergence, deadlock, endless, spinning
+from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
 from cutelite.sim.typecheck import check_results
 
@@ -58,6 +59,9 @@ class Scheduler:
         self._patience: dict[Code, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
         self._quiet_for = PATIENCE[1]
+        self._spins = Spins()
+        self._watched = 0  # ops when a strand was last looked at for that
+        self._waiting: Iterator[tuple[int, int, int]] = iter(())  # clusters that have not started
 
     def run(self) -> None:
         """Execute every block of the grid."""
@@ -71,6 +75,7 @@ class Scheduler:
             raise InternalError(text, stage="sim", op=repr(op), ir=str(function), span=span) from error
 
     def _run(self, waiting: Iterator[tuple[int, int, int]]) -> None:
+        self._waiting = waiting
         self._admit(waiting)
         while self.clusters:
             self._poll()
@@ -150,6 +155,13 @@ class Scheduler:
             strand = self._gather(strand)
         budget = self.policy.turn()
         before = self.launch.ops
+        calm = self._spins.calm(self.launch.changes + self.launch.tally.writes, before)
+        if calm > CALM and before - self._watched >= PAUSE:
+            self._watched = before
+            self._watch(strand, calm)
+            if strand.state != RUNNABLE:
+                self._file(strand)
+                return
         self._advance(strand, budget)
         if strand.state == RUNNABLE:
             strand.spent += self.launch.ops - before
@@ -159,6 +171,40 @@ class Scheduler:
                 self.runnable.insert(0 if self.policy.pick == "first" else len(self.runnable), strand)
         else:
             self._file(strand)
+
+    def _watch(self, strand: Strand, calm: int) -> None:
+        """Nothing has changed for long: see whether all who can go on spin. If so, help whom that may help."""
+        if self._spins.state(strand):
+            strand.spent = max(strand.spent, self.policy.patience)  # the others first
+        if calm > LONG and self._look(strand):
+            self._spins.look(strand)
+        at_joins = [other for join in self.joins for other in join.arrived]
+        going = [strand, *self.runnable, *self.resting]
+        if not self._spins.all([*going, *at_joins]):
+            return
+        helped = self._let_some_go() or self._strike()
+        if not helped and self.joins:
+            self._release(self.joins[-1])
+            helped = True
+        if not helped and len(self.clusters) < self.launch.sm_count:
+            clusters = len(self.clusters)
+            self._admit(self._waiting, more=1)
+            helped = len(self.clusters) > clusters
+        if not helped:
+            look = [other for other in going if self._look(other)]
+            self.runnable = [*self.runnable, strand]
+            raise spinning(self, look) if look else endless(self)
+        self.launch.changed()
+
+    def _look(self, strand: Strand) -> bool:
+        """Let a strand go on until it has looked at something that others may change; whether it does, soon."""
+        for _ in range(CYCLE):
+            self._advance(strand, 1)
+            if strand.state != RUNNABLE:
+                return False
+            if looks(strand.op):
+                return True
+        return False
 
     def _gather(self, strand: Strand) -> Strand:
         """`strand` with those that stand at the same place: all of the CTA in a gang, else of the same warp."""

@@ -93,6 +93,7 @@ class Checker:
         self._exited: list[tuple[int, int, Exited]] = []  # first agent, number of the cluster
         self._block_threads = 0
         self._waited: dict[tuple[int, int], int] = {}  # how many threads wait on each mbarrier
+        self._looked_for: dict[tuple[int, int], bool] = {}  # whether the last test of each found its phase incomplete
 
     # Accesses
 
@@ -552,6 +553,8 @@ class Checker:
             looking = block.first + lanes.tid[tried]
             self._use(block, lanes.op, barrier, address, looking, waits=True)
             barrier.waited[self.clocks.local[looking]] = self.clocks.own[PAST, looking]
+            self._waited.setdefault((block.number, address), 0)
+            self._looked_for[block.number, address] = bool(len(looking) > np.count_nonzero(where))
             if np.count_nonzero(where):
                 threads = block.first + lanes.tid[where]
                 self._stray("early", block, lanes.op, barrier, address, barrier.phases.tested(lanes.op, threads))
@@ -845,7 +848,8 @@ class Checker:
     def more_about(self, error: SimError) -> Iterator[Note]:
         """What belongs to an error that ended the simulation: for a deadlock, who arrives on what is waited for."""
         if error.code == "deadlock":
-            for key in [key for key, threads in self._waited.items() if threads > 0 and key in self._barriers]:
+            waited = [key for key, threads in self._waited.items() if threads > 0 or self._looked_for.get(key)]
+            for key in [key for key in waited if key in self._barriers]:
                 barrier = self._barriers[key]
                 place = barrier.place
                 yield Note(f"mbarrier {place}: {barrier.phase} phases are complete; initialised here", barrier.op.span)

@@ -1,0 +1,89 @@
+"""Threads that spin: which of them do the same again and again, and will until somebody else changes something.
+
+In    the strands that take turns, and a count of all that has been changed that threads may look at
+Out   whether all of them are back where they were, with the same values, and nothing has changed in between: nothing
+      ever will. Where a value does differ (a spin that counts, or reads the clock), it is taken for one as well after
+      very many looks at the same address
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cutelite.ir.contract import Effect
+from cutelite.ir.op import Op
+from cutelite.sim.strand import Strand
+
+if TYPE_CHECKING:
+    from cutelite.sim.machine import Machine
+
+Array = Any
+
+CALM = 1 << 11  # ops without a change, before strands are looked at; `PAUSE` of them between two looks
+PAUSE = 1 << 6
+LONG = 1 << 17  # the same, before a look at the same address counts whatever the values are
+LOOKS = 64  # at the same address, in so many turns
+CYCLE = 1 << 9  # ops in which a thread that spins looks at something
+
+
+class Spins:
+    """What is known of the strands since the last change."""
+
+    def __init__(self) -> None:
+        self.changes = -1
+        self.since = 0
+        self._states: set[Any] = set()
+        self._looks: Counter[Any] = Counter()
+        self._spinning: dict[Machine, Array] = {}
+
+    def calm(self, changes: int, ops: int) -> int:
+        """For how many ops nothing has changed."""
+        if changes != self.changes:
+            self.changes, self.since = changes, ops
+            if self._states or self._looks:
+                self._states, self._looks, self._spinning = set(), Counter(), {}
+        return ops - self.since
+
+    def state(self, strand: Strand) -> bool:
+        """A strand's turn comes. Whether it has been in this state before, and so spins."""
+        local = strand.machine.spaces["rmem"].regions[0].bytes.tobytes() if strand.machine.local_bytes else b""
+        held = tuple((key, _bytes(value)) for key, value in strand.regs.items())
+        state = (strand.machine, strand.tid.tobytes(), strand.code, strand.pc, hash(held), hash(local))
+        if state in self._states:
+            self._mark(strand)
+            return True
+        self._states.add(state)
+        return False
+
+    def look(self, strand: Strand) -> None:
+        """A strand has looked at memory or at a barrier. It spins if it does so for very long."""
+        where = tuple(_bytes(strand.regs.get(value)) for value in strand.op.operands)
+        key = (strand.machine, strand.tid.tobytes(), strand.op, where)
+        self._looks[key] += 1
+        if self._looks[key] >= LOOKS:
+            self._mark(strand)
+
+    def _mark(self, strand: Strand) -> None:
+        marks = self._spinning.setdefault(strand.machine, np.zeros(strand.machine.threads, bool))
+        marks[strand.tid] = True
+
+    def all(self, strands: Iterable[Strand]) -> bool:
+        """Whether every one of these spins."""
+        for strand in strands:
+            marks = self._spinning.get(strand.machine)
+            if marks is None or not np.all(marks[strand.tid]):
+                return False
+        return True
+
+
+def looks(op: Op) -> bool:
+    """Whether an op looks at what others may change."""
+    return Effect.READS in op.effects and Effect.ASYNC not in op.effects
+
+
+def _bytes(value: Any) -> Any:
+    return value.tobytes() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,126 @@
+"""Threads that poll: those that poll in vain are told at once, and what they go on with is what came with the value."""
+
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Constexpr, Tensor, i32
+from cutelite.sim import SimError
+from tests.check.slips import assert_caught, report
+
+N = cl.dims("N")
+
+
+@cl.kernel(block=64)
+def stuck(flags: Tensor[i32, (4,)], out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
+    """Threads look for what comes only without a slip."""
+    bar, t = cl.shared(cl.mbarrier, (1,)), cl.thread_idx.x
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    if t == 0 and slip == "":
+        bar[0].arrive()
+    if slip == "a test":
+        while not bar[0].test_wait(0):
+            pass
+    elif slip == "a test that sleeps":
+        while not bar[0].try_wait(0):
+            cl.nanosleep(20)
+    elif slip == "a load":
+        while cl.load_acquire(flags, 1) == 0:
+            pass
+    elif slip == "an ordinary load":
+        while flags[1] == 0:
+            pass
+    elif slip == "an exchange":
+        while cl.atomic_cas(flags, 2, 1, 0) == 0:
+            pass
+    elif slip == "one lane":
+        if t % 32 == 0:
+            while cl.load_relaxed(flags, 1) == 0:
+                pass
+        cl.syncwarp()
+    elif slip == "one warp":
+        if t < 32:
+            while cl.load_relaxed(flags, 1) == 0:
+                pass
+        cl.syncthreads()
+    elif slip == "a count":
+        tries = cl.i32(0)
+        while cl.load_relaxed(flags, 1) == 0:
+            tries = tries + 1
+        out[t] = tries
+    else:
+        bar[0].wait(0)
+    out[t] = t
+
+
+IN_VAIN = {
+    "a test": "bar[0].test_wait(0)",
+    "a test that sleeps": "bar[0].try_wait(0)",
+    "a load": "cl.load_acquire(flags, 1)",
+    "an ordinary load": "while flags[1]",
+    "an exchange": "cl.atomic_cas(",
+    "one lane": "cl.load_relaxed(flags, 1)",
+    "one warp": "cl.load_relaxed(flags, 1)",
+}
+
+
+@pytest.mark.parametrize(("slip", "line"), IN_VAIN.items())
+def test_who_spins_for_good_is_told_at_the_line(slip: str, line: str) -> None:
+    arrays = (np.zeros(4, np.int32), np.zeros(64, np.int32))
+    assert_caught(stuck, 1, arrays, slip, "deadlock", (line, "nobody is left to change"))
+    found = report(stuck, 1, arrays, slip, range(4))
+    assert found.kinds == {"deadlock"}, found
+    assert found.ops < 4 * 20_000
+
+
+def test_spins_that_count_end_as_well() -> None:
+    found = report(stuck, 1, (np.zeros(4, np.int32), np.zeros(64, np.int32)), "a count", [0])
+    assert found.kinds == {"deadlock"} and found.ops < 400_000
+    assert "cl.load_relaxed(flags, 1)" in str(found)
+
+
+def test_a_launch_in_the_simulator_tells_it_too() -> None:
+    with pytest.raises(SimError, match="the threads that can go on spin"):
+        stuck[1, 64](np.zeros(4, np.int32), np.zeros(64, np.int32), "a load")
+
+
+def test_a_deadlock_by_tests_tells_who_arrives() -> None:
+    found = report(stuck, 1, (np.zeros(4, np.int32), np.zeros(64, np.int32)), "a test", [0])
+    assert "mbarrier bar[0]: 0 phases are complete" in str(found)
+
+
+@cl.kernel(block=32)
+def chained(out: Tensor[i32, (N,)], turn: Tensor[i32, (1,)], slip: Constexpr[str]) -> None:
+    """Each block waits for the one behind it, so that all of the grid has to be there."""
+    b = cl.block_idx.x
+    if slip == "one too many" or b < cl.grid_dim.x - 1:
+        while cl.load_acquire(turn, 0) != cl.grid_dim.x - 1 - b:
+            pass
+    out[b * 32 + cl.thread_idx.x] = b
+    cl.syncwarp()
+    if cl.thread_idx.x == 0:
+        cl.store_release(turn, 0, cl.grid_dim.x - b)
+
+
+def test_a_block_may_wait_for_later_ones() -> None:
+    arrays = (np.zeros(9 * 32, np.int32), np.zeros(1, np.int32))
+    assert report(chained, 9, arrays, ""), report(chained, 9, arrays, "")
+
+
+@cl.kernel(block=64)
+def searching(x: Tensor[i32, (N,)], out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
+    """A long search that writes nothing until its end."""
+    at = cl.i32(0)
+    while x[at] != cl.thread_idx.x:
+        at = (at + 7) % N
+    out[cl.thread_idx.x] = at
+
+
+def test_a_long_search_is_no_spin() -> None:
+    x = np.full(4001, -1, np.int32)
+    x[:64] = np.arange(64)
+    assert report(searching, 1, (x, np.zeros(64, np.int32)), "", [0, 1])
