@@ -1,6 +1,5 @@
 """Threads that poll: those that poll in vain are told at once, and what they go on with is what came with the value."""
 
-
 import numpy as np
 import pytest
 
