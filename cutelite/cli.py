@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
     picture.add_argument("--bits", type=int, help="of an element: show the banks of shared memory")
     picture.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
-    picture.add_argument("--form", choices=("text", "svg", "html"), default="text")
+    picture.add_argument("--form", choices=("text", "svg", "html", "latex"), default="text")
     picture.set_defaults(run=_layout)
     doctor = commands.add_parser("doctor", help="what is there to compile with and to run on")
     doctor.set_defaults(run=_doctor)

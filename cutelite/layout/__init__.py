@@ -61,6 +61,7 @@ _WHERE = {
     " upcast",
     "tuples": "ScaledBasis assume filter_tuple find find_if front get_divisibility get_leaves has_scaled_basis"
     " is_int_tuple is_integer is_major pretty_str repeat_as_tuple transform_apply tuple_cat unwrap wrap",
+    "viz": "print_latex print_latex_tv",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
 

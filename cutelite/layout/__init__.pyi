@@ -132,6 +132,7 @@ from cutelite.layout.tuples import (
     unwrap,
     wrap,
 )
+from cutelite.layout.viz import print_latex, print_latex_tv
 
 __all__ = [
     "F2",
@@ -241,6 +242,8 @@ __all__ = [
     "prepend",
     "prepend_ones",
     "pretty_str",
+    "print_latex",
+    "print_latex_tv",
     "product",
     "product_each",
     "product_like",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -10,16 +13,20 @@ from cutelite.cli import main
 from cutelite.ir.types import bf16, f16, f32
 from cutelite.lang.mma_ops import WarpgroupMmaOp, WarpMmaOp
 from cutelite.layout import (
+    F2,
     ComposedLayout,
+    E,
     Layout,
     LayoutError,
     Swizzle,
     dims,
     make_identity_layout,
     make_layout_tv,
+    print_latex,
+    print_latex_tv,
     row_major,
 )
-from cutelite.layout.viz import ansi, banks, notebook, offsets, operands, owners, page, picture, svg
+from cutelite.layout.viz import Table, ansi, banks, notebook, offsets, operands, owners, page, picture, svg
 
 
 def texts(image: str) -> list[str]:
@@ -85,6 +92,84 @@ def test_owners_of_a_tile() -> None:
     assert [text for row in shared.cells for text, _ in row] == ["T0V0+3", "", "T0V1+3", ""]
 
 
+def marks(table: Table) -> list[str]:
+    return [table.cells[row][column][0] for row, column in sorted(table.marked)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        (Layout((2, 3), (1, 1)), "overlaps: 4 of 6 coordinates lie at an index with others, 2 of them at 1"),
+        (Layout((4, 3), (0, 1)), "overlaps: 12 of 12 coordinates lie at an index with others, 4 of them at 0"),
+        (Layout(((2, 2), 2), ((1, 0), 2)), "overlaps: 8 of 8 coordinates lie at an index with others, 2 of them at 0"),
+        (Layout(6, 0), "overlaps: 6 of 6 coordinates lie at an index with others, 6 of them at 0"),
+        (Layout((2, 2), (F2(3), F2(3))), "overlaps: 4 of 4 coordinates lie at an index with others, 2 of them at 0"),
+        (Layout((2, 2), (E(0), E(0))), "overlaps: 2 of 4 coordinates lie at an index with others, 2 of them at (1)"),
+        (ComposedLayout(Swizzle(1, 0, 1), 0, Layout((2, 2), (1, 0))), "overlaps: 4 of 4 coordinates"),
+        (
+            Layout((100, 200), (1, 1)),
+            "overlaps: 19998 of 20000 coordinates lie at an index with others, 100 of them at 99",
+        ),
+    ],
+)
+def test_what_overlaps_is_said_and_marked(layout: Any, said: str) -> None:
+    table = offsets(layout)
+    assert table.note.startswith(said)
+    assert said in ansi(table, color=False)
+    shown = [text for row in table.cells for text, _ in row]
+    assert set(marks(table)) >= {text for text in shown if shown.count(text) > 1}
+    image = svg(table)
+    assert table.note in texts(image)
+    assert image.count('stroke="#c00"') == len(table.marked) == ansi(table, color=False).count("!")
+    assert table.remarks[0] in page(table)
+
+
+def test_what_does_not_overlap_is_not_marked() -> None:
+    for layout in (row_major((4, 8)), Layout((4, 2), (1, 5)), make_identity_layout((2, 3)), Layout((1, 4), (0, 1))):
+        assert (offsets(layout).note, offsets(layout).marked) == ("", frozenset())
+    assert banks(row_major((8, 32)), 32).note == ""  # one bank, but not one element
+    assert banks(Layout((8, 32), (0, 1)), 32).note.startswith("overlaps: 256 of 256")
+
+
+def test_elements_of_several_owners() -> None:
+    table = owners(Layout(((4, 8), (2, 2)), ((16, 2), (1, 8))), (8, 16))
+    assert table.note.startswith("overlaps: ")
+    assert "in several threads" in table.note
+    assert set(marks(table)) == {text for row in table.cells for text, _ in row if "+" in text}
+    within = owners(Layout((2, (2, 2)), (2, (1, 0))), (2, 2))
+    assert "4 of 4 elements have several owners, in one thread each: T0V0 and T0V2 at (0,0)" in within.note
+    assert owners(Layout((2, 2), (1, 2)), (2, 4)).note == "4 of 8 elements have no owner"
+    assert owners(Layout((2, 2), (1, 3)), (2, 2)).note == "1 of 4 elements has no owner; 1 values lie beyond the tile"
+    tiler, tv = make_layout_tv(Layout((4, 8), (8, 1)), Layout((2, 2)))
+    assert (owners(tv, tiler).note, owners(tv, tiler).marked) == ("", frozenset())
+
+
+def test_the_pictures_in_the_docs_do_not_overlap(capsys: pytest.CaptureFixture[str]) -> None:
+    page_of_layouts = (Path(__file__).resolve().parents[2] / "docs" / "layouts.md").read_text()
+    commands = [
+        shlex.split(line, comments=True) for line in page_of_layouts.splitlines() if line.startswith("cutelite layout")
+    ]
+    for command in commands:
+        assert main(command[1:]) == 0
+        assert "overlaps" not in capsys.readouterr().out, command
+    assert len(commands) > 4
+
+
+def test_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    print_latex(Layout((2, 3), (1, 1)))
+    text = capsys.readouterr().out
+    assert text.count(r"\node[cell, fill") == 6
+    assert text.count("draw=red") == 4
+    assert r"\\ overlaps: 4 of 6 coordinates" in text
+    print_latex_tv(Layout((4, 2), (2, 1)), (2, 4))
+    assert "{T3V1};" in capsys.readouterr().out
+    assert main(["layout", "S<1,0,1> o 0 o (2,(2,2))", "--form", "latex"]) == 0
+    text = capsys.readouterr().out
+    assert r"S\textless{}1,0,1\textgreater{}" in text
+    assert text.count("{") == text.count("}")
+    assert r"\draw[thick] (1.5," in text
+
+
 def test_operands_of_an_mma() -> None:
     a, b, c = operands(WarpMmaOp(f16, f32))
     assert [len(t.cells) for t in (a, b, c)] == [16, 8, 16]
@@ -139,7 +224,8 @@ def test_notebooks() -> None:
     [
         (lambda: picture("(M,4)"), "give the dims values"),
         (lambda: picture("S<1,2,3>"), "is no layout"),
-        (lambda: picture("(2,2)", form="pdf"), "must be text, svg or html"),
+        (lambda: picture("(2,2)", form="pdf"), "must be text, svg, html or latex"),
+        (lambda: owners(make_identity_layout((2, 2)), (2, 2)), "gives coordinates, not indices"),
         (lambda: picture("(2,2,2)", tiler="(2,4)"), "has 3 modes"),
         (lambda: banks(make_identity_layout((2, 2)), 32), "gives coordinates"),
     ],
