@@ -297,6 +297,7 @@ from cutelite.lib.reduce import block_reduce as block_reduce
 from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
 from cutelite.lib.rows import RowPartition as RowPartition
+from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -499,6 +500,7 @@ __all__ = [
     "PipelineTmaStore",
     "ResultRing",
     "RowPartition",
+    "RowStream",
     "Scalar",
     "ScaledBasis",
     "Scales",

@@ -21,7 +21,7 @@ from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
-from cutelite.lang.index import block_dim, block_rank_in_cluster, cluster_dim, linear_thread_idx
+from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.sync import barrier_sync, syncthreads
@@ -168,6 +168,14 @@ class Team:
     def warps(self) -> int:
         """How many warps of a block are in the team."""
         return max(1, self.threads // WARP)
+
+    def number(self) -> Any:
+        """The number of this team among all of the grid, which is one-dimensional."""
+        return block_idx.x // self.cluster * self.teams + self.index
+
+    def count(self) -> Any:
+        """How many teams the grid has."""
+        return grid_dim.x // self.cluster * self.teams
 
     def ready(self) -> None:
         """Wait until all blocks of the cluster have started. What needs no other block may be done before."""

@@ -169,6 +169,8 @@ def plans(n: int, vector: int, backward: bool) -> Iterator[Plan]:
                 )
                 if not backward:
                     yield p
+                    if each == 32 and threads >= 256:
+                        yield from (replace(p, stages=stages) for stages in (1, 2))
                 elif registers > 32 and each <= 32:
                     yield p
                     yield replace(p, shared_sums=True)
@@ -176,7 +178,11 @@ def plans(n: int, vector: int, backward: bool) -> Iterator[Plan]:
 
 def told(p: Plan) -> str:
     """A plan in a word."""
-    return f"{p.threads}x{p.teams} C{p.cluster} b{p.blocks}" + (" shared" if p.shared_sums else "")
+    return (
+        f"{p.threads}x{p.teams} C{p.cluster} b{p.blocks}"
+        + (f" s{p.stages}" if p.stages else "")
+        + (" shared" if p.shared_sums else "")
+    )
 
 
 def tuple_of(x: Any) -> tuple[Any, ...]:

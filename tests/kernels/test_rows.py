@@ -194,6 +194,24 @@ def test_what_is_refused() -> None:
         entropy.cross_entropy(x, np.zeros(3, np.int64))
 
 
+@pytest.mark.parametrize(
+    "p", [Plan(64, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, stages=2), Plan(64, 1, 2, 8, 1, 3)], ids=str
+)
+@pytest.mark.parametrize("n", [1024, 1000])
+def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    x, target = random((7, n), BF16), np.random.default_rng(1).integers(0, n, 7)
+    wide = x.astype(np.float64)
+    exact = softmaxed(wide)
+    close(soft.softmax(x, how=p), exact, BF16)
+    close(
+        norm.rms_norm(x, random((n,), BF16, 2), residual=x, how=p).y,
+        normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
+        BF16,
+    )
+    close(entropy.cross_entropy(x, target, how=p).loss, -np.log(exact)[np.arange(7), target], np.float32)
+
+
 CHECKED: dict[str, Any] = {
     "softmax in a cluster": lambda: soft.softmax(random((2, 520), BF16), how=Plan(32, 1, 2, 8, 1)),
     "layer norm by teams": lambda: norm.layer_norm(random((3, 72), np.float32), how=Plan(64, 2, 1, 4, 1)),
@@ -220,11 +238,12 @@ def test_operators_of_torch() -> None:
     from cutelite.kernels.rows import operators as made
 
     torch.manual_seed(0)
-    x, w, b, r = (torch.randn(*shape, requires_grad=True) for shape in ((2, 3, 40), (40,), (40,), (2, 3, 40)))
-    target = torch.randint(0, 40, (2, 3))
+    on = {"device": "cuda" if torch.cuda.is_available() else "cpu"}
+    x, w, b, r = (torch.randn(*shape, **on, requires_grad=True) for shape in ((2, 3, 40), (40,), (40,), (2, 3, 40)))
+    target = torch.randint(0, 40, (2, 3), **on)
     layer = torch.nn.functional.layer_norm
     losses = torch.nn.functional.cross_entropy
-    cases = [
+    cases: list[tuple[Any, tuple[Any, ...], Any, tuple[Any, ...]]] = [
         (made.softmax, (x, False), lambda x: x.softmax(-1), (x,)),
         (made.softmax, (x, True), lambda x: x.log_softmax(-1), (x,)),
         (made.norm_forward, (x, w, b, r, 1e-5, 0.0, True), lambda x, w, b, r: layer(x + r, (40,), w, b), (x, w, b, r)),

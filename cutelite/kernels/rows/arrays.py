@@ -41,6 +41,11 @@ class Rows:
             raise rt.ArgumentError(f"{name} is {here}, and should be {there}")
         return self
 
+    def at_once(self, cluster: int) -> int:
+        """How many clusters of so many blocks run at once, a multiprocessor for each block; in the simulator 2."""
+        on_gpu = getattr(self.matrix, "is_cuda", hasattr(self.matrix, "__cuda_array_interface__"))
+        return rt.max_active_clusters(cluster) if on_gpu else 2
+
     @property
     def vector(self) -> int:
         """The elements of one access, by pitch and address."""
@@ -86,9 +91,3 @@ def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
     if dtype is None or tuple(array.shape) != (n,):
         raise rt.ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}, and should have {n} elements")
     return (array if n == 1 or step(array, 0) == 1 else contiguous(array)), dtype
-
-
-def at_once(array: Any, cluster: int) -> int:
-    """How many clusters of so many blocks, each with a multiprocessor to itself, run at once; in the simulator 2."""
-    on_gpu = getattr(array, "is_cuda", hasattr(array, "__cuda_array_interface__"))
-    return rt.max_active_clusters(cluster) if on_gpu else 2

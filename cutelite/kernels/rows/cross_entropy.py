@@ -18,7 +18,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.rows.arrays import Rows, contiguous, empty_like, step
 from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_light
-from cutelite.kernels.rows.softmax import Exponentials, exponentials, merge, power
+from cutelite.kernels.rows.softmax import exponentials, merge, power
 
 M = cl.dims("M")  # rows
 
@@ -40,19 +40,11 @@ class Loss:
     ignore: int
 
 
-class Row(NamedTuple):
-    """What the loss needs of a row: its exponentials, the sum of its logits, and the target's."""
+def merge_with_sums(exact: bool) -> Any:
+    """The function that makes one of what is known of two parts of a row: their exponentials, and sums of logits."""
 
-    exponentials: Exponentials
-    total: f32
-    target: f32
-
-
-def merge_rows(exact: bool) -> Any:
-    """The function that makes one of what is known of two parts of a row."""
-
-    def merged(a: Row, b: Row) -> Row:
-        return Row(merge(exact)(a.exponentials, b.exponentials), a.total + b.total, a.target + b.target)
+    def merged(a: Any, b: Any) -> tuple[Any, Any]:
+        return merge(exact)(a[0], b[0]), a[1] + b[1]
 
     return merged
 
@@ -70,27 +62,27 @@ def forward(loss: Loss, p: Plan) -> Any:
         losses: Tensor[f32, (M,)],
         lses: Tensor[f32, (M,)],
     ) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster, reductions=1)
-        part = cl.RowPartition(team, n, p.vector)
-        row = cl.block_idx.x // p.cluster * p.teams + team.index
-        if p.teams == 1 or row < M:
-            target, wanted = targets[row], f32(0)
-            if team.lane == 0 and team.rank == 0 and target >= 0 and target < n:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
+
+        def work(row: Any, target: Any, held: Any) -> None:
+            wanted, first = f32(0), team.lane == 0 and team.rank == 0
+            if first and target >= 0 and target < n:
                 wanted = x[row, target].to(f32)
-            held = part.load(x[row, None], -math.inf)
-            team.ready()
-            _, mine = exponentials(held.to(f32), exact)
-            total = part.keep(held.to(f32)).reduce("sum") if loss.smoothing else f32(0)
-            found = team.reduce(Row(mine, total, wanted), merge_rows(exact))
-            if team.lane == 0 and team.rank == 0:
-                lse = found.exponentials.top + cl.math.log(found.exponentials.total)
-                value = lse - (1.0 - loss.smoothing) * found.target
-                if loss.smoothing:
-                    value -= loss.smoothing / n * found.total
-                if loss.z:
-                    value += loss.z * lse * lse
+            v, total = held.to(f32), f32(0)
+            _, mine = exponentials(v, exact)
+            if loss.smoothing:
+                all, total = team.reduce((mine, part.keep(v).reduce("sum")), merge_with_sums(exact))
+            else:
+                all = team.reduce(mine, merge(exact))
+            stream.refill()
+            if first:
+                lse = all.top + cl.math.log(all.total)
+                value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
                 losses[row] = f32(0) if target == loss.ignore else value
                 lses[row] = lse
+
+        stream.each(work, ask=lambda row: targets[row])
 
     return cross_entropy
 
@@ -109,17 +101,18 @@ def backward(loss: Loss, p: Plan) -> Any:
         gradients: Tensor[f32, (M,)],
         dx: Tensor[dtype, (M, n), (Q, 1)],
     ) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster, reductions=1)
-        part = cl.RowPartition(team, n, p.vector)
-        row = cl.block_idx.x // p.cluster * p.teams + team.index
-        team.ready()
-        if p.teams == 1 or row < M:
-            target, lse = targets[row], lses[row]
-            g = f32(0) if target == loss.ignore else gradients[row]
+        _team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,))
+
+        def work(row: Any, asked: Any, held: Any) -> None:
+            target, lse, gradient = asked
+            g = f32(0) if target == loss.ignore else gradient
             scale = g * (1.0 + 2.0 * loss.z * lse)
-            d = power(part.load(x[row, None]).to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+            d = power(held.to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
             hit = (part.columns() == target.to(i32)).to(f32)
             part.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
+
+        stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
 
     return cross_entropy_backward
 
@@ -149,7 +142,7 @@ def cross_entropy(
     loss, lse = (empty_like(x, tuple(x.shape[:-1]), "float32") for _ in range(2))
     p = how or plan(rows.n, rows.vector)
     kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
-    kernel[p.grid(rows.m), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
+    kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
 
 
@@ -178,7 +171,7 @@ def cross_entropy_backward(
     p = how or plan_light(rows.n, math.gcd(rows.vector, results.vector))
     kernel = backward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
     flat = [contiguous(each).reshape((rows.m,)) for each in (lse, gradient)]
-    kernel[p.grid(rows.m), p.block](rows.matrix, targets, *flat, results.matrix)
+    kernel[p.grid(rows), p.block](rows.matrix, targets, *flat, results.matrix)
     return out
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.rows.arrays import Rows, as_vector, at_once, empty_like
+from cutelite.kernels.rows.arrays import Rows, as_vector, empty_like
 from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
@@ -81,16 +81,17 @@ def forward(norm: Norm, p: Plan) -> Any:
         rstds: Tensor[f32, (M,)] | None,
         eps: f32,
     ) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster, reductions=1)
-        part = cl.RowPartition(team, n, p.vector)
-        row = cl.block_idx.x // p.cluster * p.teams + team.index
-        if p.teams == 1 or row < M:
-            v = part.load(x[row, None]).to(f32)
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
+
+        scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
+
+        def work(row: Any, _: Any, first: Any, *more: Any) -> None:
+            v = first.to(f32)
             if residual is not None:
-                v = v + part.load(residual[row, None]).to(f32)
+                v = v + more[0].to(f32)
                 if total is not None:
                     part.store(v.to(dtype), total[row, None])
-            team.ready()
             if norm.center:
                 all = team.reduce(moments(part, v), merge)
                 v, squares = v - all.mean, all.squares
@@ -98,15 +99,18 @@ def forward(norm: Norm, p: Plan) -> Any:
                     means[row] = all.mean
             else:
                 squares = team.reduce((v * v).reduce("sum"))
+            stream.refill()
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             if rstds is not None and team.lane == 0 and team.rank == 0:
                 rstds[row] = rstd
             v = v * rstd
             if w is not None:
-                v = v * (part.load(w).to(f32) + norm.offset)
+                v = v * (scale().to(f32) + norm.offset)
             if b is not None:
-                v = v + part.load(b).to(f32)
+                v = v + shift().to(f32)
             part.store(v.to(dtype), y[row, None])
+
+        stream.each(work)
 
     return norm_forward
 
@@ -141,12 +145,12 @@ def backward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         team = cl.Team.create(p.threads, cluster=p.cluster)
         part = cl.RowPartition(team, n, p.vector)
-        number = cl.block_idx.x // p.cluster * p.teams + team.index
+        number = team.number()
         dws = None if dw is None else part_sums(part, p.shared_sums)
         dbs = None if db is None else part_sums(part, p.shared_sums)
         scale = None if w is None else part.load(w)
         team.ready()
-        for row in range(number, M, cl.grid_dim.x // p.cluster * p.teams):
+        for row in range(number, M, team.count()):
             gs, xs = part.load(dy[row, None]), part.load(s[row, None])
             rstd, mean = rstds[row], f32(0) if means is None else means[row]
             plain, product = f32(0), f32(0)
@@ -302,7 +306,7 @@ def apply(
     p = how or plan(rows.n, vector if more is None else math.gcd(vector, more.vector))
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset)), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
-    kernel[p.grid(rows.m), p.block](
+    kernel[p.grid(rows), p.block](
         rows.matrix,
         None if more is None else more.matrix,
         w,
@@ -351,7 +355,7 @@ def norm_backward(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     p = how or plan_sums(rows.n, vector)
-    teams = min(p.blocks * at_once(dy, p.cluster), -(-rows.m // p.teams))
+    teams = min(p.blocks * rows.at_once(p.cluster), -(-rows.m // p.teams))
     dw = None if w is None else empty_like(dx, (teams * p.teams, rows.n), "float32")
     db = empty_like(dx, (teams * p.teams, rows.n), "float32") if bias else None
     mean = None if normed.mean is None else normed.mean.reshape((rows.m,))

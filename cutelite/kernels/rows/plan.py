@@ -30,6 +30,7 @@ class Plan:
     cluster  blocks that share a row
     vector   elements of one access
     blocks   that a multiprocessor is to hold at a time: sets how many registers a thread may have
+    stages        rows that are copied to shared memory ahead; a block then works on one after the other
     shared_sums   sums over rows are kept in shared memory, not in registers
     """
 
@@ -38,6 +39,7 @@ class Plan:
     cluster: int
     vector: int
     blocks: int
+    stages: int = 0
     shared_sums: bool = False
 
     @property
@@ -51,9 +53,15 @@ class Plan:
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
-    def grid(self, rows: int) -> int:
-        """The blocks for so many rows, each block working once."""
-        return -(-rows // self.teams) * self.cluster
+    def team(self, n: int) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of rows of `n` elements."""
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else 1)
+        return team, cl.RowPartition(team, n, self.vector)
+
+    def grid(self, rows: Any) -> int:
+        """The blocks for `rows`, a `Rows`: without stages each works once."""
+        teams: int = -(-rows.m // self.teams)
+        return self.cluster * (min(teams, self.blocks * rows.at_once(self.cluster)) if self.stages else teams)
 
 
 def width(bytes: int, *places: int) -> int:

@@ -60,19 +60,21 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
     @cl.kernel(**p.options)
     def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster, reductions=1)
-        part = cl.RowPartition(team, n, p.vector)
-        row = cl.block_idx.x // p.cluster * p.teams + team.index
-        if p.teams == 1 or row < M:
-            v = part.load(x[row, None], -math.inf).to(f32)
-            team.ready()
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
+
+        def work(row: Any, _: Any, held: Any) -> None:
+            v = held.to(f32)
             e, mine = exponentials(v, exact)
             top, total = team.reduce(mine, merge(exact))
+            stream.refill()
             if log:
                 out = v - top - cl.math.log(total)
             else:
                 out = e * (power(mine.top - top, exact) / total)
             part.store(out.to(dtype), y[row, None])
+
+        stream.each(work)
 
     return softmax
 
@@ -87,14 +89,16 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     def softmax_backward(
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
     ) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster, reductions=1)
-        part = cl.RowPartition(team, n, p.vector)
-        row = cl.block_idx.x // p.cluster * p.teams + team.index
-        if p.teams == 1 or row < M:
-            g, out = part.load(dy[row, None]).to(f32), part.load(y[row, None]).to(f32)
-            team.ready()
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
+
+        def work(row: Any, _: Any, held: Any, values: Any) -> None:
+            g, out = held.to(f32), values.to(f32)
             total = team.reduce((g if log else g * out).reduce("sum"))
+            stream.refill()
             part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
+
+        stream.each(work)
 
     return softmax_backward
 
@@ -121,7 +125,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     out = empty_like(x) if out is None else out
     results = Rows(out, "out")
     p = how or plan(rows.n, math.gcd(rows.vector, results.vector))
-    forward(rows.dtype, rows.n, p, log)[p.grid(rows.m), p.block](rows.matrix, results.matrix)
+    forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
     return out
 
 
@@ -136,5 +140,5 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     results = Rows(out, "out")
     p = how or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
     kernel = backward(values.dtype, values.n, p, log)
-    kernel[p.grid(values.m), p.block](gradients.matrix, values.matrix, results.matrix)
+    kernel[p.grid(values), p.block](gradients.matrix, values.matrix, results.matrix)
     return out
