@@ -199,6 +199,7 @@ from cutelite.lang.warp import syncwarp as syncwarp
 from cutelite.lang.warp import vote_all as vote_all
 from cutelite.lang.warp import vote_any as vote_any
 from cutelite.lang.warp import vote_uniform as vote_uniform
+from cutelite.lang.warp import warp_reduce as warp_reduce
 from cutelite.lang.warp import warpgroup_idx as warpgroup_idx
 from cutelite.lang.whole import axpby as axpby
 from cutelite.lang.whole import clear as clear
@@ -292,12 +293,6 @@ from cutelite.lib.pipeline import multicast_mask as multicast_mask
 from cutelite.lib.pipeline import pipeline_init_arrive as pipeline_init_arrive
 from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
 from cutelite.lib.pipeline import pipeline_init_wait as pipeline_init_wait
-from cutelite.lib.reduce import Team as Team
-from cutelite.lib.reduce import block_reduce as block_reduce
-from cutelite.lib.reduce import cluster_reduce as cluster_reduce
-from cutelite.lib.reduce import warp_reduce as warp_reduce
-from cutelite.lib.rows import RowPartition as RowPartition
-from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -499,8 +494,6 @@ __all__ = [
     "PipelineTmaAsync",
     "PipelineTmaStore",
     "ResultRing",
-    "RowPartition",
-    "RowStream",
     "Scalar",
     "ScaledBasis",
     "Scales",
@@ -510,7 +503,6 @@ __all__ = [
     "StMatrix8x8x16bOp",
     "StaticPersistentTileScheduler",
     "Swizzle",
-    "Team",
     "Tensor",
     "TiledCopy",
     "TiledMma",
@@ -552,7 +544,6 @@ __all__ = [
     "block_idx",
     "block_in_cluster",
     "block_rank_in_cluster",
-    "block_reduce",
     "blocked_product",
     "boolean",
     "brev",
@@ -564,7 +555,6 @@ __all__ = [
     "cluster_arrive",
     "cluster_dim",
     "cluster_idx",
-    "cluster_reduce",
     "cluster_sync",
     "cluster_wait",
     "clz",

@@ -50,6 +50,13 @@ REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
 WROTE = "results were written before it, with barriers of the warpgroup"
 EMPTY_GROUP = "the piece before it has an empty group as well, and one of the two is waited for"
 
+HALF = "who writes the flag needs no more than a release, and who has read it no more than an acquire"
+BY_COPIES = "what it waits for comes by st.async alone, whose completion is told to all who see the phase complete"
+COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
+GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
+HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
+NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
+
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
@@ -63,6 +70,20 @@ ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
+    Row("last_block", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
+    Row("last_block", "weaken", "fence", "semantic is 'acquire'", 'cl.fence("gpu")', HALF, (-1,)),
+    Row("many_producers", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
+    Row("many_producers", "weaken", "fence", "semantic is 'acquire'", 'cl.fence("gpu")', HALF, (-1,)),
+    Row("look_back", "drop", "st.strong", "", "OWN)", "the blocks behind then wait until it knows the sum of all"),
+    Row("two_buffers", "weaken", BULK_WAIT, "reads alone", "wait_group(0)", LAST),
+    Row("registers_move", "weaken", ARRIVE, RELAXED, "full[slot.index].arrive()", NOTHING_WRITTEN),
+    Row("fewer_and_fewer", "weaken", ARRIVE, RELAXED, "bar[0].arrive()", GOES_ON),
+    Row("st_async", "weaken", "mbarrier.wait", "reach is 'cta'", "bar[0].wait(", BY_COPIES),
+    Row("three_roles", "weaken", ARRIVE, RELAXED, "free[slot.index].arrive()", COPY_DONE),
+    Row("systolic_ring", "drop", INIT_FENCE, "", "", NO_ASYNC),
+    Row("systolic_ring", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED, (0,)),
+    Row("systolic_ring", "weaken", "mbarrier.wait", "reach is 'cta'", "read[0].wait(", HAS_READ),
+    Row("bulk_exchange", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, ALL_IN, (-1,)),
     Row("", "weaken", EXPECT, RELAXED, "", NOTHING_WRITTEN),
     Row("", "drop", "setmaxnreg.inc", "", "", SLOWER),
     Row("hopper_gemm", "weaken", ARRIVE, RELAXED, "empty[s].arrive()", READS_DONE),

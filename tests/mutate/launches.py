@@ -104,6 +104,29 @@ SOURCES: dict[str, Run] = {
 }
 """Kernels by name: examples with asynchrony, and kernels of the tests for what no example uses."""
 
+
+def of_kind(module: str, run: str) -> Run:
+    """A kernel that is here to be broken."""
+    return lambda: getattr(importlib.import_module(f"tests.mutate.kernels.{module}"), run)()
+
+
+KINDS: dict[str, Run] = {
+    run: of_kind(module, run)
+    for module, runs in {
+        "handshakes": (
+            "single_queue many_producers turnstile spin_lock last_block look_back tile_counter between_clusters "
+            "grid_barrier shared_queue"
+        ),
+        "roles": (
+            "three_roles named_turns two_buffers fed_by_cp_async arrivals_of_copies barrier_again registers_move "
+            "within_warps asked_for fewer_and_fewer tma_sums overlapping_launch"
+        ),
+        "clusters": ("split_sums multicast_ring systolic_ring bulk_exchange split_histogram flags_in_shared_memory"),
+    }.items()
+    for run in runs.split()
+}
+"""Small kernels of all kinds of asynchrony, each by the name of what launches it."""
+
 LARGE: dict[str, Run] = {
     "gemm": gemm(128, 256, 264, tile=(128, 128), cluster=(1, 1), stages=3, piece=32, buffers=2),
     "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
@@ -130,7 +153,7 @@ class _Found(Exception):
 
 @functools.cache
 def launched(name: str) -> Launched:
-    return first_launch({**SOURCES, **LARGE}[name])
+    return first_launch({**SOURCES, **KINDS, **LARGE}[name])
 
 
 def first_launch(run: Callable[[], object], which: int = 0) -> Launched:

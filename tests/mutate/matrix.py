@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +28,7 @@ from cutelite.ir.verifier import verify
 from cutelite.sim import CheckReport
 from cutelite.sim.checker import SEEDS
 from tests.mutate.equivalent import ROWS, Row, row_of
-from tests.mutate.launches import LARGE, SOURCES, Launched, launched
+from tests.mutate.launches import KINDS, LARGE, SOURCES, Launched, launched
 from tests.mutate.mutations import Mutation, mutations
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,12 +110,30 @@ def checked(base: Launched, mutation: Mutation) -> tuple[CheckReport | None, int
     """The first report that finds something, and its seed."""
     function = mutation.apply(base.function)
     for seed in range(SEEDS):
-        report = sim.check(
-            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=[seed], max_ops=MAX_OPS
-        )
+        report = check(base, function, [seed])
         if report.findings:
             return report, seed
     return None, None
+
+
+def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckReport:
+    """A check of `function` in place of the kernel, whose arrays are afterwards as they were before."""
+    with kept(base):
+        return sim.check(
+            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS
+        )
+
+
+@contextmanager
+def kept(base: Launched) -> Iterator[list[Any]]:
+    """The arrays of a launch, which get their contents back: flags and counters count from 0 again."""
+    arrays = [arg.array if isinstance(arg, sim.SimTensorMap) else arg for arg in base.args]
+    before = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray)]
+    try:
+        yield [array for array, _ in before]
+    finally:
+        for array, content in before:
+            array[...] = content
 
 
 def differs(base: Launched, mutation: Mutation) -> bool:
@@ -125,14 +144,12 @@ def differs(base: Launched, mutation: Mutation) -> bool:
 
 
 def results(base: Launched, function: Function) -> list[bytes]:
-    """What a run leaves in the arrays, which are afterwards as they were before."""
-    arrays = [arg.array if isinstance(arg, sim.SimTensorMap) else arg for arg in base.args]
-    kept = [(array, array.copy()) for array in arrays if isinstance(array, np.ndarray)]
-    sim.run(function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, max_ops=MAX_OPS, stdout=StringIO())
-    found = [array.tobytes() for array, _ in kept]
-    for array, content in kept:
-        array[...] = content
-    return found
+    """What a run leaves in the arrays."""
+    with kept(base) as arrays:
+        sim.run(
+            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, max_ops=MAX_OPS, stdout=StringIO()
+        )
+        return [array.tobytes() for array in arrays]
 
 
 def chain(span: Span | None) -> Iterator[Span]:
@@ -178,7 +195,7 @@ def everything(kernels: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.mutate.matrix", description="Check every mutant of every kernel.")
-    parser.add_argument("kernels", nargs="*", default=[*SOURCES, *LARGE], help="default: all of them")
+    parser.add_argument("kernels", nargs="*", default=[*SOURCES, *KINDS, *LARGE], help="default: all of them")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--show", type=int, help="print what is reported of the mutant with this number")
     parser.add_argument("--originals", type=int, metavar="SEEDS", help="check the originals instead, so many schedules")
@@ -228,10 +245,7 @@ def originals(kernels: Sequence[str], seeds: int, jobs: int) -> int:
 def alarms_of(kernel: str, seeds: Sequence[int]) -> list[str]:
     """What is reported of a kernel that is right."""
     base = launched(kernel)
-    report = sim.check(
-        base.function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS
-    )
-    return list(map(str, report.findings))
+    return list(map(str, check(base, base.function, seeds).findings))
 
 
 def describe(o: Outcome) -> str:

@@ -5,8 +5,9 @@ Out   for each thing that can be dropped or altered a `Mutation`: what it is, th
 
 What can be mutated is read off the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that mean
 the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier is
-told to expect, `relaxed`, `reach` and `read` say how much is ordered. A stage index is what chooses among mbarriers
-that lie side by side, and a phase flip is an xor on the way to a `phase`. No op and no kernel is known by name here.
+told to expect; `relaxed`, `read`, `semantic`, `reach`, `scope_of_order` and `space` say how much is ordered. A stage
+index is what chooses among mbarriers that lie side by side, and a phase flip is an xor on the way to a `phase`. No op
+and no kernel is known by name here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cutelite.diag import Span
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Jump, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar, Tensor, i32, mbarrier
+from cutelite.ir.types import Ptr, Scalar, Tensor, i32, mbarrier
 from cutelite.ops.arith import Add, Const, Mod, Xor
 from cutelite.ops.tensor import TensorPtr
 
@@ -27,6 +28,25 @@ Change = Callable[["Copy", Op], None]
 """Writes something else for an op of the original to the copy."""
 
 NEVER = 7  # groups that a kernel may leave pending when its wait is as good as missing
+SCOPES = {"sys": ("gpu", "cluster", "cta"), "gpu": ("cluster", "cta"), "cluster": ("cta",)}
+WEAKER: dict[str, dict[Any, tuple[str, ...]]] = {
+    "scope_of_order": SCOPES,
+    "reach": SCOPES,
+    "semantic": {
+        "sc": ("acq_rel", "acquire", "release"),
+        "acq_rel": ("acquire", "release", "relaxed"),
+        "acquire": ("relaxed",),
+        "release": ("relaxed",),
+    },
+    "space": {
+        "": ("shared::cluster", "shared::cta", "global"),
+        "shared::cluster": ("shared::cta", "global"),
+        "shared::cta": ("global",),
+        "global": ("shared::cta",),
+    },
+}
+"""What says less than a field does: of scopes, of semantics, and of the spaces that a proxy fence is for."""
+
 HARMLESS = ("prefetch", "nanosleep")  # order nothing that a program can see
 
 
@@ -135,12 +155,12 @@ def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
     """Dropping it, and what its constants say of how much it orders."""
     if op.name in HARMLESS:
         return
+    names = {field.name for field in op.fields}
     if Effect.ORDERS in op.effects and not op.terminator:
         if not used.intersection(op.results):
             yield "drop", "is missing", lambda copy, op: None
         elif _passes_on(op):
             yield "drop", "is missing", _pass_on
-    names = {field.name for field in op.fields}
     if "n" in names and Effect.ORDERS in op.effects:
         yield "pending", f"leaves {op['n'] + 1} groups pending, not {op['n']}", _with(n=op["n"] + 1)
         yield "pending", f"leaves {NEVER} groups pending, not {op['n']}", _with(n=NEVER)
@@ -150,8 +170,19 @@ def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
         yield "weaken", "is relaxed", _with(relaxed=True)
     if op_is(op, "fence", True):
         yield "weaken", "comes without its fence", _with(fence=False)
+    for field, weaker in WEAKER.items():
+        if field in names and not (field == "reach" and _of_cluster(op)):
+            for other in weaker.get(op[field], ()):
+                yield "weaken", f"{field} is {other!r}, not {op[field]!r}", _with(**{field: other})
+    if isinstance(noinc := getattr(op, "noinc", None), bool):
+        yield "count", "adds itself first" if noinc else "is one of those announced", _with(noinc=not noinc)
     if op_is(op, "aligned", True) and op_is(op, "number", None) and op["count"]:
         yield "threads", "counts a warp more", _with(count=op["count"] + 32)
+
+
+def _of_cluster(op: Op) -> bool:
+    """Whether it is at a place of another block, where its reach is the cluster whatever it says."""
+    return any(isinstance(v.type, Ptr) and v.type.space == "cluster" for v in op.operands)
 
 
 def op_is(op: Op, field: str, value: object) -> bool:

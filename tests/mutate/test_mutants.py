@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cutelite import sim
 from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from tests.mutate import matrix
 from tests.mutate.equivalent import ROWS
-from tests.mutate.launches import LARGE, SOURCES, launched
+from tests.mutate.launches import KINDS, LARGE, SOURCES, launched
 from tests.mutate.mutations import mutations
 
 EVERY = 4
@@ -17,6 +16,9 @@ EVERY = 4
 
 SMALL = 16
 SEEDS_HERE = 8
+
+EVERY_OF_KINDS, SEEDS_OF_KINDS = 60, 2
+"""Of the kernels of all kinds, which `make mutate` breaks in every way."""
 
 
 def sample() -> list[tuple[str, int]]:
@@ -30,7 +32,7 @@ def sample() -> list[tuple[str, int]]:
 @pytest.mark.parametrize("kernel", SOURCES)
 def test_the_originals_are_right(kernel: str) -> None:
     base = launched(kernel)
-    report = sim.check(base.function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=SEEDS_HERE)
+    report = matrix.check(base, base.function, range(SEEDS_HERE))
     assert report, str(report)
 
 
@@ -42,13 +44,36 @@ def test_mutants_are_reported_or_equivalent(kernel: str) -> None:
             assert found.good, matrix.describe(found)
 
 
+@pytest.mark.parametrize("kernel", KINDS)
+def test_kernels_of_all_kinds_are_right(kernel: str) -> None:
+    KINDS[kernel]()  # compares with NumPy
+    base = launched(kernel)
+    report = matrix.check(base, base.function, range(SEEDS_OF_KINDS))
+    assert report, str(report)
+
+
+def test_mutants_of_all_kinds_are_reported_or_equivalent() -> None:
+    every = [(kernel, n) for kernel in KINDS for n in range(len(matrix.mutants(kernel)))]
+    for kernel, number in every[::EVERY_OF_KINDS]:
+        found = matrix.outcome(kernel, number)
+        assert found.good, matrix.describe(found)
+
+
+def test_a_check_leaves_arrays_as_they_were() -> None:
+    base = launched("tile_counter")
+    before = [array.copy() for array in base.args]
+    for function in (base.function, matrix.mutants("tile_counter")[0].apply(base.function)):
+        matrix.check(base, function, [0, 1])
+        assert all((array == old).all() for array, old in zip(base.args, before, strict=True))
+
+
 def test_there_are_many() -> None:
     assert sum(len(mutations(launched(kernel).function)) for kernel in SOURCES) >= 400
 
 
 def test_every_row_names_a_kernel_and_a_reason() -> None:
     for row in ROWS:
-        assert set(row.kernels.split()) <= {*SOURCES, *LARGE}
+        assert set(row.kernels.split()) <= {*SOURCES, *KINDS, *LARGE}
         assert len(row.reason) > 20, row
 
 
