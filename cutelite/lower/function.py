@@ -52,7 +52,8 @@ class _Module:
         self.phis: list[tuple[int, Block, Value, tuple[str, ...]]] = []  # line, block, parameter, names
         self.trampolines: dict[tuple[Block, int], str] = {}  # label by source and number of the jump
         self.loops = 0
-        self.debug = LineInfo(function.name) if line_info else None
+        loops = sum(self._goes_back(block) for block in self.order)
+        self.debug = LineInfo(function.name, first=loops + 1) if line_info else None  # loops' nodes come before
 
     def text(self) -> str:
         signature = self._signature()
@@ -158,8 +159,7 @@ class _Module:
     def _branch(self, op: Br | CondBr, block: Block) -> None:
         w = self.w
         jumps = op.jumps
-        back = any(self.place[jump.block] <= self.place[block] for jump in jumps)
-        loop = f", !llvm.loop !{self._loop()}" if back else ""
+        loop = f", !llvm.loop !{self._loop()}" if self._goes_back(block) else ""
         if len(jumps) == 1:
             w.line(f"br label %{self.labels[jumps[0].block]}{loop}")
             return
@@ -172,6 +172,11 @@ class _Module:
         for label, jump in zip(targets, jumps, strict=True) if jumps[0].block is jumps[1].block else ():
             w.lines.append(f"{label}:")
             w.line(f"br label %{self.labels[jump.block]}")
+
+    def _goes_back(self, block: Block) -> bool:
+        """Whether a loop ends with this block."""
+        end = block.terminator
+        return end is not None and any(self.place[jump.block] <= self.place[block] for jump in end.jumps)
 
     def _loop(self) -> int:
         """Each loop is a distinct node; node 0 says not to unroll it (DESIGN: LLVM would, around inline assembly)."""
@@ -207,10 +212,9 @@ class _Module:
 
     def _metadata(self) -> list[str]:
         lines = []
-        first = 1 + self.loops
         if self.loops:
             lines.append('!0 = !{!"llvm.loop.unroll.disable"}')
-            lines += [f"!{i} = distinct !{{!{i}, !0}}" for i in range(1, first)]
+            lines += [f"!{i} = distinct !{{!{i}, !0}}" for i in range(1, 1 + self.loops)]
         if self.debug:
             lines += [f"!{self.debug.first + i} = {node}" for i, node in enumerate(self.debug.nodes)]
             lines += [f"!llvm.dbg.cu = !{{!{self.debug.unit}}}"]
