@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math as python_math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +19,10 @@ from cutelite.front.frame import Frame
 from cutelite.front.iterators import Range, StaticIter, exhaust, iterate_static, make_range
 from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import binary, overloads, truth_of
-from cutelite.front.strings import make_text, text_of
+from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, f32, f64, i32, i64
+from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.values import (
     Arithmetic,
     Runtime,
@@ -270,10 +272,23 @@ def is_instance(x: Any, kinds: Any) -> bool:
             t = x.dtype
             found = {int: t.is_int or t == boolean, float: t.is_float, bool: t == boolean}[kind]
         else:
-            found = isinstance(x, kind) or (isinstance(x, DimExpr) and kind is int)
+            found = isinstance(x, kind) or _stands_for(x, kind)
         if found:
             return True
     return False
+
+
+_STAND_FOR: tuple[tuple[type, type], ...] = (
+    (DimExpr, int),
+    (Range, range),
+    (Closure, types.FunctionType),
+    (RuntimeText, str),
+)
+"""What stands in a kernel for an object of Python's, and the class of that."""
+
+
+def _stands_for(x: Any, kind: Any) -> bool:
+    return any(isinstance(x, ours) and kind is python for ours, python in _STAND_FOR)
 
 
 special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))
@@ -289,8 +304,14 @@ special(hasattr)(lambda frame, obj, name: has_attribute(obj, name))
 
 @special(type)
 def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
-    """Of a run-time number, its dtype."""
-    return args[0].dtype if len(args) == 1 and isinstance(args[0], Scalar) else type(*args, **kwargs)
+    """Of a run-time number, its dtype; of what stands for an object of Python's, that one's class."""
+    if len(args) != 1 or kwargs:
+        raise mistake("builtin", "classes are not made in kernels", help="define the class outside")
+    (x,) = args
+    if isinstance(x, Scalar):
+        return x.dtype
+    kinds = (*_STAND_FOR, (Tensor, Tensor), (TmaTensor, TmaTensor))
+    return next((python for ours, python in kinds if isinstance(x, ours)), type(x))
 
 
 @special(object.__setattr__)
@@ -338,6 +359,16 @@ for _function, _instead in {
 @special(str)
 def _str(frame: Frame, x: Any = "", *rest: Any) -> Any:
     return str(x, *rest) if rest or _known(x) else make_text(x, "")
+
+
+@special(repr)
+def _repr(frame: Frame, x: Any) -> Any:
+    return make_text(x, "") if tree.holds_unknown(x) or isinstance(x, RuntimeText) else repr(x)
+
+
+@special(ascii)
+def _ascii(frame: Frame, x: Any) -> Any:
+    return make_text(x, "") if tree.holds_unknown(x) or isinstance(x, RuntimeText) else ascii(x)
 
 
 @special(format)

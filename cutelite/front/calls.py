@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.front import bytecode, cfg, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
@@ -23,7 +24,8 @@ from cutelite.front.merge import merge
 from cutelite.front.mutation import CONTAINERS, COPIES, MUTATORS, contents, restore, unchanged
 from cutelite.front.regions import Returned
 from cutelite.front.state import UNBOUND, Conflict, State
-from cutelite.front.strings import RuntimeText
+from cutelite.front.strings import RuntimeText, formatted_now
+from cutelite.front.unready import check_keys
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.values import Runtime, describe, mistake, to_dtype
@@ -275,6 +277,9 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return _cached(frame, function, args, kwargs)
     if _package(function) == "cutelite":
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
+    check_keys(function, getattr(function, "__self__", None), args)
+    if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
+        raise formatted_now()
     owner = _owner(function, args)
     if owner is not None and function.__name__ in MUTATORS:
         frame.evaluation.mutables.changing(owner, frame.share, f"`.{function.__name__}()`")
@@ -292,13 +297,20 @@ def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:
 def _hashable(x: Any) -> bool:
     try:
         hash(x)
-    except TypeError:
+    except (TypeError, CompileError):  # a method of a run-time value hashes that
         return False
     return True
 
 
 def _package(function: Any) -> str:
     return (getattr(function, "__module__", None) or "").partition(".")[0]
+
+
+def _has_number(x: Any) -> bool:
+    """Whether text made of `x` would hold a run-time number."""
+    if isinstance(x, tuple | list):
+        return any(map(_has_number, x))
+    return isinstance(x, RuntimeText) or tree.holds_unknown(x)
 
 
 def _expanded(function: Any, arg: Any) -> list[Any]:

@@ -10,7 +10,8 @@ from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
 from cutelite.front.iterators import iterate_static
 from cutelite.front.state import State
-from cutelite.front.strings import join_text, make_text
+from cutelite.front.strings import RuntimeText, join_text, make_text
+from cutelite.front.unready import check_key
 from cutelite.lang.values import describe, mistake
 
 
@@ -34,12 +35,17 @@ def _list(frame: Frame, state: State, instr: Instr) -> None:
 
 @handles("SET")
 def _set(frame: Frame, state: State, instr: Instr) -> None:
-    state.stack.append(frame.made(frame.native(set, take(state, instr.arg))))
+    members = take(state, instr.arg)
+    for member in members:
+        check_key(member)
+    state.stack.append(frame.made(frame.native(set, members)))
 
 
 @handles("MAP")
 def _map(frame: Frame, state: State, instr: Instr) -> None:
     items = take(state, 2 * instr.arg)
+    for key in items[::2]:
+        check_key(key)
     state.stack.append(frame.made(frame.native(dict, zip(items[::2], items[1::2], strict=True))))
 
 
@@ -63,6 +69,7 @@ def _grow(frame: Frame, state: State, instr: Instr) -> None:
         case "LIST_APPEND":
             container.append(item)
         case "SET_ADD":
+            check_key(item)
             frame.native(container.add, item)
         case "LIST_EXTEND":
             container.extend(frame.native(iterate_static, item))
@@ -75,6 +82,7 @@ def _grow(frame: Frame, state: State, instr: Instr) -> None:
 @handles("MAP_ADD")
 def _map_add(frame: Frame, state: State, instr: Instr) -> None:
     value, key = state.stack.pop(), state.stack.pop()
+    check_key(key)
     container = state.stack[-instr.arg]
     frame.evaluation.mutables.changing(container, state.share, "a comprehension")
     frame.native(container.__setitem__, key, value)
@@ -111,7 +119,7 @@ CONVERSIONS: dict[str, Callable[[Any], str]] = {"str": str, "repr": repr, "ascii
 @handles("CONVERT")
 def _convert(frame: Frame, state: State, instr: Instr) -> None:
     value = state.stack.pop()
-    if tree.holds_runtime(value):
+    if tree.holds_runtime(value) or isinstance(value, RuntimeText):
         raise mistake("f-string", f"`!{instr.arg[0]}` needs a compile-time value", f"this is {describe(value)}")
     state.stack.append(frame.native(CONVERSIONS[instr.arg], value))
 

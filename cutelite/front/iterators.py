@@ -44,6 +44,9 @@ class StaticIter:
         self.items, self.at = items, at
         self.once: list[None] | None = [None] if once else None
 
+    def described(self) -> str:
+        return "an iterator"
+
     def start(self) -> StaticIter:
         """An iterator at the beginning."""
         return StaticIter(self.taken())
@@ -133,6 +136,9 @@ class Range:
     start: Any
     stop: Any
     step: Any
+
+    def described(self) -> str:
+        return "a range"
 
     @property
     def items(self) -> range:

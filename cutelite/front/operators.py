@@ -13,16 +13,30 @@ from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.front import calls, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.frame import Frame, handles
 from cutelite.front.iterators import Range
 from cutelite.front.mutation import CONTAINERS
 from cutelite.front.state import State
+from cutelite.front.strings import formatted_now
+from cutelite.front.unready import (
+    NUMBERS,
+    check_comparison,
+    check_condition,
+    check_key,
+    check_operands,
+    is_unready,
+    not_a_class,
+)
+from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.values import (
+    Arithmetic,
     Runtime,
     Scalar,
+    Vector,
     as_value,
     describe,
     logical_and,
@@ -119,12 +133,18 @@ def _binary(frame: Frame, state: State, instr: Instr) -> None:
 
 def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
     """``a symbol b``."""
+    if symbol == "%" and isinstance(a, str) and tree.holds_unknown(b):
+        raise formatted_now()
     if overloads(type(a)) or overloads(type(b)):
         name = _dunder(symbol)
         return _overloaded(frame, symbol, name, f"r{name}", a, b)
     if isinstance(a, DimExpr) or isinstance(b, DimExpr):
         return frame.native(_binary_of_dims, symbol, a, b)
-    return frame.made(frame.native(BINARY[symbol], a, b))
+    try:
+        return frame.made(frame.native(BINARY[symbol], a, b))
+    except CompileError:
+        check_operands(a, b, symbol)  # may say better what is wrong
+        raise
 
 
 def _dunder(symbol: str) -> str:
@@ -175,6 +195,7 @@ def truth_of(frame: Frame, x: Any) -> Any:
     for name in ("bool", "len"):
         if name in own:
             return truth_of(frame, calls.call(frame, own[name], [x], {}))
+    check_condition(x)
     return frame.native(bool, x)
 
 
@@ -198,13 +219,20 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
             return contains(frame, b, a)
         case "not in":
             return _negated(contains(frame, b, a))
-    if _are_sequences(a, b) and (tree.holds_runtime(a) or tree.holds_runtime(b)):
+    if _are_sequences(a, b) and (tree.holds_unknown(a) or tree.holds_unknown(b)):
         return _compare_sequences(frame, symbol, list(a), list(b))
     if overloads(type(a)) or overloads(type(b)):
         return _compare_overloaded(frame, symbol, a, b)
     if isinstance(a, DimExpr) or isinstance(b, DimExpr):
+        check_comparison(a, b)
         return frame.native(_compare_dims, symbol, a, b)
-    return frame.native(COMPARE[symbol], a, b)
+    if symbol in ("==", "!="):
+        check_comparison(a, b)
+    try:
+        return frame.native(COMPARE[symbol], a, b)
+    except CompileError:
+        check_operands(a, b, symbol)
+        raise
 
 
 def _negated(known: Any) -> Any:
@@ -216,8 +244,10 @@ def _identical(a: Any, b: Any) -> Any:
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Scalar) and isinstance(y, bool):
             return (x if y else logical_not(x)) if x.dtype == boolean else False
-    if isinstance(a, Scalar) and isinstance(b, Scalar | int | float):
-        raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
+        if isinstance(x, DType) and y in NUMBERS:
+            raise not_a_class(x, y)
+        if isinstance(x, Scalar | Vector | DimExpr) and isinstance(y, Arithmetic | DimExpr | int | float):
+            raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
 
 
@@ -278,10 +308,10 @@ def contains(frame: Frame, container: Any, item: Any) -> Any:
         return truth_of(frame, calls.call(frame, own, [container, item], {}))
     if isinstance(container, Range) and (not container.is_static or isinstance(item, Scalar)):
         return frame.native(container.holds, item)
-    if not tree.holds_runtime(item) and not tree.holds_runtime(container):
+    if not is_unready(item) and not tree.holds_unknown(item) and not tree.holds_unknown(container):
         return frame.native(operator.contains, container, item)
     found: Any = False
-    for candidate in frame.native(tuple, container):
+    for candidate in frame.native(iter, container):
         found = logical_or(found, compare(frame, "==", item, candidate))
         if found is True:
             return True
@@ -302,6 +332,8 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
     own = overloads(type(obj)).get("getitem")
     if own is not None:
         return calls.call(frame, own, [obj, key], {})
+    if isinstance(obj, dict) and isinstance(key, DimExpr):
+        check_key(key)
     if (isinstance(obj, dict) or type(obj).__module__ == "numpy") and tree.holds_runtime(key):
         what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
         help = "use `match` or `if`, or pass it to the kernel as a tensor"
@@ -320,5 +352,7 @@ def _store_subscr(frame: Frame, state: State, instr: Instr) -> None:
     if isinstance(obj, tuple | str):
         raise mistake("mutation", f"{describe(obj)} cannot be changed", help="make a new one")
     if not isinstance(obj, Runtime):
+        if isinstance(obj, dict):
+            check_key(key)
         frame.evaluation.mutables.changing(obj, state.share, "assigning to an item")
     frame.native(operator.setitem, obj, key, value)

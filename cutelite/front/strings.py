@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.front import tree
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f64, i32, i64, u32, u64
@@ -28,8 +29,14 @@ class RuntimeText:
     def __radd__(self, other: Any) -> Any:
         return join_text([other, self]) if isinstance(other, str) else NotImplemented
 
-    def __str__(self) -> str:
+    def described(self) -> str:
+        return "a text that is known only at run time"
+
+    def _refuse(self, *_: object) -> Any:
         raise mistake("runtime-text", "this text is known only at run time", help="pass it to `cl.printf` as it is")
+
+    __str__ = __eq__ = __ne__ = __bool__ = __len__ = __getitem__ = __contains__ = __mul__ = __mod__ = _refuse
+    __hash__: Any = _refuse
 
     def shown(self) -> str:
         """The text for a message at compile time: dims by their names, and in place of a number its type."""
@@ -51,6 +58,13 @@ class RuntimeText:
 
 def _shown(number: Any) -> str:
     return str(number) if isinstance(number, DimExpr) else f"{{{number.type}}}"
+
+
+def formatted_now() -> CompileError:
+    """The error for text made of run-time numbers by other means than f-strings, `str`, `format` and `repr`."""
+    return mistake(
+        "runtime-text", "this text would hold run-time numbers", help='write an f-string: `cl.printf(f"x = {x}")`'
+    )
 
 
 def make_text(value: Any, spec: Any) -> Any:

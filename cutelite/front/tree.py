@@ -186,6 +186,13 @@ def same_structure(a: Any, b: Any) -> bool:
     return False
 
 
+def holds_unknown(x: Any) -> bool:
+    """Whether there is a run-time value or a dim anywhere in `x`: what no comparison at compile time can tell."""
+    if type(x) in (int, float, bool, str):
+        return False
+    return any(isinstance(leaf, Runtime | DimExpr) for leaf in leaves_of(x))
+
+
 def holds_runtime(x: Any) -> bool:
     """Whether there is a run-time value anywhere in `x`."""
     if isinstance(x, Runtime):

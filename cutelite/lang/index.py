@@ -15,7 +15,7 @@ from cutelite.ops.index import Special
 AXES = {"x": 0, "y": 1, "z": 2}
 
 
-class _Axes:
+class Axes:
     """Three numbers, `.x`, `.y` and `.z`; also `[0]`, `[1]`, `[2]`, and iterable."""
 
     __slots__ = ("_attr", "_name", "_register")
@@ -48,17 +48,19 @@ class _Axes:
     def __iter__(self) -> Any:
         return (self[i] for i in range(3))
 
-    def __repr__(self) -> str:
-        return f"cutelite.{self._name}"
+    def described(self) -> str:
+        return f"cl.{self._name}"
+
+    __repr__ = described
 
 
-thread_idx = _Axes("thread_idx", "tid")
-block_idx = _Axes("block_idx", "ctaid")
-block_dim = _Axes("block_dim", "ntid", "block")
-grid_dim = _Axes("grid_dim", "nctaid")
-cluster_idx = _Axes("cluster_idx", "clusterid")
-cluster_dim = _Axes("cluster_dim", "cluster_nctaid", "cluster")
-block_in_cluster = _Axes("block_in_cluster", "cluster_ctaid")
+thread_idx = Axes("thread_idx", "tid")
+block_idx = Axes("block_idx", "ctaid")
+block_dim = Axes("block_dim", "ntid", "block")
+grid_dim = Axes("grid_dim", "nctaid")
+cluster_idx = Axes("cluster_idx", "clusterid")
+cluster_dim = Axes("cluster_dim", "cluster_nctaid", "cluster")
+block_in_cluster = Axes("block_in_cluster", "cluster_ctaid")
 
 
 def lane_idx() -> Scalar:

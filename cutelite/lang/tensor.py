@@ -59,7 +59,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
     """A tensor of one memory space. `Tensor[dtype, shape]` is the annotation: see `lang.annotations`."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     @property
     def _type(self) -> TensorType:
@@ -220,7 +220,7 @@ class TmaTensor(Runtime, TmaTensorAnnotation):
     """A tensor in global memory that TMA copies tiles of: a kernel parameter annotated `TmaTensor[...]`."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     @property
     def _type(self) -> TensorMapType:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from enum import Enum
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
@@ -105,7 +106,23 @@ class Runtime(_Any):  # type: ignore[misc]
     def type(self) -> Type:
         return self.value.type
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        raise not_a_key(self)
+
+    def __eq__(self, other: object) -> Any:
+        raise incomparable(self)
+
+    __ne__ = __eq__
+
+    def __float__(self) -> float:
+        raise mistake(
+            "runtime-number",
+            "a compile-time number is needed here",
+            f"this is a run-time {self.type}",
+            "functions of `cl`, and those of `math` that `cl` has, take run-time numbers",
+        )
+
+    __complex__: Any = __float__
 
     def __bool__(self) -> bool:
         raise mistake(
@@ -144,14 +161,30 @@ class Flying(Handle):
     """Registers that wgmma may still be writing or reading. All that can be done with them is in `cl.wgmma`."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     def _refuse(self, *_: Any) -> Any:
         raise in_flight()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = __abs__ = __pos__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __len__ = __iter__ = to = put = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __len__ = __iter__ = to = put = _refuse
+
+
+def not_a_key(x: Any) -> CompileError:
+    """The error for what would be told apart from others while compiling, as keys and members of sets are."""
+    return mistake(
+        "runtime-key",
+        "keys and members of sets are told apart at compile time",
+        f"this is {describe(x)}",
+        "compare with `==`, or keep it in a tuple or list",
+    )
+
+
+def incomparable(x: Any) -> CompileError:
+    """The error for a comparison of what has no value of its own."""
+    help = "compare elements: `t[i] == x`; or ask `t is None`" if hasattr(x, "layout") else ""
+    return mistake("comparison", f"{describe(x)} cannot be compared", help=help)
 
 
 def in_flight() -> CompileError:
@@ -242,7 +275,7 @@ class Arithmetic(Runtime):
     """Python's operators, for scalars and vectors."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     __add__, __radd__ = _binary(arith.Add), _binary(arith.Add, swap=True)
     __sub__, __rsub__ = _binary(arith.Sub), _binary(arith.Sub, swap=True)
@@ -286,7 +319,7 @@ class Scalar(Arithmetic):
     """A number known only at run time, one per thread."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     def __index__(self) -> int:
         raise mistake(
@@ -301,7 +334,7 @@ class Vector(Arithmetic):
     """`n` numbers of one thread, an immutable value. Operators work element by element; scalars broadcast."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__ = Runtime.__hash__
 
     @property
     def n(self) -> int:
@@ -711,7 +744,7 @@ def where(cond: Any, a: Any, b: Any) -> Any:
 
 
 def describe(x: Any) -> str:
-    """What `x` is, for an error message."""
+    """What `x` is, for an error message; objects of ours that no user has made say it by a method `described`."""
     if isinstance(x, Flying):
         return "an accumulator in flight"
     if isinstance(x, Runtime):
@@ -720,6 +753,13 @@ def describe(x: Any) -> str:
         return f"{x!r}"
     if isinstance(x, Enum):
         return str(x)
+    if (known := getattr(type(x), "described", None)) is not None:
+        return known(x)  # type: ignore[no-any-return]
+    if isinstance(x, ModuleType):
+        return f"the module `{x.__name__}`"
     if callable(x) and isinstance(name := getattr(x, "__name__", None), str):
         return f"the {'class' if isinstance(x, type) else 'function'} `{name}`"
-    return f"a {type(x).__name__}"
+    if isinstance(x, DimExpr):
+        return f"the dim {x}" if str(x).isidentifier() else f"{x}, which is known at the launch"
+    name = type(x).__name__
+    return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"

@@ -1,0 +1,105 @@
+"""What is no value yet: an axis without its `.x`, a function that was not called. Python would compare it in silence.
+
+In    the operands of a comparison or condition
+Out   nothing, or an error that says what may have been forgotten
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+from cutelite.diag import CompileError
+from cutelite.front import tree
+from cutelite.front.closure import Closure
+from cutelite.front.strings import RuntimeText
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang.index import Axes
+from cutelite.lang.values import Arithmetic, Runtime, describe, incomparable, is_numpy_number, mistake, not_a_key
+from cutelite.layout import DimExpr
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, Closure)
+NUMBERS = (int, float, bool)
+KEYED: tuple[Any, ...] = (set, frozenset, hash, id)
+"""Builtins that tell objects apart."""
+
+
+def check_condition(x: Any) -> None:
+    """A condition that always holds is refused where it is cutelite's own function, or three numbers at once."""
+    if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
+        raise _error(x, f"{describe(x)} is neither true nor false", "or ask whether there is one: `is not None`")
+
+
+def check_comparison(a: Any, b: Any) -> None:
+    """Of ``a == b`` and the like: neither may be something that Python finds equal to itself alone."""
+    for x, other in ((a, b), (b, a)):
+        if isinstance(x, Axes):
+            raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
+        if isinstance(x, (*FUNCTIONS, type)) and (_is_number(other) or (_is_ours(x) and not isinstance(other, type))):
+            raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
+        if isinstance(x, DType) and other in NUMBERS:
+            raise not_a_class(x, other)
+        if isinstance(x, Runtime) and type(other).__module__ == "numpy" and not is_numpy_number(other):
+            raise mistake("comparison", f"{describe(x)} cannot be compared with a NumPy array")
+
+
+def is_unready(x: Any) -> bool:
+    """Whether comparing `x` is refused, at least with some things."""
+    return isinstance(x, (Axes, DType, RuntimeText, *FUNCTIONS))
+
+
+def check_operands(a: Any, b: Any, symbol: str) -> None:
+    """Of an operator that has failed."""
+    for x in (a, b):
+        if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
+            raise _error(x, f"`{symbol}` is not defined for {describe(x)}", "")
+        if isinstance(x, Runtime) and not isinstance(x, Arithmetic) and symbol in ("<", "<=", ">", ">="):
+            raise incomparable(x)
+
+
+def check_key(key: Any) -> None:
+    """A key of a dict, or member of a set, is known at compile time."""
+    for leaf in [key] if isinstance(key, RuntimeText) else tree.leaves_of(key):
+        if isinstance(leaf, Runtime | DimExpr | RuntimeText):
+            raise not_a_key(leaf)
+
+
+def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
+    """The same of calls to Python's own functions and methods."""
+    name = getattr(function, "__name__", "")
+    if isinstance(owner, dict):
+        keys = args[-1:] if name == "fromkeys" else args[:1] if name in ("get", "setdefault", "pop") else []
+    else:
+        keys = args if isinstance(owner, set | frozenset) or function in KEYED else []
+    for key in keys:
+        check_key(key)
+
+
+def not_a_class(dtype: DType, kind: Any) -> CompileError:
+    """The type of a run-time number is its dtype, and so never `int` or `float`."""
+    return mistake(
+        "comparison",
+        f"the dtype {dtype} is never `{kind.__name__}`",
+        help=f"write `isinstance(x, {kind.__name__})`, or `type(x) is cl.{dtype}`",
+    )
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | DimExpr | Arithmetic) or is_numpy_number(x)
+
+
+def _is_ours(x: Any) -> bool:
+    function = getattr(x, "__func__", x)
+    module = getattr(function, "__module__", None) or type(getattr(x, "__self__", None)).__module__ or ""
+    return module.partition(".")[0] == "cutelite"
+
+
+def _error(x: Any, title: str, instead: str) -> CompileError:
+    if isinstance(x, Axes):
+        return mistake("forgotten", title, "these are three numbers", f"did you mean `{describe(x)}.x`?")
+    name = getattr(x, "__name__", "")
+    if not name.isidentifier():
+        return mistake("forgotten", title, help=instead)
+    owner = "cl." if getattr(sys.modules["cutelite"], name, None) is x else "." if hasattr(x, "__self__") else ""
+    return mistake("forgotten", title, help=(f"call it: `{owner}{name}()`", instead))

@@ -1,0 +1,13 @@
+import cutelite as cl
+from cutelite import Tensor, f32
+
+N = cl.dims("N")
+
+
+@cl.kernel
+def kernel(a: Tensor[f32, (N,)]) -> None:
+    if cl.thread_idx == 0:
+        a[0] = 1.0
+
+
+kernel.compile(block=128)
