@@ -6,6 +6,7 @@ the length of the run that continues with that stride, the rest is the function 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -87,8 +88,10 @@ def tiling(pieces: Sequence[int], target: int) -> list[tuple[int, Any]] | None:
     return None
 
 
-def longest_inverse(images: Sequence[int]) -> list[tuple[int, int]]:
+def longest_inverse(images: Sequence[int], step_to: Callable[[int, int], int] = operator.mul) -> list[tuple[int, int]]:
     """The modes of the largest layout R found with images[R(i)] == i, one mode after the other.
+
+    step_to  of a count and a stride; for strides added by XOR their product without carries
 
     Where no image occurs twice there is one way to continue, and what is found is the largest; else as many ways are
     tried as `MAX_SEARCH` allows.
@@ -96,6 +99,7 @@ def longest_inverse(images: Sequence[int]) -> list[tuple[int, int]]:
     >>> longest_inverse([0, 3, 1, 4, 2, 5])
     [(3, 2), (2, 1)]
     """
+    join = operator.add if step_to is operator.mul else operator.xor
     places: dict[int, list[int]] = {}
     for index, image in enumerate(images):
         places.setdefault(image, []).append(index)
@@ -108,17 +112,18 @@ def longest_inverse(images: Sequence[int]) -> list[tuple[int, int]]:
         n = len(indices)
         if n > prod(count for count, _ in best):
             best = modes
-        for step in places.get(n, []):
+        for stride in places.get(n, []):
             run, count = list(indices), 1
-            while all(i + count * step < len(images) for i in indices) and all(
-                images[i + count * step] == count * n + k for k, i in enumerate(indices)
-            ):
-                run += [i + count * step for i in indices]
+            while True:
+                copy = [join(i, step_to(count, stride)) for i in indices]
+                if any(i >= len(images) or images[i] != count * n + k for k, i in enumerate(copy)):
+                    break
+                run += copy
                 count += 1
                 if len(places.get(count * n, [])) > 1:
-                    begun.append((list(run), [*modes, (count, step)]))
+                    begun.append((list(run), [*modes, (count, stride)]))
             if count > 1:
-                begun.append((run, [*modes, (count, step)]))
+                begun.append((run, [*modes, (count, stride)]))
     return best
 
 

@@ -43,7 +43,7 @@ class F2(Frozen):
         if isinstance(factor, DimExpr) or (isinstance(factor, int) and factor < 0):
             raise LayoutError("F2", f"{self} is added by XOR, which takes the bits of a natural, not {factor}")
         if isinstance(factor, int):
-            return F2(_product(factor, self.value))
+            return F2(carryless(factor, self.value))
         if not hasattr(factor, "__xor__"):
             return NotImplemented
         result: Any = None
@@ -59,7 +59,8 @@ class F2(Frozen):
         return f"^{self.value}"
 
 
-def _product(a: int, b: int) -> int:
+def carryless(a: int, b: int) -> int:
+    """The product of naturals read as polynomials over {0, 1}."""
     total = 0
     while a:
         if a & 1:

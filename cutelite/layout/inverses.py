@@ -10,7 +10,7 @@ from cutelite.layout.basis import Basis, Path, paths
 from cutelite.layout.complements import complement_cover, component, moving_modes, refuse_composed
 from cutelite.layout.dims import Int, minimum
 from cutelite.layout.errors import LayoutError
-from cutelite.layout.f2 import F2, columns, has_f2, left_inverse_columns, right_inverse_columns
+from cutelite.layout.f2 import F2, carryless, columns, has_f2, left_inverse_columns, right_inverse_columns
 from cutelite.layout.facts import exact_div
 from cutelite.layout.inttuple import flatten_to_tuple, is_static
 from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, has_bases, raw
@@ -65,17 +65,15 @@ def _in_bits(layout: Layout) -> bool:
 
 
 def _f2_right_inverse(layout: Layout) -> Layout:
-    """By linear algebra over the bits of the index; where an extent is no power of two, also by the values."""
+    """By linear algebra over the bits of the index; where an extent is no power of two, by the values."""
     if _in_bits(layout):
         return _f2_layout(right_inverse_columns(_columns("right_inverse", layout)))
     if layout.size > exact.MAX_POINTS:
         raise LayoutError("right_inverse", f"{layout} has too many values to be inverted one by one")
-    shapes, strides = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
-    odd = next(k for k, s in enumerate(shapes) if s & (s - 1))
-    bits = raw((*shapes[:odd], 1 << (shapes[odd].bit_length() - 1)), strides[: odd + 1])  # the index begins with these
-    found = _f2_layout(right_inverse_columns(_columns("right_inverse", bits)))
-    by_values = coalesce_modes(from_modes(exact.longest_inverse([layout(i) for i in range(int(layout.size))])))
-    return found if found.size > by_values.size else by_values
+    images = [layout(i) for i in range(int(layout.size))]
+    found = coalesce_modes(from_modes(exact.longest_inverse(images)))
+    by_xor = coalesce_modes(from_modes([(s, F2(d)) for s, d in exact.longest_inverse(images, carryless)]))
+    return by_xor if by_xor.size > found.size else found
 
 
 def _f2_layout(values: list[int]) -> Layout:

@@ -163,6 +163,8 @@ def test_values_of_what_was_refused() -> None:
     assert right_inverse(Layout((2, 3), (F2(1), F2(2)))) == Layout(6)
     assert right_inverse(Layout((3, 4), (F2(4), F2(1)))) == Layout((4, 3), (3, 1))
     assert tile_to_shape(I((2, 2)), (4, 6), order=(1, 0)) == whole
+    by_xor = right_inverse(Layout((4, 3), (F2(1), F2(5))))
+    assert [by_xor(i) for i in range(12)] == [0, 1, 2, 3, 5, 4, 7, 6, 10, 11, 8, 9]
     grown = logical_product(I((2, 3)), I((2, (2, 2))))
     assert len({grown(i) for i in range(grown.size)}) == grown.size == 48
 
