@@ -110,14 +110,15 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
 
 
 def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
-    """By its values: copies of a swizzled tile lie where those of the plain one do, or nowhere."""
+    """By its values: copies that fill the gaps where a layout places them there, else each behind the last value."""
     if not is_static(layout) or layout.size > exact.MAX_POINTS:
         raise LayoutError("complement", f"the values of {layout} are not known, or too many: it is composed")
     values = [layout(i) for i in range(int(layout.size))]
-    found = None if values[0] != 0 or isinstance(values[0], tuple) else _tiled(sorted(set(values)), target)
-    if found is None:
-        raise LayoutError("complement", f"no layout places copies of {layout} side by side", target=target)
-    return found
+    if isinstance(values[0], tuple):
+        raise LayoutError("complement", f"{layout} gives coordinates by a layout in the place of a swizzle")
+    found = _tiled(sorted(set(values)), target) if min(values) == 0 else None
+    span = max(values) - min(values) + 1
+    return coalesce_modes(Layout(ceil_div_dims(target, span), span)) if found is None else found
 
 
 def copies(layout: Layout, beside: Iterable[Path] = ()) -> Layout:

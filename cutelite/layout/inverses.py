@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.layout import exact, laws
-from cutelite.layout.basis import Basis, Path, paths
+from cutelite.layout.basis import Basis, Path, coordinate, paths
 from cutelite.layout.complements import complement_cover, component, moving_modes, refuse_composed
 from cutelite.layout.dims import Int, minimum
 from cutelite.layout.errors import LayoutError
 from cutelite.layout.f2 import F2, carryless, columns, has_f2, left_inverse_columns, right_inverse_columns
 from cutelite.layout.facts import exact_div
-from cutelite.layout.inttuple import flatten_to_tuple, is_static
+from cutelite.layout.inttuple import flatten_to_tuple, is_static, transform_leaf
 from cutelite.layout.layout import AnyLayout, ComposedLayout, Layout, concat, has_bases, raw
 from cutelite.layout.modes import coalesce_modes, filter_zeros, from_modes, is_one, is_zero, merged
 from cutelite.layout.swizzle import Swizzle
@@ -156,6 +156,25 @@ def _by_coordinate(layout: Layout, inverse: Callable[[Layout], Layout]) -> Layou
     return build(())
 
 
+def _solved_inverse(layout: Layout) -> Layout | None:
+    """The left inverse that is linear in the coordinates, if there is one, where strides step along several of them."""
+    strides = flatten_to_tuple(layout.stride)
+    along_many = any(isinstance(d, Basis) and len(d.terms) > 1 for d in strides)
+    if not along_many or not is_static(layout) or layout.size > exact.MAX_SEARCH or () in paths(strides):
+        return None
+    moving = filter_zeros(layout)
+    shapes = flatten_to_tuple(moving.shape)
+    indices = exact.values(shapes, flatten_to_tuple(Layout(layout.shape).stride))
+    found = paths(strides)
+    rows = [exact.values(shapes, flatten_to_tuple(component(layout, path).stride)) for path in found]
+    solution = exact.solve(list(zip(*rows, strict=True)), indices)
+    if solution is None or min(map(min, rows)) < 0:
+        return None
+    last = coordinate({path: max(row) for path, row in zip(found, rows, strict=True)})
+    steps = coordinate(dict(zip(found, solution, strict=True)))
+    return raw(transform_leaf(lambda c: c + 1, last), steps)
+
+
 def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
     """Of ``swizzle o 0 o outer``: the inverse of outer, after the swizzle, which is its own inverse."""
     if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset):
@@ -188,7 +207,8 @@ def left_inverse(layout: Any) -> Any:
         return _swizzled_inverse("left_inverse", layout)
     refuse_composed("left_inverse", layout)
     if has_bases(layout):
-        return _by_coordinate(layout, left_inverse)
+        solved = _solved_inverse(layout)
+        return _by_coordinate(layout, left_inverse) if solved is None else solved
     if has_f2(flatten_to_tuple(layout.stride)):
         if not _in_bits(layout):
             return coalesce_modes(from_modes(_interpolated_inverse(layout)))
