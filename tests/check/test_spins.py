@@ -1,5 +1,7 @@
 """Threads that poll: those that poll in vain are told at once, and what they go on with is what came with the value."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,84 @@ def test_a_long_search_is_no_spin() -> None:
     x = np.full(4001, -1, np.int32)
     x[:64] = np.arange(64)
     assert report(searching, 1, (x, np.zeros(64, np.int32)), "", [0, 1])
+
+
+@cl.kernel(block=32)
+def queue(
+    slots: Tensor[i32, (2, 32)], ends: Tensor[i32, (2,)], out: Tensor[i32, (N, 32)], slip: Constexpr[str]
+) -> None:
+    """Block 0 puts rows into a queue of two in global memory, block 1 takes them out; each polls how far the other is."""
+    t = cl.thread_idx.x
+    if cl.block_idx.x == 0:
+        for i in range(N):
+            if slip != "room":
+                poll(ends, 1, i - (1 if slip != "one too many" else 2), slip == "relaxed room")
+            slots[i % 2, t] = i + t
+            cl.syncwarp()
+            if t == 0:
+                tell(ends, 0, i + 1, slip == "relaxed row")
+    else:
+        for i in range(N):
+            if slip != "row":
+                poll(ends, 0, i + (1 if slip != "one too few" else 0), slip == "relaxed row seen")
+            out[i, t] = slots[i % 2, 31 - t]
+            if slip != "warp":
+                cl.syncwarp()
+            if t == 0:
+                tell(ends, 1, i + 1, slip == "relaxed room told")
+
+
+def poll(ends: Any, which: int, least: Any, relaxed: bool) -> None:
+    if relaxed:
+        while cl.load_relaxed(ends, which) < least:
+            pass
+    else:
+        while cl.load_acquire(ends, which) < least:
+            pass
+
+
+def tell(ends: Any, which: int, count: Any, relaxed: bool) -> None:
+    if relaxed:
+        cl.store_relaxed(ends, which, count)
+    else:
+        cl.store_release(ends, which, count)
+
+
+QUEUE = (np.zeros((2, 32), np.int32), np.zeros(2, np.int32), np.zeros((6, 32), np.int32))
+
+
+def test_a_queue_in_global_memory_is_right() -> None:
+    assert report(queue, 2, QUEUE, ""), report(queue, 2, QUEUE, "")
+
+
+@pytest.mark.parametrize(
+    "slip",
+    ["room", "one too many", "row", "one too few", "warp", "relaxed room", "relaxed row", "relaxed row seen",
+     "relaxed room told"],
+)  # fmt: skip
+def test_slips_of_a_queue_are_found_whatever_block_runs_first(slip: str) -> None:
+    """Under a schedule in which all that is read has been written long before, too: loads may see older values."""
+    for seed in (1, 2):
+        assert "race" in report(queue, 2, QUEUE, slip, [seed]).kinds, seed
+
+
+@cl.kernel(block=32)
+def locked(lock: Tensor[i32, (2,)], total: Tensor[i32, (1,)], slip: Constexpr[str]) -> None:
+    """Each block adds to a number by turns, which tickets give out."""
+    if cl.thread_idx.x == 0:
+        mine = cl.atomic_add(lock, 0, 1)
+        if slip != "turn":
+            while cl.load_acquire(lock, 1) < mine:
+                pass
+        total[0] = total[0] + cl.block_idx.x
+        if slip == "relaxed":
+            cl.store_relaxed(lock, 1, mine + 1)
+        else:
+            cl.store_release(lock, 1, mine + 1 if slip != "too far" else mine + 2)
+
+
+@pytest.mark.parametrize("slip", ["turn", "relaxed", "too far"])
+def test_tickets(slip: str) -> None:
+    arrays = (np.zeros(2, np.int32), np.zeros(1, np.int32))
+    assert report(locked, 4, arrays, ""), report(locked, 4, arrays, "")
+    assert "race" in report(locked, 4, arrays, slip, range(4)).kinds
