@@ -282,7 +282,9 @@ class Kernel:
         seed = environment.sim_seed if launch.seed is None else launch.seed
         if environment.check:
             seeds = range(seed, seed + environment.check)
-            report = pipeline.check(function, grid, values, dims, launch.smem, seeds=seeds, stdout=sys.stdout)
+            report = pipeline.check(
+                function, grid, values, dims, launch.smem, seeds=seeds, stdout=sys.stdout, pdl=launch.pdl or None
+            )
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
@@ -309,6 +311,8 @@ class Kernel:
         seeds: int | Iterable[int] | None = None,
         blocks: int | None = None,
         notes: bool = True,
+        pdl: bool = False,
+        untouched: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
         """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
@@ -319,12 +323,16 @@ class Kernel:
         blocks         check only so many blocks of the grid, drawn anew for each schedule: for kernels whose blocks do
                        not wait for each other. Default: all
         notes          note bank conflicts and uncoalesced accesses
+        pdl            as in `Launch`: the kernel ahead may still run, and global memory is accessed behind
+                       `griddepcontrol_wait` alone. So it is too where the kernel has that instruction
+        untouched      names of arguments that no kernel ahead writes (where this one writes them, nor reads): they may
+                       be accessed before it
         Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
                        host memory, are then as the last schedule left them
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
         """
-        launch = Launch(grid, block, cluster, smem)
-        return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, **kwargs)
+        launch = Launch(grid, block, cluster, smem, pdl=pdl)
+        return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, **kwargs)
 
     def check_launch(
         self,
@@ -334,10 +342,11 @@ class Kernel:
         seeds: int | Iterable[int] | None = None,
         blocks: int | None = None,
         notes: bool = True,
+        untouched: Iterable[str] = (),
         **kwargs: Any,
     ) -> CheckReport:
         """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""
-        options: dict[str, Any] = {"blocks": blocks}
+        options: dict[str, Any] = {"blocks": blocks, "pdl": launch.pdl or None, "untouched": untouched}
         if launch.seed is not None:
             options["seeds"] = [launch.seed]
         elif seeds is not None:

@@ -225,4 +225,5 @@ class GridWait(Op):
         return Ptx("griddepcontrol.wait;")
 
     def simulate(self, lanes: Lanes) -> None:
-        """Kernels are simulated one after the other."""
+        """Kernels are simulated one after the other; who watches is told of it."""
+        lanes.machine.fence(lanes, "grid")

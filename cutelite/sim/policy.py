@@ -23,7 +23,7 @@ Moment = Literal["early", "late", "any"]
 Pick = Literal["first", "last", "any"]
 Value = Literal["latest", "oldest", "any"]
 
-SOON, LATE = 1 << 8, 1 << 14  # ops after which a strand that does not block lets all the others go first
+SOON, LATE = 1 << 8, 1 << 12  # ops after which a strand that does not block lets all the others go first
 
 
 class Policy:

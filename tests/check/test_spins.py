@@ -131,7 +131,7 @@ def test_a_long_search_is_no_spin() -> None:
 def queue(
     slots: Tensor[i32, (2, 32)], ends: Tensor[i32, (2,)], out: Tensor[i32, (N, 32)], slip: Constexpr[str]
 ) -> None:
-    """Block 0 puts rows into a queue of two in global memory, block 1 takes them out; each polls how far the other is."""
+    """Block 0 puts rows into a queue of two in global memory, block 1 takes them out; each polls the other's count."""
     t = cl.thread_idx.x
     if cl.block_idx.x == 0:
         for i in range(N):

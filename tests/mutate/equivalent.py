@@ -40,7 +40,8 @@ NO_CLUSTER = "the tail keeps a block alive for arrivals of others; here all come
 UNUSED = "nothing is loaded again, and the cluster meets behind it"
 FENCED = "fence.mbarrier_init before it releases, or every block has waited for all that others send"
 ONE_OF_TWO = "one of two fences: of the barriers that copies use, where the other stands behind it, or of the others"
-PDL = "it orders kernels of a stream, and a check is of one launch: docs/checking.md, what is not modelled"
+PDL = "it lets the next kernel start early, and orders nothing"
+BY_PRODUCER = "what it stores is made of tiles that the producer has loaded behind its own wait"
 IN_FLIGHT = "the accumulator stays in flight from the wgmma before, and nothing else touches its registers"
 TURNS = "a turn says who multiplies next, and protects no memory"
 WHOLE_WARP = "wgmma has been executed by the whole warp since"
@@ -67,6 +68,7 @@ RINGS = (
 )
 RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
+BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
@@ -92,8 +94,8 @@ ROWS: tuple[Row, ...] = (
     Row("hopper_gemm_tiled", "weaken", BULK_WAIT, "reads alone", "", LAST),
     Row(RINGS, "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
     Row(RINGS_OF_WGMMA, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
-    Row("", "drop", "griddepcontrol.wait", "", "", PDL),
     Row("", "drop", "griddepcontrol.launch_dependents", "", "", PDL),
+    Row(BEHIND, "drop", "griddepcontrol.wait", "", "", BY_PRODUCER, (-1,)),
     Row(CHAINS, "weaken", "wgmma.mma_async", "without its fence", ".keep(1)", IN_FLIGHT),
     Row("gemm", "pending", BULK_WAIT, "leaves 1 ", "sums.prepare(", "the last store is of the other buffer"),
     Row("gemm", "drop", BULK_WAIT, "", "sums.write(", WAITED, (0,)),

@@ -28,6 +28,7 @@ class Launched(NamedTuple):
     args: list[Any]
     dims: dict[str, int]
     smem: int
+    pdl: bool
 
 
 Run = Callable[[], object]
@@ -168,7 +169,7 @@ def first_launch(run: Callable[[], object], which: int = 0) -> Launched:
             return
         checked = kernel._checked(launch, args, kwargs)
         function, values, dims = kernel._simulation(checked.spec, checked.bound)
-        found.append(Launched(function, checked.grid, values, dims, launch.smem))
+        found.append(Launched(function, checked.grid, values, dims, launch.smem, launch.pdl))
         raise _Found
 
     try:

@@ -120,8 +120,9 @@ def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckRepo
     """A check of `function` in place of the kernel, whose arrays are afterwards as they were before."""
     with kept(base):
         return sim.check(
-            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS
-        )
+            function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS,
+            pdl=base.pdl,
+        )  # fmt: skip
 
 
 @contextmanager

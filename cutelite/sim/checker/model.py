@@ -17,7 +17,7 @@ The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,11 +67,20 @@ GENERATIONS = 4
 """Of a barrier, so many are remembered: nobody waits for one when the one after the next completes."""
 
 
+class Ahead(NamedTuple):
+    """A kernel that may still run when this one starts; `untouched` are the arguments that it leaves alone."""
+
+    untouched: frozenset[str]
+
+
 class Checker:
     """Implements `sim.launch.Observer`."""
 
-    def __init__(self, reporter: Reporter, written: set[str]) -> None:
+    def __init__(self, reporter: Reporter, written: set[str], ahead: Ahead | None = None) -> None:
         self.report = reporter
+        self.ahead = ahead
+        self._after_it: Array = np.zeros(0, bool)  # agents that know it to be complete
+        self._grid_waits: list[int] = []  # agents that stand for griddepcontrol.wait, in each cluster
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
         self.written = written  # names of global memory that is written in the launch: only there reads matter
@@ -102,8 +111,11 @@ class Checker:
             return None  # a thread's own
         holder, lanes = lanes_of(who, len(offset))
         block = self._block(holder.machine)
-        if region.state is None and not self._matters(region, kind):
-            return None
+        if region.state is None:
+            if self.ahead is not None:
+                self._must_be_after(block, holder, region, offset, lanes, kind)
+            if not self._matters(region, kind):
+                return None
         shadow = self._shadow(region, unit)
         granules, each = shadow.indices(offset, unit)
         work = getattr(holder, "work", None)
@@ -140,6 +152,30 @@ class Checker:
         actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
         self._settle(block, work.op, region, shadow, granules, actor, number, True, None)
+
+    def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
+        """Global memory is accessed, which a kernel ahead may still write: not before griddepcontrol.wait."""
+        assert self.ahead is not None
+        work, op = getattr(holder, "work", None), holder.op if not hasattr(holder, "work") else holder.work.op
+        if (work is not None and work.queue == "none" and work.barrier is None) or getattr(op, "cache", "") == "nc":
+            return  # a prefetch; a promise that nobody writes
+        if len(self._after_it) < self.clocks.count:
+            self._after_it = np.append(self._after_it, np.zeros(self.clocks.count - len(self._after_it), bool))
+        threads = block.first + (holder.tid[lanes] if work is None else work.tid)
+        if work is None and np.all(self._after_it[threads]):
+            return
+        for thread in np.unique(threads).tolist():
+            knowledge = self.clocks.of(thread) if work is None else self._issued[work].knowledge
+            waits = np.array(self._grid_waits, np.int32)
+            if np.any(self.clocks.known(knowledge, RAN, waits, np.ones_like(waits))):
+                self._after_it[thread] = self._after_it[thread] or work is None
+                continue
+            mine = offset if work is not None else offset[threads == thread]
+            names = {region.place("gmem", region.base + int(at)).name for at in (mine.min(), mine.max())}
+            if not names <= self.ahead.untouched:
+                self.report.too_early(
+                    block, op, region, mine, self._threads(np.array([thread])), kind, work is not None
+                )
 
     def _must_have_started(
         self, block: Block, op: Any, rank: int, threads: Array, then: Snapshot | None = None
@@ -334,6 +370,11 @@ class Checker:
             for warp in np.unique(lanes.tid[lanes.mask] // 32).tolist():
                 mine = threads[(threads - block.first) // 32 == warp]
                 self.clocks.learn(mine, self.clocks.publish(mine))
+        elif fence == "grid":
+            agent = self.clocks.named(block.number, ("grid", block.number))
+            if agent not in self._grid_waits:
+                self._grid_waits.append(agent)
+            self.clocks.learn(threads, self.clocks.of_agent(agent, 1))
         elif fence == "mbarrier_init":
             self.clocks.fence_init(threads)
         elif fence.startswith("proxy.async"):

@@ -127,6 +127,23 @@ class Reporter:
             key, Finding("exit-pending", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
         )
 
+    def too_early(
+        self, block: Any, op: Op, region: Region, offsets: Array, threads: Threads, kind: str, asynchronous: bool
+    ) -> None:
+        """Global memory is accessed while a kernel ahead may still run."""
+        key = ("grid-dependency", _line(op))
+        if key in self.found:
+            return
+        space, name, extent = _place(block, region, offsets, 1)
+        noun = f"{'asynchronous ' if asynchronous else ''}{'atomic update' if kind == 'atomic' else kind}"
+        message = f"{_a(noun)} of global memory which the kernel ahead may not have done with: it may still run"
+        help = "`griddepcontrol_wait` before it, in this thread or in one that it is ordered after"
+        if kind == "read":
+            help += "; if no kernel ahead writes it, name it in `untouched`, or load it with cache='nc'"
+        side = _side(noun, op, threads)
+        finding = Finding("grid-dependency", message, (side,), space, extent, name, self.seed, self.kernel, help=help)
+        self._add(key, finding)
+
     def not_started(self, block: Any, op: Op, threads: Threads, rank: int) -> None:
         """Somebody uses the shared memory of a block that need not have started."""
         key = ("block-not-started", _line(op))

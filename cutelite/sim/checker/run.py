@@ -11,10 +11,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from cutelite.ir.function import Function
+from cutelite.ops.cluster import GridWait
 from cutelite.sim.checker.costs import Costs
 from cutelite.sim.checker.findings import CheckReport, Finding
 from cutelite.sim.checker.limits import TooLarge, check_size
-from cutelite.sim.checker.model import Checker
+from cutelite.sim.checker.model import Ahead, Checker
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Extent
@@ -40,6 +41,8 @@ def check(
     max_ops: int = MAX_OPS,
     sm_count: int = 132,
     stdout: TextIO | None = None,
+    pdl: bool | None = None,
+    untouched: Iterable[str] = (),
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
@@ -47,6 +50,9 @@ def check(
     blocks    simulate only so many blocks of the grid, drawn anew for each schedule; for kernels whose blocks do not
               wait for each other. None: all of them
     compiled  the same kernel as the passes leave it, which has the accesses that the GPU makes: to note what they cost
+    pdl       launched so that the kernel ahead may still run: global memory is accessed behind `griddepcontrol.wait`
+              alone. None: if it has that instruction
+    untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
@@ -57,7 +63,10 @@ def check(
     numbers = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     facts = {"block": block, "cluster": cluster, "dims": dims, "smem_dynamic": smem_dynamic, "max_ops": max_ops,
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
-    checking = _Checking(function, grid, args, facts)
+    if pdl is None:
+        pdl = any(isinstance(op, GridWait) for op in function.ops())
+    ahead = Ahead(frozenset(untouched)) if pdl else None
+    checking = _Checking(function, grid, args, facts, ahead)
     notes: tuple[Finding, ...] = ()
     if compiled is not None and numbers:
         notes = checking.costs(compiled, numbers[0])
@@ -91,6 +100,7 @@ class _Checking:
     grid: Extent
     args: Sequence[object]
     facts: dict[str, Any]
+    ahead: Ahead | None
     found: dict[object, Finding] = field(default_factory=dict)
     errors: list[SimError] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
@@ -106,7 +116,7 @@ class _Checking:
     def under(self, seed: int, stdout: TextIO | None) -> None:
         """One schedule; once more, if global memory that had been read turned out to be written."""
         while True:
-            checker = Checker(Reporter(self.function.name, seed, self.found), self.written)
+            checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead)
             try:
                 self._run(self.function, seed, checker, stdout)
             except TooLarge:

@@ -1,0 +1,87 @@
+"""Kernels that start while the one ahead may still run: they touch global memory behind griddepcontrol.wait."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Constexpr, Tensor, TmaTensor, f32, i32
+
+N = cl.dims("N")
+WEIGHTS, X = np.arange(64, dtype=np.int32), np.ones(64, np.int32)
+
+
+@cl.kernel(block=64)
+def scaled(weights: Tensor[i32, (64,)], x: Tensor[i32, (64,)], out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
+    t = cl.thread_idx.x
+    weight = weights[t] if slip != "weights after" else cl.i32(0)
+    if slip == "read before":
+        weight = weight + x[t]
+    if slip == "write before":
+        out[t] = weight
+    if (slip == "one warp" and t < 32) or slip not in ("no wait", "one warp", "one thread"):
+        cl.griddepcontrol_wait()
+    if slip == "one thread":
+        if t == 0:
+            cl.griddepcontrol_wait()
+        cl.syncthreads()
+    if slip == "weights after":
+        weight = weights[t]
+    out[t] = weight * x[t]
+    cl.griddepcontrol_launch_dependents()
+
+
+def check(slip: str, **options: Any) -> Any:
+    return scaled.check(1, None, WEIGHTS, X, np.zeros(64, np.int32), slip, **{"pdl": True, "seeds": 2, **options})
+
+
+@pytest.mark.parametrize("slip", ["no wait", "read before", "write before", "one warp"])
+def test_accesses_before_the_kernel_ahead_is_complete(slip: str) -> None:
+    found = check(slip, untouched=["weights"])
+    assert found.kinds == {"grid-dependency"}, found
+    assert not any("weights[t]" in str(finding).splitlines()[3] for finding in found.findings)
+
+
+@pytest.mark.parametrize("slip", ["", "one thread", "weights after"])
+def test_accesses_behind_the_wait_of_any_thread_that_they_are_after(slip: str) -> None:
+    assert check(slip, untouched=["weights"]), check(slip, untouched=["weights"])
+
+
+def test_what_the_kernel_ahead_leaves_alone_has_to_be_named() -> None:
+    found = check("")
+    assert found.kinds == {"grid-dependency"} and "weights[t]" in str(found)
+    assert "name it in `untouched`" in str(found)
+
+
+def test_a_kernel_that_waits_is_checked_as_one_that_starts_early() -> None:
+    assert check("read before", untouched=["weights"], pdl=False).kinds == {"grid-dependency"}
+    assert check("no wait", pdl=False)
+    launch = cl.Launch(1, pdl=True)
+    arrays = (WEIGHTS, X, np.zeros(64, np.int32), "no wait")
+    assert scaled.check_launch(launch, *arrays, seeds=1).kinds == {"grid-dependency"}
+
+
+@cl.kernel(block=32)
+def brought(src: TmaTensor[f32, (8, 32), (8, 32)], out: Tensor[f32, (32,)], slip: Constexpr[str]) -> None:
+    """A tile by TMA; its descriptor is fetched before, and the tile itself into L2."""
+    tile, full = cl.tma_shared(src), cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        cl.tma_prefetch(src, at=(0, 0))
+        if slip != "no wait":
+            cl.griddepcontrol_wait()
+        full[0].arrive_expect_tx(src.tile_bytes)
+        cl.tma_load(src, tile, at=(0, 0), barrier=full[0])
+    cl.syncwarp()
+    full[0].wait(0)
+    out[cl.thread_idx.x] = tile[0, cl.thread_idx.x]
+
+
+def test_copies_start_behind_the_wait() -> None:
+    arrays = (np.ones((8, 32), np.float32), np.zeros(32, np.float32))
+    right = brought.check(1, None, *arrays, "", pdl=True)
+    assert right, right
+    found = brought.check(1, None, *arrays, "no wait", pdl=True)
+    assert found.kinds == {"grid-dependency"} and "cl.tma_load(src" in str(found)
