@@ -12,8 +12,10 @@ here is executed or unpickled. Whatever goes wrong costs a recompilation, and at
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import os
+import stat
 import struct
 import sys
 import threading
@@ -28,6 +30,10 @@ _HEX = frozenset("0123456789abcdef")
 _ENTRY, _LOCK, _PART = ".entry", ".lock", ".part"
 _ABANDONED_S = 3600.0  # a file still being written after this long belongs to a process that died
 _BINARY: int = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+_PLAIN: int = (
+    _BINARY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+)  # of links and pipes nothing is opened
+_NO_PLAIN_FILE = (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.EISDIR)  # of opening a link, a socket, a directory
 _ROOM = 0.9  # of the bound, what eviction leaves
 _WRITES_PER_SCAN = 64  # after so many writes of this process, look at what others have added
 DEFAULT_MAX_BYTES = 1 << 30
@@ -82,15 +88,11 @@ class DiskCache:
         if not self._is_trusted():
             return None
         try:
-            data = _read(path)
+            payload = _read(path, key, self.max_bytes, used=True)
         except OSError:
             return None  # not there; or not ours to read, which is no reason to drop it
-        payload = _payload(data, key)
         if payload is None:
             self._drop(path)
-            return None
-        with contextlib.suppress(OSError):  # a cache that may only be read keeps no order of use
-            os.utime(path)
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
@@ -190,12 +192,12 @@ class DiskCache:
         """Read every entry; drop the bad ones. Gives the number of good ones, and the names of those dropped."""
         good, dropped = 0, []
         for entry in self._scan(_ENTRY):
+            name = os.path.basename(entry.path)
             try:
-                data = _read(entry.path)
+                payload = _read(entry.path, name.removesuffix(_ENTRY), self.max_bytes)
             except OSError:
                 continue  # evicted meanwhile, or not ours to read
-            name = os.path.basename(entry.path)
-            if _payload(data, name.removesuffix(_ENTRY)) is not None:
+            if payload is not None:
                 good += 1
                 continue
             self._drop(entry.path)
@@ -286,9 +288,28 @@ class DiskCache:
         _unlink(path)
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def _read(path: str, key: str, most: int, used: bool = False) -> bytes | None:
+    """The payload of an entry, or None for a file that is none: damaged, of another key, above `most` bytes.
+
+    used    note in the file that it was used now
+    Errors  OSError where there is no file that may be read. Others may have put there what they like: links are not
+            followed, and what is no plain file is not waited for
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError as problem:
+        if problem.errno in _NO_PLAIN_FILE:
+            return None
+        raise
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most + _HEADER.size + len(key):
+            return None
+        payload = _payload(file.read(status.st_size), key)
+        if used and payload is not None:
+            with contextlib.suppress(OSError):  # a cache that may only be read keeps no order of use
+                os.utime(descriptor if os.utime in os.supports_fd else path)
+        return payload
 
 
 def _checksum(key: str, payload: bytes) -> bytes:
@@ -321,8 +342,10 @@ def _share(descriptor: int, directory: str) -> None:
 def _replace(part: str, path: str) -> None:
     try:
         os.replace(part, path)
-    except FileNotFoundError:
-        return  # swept away by a process whose clock is far ahead: the entry is lost, and nothing else
+    except (FileNotFoundError, IsADirectoryError):
+        _unlink(
+            part
+        )  # swept away by a process whose clock is far ahead, or a directory is in the way: this entry is lost
     except PermissionError:
         # On Windows a file that someone reads cannot be replaced: then it has the same contents already.
         if sys.platform != "win32" or not os.path.exists(path):
@@ -331,7 +354,7 @@ def _replace(part: str, path: str) -> None:
 
 
 def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError, PermissionError):  # gone already, or not ours to remove
+    with contextlib.suppress(FileNotFoundError, PermissionError, IsADirectoryError):  # gone, or not ours to remove
         os.unlink(path)
 
 
@@ -356,10 +379,17 @@ else:
 
 def _try_lock(path: str) -> int | None:
     """A descriptor that holds the lock at `path`, or None where another holds it. Errors: OSError, no locks here."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _PLAIN, 0o600)
+        made = True
+    except FileExistsError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)
+        made = False  # by whom, is not known: its modes are left alone
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", path)
         _lock_descriptor(descriptor)
-        with contextlib.suppress(PermissionError):  # another's, who has seen to it
+        if made:
             _share(descriptor, os.path.dirname(path))
     except (BlockingIOError, PermissionError):
         os.close(descriptor)
@@ -369,7 +399,7 @@ def _try_lock(path: str) -> int | None:
         raise
     # The holder before may have removed the file after we opened it: a lock on a removed file excludes nobody.
     try:
-        still_there = os.path.samestat(os.fstat(descriptor), os.stat(path))
+        still_there = os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         still_there = False
     if still_there:

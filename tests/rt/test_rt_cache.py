@@ -515,3 +515,60 @@ def test_a_waiter_is_served_as_soon_as_the_entry_is_there(tmp_path: Path) -> Non
         started = time.monotonic()
         assert DiskCache(tmp_path).get_or_make(KEY, lambda: b"own", timeout=30) == b"there"
         assert time.monotonic() - started < 5
+
+
+# ---- what others may have put there
+
+
+@needs_posix
+@pytest.mark.parametrize("kind", ["link", "hard link", "dangling link", "pipe", "directory", "socket"])
+@pytest.mark.parametrize("suffix", ["entry", "lock"])
+def test_planted_files_are_neither_followed_nor_waited_for(
+    cache: DiskCache, tmp_path: Path, kind: str, suffix: str
+) -> None:
+    import socket
+
+    victim, planted = tmp_path / "victim", Path(cache.directory) / f"{KEY}.{suffix}"
+    victim.write_bytes(b"mine")
+    victim.chmod(0o600)
+    before = victim.stat()
+    planted.parent.mkdir()
+    planted.parent.chmod(0o2777)  # shared: new files get the modes of the directory
+    match kind:
+        case "link":
+            planted.symlink_to(victim)
+        case "hard link":
+            planted.hardlink_to(victim)
+        case "dangling link":
+            planted.symlink_to(tmp_path / "nothing")
+        case "pipe":
+            os.mkfifo(planted)
+        case "directory":
+            planted.mkdir()
+        case "socket":
+            with contextlib.chdir(planted.parent):
+                socket.socket(socket.AF_UNIX).bind(planted.name)
+    assert cache.get(KEY) is None
+    assert cache.verify()[0] == 0
+    with cache.single_flight(KEY, timeout=0.01):
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        cache.put(KEY, b"new")
+    cache.put(OTHER, b"other")
+    assert cache.get(OTHER) == b"other"
+    assert cache.get(KEY) == (b"new" if (kind, suffix) != ("directory", "entry") else None)
+    cache.clear()
+    after = victim.stat()
+    assert victim.read_bytes() == b"mine"
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    assert not (tmp_path / "nothing").exists()
+
+
+@needs_posix
+def test_a_file_that_only_looks_large_is_not_read(cache: DiskCache) -> None:
+    cache.put(KEY, b"small")
+    with entry(cache).open("r+b") as file:
+        file.truncate(1 << 40)
+    assert cache.get(KEY) is None
+    assert not entry(cache).exists()
