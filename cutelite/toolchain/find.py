@@ -3,6 +3,8 @@
 A program is looked for, in this order, in the path the environment names, the wheels beside this Python, the CUDA
 toolkit the environment names, PATH, the usual place of a toolkit, and wherever cuda.pathfinder knows to look. That
 comes last because importing it costs 40 ms, more than the assembling of most kernels.
+
+The current folder is none of these places, and neither are places relative to it: what lies there may be anyone's.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from cutelite import config
@@ -28,22 +31,28 @@ def ptxas() -> str | None:
 
 def program(name: str) -> str | None:
     """Path of one of the toolkit's programs, by its name; None if it is nowhere."""
-    return _program(name, config.read().toolkit, tuple(sys.path))
+    return _program(name, config.read().toolkit, tuple(sys.path), os.getcwd())
 
 
 @functools.cache
-def _program(name: str, toolkit: str | None, import_path: tuple[str, ...]) -> str | None:
+def _program(name: str, toolkit: str | None, import_path: tuple[str, ...], here: str) -> str | None:
     if os.name == "nt":
         name += ".exe"
-    folders = [*_wheels(import_path), *([os.path.join(toolkit, "bin")] if toolkit else []), *os.get_exec_path()]
-    for folder in (*folders, "/usr/local/cuda/bin"):
+    wheels, path = _wheels(_elsewhere(import_path, here)), _elsewhere(os.get_exec_path(), here)
+    for folder in (*wheels, *([os.path.join(toolkit, "bin")] if toolkit else []), *path, "/usr/local/cuda/bin"):
         path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return _asked_of_pathfinder(name)
 
 
-def _wheels(import_path: tuple[str, ...]) -> list[str]:
+def _elsewhere(folders: Iterable[str], here: str) -> list[str]:
+    """The folders that are neither the current one, `here`, nor relative to it."""
+    here = os.path.realpath(here)
+    return [folder for folder in folders if os.path.isabs(folder) and os.path.realpath(folder) != here]
+
+
+def _wheels(import_path: list[str]) -> list[str]:
     """Where wheels keep programs. Those of CUDA 13 and up share one folder, nvidia/cu13; older ones have one each."""
     homes = [os.path.join(entry, "nvidia") for entry in import_path]
     packages = [(package, home) for home in homes if os.path.isdir(home) for package in sorted(os.listdir(home))]

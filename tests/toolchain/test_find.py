@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,17 @@ def test_the_environment_names_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_library_that_is_nowhere_is_none() -> None:
     assert find.library("nvJitLink") is find.library("nvJitLink")  # looked for once
+
+
+@pytest.mark.parametrize("entry", ["", ".", "sub", "{here}"])
+def test_programs_of_the_current_folder_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    for folder in (tmp_path, tmp_path / "sub"):
+        program(folder / "nvidia" / "cu13" / "bin" / "nvtool")
+    monkeypatch.chdir(tmp_path)
+    named = entry.format(here=tmp_path)
+    monkeypatch.setattr(sys, "path", [named])
+    monkeypatch.setenv("PATH", os.path.join(named, "nvidia", "cu13", "bin") if named != str(tmp_path) else ".")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    assert find.program("nvtool") is None
