@@ -9,8 +9,9 @@ import struct
 from typing import Any, NamedTuple
 
 _MAGIC = b"cutelite"
-_VERSION = 1
-_HEADER = struct.Struct("<8sIIQQ16s")  # magic, version, bytes of JSON, of cubin, of PTX, checksum of all three
+_VERSION = 2
+_HEADER = struct.Struct("<8sIIQQ")  # magic, version, bytes of JSON, of cubin, of PTX; the checksum follows
+_CHECKSUM = 16  # bytes: of the header and all behind the checksum
 
 
 class ArtifactError(ValueError):
@@ -61,23 +62,25 @@ class Artifact(NamedTuple):
         plain = {name: value for name, value in self._asdict().items() if name not in _IMAGES}
         meta = json.dumps(plain, separators=(",", ":"), allow_nan=False).encode()
         ptx = self.ptx.encode()
+        header = _HEADER.pack(_MAGIC, _VERSION, len(meta), len(self.cubin), len(ptx))
         body = meta + self.cubin + ptx
-        return _HEADER.pack(_MAGIC, _VERSION, len(meta), len(self.cubin), len(ptx), checksum(body)) + body
+        return header + checksum(header + body) + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
         """What `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
-        if data[:8] != _MAGIC or len(data) < _HEADER.size:
+        begin = _HEADER.size + _CHECKSUM
+        if data[:8] != _MAGIC or len(data) < begin:
             raise ArtifactError("this is not a cutelite artefact")
-        _, version, meta_bytes, cubin_bytes, ptx_bytes, expected = _HEADER.unpack_from(data)
+        _, version, meta_bytes, cubin_bytes, ptx_bytes = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise ArtifactError(f"the artefact has format {version}, and this runtime reads format {_VERSION}")
-        body = data[_HEADER.size :]
+        body = data[begin:]
         if len(body) != meta_bytes + cubin_bytes + ptx_bytes:
             raise ArtifactError(f"the artefact is cut short: {len(body)} bytes follow its header")
-        if checksum(body) != expected:
+        if checksum(data[: _HEADER.size] + body) != data[_HEADER.size : begin]:
             raise ArtifactError("the artefact is damaged: its checksum does not match")
         images = meta_bytes + cubin_bytes
         try:
@@ -85,7 +88,7 @@ class Artifact(NamedTuple):
             for name in _TUPLES:
                 plain[name] = None if plain[name] is None else tuple(plain[name])
             return cls(**plain, cubin=body[meta_bytes:images], ptx=body[images:].decode())
-        except (ValueError, TypeError, KeyError) as problem:
+        except (ValueError, TypeError, KeyError, RecursionError) as problem:
             raise ArtifactError(f"the artefact is whole, but not of format {_VERSION}: {problem}") from problem
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact, ArtifactError, checksum
 from cutelite_rt.device import Device, runs_on
 
 _MAGIC = b"cuteexpt"
-_VERSION = 1
-_HEADER = struct.Struct("<8sIQ16s")  # magic, version, bytes of JSON, checksum of all that follows
+_VERSION = 2
+_HEADER = struct.Struct("<8sIQ")  # magic, version, bytes of JSON; the checksum follows
+_CHECKSUM = 16  # bytes: of the header and all behind the checksum
 
 
 class Variant(NamedTuple):
@@ -86,32 +86,66 @@ class Bundle(NamedTuple):
             blobs += [part for parts in self.host.code.values() for part in parts]
         meta = json.dumps(said, separators=(",", ":"), allow_nan=False).encode()
         body = b"".join((meta, *blobs))
-        return _HEADER.pack(_MAGIC, _VERSION, len(meta), checksum(body)) + body
+        header = _HEADER.pack(_MAGIC, _VERSION, len(meta))
+        return header + checksum(header + body) + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bundle:
         """What `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
-        if data[:8] != _MAGIC or len(data) < _HEADER.size:
+        begin = _HEADER.size + _CHECKSUM
+        if data[:8] != _MAGIC or len(data) < begin:
             raise ArtifactError("this is not an exported kernel of cutelite")
-        _, version, meta_bytes, expected = _HEADER.unpack_from(data)
+        _, version, meta_bytes = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise ArtifactError(f"the exported kernel has format {version}, and this runtime reads format {_VERSION}")
-        body = data[_HEADER.size :]
-        if checksum(body) != expected:
+        body = data[begin:]
+        if checksum(data[: _HEADER.size] + body) != data[_HEADER.size : begin]:
             raise ArtifactError("the exported kernel is damaged or cut short: its checksum does not match")
-        meta = json.loads(body[:meta_bytes])
-        blob = _blobs(body, meta_bytes)
+        try:
+            made = cls._of(json.loads(body[:meta_bytes]), body[meta_bytes:])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+            if isinstance(problem, ArtifactError):
+                raise
+            raise ArtifactError(f"the exported kernel is malformed: {type(problem).__name__}: {problem}") from problem
+        made.check()
+        return made
+
+    @classmethod
+    def _of(cls, meta: dict[str, Any], images: bytes) -> Bundle:
+        """The bundle that JSON describes. Errors: whatever is wrong with it."""
+        at = 0
+
+        def image(size: int) -> bytes:
+            nonlocal at
+            if type(size) is not int or not 0 <= size <= len(images) - at:
+                raise ArtifactError(f"the exported kernel is malformed: an image of {size!r} bytes")
+            at += size
+            return images[at - size : at]
+
         variants = [
-            Variant(said["signature"], tuple(Artifact.from_bytes(blob(size)) for size in said["bytes"]))
+            Variant(said["signature"], tuple(Artifact.from_bytes(image(size)) for size in said["bytes"]))
             for said in meta["variants"]
         ]
         host = meta.get("host")
         if host is not None:
-            code = {cpu: (blob(first), blob(second)) for cpu, (first, second) in host["bytes"].items()}
+            code = {cpu: (image(first), image(second)) for cpu, (first, second) in host["bytes"].items()}
             host = HostCode(host["interface"], host["program"], code)
+        if at != len(images):
+            raise ArtifactError("the exported kernel is malformed: there is more in it than it says")
         return cls(meta["name"], tuple(variants), host)
+
+    def check(self) -> None:
+        """Check that everything is there and of its type. Errors: `ArtifactError` that names the field."""
+        from cutelite_rt.format import check_artifact, check_variant
+
+        if not isinstance(self.name, str) or not self.name.isidentifier() or not self.variants:
+            raise ArtifactError(f"the exported kernel is malformed: {self.name!r} with {len(self.variants)} signatures")
+        for variant in self.variants:
+            for artifact in variant.artifacts:
+                check_artifact(artifact)
+            check_variant(variant.signature, variant.artifacts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file: whole, or not at all."""
@@ -134,17 +168,6 @@ class Bundle(NamedTuple):
             return cls.from_bytes(data)
         except ArtifactError as problem:
             raise ArtifactError(f"{os.fspath(path)}: {problem}") from problem
-
-
-def _blobs(body: bytes, at: int) -> Callable[[int], bytes]:
-    """What gives so many bytes of it, from `at` on, and at the next call those behind."""
-
-    def blob(size: int) -> bytes:
-        nonlocal at
-        at += size
-        return body[at - size : at]
-
-    return blob
 
 
 def rank_of(arch: str) -> tuple[int, bool, bool]:

@@ -70,8 +70,10 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     """C for `bundle`, its functions called `name`_..., by default as the kernel is.
 
     Of several signatures each has functions of its own: `name`_0_..., `name`_1_..., in their order.
-    Errors  ValueError for a name that C has not, and for a kernel with more than 64 dims or expressions to check
+    Errors  ValueError for a name that C has not, and for a kernel with more than 64 dims or expressions to check, or
+            parameters that would have one name in C; `ArtifactError` (a ValueError) for a bundle that is malformed
     """
+    bundle.check()
     name = name or bundle.name
     if not name.isidentifier() or not name.isascii() or name in _TAKEN:
         raise ValueError(f"{name!r} is no name for C functions")
@@ -80,7 +82,7 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     guard = f"{name.upper()}_CUTELITE_H"
     declarations = "\n".join(part.declarations() for part in parts)
     header = (
-        f"/* The GPU kernel `{bundle.name}`, exported by cutelite. */\n#ifndef {guard}\n#define {guard}\n\n"
+        f"/* The GPU kernel `{_comment(bundle.name)}`, exported by cutelite. */\n#ifndef {guard}\n#define {guard}\n\n"
         f'{_text("stub.h")}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{declarations}\n'
         f"#ifdef __cplusplus\n}}\n#endif\n#endif\n"
     )
@@ -116,6 +118,9 @@ class _Part:
         self.dims: list[dict[str, Any]] = variant.signature["dims"]
         self.grid = variant.signature["grid"]
         self.leaves = list(_leaves(variant.signature["parameters"]))
+        c_names = [leaf.c_name for leaf in self.leaves]
+        if len(set(c_names)) != len(c_names):
+            raise ValueError(f"{self.kernel} has parameters that C would have one name for: {', '.join(c_names)}")
         self._index = {dim["name"]: i for i, dim in enumerate(self.dims)}
         self._expressions: list[str] = []
         later = sum(isinstance(x, dict) for leaf in self.leaves for key in _EXTENTS for x in leaf.rule.get(key, ()))
@@ -138,7 +143,7 @@ class _Part:
     def declarations(self) -> str:
         name = self.name
         lines = [
-            f"/* {self.kernel}({self.variant.signature['text']})",
+            f"/* {_comment(self.kernel)}({_comment(self.variant.signature['text'])})",
             "   0: success; -1: arguments that do not fit; else a CUresult. `_error` has words for the last failure of",
             "   the calling thread. A kernel is loaded into the current context, and launched there. */",
             f"typedef struct cutelite_loaded {name}_kernel;",
@@ -377,5 +382,10 @@ def _braces(numbers: Any) -> str:
 
 
 def _string(text: str) -> str:
-    """A C literal; JSON escapes as C does, for text without control characters."""
-    return json.dumps(text, ensure_ascii=False)
+    """A C literal; JSON escapes as C does, for text without control characters. No trigraph is left in it."""
+    return json.dumps(text, ensure_ascii=False).replace("??", '?""?')
+
+
+def _comment(text: str) -> str:
+    """Text that neither ends nor begins a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")

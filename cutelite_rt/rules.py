@@ -125,10 +125,10 @@ def evaluate(expr: Any, dims: dict[str, int]) -> int:
     if isinstance(expr, dict):
         return evaluate(expr["tree"], dims)
     operation, *operands = expr
-    return _OPERATIONS[operation](*(evaluate(operand, dims) for operand in operands))
+    return OPERATIONS[operation](*(evaluate(operand, dims) for operand in operands))
 
 
-_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,

@@ -416,7 +416,7 @@ def test_a_damaged_file_is_said_to_be_one(tmp_path: Path, damage: str) -> None:
         "cut": (data[:-1], "damaged or cut short"),
         "flipped": (data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :], "damaged or cut short"),
         "other": (b"something else", "this is not an exported kernel"),
-        "newer": (data[:8] + b"\x02" + data[9:], "has format 2, and this runtime reads format 1"),
+        "newer": (data[:8] + b"\x03" + data[9:], "has format 3, and this runtime reads format 2"),
     }[damage]
     path = tmp_path / "k.cutelite"
     path.write_bytes(damaged)

@@ -75,7 +75,7 @@ def test_another_format(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cutelite_rt.artifact._VERSION", 7)
     later = ONE.to_bytes()
     monkeypatch.undo()
-    with pytest.raises(ArtifactError, match="the artefact has format 7, and this runtime reads format 1"):
+    with pytest.raises(ArtifactError, match="the artefact has format 7, and this runtime reads format 2"):
         Artifact.from_bytes(later)
 
 
@@ -83,7 +83,7 @@ def test_whole_bytes_of_another_content(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("cutelite_rt.artifact._IMAGES", ("cubin", "ptx", "arch"))
     without_arch = ONE.to_bytes()
     monkeypatch.undo()
-    with pytest.raises(ArtifactError, match="whole, but not of format 1"):
+    with pytest.raises(ArtifactError, match="whole, but not of format 2"):
         Artifact.from_bytes(without_arch)
 
 

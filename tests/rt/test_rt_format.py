@@ -1,0 +1,182 @@
+"""Exported kernels that somebody made up: every byte is covered by the checksum, and every field is checked."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cutelite_rt import rules
+from cutelite_rt.artifact import Artifact, ArtifactError
+from cutelite_rt.bundle import Bundle, Variant
+from cutelite_rt.cstub import c_stub
+
+EXPR = {"text": "ceil_div(N, 4)", "tree": ["ceil_div", "N", 4]}
+SIGNATURE: dict[str, Any] = {
+    "kernel": "k",
+    "text": "a: Tensor[f32, (N,)], b: i32, s: S, c: 3, t: TmaTensor, n: None",
+    "positional": 6,
+    "position_only": 1,
+    "parameters": [
+        {"name": "a", "kind": "array", "says": "Tensor", "dtype": "f32", "shape": ["N", EXPR], "strides": [EXPR, 1],
+         "align": 16},
+        {"name": "b", "kind": "scalar", "dtype": "i32", "takes": "int", "low": -5, "high": 7, "default": 3},
+        {"name": "s", "kind": "struct", "class": "S", "fields": [
+            {"name": "x", "kind": "scalar", "dtype": "f16", "takes": "float", "beyond": 65520.0},
+            {"name": "y", "kind": "array", "says": "Tensor", "dtype": "i8", "cosize": 9, "layout": "9:1", "align": 1}]},
+        {"name": "c", "kind": "constant", "value": 3},
+        {"name": "t", "kind": "array", "says": "TmaTensor", "dtype": "bf16", "shape": ["N", 64], "order": "row",
+         "box": [8, 64], "swizzle": "128B"},
+        {"name": "n", "kind": "none", "says": "None"},
+    ],
+    "dims": [{"name": "N", "type": "i32", "divisible_by": 4, "min": 1, "max": None}],
+    "grid": ["N", EXPR],
+}  # fmt: skip
+ARTIFACT = Artifact("k", "sm_90a", b"cubin", params=("ptr", "i32", "f16", "ptr", "tensormap", "i32"), block=(32, 1, 1))
+WHOLE = Bundle("k", (Variant(SIGNATURE, (ARTIFACT,)),))
+
+ODD: list[Any] = [None, True, -1, 0, 2**70, 1.5, float(10**300), "", "x y", "*/", "a\nb", "é", [], ["N"], {}, [[[]]]]
+
+
+def places(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where there is something in JSON data."""
+    yield path
+    items = x.items() if isinstance(x, dict) else enumerate(x) if isinstance(x, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+def changed(signature: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    made = copy.deepcopy(signature)
+    at = made
+    for key in path[:-1]:
+        at = at[key]
+    if value is MISSING:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return made
+
+
+MISSING = object()
+
+
+def with_signature(signature: Any) -> bytes:
+    return Bundle("k", (Variant(signature, (ARTIFACT,)),)).to_bytes()
+
+
+def test_the_whole_one_is_taken() -> None:
+    assert Bundle.from_bytes(WHOLE.to_bytes()) == WHOLE
+    c_stub(WHOLE)
+
+
+def test_every_byte_counts() -> None:
+    data = WHOLE.to_bytes()
+    for at in range(len(data)):
+        for flipped in (1, 0x80):
+            with pytest.raises(ArtifactError):
+                Bundle.from_bytes(data[:at] + bytes([data[at] ^ flipped]) + data[at + 1 :])
+    for length in range(len(data)):
+        with pytest.raises(ArtifactError):
+            Bundle.from_bytes(data[:length])
+
+
+def test_whatever_a_field_holds_it_is_taken_as_it_is_meant_or_refused() -> None:
+    taken = 0
+    for path in places(SIGNATURE):
+        for value in (*ODD, MISSING):
+            if value is MISSING and not path:
+                continue
+            made = changed(SIGNATURE, path, value)
+            try:
+                bundle = Bundle.from_bytes(with_signature(made))
+            except ArtifactError as error:
+                assert "malformed" in str(error)
+                continue
+            taken += 1
+            rules.Rules(bundle.variants[0].signature)
+            for source in c_stub(bundle)[1:]:
+                assert all(c.isprintable() or c in "\n\t" for c in source)
+    assert taken > 20  # an other default, say
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("kernel", '"); system("', "should be a name"),
+        ("text", "*/ int evil; /*\n", "should be text of one line"),
+        ("dims", [{**SIGNATURE["dims"][0], "name": "N]; evil["}], "dims\\[0\\].name"),
+        ("grid", [["mod", "N", 0]], "grid\\[0\\]"),
+        ("parameters", SIGNATURE["parameters"][:3], "signature.positional is 6"),
+        ("positional", 7, "signature.positional is 7"),
+    ],
+)
+def test_what_is_said_of_a_field(field: str, value: Any, words: str) -> None:
+    with pytest.raises(ArtifactError, match=words):
+        Bundle.from_bytes(with_signature({**SIGNATURE, field: value}))
+    with pytest.raises(ArtifactError, match=words):
+        c_stub(Bundle("k", (Variant({**SIGNATURE, field: value}, (ARTIFACT,)),)))
+
+
+def test_comments_end_where_c_stub_ends_them() -> None:
+    source = c_stub(Bundle("k", (Variant({**SIGNATURE, "text": "a */ int evil; /* b ??/"}, (ARTIFACT,)),)))
+    assert "a */" not in source.header
+    assert "??/" not in source.header
+
+
+def test_nesting_ends_with_a_word() -> None:
+    deep: Any = "N"
+    for _ in range(400):
+        deep = ["add", deep, 1]
+    with pytest.raises(ArtifactError, match="malformed"):
+        Bundle.from_bytes(with_signature({**SIGNATURE, "grid": [{"text": "deep", "tree": deep}]}))
+    struct: Any = SIGNATURE["parameters"][1]
+    for _ in range(300):
+        struct = {"name": "s", "kind": "struct", "class": "S", "fields": [struct]}
+    with pytest.raises(ArtifactError, match="malformed"):
+        Bundle.from_bytes(with_signature({**SIGNATURE, "parameters": [struct]}))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"arch": "sm_x"},
+        {"params": ("pointer",)},
+        {"block": (0, 1, 1)},
+        {"block": None},
+        {"cluster": (1, 1)},
+        {"static_smem": -1},
+        {"registers": "many"},
+        {"name": 3},
+        {"built_with": (13,)},
+    ],
+)
+def test_fields_of_artefacts(fields: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError):
+        Bundle.from_bytes(Bundle("k", (Variant(SIGNATURE, (ARTIFACT._replace(**fields),)),)).to_bytes())
+
+
+def test_json_of_any_form() -> None:
+    source = random.Random(0)
+    meta = {"name": "k", "variants": [{"signature": SIGNATURE, "bytes": [len(ARTIFACT.to_bytes())]}]}
+    for path in [p for p in places(meta) if p[:3] != ("variants", 0, "signature")]:
+        for value in ODD:
+            made = changed(meta, path, value)
+            text = json.dumps(made).encode()
+            with pytest.raises(ArtifactError):
+                Bundle.from_bytes(forged(text, ARTIFACT.to_bytes() * source.randint(0, 2)))
+
+
+def forged(meta: bytes, images: bytes) -> bytes:
+    """A file with a checksum that is right."""
+    from cutelite_rt import bundle
+    from cutelite_rt.artifact import checksum
+
+    header = bundle._HEADER.pack(bundle._MAGIC, bundle._VERSION, len(meta))
+    return header + checksum(header + meta + images) + meta + images
