@@ -80,6 +80,15 @@ def ptxas() -> str:
     return program
 
 
+@pytest.fixture(scope="session")
+def nvdisasm() -> str:
+    """Path of a disassembler; the test is skipped without one."""
+    program = find.program("nvdisasm")
+    if program is None:
+        pytest.skip("needs nvdisasm")
+    return program
+
+
 @pytest.fixture
 def hopper() -> Target:
     return Target.parse("sm_90a")

@@ -17,14 +17,21 @@ from cutelite.toolchain.ptxas import refused
 
 
 def available() -> bool:
-    """Whether the library is there, and the binding to call it."""
+    """Whether the library is there, and a binding that calls it."""
+    return not missing()
+
+
+def missing() -> str:
+    """What keeps it from being used; '' for nothing."""
     if find.library("nvJitLink") is None:
-        return False
+        return "nvJitLink is not found; `pip install cutelite[cuda]` brings it"
     try:
-        import cuda.bindings.nvjitlink  # noqa: F401
-    except ImportError:
-        return False
-    return True
+        version()
+    except ImportError as error:
+        return f"there is no binding for nvJitLink: {error}"
+    except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
+        return f"cuda.bindings does not load nvJitLink: {error}"
+    return ""
 
 
 def version() -> str:

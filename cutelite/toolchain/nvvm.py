@@ -14,20 +14,27 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 
 def available() -> bool:
-    """Whether the library is there, and the binding to call it."""
+    """Whether the library is there, and a binding that calls it."""
+    return not missing()
+
+
+def missing() -> str:
+    """What keeps it from being used; '' for nothing."""
     if find.library("nvvm") is None:
-        return False
+        return "libNVVM is not found; `pip install cutelite[cuda]` brings it"
     try:
-        import cuda.bindings.nvvm  # noqa: F401
-    except ImportError:
-        return False
-    return True
+        version()
+    except ImportError as error:
+        return f"there is no binding for libNVVM: {error}"
+    except RuntimeError as error:  # cuda-bindings 12 looks for a driver before it loads the library
+        return f"cuda.bindings does not load libNVVM: {error}"
+    return ""
 
 
 def check() -> None:
     """Errors: `ToolchainError` if there is no libNVVM."""
-    if not available():
-        raise ToolchainError("find", "libNVVM is not found; `pip install cutelite[cuda]` brings it")
+    if why := missing():
+        raise ToolchainError("find", why)
 
 
 def version() -> str:

@@ -62,8 +62,8 @@ def _ptxas() -> tuple[str, str]:
 
 
 def _nvjitlink() -> tuple[str, str]:
-    if not nvjitlink.available():
-        raise _missing("nvJitLink", "`pip install cutelite[cuda]` brings it")
+    if why := nvjitlink.missing():
+        raise ToolchainError("find", why)
     return str(find.library("nvJitLink").abs_path), nvjitlink.version()  # type: ignore[union-attr]
 
 

@@ -329,6 +329,22 @@ def test_doctor_without_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
     assert out.endswith("off (CUTELITE_CACHE=0)\n")
 
 
+def test_doctor_where_a_binding_refuses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As cuda-bindings 12.9 does for libNVVM and nvJitLink where there is no driver."""
+
+    def refuse() -> str:
+        raise RuntimeError("CUDA driver is not found")
+
+    monkeypatch.setattr("cutelite.toolchain.find.library", lambda name: name)
+    for name in ("nvvm", "nvjitlink"):
+        monkeypatch.setattr(f"cutelite.toolchain.{name}.version", refuse)
+    monkeypatch.setattr("cutelite.toolchain.driver.available", lambda: False)
+    status, out, _ = run("doctor")
+    assert status == 0
+    for name in ("libNVVM", "nvJitLink"):
+        assert f"not usable: cuda.bindings does not load {name}: CUDA driver is not found" in out
+
+
 def test_demo(tmp_path: Path) -> None:
     """As `make demo` runs it: the GEMM, its stages timed, checked, and where it ran."""
     done = started("demo", cwd=tmp_path)

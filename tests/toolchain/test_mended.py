@@ -111,7 +111,7 @@ SUM = (
 )
 
 
-def test_zero_and_a_negated_number_is_that_number(ptxas: str, hopper: Target) -> None:
+def test_zero_and_a_negated_number_is_that_number(ptxas: str, nvdisasm: str, hopper: Target) -> None:
     """As said, 13.0.88 and 13.5.37 make 0x7fffffff of -0x80000000."""
     sass = disassemble(to_cubin(mended(SUM), hopper, assembler="ptxas").image)
     assert sass is not None
@@ -152,7 +152,7 @@ $done:
 )
 
 
-def test_a_number_is_chosen_by_the_predicate_of_before(ptxas: str, hopper: Target) -> None:
+def test_a_number_is_chosen_by_the_predicate_of_before(ptxas: str, nvdisasm: str, hopper: Target) -> None:
     """13.0.88 chooses one of -3 and -6 behind the loop, by the predicate that the loop has written."""
     sass = disassemble(to_cubin(mended(CHOSEN), hopper, assembler="ptxas").image) or ""
     (before,) = re.findall(r"@!(P\d) \S+ R\d+, .*-0x6 ;", sass)
@@ -188,7 +188,7 @@ $done:
 @pytest.mark.parametrize(
     "known", ["mov.pred %p4, 0; or.pred", "mov.pred %p4, -1; and.pred", "mov.pred %p4, 0; xor.pred"]
 )
-def test_a_predicate_is_that_of_before(known: str, ptxas: str, hopper: Target) -> None:
+def test_a_predicate_is_that_of_before(known: str, ptxas: str, nvdisasm: str, hopper: Target) -> None:
     """13.0.88 and 13.5.37 branch by the predicate that was written since, and leave out the comparison behind."""
     known = KNOWN.replace("{0}", known)
     before, after = (
@@ -219,7 +219,9 @@ COMPARED = """.version 8.0
 
 @pytest.mark.parametrize("sign", ["s", "u"])
 @pytest.mark.parametrize("name", ["min", "max"])
-def test_which_of_two_is_least_or_most_is_compared(name: str, sign: str, ptxas: str, hopper: Target) -> None:
+def test_which_of_two_is_least_or_most_is_compared(
+    name: str, sign: str, ptxas: str, nvdisasm: str, hopper: Target
+) -> None:
     """13.0.88 makes the same code of both, of a predicate that says which operand was taken."""
 
     def compared(ptx: str) -> str:
@@ -246,7 +248,7 @@ DIFFERENCE = (
 )
 
 
-def test_the_high_half_of_a_product_is_subtracted_from_alone(ptxas: str, hopper: Target) -> None:
+def test_the_high_half_of_a_product_is_subtracted_from_alone(ptxas: str, nvdisasm: str, hopper: Target) -> None:
     """13.0.88 and 13.5.37 add the negated number as they multiply, and lose a carry where it is 0."""
     sass = [disassemble(to_cubin(text, hopper).image) or "" for text in (DIFFERENCE, mended(DIFFERENCE))]
     assert "IMAD.HI.U32" in sass[0]
@@ -299,7 +301,7 @@ SPINNING = [
 
 
 @pytest.mark.parametrize("line", SPINNING)
-def test_a_loop_of_ptxas_has_a_head_of_its_own(line: str, ptxas: str, hopper: Target) -> None:
+def test_a_loop_of_ptxas_has_a_head_of_its_own(line: str, ptxas: str, nvdisasm: str, hopper: Target) -> None:
     text = mended(LOOP.format(line))
     sass = disassemble(to_cubin(text, hopper, assembler="ptxas").image)
     assert sass is not None
@@ -307,7 +309,7 @@ def test_a_loop_of_ptxas_has_a_head_of_its_own(line: str, ptxas: str, hopper: Ta
     assert not shared_heads(sass)
 
 
-def test_without_a_guard_they_share_one(ptxas: str, hopper: Target) -> None:
+def test_without_a_guard_they_share_one(ptxas: str, nvdisasm: str, hopper: Target) -> None:
     """If this fails, the ptxas that runs here may not need the guard."""
     sass = disassemble(to_cubin(LOOP.format(SPINNING[0]), hopper, assembler="ptxas").image)
     assert sass is not None

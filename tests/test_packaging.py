@@ -1,0 +1,67 @@
+"""What is installed: dependencies that are used, and a page for an index without links that lead nowhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+FRAMEWORKS = {"torch", "jax", "jaxlib", "cupy"}  # that users bring
+README = (ROOT / "README.md").read_text()
+
+
+def imported() -> Iterator[str]:
+    """The modules that the packages import by name, `importlib` included."""
+    for package in ("cutelite", "cutelite_rt"):
+        for file in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_bytes())):
+                match node:
+                    case ast.Import(names=names):
+                        yield from (alias.name for alias in names)
+                    case ast.ImportFrom(module=str(module), names=names):
+                        yield from (f"{module}.{alias.name}" for alias in names)
+                    case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+                        yield name
+
+
+def test_dependencies_are_what_is_imported() -> None:
+    names = [re.split(r"[<>=; ]", each)[0] for each in PROJECT["dependencies"]]
+    modules = {name.replace("cuda-", "cuda.").replace("-", "_") for name in names}
+    found = set(imported())
+    unused = {name for name in modules if not any(f"{module}.".startswith(f"{name}.") for module in found)}
+    assert unused == set()
+    roots = {module.partition(".")[0] for module in found} - sys.stdlib_module_names
+    assert roots - {name.partition(".")[0] for name in modules} - FRAMEWORKS == {"cutelite", "cutelite_rt"}
+
+
+def links(text: str) -> list[str]:
+    """To files, from outside of code."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [path.partition("#")[0] for path in re.findall(r"\[[^]]*\]\((?!https?:)([^)]+)\)", prose)]
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    assert links(README) != [] and [path for path in links(README) if not (ROOT / path).exists()] == []
+
+
+def test_the_page_of_an_index_has_no_links_to_files() -> None:
+    page = runpy.run_path(str(ROOT / "setup.py"))["page"]
+    shown = page(README)
+    assert links(shown) == [] and "`docs/gemm.md`" in shown
+    assert all(code in shown for code in re.findall(r"^```.*?^```$", README, re.MULTILINE | re.DOTALL))
+    assert page("a [b](https://c) ![d](e.svg)\n\n[f](f), [g](h)") == "a [b](https://c) `f`, g (`h`)"
+
+
+def test_an_sdist_has_what_its_tests_need() -> None:
+    """All that is in the repository's folder is in MANIFEST.in, in a package, or in .gitignore."""
+    told = (ROOT / "MANIFEST.in").read_text().split()
+    ignored = [line.strip("/\n") for line in (ROOT / ".gitignore").read_text().splitlines()]
+    own = {".git", "cutelite", "cutelite_rt", "pyproject.toml", "setup.py", "MANIFEST.in", "PKG-INFO", "setup.cfg"}
+    others = [path.name for path in ROOT.iterdir() if not any(map(path.match, ignored))]
+    assert set(others) - own - set(told) == set()
