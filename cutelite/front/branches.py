@@ -112,6 +112,7 @@ def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
     if more is not True:
         body, out = fork(frame, state, more)
         frame.builder.block = out.block
+        out.locals |= frame.regions.late.get(frame.block.index, {})
         frame.regions.edge(done, out)
         frame.builder.block = body.block
         state.block, state.share, state.facts = body.block, body.share, body.facts

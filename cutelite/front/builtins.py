@@ -142,7 +142,9 @@ def _len(frame: Frame, x: Any) -> Any:
 
 @special(reversed)
 def _reversed(frame: Frame, x: Any) -> Any:
-    return x.backwards() if isinstance(x, Range) else exhaust(reversed(x))
+    if isinstance(x, Range):
+        return x.backwards()
+    return frame.evaluation.mutables.made(exhaust(reversed(x)), frame.share)
 
 
 # Iterators, which paths must not take items from each other.
@@ -152,18 +154,26 @@ def _reversed(frame: Frame, x: Any) -> Any:
 def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
     if sentinel:
         raise mistake("builtin", "iter() with a sentinel", help="use `while`")
-    return StaticIter(iterate_static(x), once=True)
+    if isinstance(x, StaticIter) and x.once:
+        return x
+    return frame.evaluation.mutables.made(StaticIter(iterate_static(x), once=True), frame.share)
 
 
 @special(next)
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
-    """The first item of an iterator; the idiom ``next(x for x in ... if ...)``."""
+    """The next item of an iterator, which all threads have in common."""
     if not isinstance(x, StaticIter):
-        raise mistake("builtin", f"{describe(x)} is no iterator")
-    items = x.taken()
-    if not items and not default:
-        raise mistake("builtin", "next() of an iterator that yields nothing", help="give a default: `next(it, None)`")
-    return items[0] if items else default[0]
+        raise mistake("builtin", f"{describe(x)} is no iterator", help="make one: `iter(...)`")
+    if x.exhausted and default:
+        return default[0]
+    if x.exhausted:
+        what = "has yielded all its items" if x.items else "yields nothing"
+        raise mistake("builtin", f"next() of an iterator that {what}", help="give a default: `next(it, None)`")
+    if x.spent:
+        x.taken()  # says so
+    frame.evaluation.mutables.changing(x, frame.share, "next()")
+    x.at += 1
+    return x.items[x.at - 1]
 
 
 # Numbers.

@@ -149,9 +149,14 @@ def initialiser(cls: Any) -> types.FunctionType | None:
     return None if plain else init
 
 
-@functools.lru_cache(maxsize=4096)
 def read(code: types.CodeType) -> tuple[bytecode.Code, cfg.Cfg]:
     """The instructions of a function and their graph."""
+    return _read(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(code: types.CodeType, filename: str) -> tuple[bytecode.Code, cfg.Cfg]:
+    """The file goes beside the code: those of equal functions in two files are equal."""
     instrs = bytecode.read(code)
     return instrs, cfg.build(instrs)
 
@@ -180,7 +185,7 @@ def _inline(
     value = _merged(frame, callee, returns)
     frame.builder.span = span
     if callee.yielded is not None:
-        return StaticIter(tuple(callee.yielded), once=True)
+        return evaluation.mutables.made(StaticIter(tuple(callee.yielded), once=True), frame.share)
     return value
 
 
@@ -372,7 +377,7 @@ def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any
 def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
     """A native function's result as the evaluation keeps it: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
-        return frame.native(exhaust, result)
+        return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
     if isinstance(function, type) and isinstance(result, function) and tree.take_apart(result) is None:
         return frame.evaluation.mutables.made(result, frame.share)  # an object of a class of the user's
     of_text = isinstance(getattr(function, "__self__", None), str)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import i32, i64
+from cutelite.lang.loops import MAX_ITEMS
 from cutelite.lang.values import (
     Scalar,
     as_value,
@@ -25,24 +26,20 @@ from cutelite.lang.values import (
     where,
     wrap,
 )
-from cutelite.layout import DimExpr, ceil_div, prove_le
-
-MAX_ITEMS = 100_000
-"""Items that a compile-time iterator may yield: one that has not ended then is taken for endless."""
+from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
 
 
 class StaticIter:
-    """The rest of a compile-time sequence. Immutable, so that paths can share it.
+    """The rest of a compile-time sequence.
 
-    `once` is a list with one item while a one-shot iterator, such as what `zip` or a generator expression gives,
-    has not been iterated over.
+    once   a one-shot iterator, such as what `zip` or a generator expression gives: `next` moves it on
+    spent  it has been iterated over
     """
 
-    __slots__ = ("at", "items", "once")
+    __slots__ = ("at", "items", "once", "spent")
 
     def __init__(self, items: tuple[Any, ...], at: int = 0, once: bool = False) -> None:
-        self.items, self.at = items, at
-        self.once: list[None] | None = [None] if once else None
+        self.items, self.at, self.once, self.spent = items, at, once, False
 
     def described(self) -> str:
         return "an iterator"
@@ -53,15 +50,14 @@ class StaticIter:
 
     def taken(self) -> tuple[Any, ...]:
         """The remaining items; what can be iterated over only once has been after this."""
-        if self.once == []:
+        if self.spent:
             raise mistake(
                 "exhausted",
                 "this iterator has been iterated over already",
                 "it yields nothing a second time",
                 "make a tuple of it: `tuple(...)`",
             )
-        if self.once:
-            self.once.clear()
+        self.spent = self.once
         return self.items[self.at :]
 
     def advanced(self) -> StaticIter:
@@ -86,15 +82,17 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
     """The items of a compile-time sequence, or of a run-time object of static length."""
     if isinstance(x, StaticIter):
         return x.taken()
-    return tuple(x)
+    if isinstance(x, tuple) and len(x) <= MAX_ITEMS:
+        return tuple(x)
+    items = tuple(islice(x, MAX_ITEMS + 1))
+    if len(items) > MAX_ITEMS:
+        raise mistake("endless-iterator", f"{describe(x)} has not ended after {MAX_ITEMS} items")
+    return items
 
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
     """A one-shot iterator of Python's as items: paths that share it must not take them from each other."""
-    items = tuple(islice(x, MAX_ITEMS + 1))
-    if len(items) > MAX_ITEMS:
-        raise mistake("endless-iterator", f"a {type(x).__name__} has not ended after {MAX_ITEMS} items")
-    return StaticIter(items, once=True)
+    return StaticIter(iterate_static(x), once=True)
 
 
 class RangeIter(NamedTuple):
@@ -117,6 +115,15 @@ class RangeIter(NamedTuple):
     def stop(self) -> Any:
         """The end; the index where there are no more numbers."""
         return self.end if self.more is None else where(self.more, self.end, self.index)
+
+    @property
+    def begins(self) -> bool:
+        """Whether it is certain that there is a first number."""
+        if self.more is not None:
+            return False
+        if isinstance(self.index, int) and isinstance(self.end, int):
+            return self.index != self.end
+        return all(isinstance(x, int | DimExpr) for x in self[:3]) and prove_lt(self.index, self.end)
 
     def goes_on(self) -> Any:
         return self.index != self.end if self.more is None else self.more
@@ -156,6 +163,12 @@ class Range:
         return all(isinstance(x, int) for x in (self.start, self.stop, self.step))
 
     def __iter__(self) -> Iterator[int]:
+        if len(self.items[: MAX_ITEMS + 1]) > MAX_ITEMS:
+            raise mistake(
+                "unrolling",
+                f"the items of {self.items!r} would be compiled one by one, and {MAX_ITEMS} is the most",
+                help="use a `for` statement over the range, which is a loop on the GPU",
+            )
         return iter(self.items)
 
     def __len__(self) -> int:

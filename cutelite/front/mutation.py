@@ -26,6 +26,10 @@ COPIES = frozenset(("copy", "union", "difference", "intersection", "symmetric_di
 """Methods of `CONTAINERS` that make a new one."""
 
 
+KINDS = {"StaticIter": "iterator"}
+"""Classes of ours by the name of what they stand for."""
+
+
 class Mutables:
     """The objects that the kernel made, where, and what changed since the marks that are set."""
 
@@ -41,7 +45,7 @@ class Mutables:
     def changing(self, obj: Any, share: Share, what: str, before: Any = None) -> None:
         """`what` is about to change `obj` (or has just, and `before` is what it held). Errors: `mutation`."""
         known = self._made.get(id(obj))
-        kind = type(obj).__name__
+        kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         if known is None:
             raise mistake(
                 "mutation",

@@ -12,7 +12,7 @@ it); then those paths are merged and the block is executed once. Loops come in t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from cutelite.diag import CompileError, Span
@@ -22,12 +22,12 @@ from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.iterators import Range, RangeIter, StaticIter, iterate, iterate_static
 from cutelite.front.merge import NO_TYPE, fits, hint, join_types, leaf_value, merge, tell, wrap_like
 from cutelite.front.mutation import Mutables
-from cutelite.front.state import Conflict, Share, Slot, State, new_share, slots_of, split
+from cutelite.front.state import UNBOUND, Conflict, Share, Slot, State, new_share, slots_of, split
 from cutelite.ir.builder import Builder
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import boolean
-from cutelite.lang.values import Runtime, Scalar, Vector, common_type, mistake
+from cutelite.ir.types import Type, Vec, boolean, elem_of
+from cutelite.lang.values import Runtime, Scalar, Vector, as_value, common_type, mistake
 from cutelite.ops.control import Br
 
 UNROLL_LIMIT = 100_000
@@ -43,6 +43,7 @@ class Known(NamedTuple):
 
     peeled: int  # iterations of a `while` that were unrolled before it turned out to be a run-time loop
     carried: Carried
+    late: dict[str, Any]  # what the body binds, where it is certain to be executed, as it was then
 
 
 class Returned(NamedTuple):
@@ -91,6 +92,7 @@ class Regions:
         self.returns: list[Returned] = []
         self.active: list[_Active] = []
         self.iteration: tuple[int, ...] = ()  # of the unrolled loops around
+        self.late: dict[int, dict[str, Any]] = {}  # by header: what is bound when the loop has come to its end
 
     def run(self, entry: State) -> list[Returned]:
         """Every way in which the function returns, having started in `entry`."""
@@ -234,12 +236,17 @@ class Regions:
     def _run_time_loop(self, loop: Loop, entry: State, peeled: int = 0) -> None:
         live = self.cfg.live_in[loop.header]
         key = (self.key, loop.header, self.iteration)
-        carried = self._first_guess(loop, entry, live, self.memory.get(key))
+        known = self.memory.get(key)
+        carried = self._first_guess(loop, entry, live, known)
+        certain = loop.is_for and entry.stack[-1].begins
+        late: dict[str, Any] = known.late if known and certain else {}
+        fresh: set[str] = set()  # names that the body binds to another object whenever it is executed
         first_error: CompileError | None = None
         while True:
-            self.memory[key] = Known(peeled, carried)
+            carried = {key: t for key, t in carried.items() if key[0] not in fresh} | _late_types(late)
+            self.memory[key] = Known(peeled, carried, late)
             undo = self._snapshot(entry)
-            header, params = self._open_header(loop, entry, carried, live)
+            header, params = self._open_header(loop, entry, carried, live, late)
             template = header.fork(header.block, header.share)
             active = _Active(loop, entry.share, trial=False)
             try:
@@ -255,13 +262,20 @@ class Regions:
                 break
             latch = merge(self.builder, back, live)
             grown = self._grown(entry, template, latch, carried, live)
-            if grown == carried:
+            bound = _bound_by(latch, entry, live & loop.assigned - fresh) if certain else {}
+            changed = {name for name in late.keys() | bound.keys() if not _alike(late, bound, name)}
+            if grown == carried and not changed:
                 leaves = {key: tree.leaves_of(Slot(key).read(latch)) for key, _ in params}
                 args = [leaf_value(leaves[k][i], carried[k, i]) for k, i in params]
                 self.builder.emit(Br(Jump(template.block, tuple(args))))
                 break
             undo()
+            if grown == carried:
+                fresh |= late.keys() & changed
+            grown = {key: t for key, t in grown.items() if key[0] not in late}
+            late = {name: value for name, value in bound.items() if name not in fresh}
             carried = _without_rash(grown, carried)
+        self.late.pop(loop.header, None)
         self._relabel(active.left, entry.share)
 
     def _first_guess(self, loop: Loop, entry: State, live: frozenset[str], known: Known | None) -> Carried:
@@ -294,9 +308,12 @@ class Regions:
         return more
 
     def _open_header(
-        self, loop: Loop, entry: State, carried: Carried, live: frozenset[str]
+        self, loop: Loop, entry: State, carried: Carried, live: frozenset[str], late: dict[str, Any]
     ) -> tuple[State, list[tuple[str | int, int]]]:
-        """The state in a new header block, with a parameter for everything carried; entered from `entry`."""
+        """The state in a new header block, with a parameter for everything carried; entered from `entry`.
+
+        Parameters of what is bound late begin as some number: nobody gets to see it.
+        """
         block = self.builder.new_block(label="loop")
         state = entry.fork(block, new_share())
         params: list[tuple[str | int, int]] = []
@@ -316,6 +333,17 @@ class Regions:
                     block.params.append(Value(t, hint=hint(slot, structure, i)))
                     leaves[i] = wrap_like(leaf, block.params[-1])
             slot.write(state, tree.with_leaves(slot.read(entry), iter(leaves)))
+        self.late[loop.header] = {}
+        for name, value in late.items():
+            leaves = []
+            structure = tree.flatten(value, leaves)
+            for i, leaf in enumerate(leaves):
+                if isinstance(leaf, Runtime):
+                    args.append(as_value(_some_number(leaf.value.type), leaf.value.type))
+                    params.append((name, i))
+                    block.params.append(Value(leaf.value.type, hint=hint(Slot(name), structure, i)))
+                    leaves[i] = wrap_like(leaf, block.params[-1])
+            self.late[loop.header][name] = tree.with_leaves(value, iter(leaves))
         for name in sorted(live & loop.assigned - state.locals.keys()):
             state.locals[name] = _bound_inside(name, loop, self.cfg)
         self.builder.emit(Br(Jump(block, tuple(args))))
@@ -378,6 +406,48 @@ class Regions:
             self.builder.block = open_block
 
         return undo
+
+
+def _bound_by(latch: State, entry: State, names: Iterable[str]) -> dict[str, Any]:
+    """What the body of a loop has bound that was not before, as far as header parameters can hold it."""
+    found = {}
+    for name in names:
+        value = latch.locals.get(name, UNBOUND)
+        if value is UNBOUND or isinstance(value, Conflict):
+            continue
+        before = entry.locals.get(name, UNBOUND)
+        types = [leaf.value.type for leaf in tree.leaves_of(value) if isinstance(leaf, Runtime)]
+        if (before is UNBOUND or isinstance(before, Conflict)) and all(map(_is_numeric, types)):
+            found[name] = value
+    return dict(sorted(found.items()))
+
+
+def _alike(late: dict[str, Any], bound: dict[str, Any], name: str) -> bool:
+    """Whether what a loop binds is of the same structure and types as it was taken to be."""
+    if name not in late or name not in bound:
+        return False
+    before: list[Any] = []
+    after: list[Any] = []
+    if not tree.same_structure(tree.flatten(late[name], before), tree.flatten(bound[name], after)):
+        return False
+    return all(
+        a.value.type == b.value.type if isinstance(a, Runtime) and isinstance(b, Runtime) else tree.same_leaf(a, b)
+        for a, b in zip(before, after, strict=True)
+    )
+
+
+def _late_types(late: dict[str, Any]) -> Carried:
+    leaves = ((name, i, leaf) for name, value in late.items() for i, leaf in enumerate(tree.leaves_of(value)))
+    return {(name, i): leaf.value.type for name, i, leaf in leaves if isinstance(leaf, Runtime)}
+
+
+def _is_numeric(t: Type) -> bool:
+    elem = t.elem if isinstance(t, Vec) else t
+    return isinstance(elem, DType) and (elem.arithmetic or elem == boolean)
+
+
+def _some_number(t: Type) -> bool | int:
+    return False if elem_of(t) == boolean else 0
 
 
 def _without_rash(grown: Carried, before: Carried) -> Carried:

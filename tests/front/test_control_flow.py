@@ -8,6 +8,9 @@ PYTEST_DONT_REWRITE: the assertions in here are compiled.
 
 import pytest
 
+import cutelite as cl
+from cutelite.diag import CompileError
+
 from tests.front.differential import array, compiled, i32, pairs, same, singles
 
 
@@ -294,6 +297,90 @@ def test_loop_variable_after_the_loop():
         return i
 
     same(f, *singles())
+
+
+def test_names_bound_in_a_loop_that_is_certain_to_run():
+    def f(a, b):
+        for i in range(4):
+            last = i * a
+        for j in range(9, 2, -3):
+            for k in range(1, 3):
+                deep = (j + k, b, "text")
+                if a > k:
+                    continue
+                flag = deep[0] > b
+            flag = k == 2
+            if j < b:
+                break
+            before = last
+            last = before + j
+        for n in range(3):
+            known, made = 5, lambda x: x + a
+        else:
+            known += n
+        return i, last, j, k, deep[0], deep[1], flag, n, known, made(b)
+
+    same(f, *pairs())
+
+
+def test_names_bound_under_a_condition_in_a_loop_are_not_bound_behind_it():
+    for body in ("if a > i: v = i", "if a > i: continue\n        v = i", "if a > i: break\n        v = i"):
+        space = {}
+        exec(f"def kernel(out, a):\n    for i in range(4):\n        {body}\n    out[0] = v\n", space)
+        with pytest.raises(CompileError, match="`v` is not bound if the loop does not get so far"):
+            compiled(space["kernel"], out=array(i32, 1), a=i32)
+
+
+def test_next_moves_an_iterator_on():
+    def f(a, b):
+        it = iter((a, b, a + b, 7))
+        first, second = next(it), next(it)
+        rest = [x * 2 for x in it]
+        pairs = zip((1, 2, 3), (a, b, a))
+        x, y = next(pairs)
+        for u, v in pairs:
+            x, y = x + u, y * v
+        gen = (x * i for i in (1, 2, 3) if i != 2)
+        total = 0
+        while (item := next(gen, None)) is not None:
+            total += item
+        return first, second, rest, x, y, total, next(iter([]), 5), next(reversed((a, b)))
+
+    same(f, *pairs())
+
+
+def test_next_is_the_same_for_all_threads():
+    def kernel(out, a):
+        it = iter((1, 2))
+        if a > 0:
+            out[0] = next(it)
+
+    with pytest.raises(CompileError, match=r"next\(\) would change a compile-time iterator under a run-time condition"):
+        compiled(kernel, out=array(i32, 1), a=i32)
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["for i in cl.static_range(10**9): out[0] = i", "x = list(range(10**18))", "x = sum(range(10**9))",
+     "x = [i for i in range(10**9)]", "for i, j in enumerate(range(10**9)): out[0] = i"],
+)  # fmt: skip
+def test_unrolling_without_end_is_refused_at_once(body):
+    space = {"cl": cl}
+    exec(f"def kernel(out):\n    {body}\n", space)
+    with pytest.raises(CompileError, match="100000"):
+        compiled(space["kernel"], out=array(i32, 1))
+
+
+def test_equal_functions_of_two_files_are_told_apart():
+    """Python finds their code equal."""
+    found = []
+    for name in ("one.py", "other.py"):
+        space = {}
+        exec(compile("def kernel(out):\n    out[0] = missing\n", name, "exec"), space)
+        with pytest.raises(CompileError) as caught:
+            compiled(space["kernel"], out=array(i32, 1))
+        found.append(caught.value.span.filename)
+    assert found == ["one.py", "other.py"]
 
 
 def test_loop_variable_assigned_in_the_body():
