@@ -53,6 +53,9 @@ EMPTY_GROUP = "the piece before it has an empty group as well, and one of the tw
 
 HALF = "who writes the flag needs no more than a release, and who has read it no more than an acquire"
 BY_COPIES = "what it waits for comes by st.async alone, whose completion is told to all who see the phase complete"
+STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
+LARGER_GROUP = "the group has a copy of the next one as well"
+OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
@@ -72,15 +75,61 @@ BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
+    Row("", "late", EXPECT, "behind cp.async.bulk", "", STILL_OPEN),
+    Row("", "late", "mbarrier.expect_tx", "behind cp.async.bulk", "", STILL_OPEN),
     Row("last_block", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
     Row("last_block", "weaken", "fence", "semantic is 'acquire'", 'cl.fence("gpu")', HALF, (-1,)),
     Row("many_producers", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
     Row("many_producers", "weaken", "fence", "semantic is 'acquire'", 'cl.fence("gpu")', HALF, (-1,)),
     Row("look_back", "drop", "st.strong", "", "OWN)", "the blocks behind then wait until it knows the sum of all"),
+    Row("many_producers", "late", "fence", "behind tensor.load", 'cl.fence("gpu")', OWN_PLACE),
+    Row("last_block", "early", "fence", "before tensor.store", 'cl.fence("gpu")', OWN_PLACE, (-1,)),
+    Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
+    Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
+    Row(
+        "gemm gemm_pingpong gemm_cluster",
+        "late",
+        "bar.warp.sync",
+        "behind tensor.load_all",
+        "sums.write(",
+        "it moves over the load of the bias: what the warp overwrites is still behind it",
+    ),
+    Row("gemm", "early", "cp.async.bulk.commit_group", "", "sums.write(", "the last piece's closes the group of both"),
+    Row("gemm_fp8_block gemm_fp8_strips", "late", "wgmma.commit_group", "", "", "it closes the same group, later"),
+    Row("gemm_fp8_strips", "early", "wgmma.wait_group", "", "", "it waits before a load of scales that need not wait"),
+    Row("pipeline_both", "late", "wgmma.commit_group", "behind tensor.load", "", "it closes the same group, later"),
+    Row(
+        "cp_async_mbarrier",
+        "late",
+        "bar.sync",
+        "behind cp.async",
+        "",
+        "the copy is of the thread's own, and arrives later",
+    ),
+    Row("bulk", "late", INIT_FENCE, "prefetch", "", "a prefetch uses no barrier"),
+    Row("grid_barrier", "late", "bar.sync", "behind tensor.load", "", "the number is what the thread itself wrote"),
+    Row(
+        "barrier_again", "early", "bar.sync", "before tensor.load", "", "the barrier behind the next init orders it too"
+    ),
+    Row("fewer_and_fewer", "late", "bar.sync", "behind tensor.store", "", "nobody touches what it writes before that"),
+    Row("bulk_exchange", "late", CLUSTER_WAIT, "behind tensor.store", "cl.cluster_wait()", OWN_PLACE),
+    Row("bulk_exchange", "early", CLUSTER_ARRIVE, "before tensor.load", MEET, ALL_IN, (-1,)),
+    Row("", "early", "griddepcontrol.launch_dependents", "", "", "it orders no memory, and the next kernel waits"),
     Row("two_buffers", "weaken", BULK_WAIT, "reads alone", "wait_group(0)", LAST),
     Row("registers_move", "weaken", ARRIVE, RELAXED, "full[slot.index].arrive()", NOTHING_WRITTEN),
     Row("fewer_and_fewer", "weaken", ARRIVE, RELAXED, "bar[0].arrive()", GOES_ON),
     Row("st_async", "weaken", "mbarrier.wait", "reach is 'cta'", "bar[0].wait(", BY_COPIES),
+    Row("st_async", "late", EXPECT, "behind tensor.store", "", OWN_PLACE),
+    Row("look_back", "poll", "cond_br", "it were False", "if seen == OWN:", "it then waits for the sum of all"),
+    Row(
+        ALONE, "poll", "cond_br", "it were False", "consumer_wait(state, seen)", "it then waits as if it had not asked"
+    ),
+    Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "full[0].wait(", BY_COPIES),
+    Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "empty[0].wait(", HAS_READ),
+    Row("barrier_again", "weaken", ARRIVE, RELAXED, "bar[0].arrive()", NOTHING_WRITTEN),
+    Row("barrier_again", "drop", "mbarrier.inval", "", "", "the kernel ends: the memory is used no more", (-1,)),
+    Row("fed_by_cp_async", "drop", "wgmma.commit_group", "", "", "the group of the next one has both", (0,)),
+    Row("fed_by_cp_async", "weaken", "wgmma.mma_async", "without its fence", "", IN_FLIGHT, (-1,)),
     Row("three_roles", "weaken", ARRIVE, RELAXED, "free[slot.index].arrive()", COPY_DONE),
     Row("systolic_ring", "drop", INIT_FENCE, "", "", NO_ASYNC),
     Row("systolic_ring", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED, (0,)),

@@ -6,8 +6,9 @@ Out   for each thing that can be dropped or altered a `Mutation`: what it is, th
 What can be mutated is read off the ops: an op that orders (`Effect.ORDERS`) can be missing; fields have names that mean
 the same in every op: `n` groups may be left pending, `phase` is a parity, `bytes` and `count` are what a barrier is
 told to expect; `relaxed`, `read`, `semantic`, `reach`, `scope_of_order` and `space` say how much is ordered. A stage
-index is what chooses among mbarriers that lie side by side, and a phase flip is an xor on the way to a `phase`. No op
-and no kernel is known by name here.
+index is what chooses among mbarriers that lie side by side, a phase flip an xor on the way to a `phase`, and a poll a
+branch by what a strong load, an atomic or a test of a phase sees. What orders is also moved over the access next to it.
+No op and no kernel is known by name here.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from cutelite.diag import Span
 from cutelite.ir.contract import Effect
 from cutelite.ir.function import Block, Function, Jump, Value
 from cutelite.ir.op import Op
-from cutelite.ir.types import Ptr, Scalar, Tensor, i32, mbarrier
+from cutelite.ir.types import Ptr, Scalar, Tensor, boolean, i32, mbarrier
 from cutelite.ops.arith import Add, Const, Mod, Xor
+from cutelite.ops.control import CondBr
 from cutelite.ops.tensor import TensorPtr
 
 Change = Callable[["Copy", Op], None]
@@ -52,10 +54,12 @@ HARMLESS = ("prefetch", "nanosleep")  # order nothing that a program can see
 
 @dataclass(frozen=True)
 class Mutation:
-    """kind: 'drop', 'pending', 'parity', 'flip', 'stage', 'bytes', 'count', 'threads', 'weaken'.
+    """One place altered.
 
-    place    of the op among the ops of the function
+    kind     drop, pending, parity, flip, stage, bytes, count, threads, weaken, poll, early, late
+    place    where among the ops of the function something else is written
     detail   what is altered, in words
+    moved    the place that an op has been moved away from
     """
 
     kind: str
@@ -63,6 +67,7 @@ class Mutation:
     op: Op
     detail: str
     change: Change
+    moved: int | None = None
 
     @property
     def span(self) -> Span | None:
@@ -71,16 +76,16 @@ class Mutation:
 
     def apply(self, function: Function) -> Function:
         """The function with this one change; the original stays as it is."""
-        return Copy(function, self.place, self.change).made
+        return Copy(function, self.place, self.change, self.moved).made
 
     def __str__(self) -> str:
         return f"{self.kind} {self.op.name}: {self.detail}"
 
 
 class Copy:
-    """A copy of a function, ops and values all new, with `change` in place of the op number `place`."""
+    """A copy of a function, ops and values all new, with `change` in place of op number `place`, without `moved`."""
 
-    def __init__(self, function: Function, place: int, change: Change) -> None:
+    def __init__(self, function: Function, place: int, change: Change, moved: int | None = None) -> None:
         self.values: dict[Value, Value] = {}
         self.blocks = {block: self._block(block) for block in function.blocks}
         dims = {name: self.value(value) for name, value in function.dims.items()}
@@ -92,7 +97,7 @@ class Copy:
             for op in block.ops:
                 if number == place:
                     change(self, op)
-                else:
+                elif number != moved:
                     self.keep(op)
                 number += 1
 
@@ -123,7 +128,7 @@ class Copy:
         self.here.ops.append(op)
         return op.results[0]
 
-    def constant(self, number: int, t: Scalar, like: Op) -> Value:
+    def constant(self, number: int | bool, t: Scalar, like: Op) -> Value:
         return self.emit(Const(number, t), like)
 
 
@@ -144,8 +149,99 @@ def mutations(function: Function) -> list[Mutation]:
         changes = [*_orders(op, used), *_operands(op, stages)]
         if op in flips:
             changes.append(("flip", "the phase is not flipped", _forward("a")))
+        if isinstance(op, CondBr) and _asks_others(op.cond):
+            changes += [("poll", f"goes on as if it were {x}", _decided(x)) for x in (True, False)]
         found += [Mutation(kind, place, op, detail, change) for kind, detail, change in changes]
-    return found
+    return [*found, *_moves(function)]
+
+
+def _moves(function: Function) -> Iterator[Mutation]:
+    """What orders, moved over the next access of what threads share: a release too early, an acquire too late."""
+    shared, place = _handed_over(function), 0
+    for block in function.blocks:
+        accesses = {i for i, op in enumerate(block.ops) if _accesses(op, shared)}
+        for i, op in enumerate(block.ops):
+            if Effect.ORDERS not in op.effects or op.terminator or op.name in HARMLESS:
+                continue
+            before = _nearest(block.ops, accesses, range(i - 1, -1, -1))
+            if before is not None and not _made(block.ops[before:i]).intersection(op.operands):
+                over, detail = block.ops[before], f"comes before {block.ops[before].name}"
+                yield Mutation("early", place + before, op, detail, _in_turn(op, over), place + i)
+            behind = _nearest(block.ops, accesses, range(i + 1, len(block.ops)))
+            if behind is not None and not any(
+                set(op.results).intersection(other.operands) for other in block.ops[i + 1 : behind + 1]
+            ):
+                over, detail = block.ops[behind], f"comes behind {block.ops[behind].name}"
+                yield Mutation("late", place + behind, op, detail, _in_turn(over, op), place + i)
+        place += len(block.ops)
+
+
+def _asks_others(condition: Value) -> bool:
+    """Whether it is made of what a strong load, an atomic or a test of a phase sees."""
+    todo = [condition]
+    while todo:
+        op = todo.pop().op
+        if op is not None and (Effect.ORDERS in op.effects or hasattr(op, "semantic")):
+            return True
+        if op is not None and op.is_pure:
+            todo += op.operands
+    return False
+
+
+def _decided(outcome: bool) -> Change:
+    return lambda copy, op: copy.keep(op, cond=copy.constant(outcome, boolean, op))
+
+
+def _nearest(ops: list[Op], accesses: set[int], places: range) -> int | None:
+    """The first of these places that has an access, if nothing that orders comes first."""
+    for i in places:
+        if i in accesses:
+            return i
+        if Effect.ORDERS in ops[i].effects:
+            return None
+    return None
+
+
+def _made(ops: list[Op]) -> set[Value]:
+    return {value for op in ops for value in op.results}
+
+
+def _in_turn(*ops: Op) -> Change:
+    def change(copy: Copy, op: Op) -> None:
+        for each in ops:
+            copy.keep(each)
+
+    return change
+
+
+def _handed_over(function: Function) -> set[Value]:
+    """The arguments in global memory that a kernel both reads and writes."""
+    read, written = set(), set()
+    for op in function.ops():
+        for root in map(_root, _places(op)):
+            if Effect.READS in op.effects:
+                read.add(root)
+            if Effect.WRITES in op.effects:
+                written.add(root)
+    return read & written
+
+
+def _accesses(op: Op, shared: set[Value]) -> bool:
+    """Whether it accesses shared memory, or what the blocks hand over in global memory."""
+    if Effect.ORDERS in op.effects or not op.effects & (Effect.READS | Effect.WRITES):
+        return False
+    return any(v.type.space in ("smem", "cluster") or _root(v) in shared for v in _places(op))
+
+
+def _places(op: Op) -> list[Any]:
+    return [v for v in op.operands if isinstance(v.type, Ptr | Tensor) and v.type.space != "rmem"]
+
+
+def _root(value: Value) -> Value:
+    """The tensor that an address or a view is of."""
+    while value.op is not None and (of := getattr(value.op, "t", None) or getattr(value.op, "p", None)) is not None:
+        value = of
+    return value
 
 
 Named = tuple[str, str, Change]

@@ -17,7 +17,7 @@ EVERY = 4
 SMALL = 16
 SEEDS_HERE = 8
 
-EVERY_OF_KINDS, SEEDS_OF_KINDS = 60, 2
+EVERY_OF_KINDS, SEEDS_OF_KINDS = 40, 2
 """Of the kernels of all kinds, which `make mutate` breaks in every way."""
 
 

@@ -370,10 +370,10 @@ def tma_sums() -> None:
 
 @cl.kernel(block=64)
 def dependent(before: Tensor[f32, (64,)], weights: Tensor[f32, (64,)], out: Tensor[f32, (64,)]) -> None:
-    """Launched to overlap with the kernel before: reads its own weights early, the other's results after the wait."""
+    """Overlaps with the kernel before: reads weights, which nobody writes, early, and its results after the wait."""
     t = cl.thread_idx.x
     row = cl.shared(f32, (64,))
-    row[t] = weights[t]
+    row[t] = weights.load(t, cache="nc")
     cl.griddepcontrol_launch_dependents()
     cl.syncthreads()
     cl.griddepcontrol_wait()
