@@ -192,7 +192,7 @@ class _Part:
         yield (
             f"static const kernel_rule {self.name}_rule = {{\n    {_string(self.kernel)}, {self.name}_dims, "
             f"{len(self.dims)}, {self.name}_by_name, {_braces(artifact.block or ())}, {_braces(cluster)}, {blocks}, "
-            f"{artifact.dynamic_smem}, {most_static}}};\n\n"
+            f"{artifact.dynamic_smem}, {most_static}, {int(bool(self.variant.signature.get('wide')))}}};\n\n"
         )
 
     def _array(self, i: int, leaf: _Leaf) -> Iterator[str]:

@@ -24,7 +24,7 @@ from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
 from cutelite_rt.memory import ArrayView, read, reader_library
 from cutelite_rt.params import Parameters
-from cutelite_rt.shapes import Dim3, extents, is_exact, whole
+from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 
 
 class Launch(NamedTuple):
@@ -241,6 +241,9 @@ class ExportedKernel:
         if stream is None:
             stream = streams.current(view for _, view in fitted.arrays)
         config = _config(launch, grid, function, stream)
+        if is_wide(grid, config.block) and not its_rules.wide:
+            raise LaunchError(f"a grid of {grid} in blocks of {config.block} has more threads along an axis than the "
+                              "kernel was exported to count: export it with wide_dims=True")  # fmt: skip
         parameters = self._parameters(function)
         parameters.write([rules.packable(self.__name__, value) for value in fitted.values])
         start(function, config, parameters, sync=self.sync)

@@ -33,7 +33,7 @@ from cutelite_rt.dtype import DTYPES
 from cutelite_rt.errors import LaunchError
 from cutelite_rt.launch import Function, LaunchConfig
 from cutelite_rt.memory import read
-from cutelite_rt.shapes import extents, whole
+from cutelite_rt.shapes import extents, is_wide, whole
 from cutelite_rt.tensormap import DATA_TYPES, SWIZZLES
 
 WORD = 8
@@ -186,7 +186,8 @@ def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
 def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> bytes:
     """Facts of a launch as it is now, on that grid. Errors: `LaunchError`; those of `stream.handle`."""
     settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
-    settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl))
+    wide = is_wide(grid, launch.block)
+    settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl), wide)
     return facts_of(grid, settled, None if launch.stream is None else streams.handle(launch.stream), bits)
 
 

@@ -7,7 +7,8 @@ The rules are those of a kernel that is launched by the compiler (`cutelite.disp
 kernel was compiled for is settled: dtypes, alignments, constants, and how wide dims are.
 
     {"kernel": name, "text": its parameters in words, "positional": n, "position_only": n,
-     "parameters": [...], "dims": [{"name", "type", "divisible_by", "min", "max"}, ...], "grid": [expr, ...] or null}
+     "parameters": [...], "dims": [{"name", "type", "divisible_by", "min", "max"}, ...], "grid": [expr, ...] or null,
+     "wide": whether block indices are 64 bits wide}
 
 A parameter has a "name", maybe a "default", and is of one "kind":
 
@@ -29,11 +30,9 @@ from typing import Any, NamedTuple
 
 from cutelite_rt.errors import ArgumentError
 from cutelite_rt.memory import ArrayView, UnreadableArray, is_array, read
+from cutelite_rt.shapes import MOST_IN_32_BITS, WIDEST_I32
 from cutelite_rt.stream import current
 from cutelite_rt.tensormap import TensorMapError, Tiling, encode
-
-WIDEST_I32 = (1 << 31) - (1 << 16)
-"""Dims beyond are compiled 64 bits wide: blocks reach past an extent before they are cut off."""
 
 _KNOWN = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))  # read without a stream: they order their work by theirs
 _MISSING: Any = object()
@@ -66,6 +65,7 @@ class Rules:
         self.text: str = signature["text"]
         self.grid: list[Any] | None = signature["grid"]
         self.dims = {dim["name"]: dim for dim in signature["dims"]}
+        self.wide = bool(signature.get("wide"))
         self.names = [parameter["name"] for parameter in signature["parameters"]]
         self._positional = self.names[: signature["positional"]]
         self._position_only = self.names[: signature["position_only"]]
@@ -161,6 +161,7 @@ class _Call:
         self._dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter that told it)
         self._unsure: dict[str, tuple[int, str]] = {}  # strides of modes of one element, which may be anything
         self._later: list[tuple[dict[str, Any], int, str, str]] = []
+        self.large: tuple[str, int] | None = None  # the first array of more elements than the kernel can count
         self._arguments = arguments
         self._stream = stream
 
@@ -187,6 +188,10 @@ class _Call:
             if dim["type"] == "i32" and value > WIDEST_I32:
                 raise self.error(source, f"makes {name} {value}, but the kernel was exported for 32-bit dims: export "
                                          "it with wide_dims=True")  # fmt: skip
+        if self.large is not None:
+            name, count = self.large
+            raise self.error(name, f"has {count} elements, but the kernel was exported for 32-bit dims: export it with "
+                                   "wide_dims=True")  # fmt: skip
         self.values += (dims[name] for name in self.rules.dims)
         return Fitted(self.values, dims, self.arrays)
 
@@ -276,6 +281,8 @@ def _array(call: _Call, name: str, p: dict[str, Any], argument: Any) -> None:
     if "box" in p:
         call.values.append(MapRequest(name, view, p["dtype"], Tiling(tuple(p["box"]), swizzle=p["swizzle"])))
         return
+    if view.size > MOST_IN_32_BITS and not call.rules.wide:
+        call.large = call.large or (name, view.size)
     if view.pointer % p["align"] and view.size:
         raise call.error(name, f"is at {view.pointer:#x}, but must be at a multiple of {p['align']} bytes")
     call.values.append(view.pointer)

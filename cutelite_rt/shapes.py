@@ -9,6 +9,14 @@ from cutelite_rt.errors import LaunchError
 Extent = int | tuple[int, ...]
 Dim3 = tuple[int, int, int]
 
+WIDEST_I32 = (1 << 31) - (1 << 16)
+"""Dims beyond are compiled 64 bits wide: blocks reach past an extent before they are cut off."""
+MOST_IN_32_BITS = 1 << 30
+"""Where an array has more elements, or a grid more threads along an axis, block indices have 64 bits: an index below
+the one plus a step of the other is an i32."""
+MOST_THREADS = 1024
+"""In a block."""
+
 
 def extents(x: Any, what: str, least: int = 1) -> Dim3:
     """An int or up to three of them as (x, y, z). Errors: `LaunchError` for other things, and for less than `least`."""
@@ -17,6 +25,12 @@ def extents(x: Any, what: str, least: int = 1) -> Dim3:
         raise LaunchError(f"the {what} is {x!r}, but must be one to three integers")
     x_, y, z = (*(whole(n, f"the {what}", least) for n in given), 1, 1)[:3]
     return x_, y, z
+
+
+def is_wide(grid: Dim3, block: Any) -> bool:
+    """Whether threads along an axis may be too many for 32-bit indices. A block of None may have any shape."""
+    threads = (MOST_THREADS,) * 3 if block is None else extents(block, "block")
+    return any(n * m > MOST_IN_32_BITS for n, m in zip(grid, threads, strict=True))
 
 
 def whole(n: Any, what: str, least: int = 0) -> int:

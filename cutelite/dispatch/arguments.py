@@ -17,6 +17,7 @@ from cutelite_rt import ArrayView, UnreadableArray, read
 from cutelite_rt import stream as streams
 from cutelite_rt.errors import ArgumentError as ArgumentError
 from cutelite_rt.memory import is_array
+from cutelite_rt.shapes import MOST_IN_32_BITS
 
 KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
 """Their arrays are read without naming a stream: they order their work by their own current one."""
@@ -35,6 +36,7 @@ class Bound(NamedTuple):
 
     types   parameter -> what the kernel is specialised for
     dims    named dim -> i32 or i64
+    wide    block indices need 64 bits: a dim does, or an array has more than 2**30 elements
     token   equal for calls with equal types and widths, and quicker to hash than those
     values  run-time values in the kernel's order: numbers, `ArrayView`s, `MapRequest`s, then the dims
     arrays  (parameter, array) of each array
@@ -42,6 +44,7 @@ class Bound(NamedTuple):
 
     types: dict[str, ArgType]
     dims: dict[str, Scalar]
+    wide: bool
     token: Hashable
     values: list[Any]
     arrays: list[tuple[str, ArrayView]]
@@ -75,6 +78,7 @@ class Call:
         self.values: list[Any] = []
         self.arrays: list[tuple[str, ArrayView]] = []
         self.token: list[Hashable] = []
+        self.wide = False  # an array has too many elements for 32-bit indices
         self._facts: dict[str, Dim] = {}
         self._unsure: dict[str, tuple[int, str]] = {}  # strides of modes of one element, which may be anything
         self._later: list[tuple[DimExpr, int, str, str]] = []  # expressions, to check once every dim is bound
@@ -99,8 +103,9 @@ class Call:
                 raise self.error(name, f"has {what}, but {expr} is {expected} ({self._sources(expr)})")
         dims = {name: i64 if self.dims[name][0] > I32_DIM_LIMIT else i32 for name in self.needed}
         self.values += (self.dims[name][0] for name in self.needed)
-        wide = tuple(name for name, t in dims.items() if t is i64)
-        return Bound(types, dims, (*self.token, wide) if wide else tuple(self.token), self.values, self.arrays)
+        names = tuple(name for name, t in dims.items() if t is i64)
+        wide = self.wide or bool(names)
+        return Bound(types, dims, wide, (*self.token, names) if wide else tuple(self.token), self.values, self.arrays)
 
     def _sources(self, expr: DimExpr) -> str:
         told = sorted((dim.name, self.dims[dim.name]) for dim in dims_of(expr))
@@ -124,6 +129,11 @@ class Call:
         if self._stream is None:
             self._stream = streams.of(_flat(self._arguments))
         return self._stream
+
+    def holds(self, elements: Any) -> None:
+        """An array has so many elements; an expression over dims says nothing yet."""
+        if isinstance(elements, int) and elements > MOST_IN_32_BITS:
+            self.wide = True
 
     def dtype(self, name: str, wanted: Scalar | DTypeVar, found: Scalar) -> Scalar:
         """The dtype that an array or number of dtype `found` has in the kernel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from cutelite.dispatch.arguments import MISSING, Call, MapRequest, scalar_of
@@ -90,6 +91,7 @@ class TensorParameter:
         view = call.read(self.name, argument)
         dtype = call.dtype(self.name, self.spec.dtype, scalar_of(view))
         self._extents.match(call, view)
+        call.holds(view.size)
         call.arrays.append((self.name, view))
         call.values.append(view)
         return self._type(call, dtype, self._alignment(call, view, dtype))
@@ -99,6 +101,8 @@ class TensorParameter:
             return self.bind(call, example)
         if example is not MISSING:
             self._extents.match_shape(call, tuple(example))
+            call.holds(math.prod(example))
+        call.holds(self._extents.layout.size)
         dtype = known_dtype(call, self.name, self.spec.dtype)
         return self._type(call, dtype, self.spec.align or max(VECTOR_BYTES, dtype.bytes))
 

@@ -65,7 +65,7 @@ def bundle(
         if ptx is not None:
             compiled = kernel.compile(*examples, arch=ptx, **settings)
             artifacts.append(compiled.artifact._replace(cubin=b"", ptx=compiled.ptx, signature=None))
-        said = signature(kernel.signature, bound.types, bound.dims, grid, int(method))
+        said = signature(kernel.signature, bound.types, bound.dims, grid, int(method), bound.wide)
         variants.append(rt.Variant(said, tuple(artifacts)))
         bounds.append(bound)
     host = host_code(kernel.signature, int(method), grid, bounds, cpus) if cpus else None
@@ -79,13 +79,19 @@ def default_ptx(archs: Sequence[str]) -> str | None:
 
 
 def signature(
-    of: Signature, types: Mapping[str, ArgType], dims: Mapping[str, Scalar], grid: Sequence[Any] | None, skip: int
+    of: Signature,
+    types: Mapping[str, ArgType],
+    dims: Mapping[str, Scalar],
+    grid: Sequence[Any] | None,
+    skip: int,
+    wide: bool = False,
 ) -> Words:
     """What arguments must be, as plain data (`cutelite_rt.rules`).
 
     types, dims  what the kernel is compiled for
     grid         blocks: ints and expressions over its dims; None: each launch says
     skip         parameters to leave out at the front
+    wide         its block indices are 64 bits wide
     """
     writer = _Writer(of.kernel)
     names = of.names[skip:]
@@ -103,6 +109,7 @@ def signature(
         "positional": len(of.positional) - skip,
         "position_only": max(0, len(of.position_only) - skip),
         "dims": [writer.dim(name, t) for name, t in dims.items()],
+        "wide": wide,
         "grid": None if grid is None else [writer.grid(extent, dims) for extent in grid],
     }
 

@@ -34,6 +34,7 @@ from cutelite.layout import dims_of
 from cutelite.options import Options
 from cutelite.target import Target
 from cutelite_rt import stream as streams
+from cutelite_rt.shapes import is_wide
 
 if TYPE_CHECKING:
     import os
@@ -193,7 +194,7 @@ class Kernel:
         self._forget_if_changed()
         generation = self._launching.generation
         arch = self._settings.environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
-        spec = self._specialisation(launch, bound, arch)
+        spec = self._specialisation(launch, grid, bound, arch)
         target = Target.parse(arch)
         check_grid(grid, spec.cluster, target)
         check_settings(launch, target)
@@ -204,11 +205,13 @@ class Kernel:
             self._known, self._loaded = {}, {}
             self._launching.forget()
 
-    def _specialisation(self, launch: Launch, bound: Bound, arch: str) -> Specialisation:
-        key = (bound.token, launch.block, launch.cluster, arch)
+    def _specialisation(self, launch: Launch, grid: Dim3, bound: Bound, arch: str) -> Specialisation:
+        wide = bound.wide or is_wide(grid, launch.block)
+        key = (bound.token, launch.block, launch.cluster, arch, wide)
         spec = self._known.get(key)
         if spec is None:
             options = self._settings.options
+            bound = bound._replace(wide=wide)
             spec = self._known[key] = self._specialised(bound, launch.block, launch.cluster, arch, options)
         return spec
 
@@ -220,7 +223,7 @@ class Kernel:
                 "no block is given, and its shape is compiled in: kernel[grid, block] or @kernel(block=...)"
             )
         check_shape(block, cluster, Target.parse(arch))
-        return Specialisation(bound.types, bound.dims, block, cluster, arch, options)
+        return Specialisation(bound.types, bound.dims, block, cluster, arch, options, bound.wide)
 
     # On a GPU.
 
@@ -406,7 +409,7 @@ class Kernel:
         examples        for parameters in order: an array or its shape, a number, the value of a Constexpr
         block, cluster  threads in a block, blocks in a cluster; default: what `@kernel(block=...)` says
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
-        wide_dims       for extents of 2**31 and more
+        wide_dims       for extents of 2**31 and more, and arrays of more than 2**30 elements
         given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim
         Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`; `UnknownTarget`
 

@@ -21,6 +21,7 @@ from cutelite_rt.dlpack import CUDA, CUDA_MANAGED
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.exchange import TENSOR_BYTES
 from cutelite_rt.launcher import WORD
+from cutelite_rt.shapes import MOST_IN_32_BITS
 
 SEEN = {"address": "i64", "device": "i32", "rank": "i32", "dtype": "i32", "extents": "ptr", "strides": "ptr"}
 """What an array says, as `launcher_ir` has it in %seen."""
@@ -141,6 +142,12 @@ class Arrays:
         strides = [c.word(seen["strides"], i * WORD) for i in range(rank)]
         for expected, value in zip(wanted.shape, extents, strict=True):
             self.match(expected, value, None)
+        if not self.leaf.is_map and any(isinstance(expected, DimExpr) for expected in wanted.shape):
+            count = extents[0]
+            for extent in extents[1:]:
+                count = c.let(f"mul i64 {count}, {extent}")
+            at = c.let(f"add i64 %number, {self.frame.large}")
+            c.set_flag("%key", at, c.compare("sgt", count, MOST_IN_32_BITS))
         some = "true"
         for extent in extents:
             some = c.both(some, c.compare("ne", extent, 0))

@@ -123,7 +123,7 @@ class Frame:
         end = self.tensors + TENSOR_BYTES * len(self.arrays)
         self._maps = -(-end // MAP_ALIGN) * MAP_ALIGN
         self.size = self._maps + MAP_BYTES * len(self.maps)
-        flags = len(self.arrays) + self.given + 2 * len(self.dims)
+        flags = 2 * len(self.arrays) + self.given + 2 * len(self.dims)
         self.words = -(-(self.flags + flags) // WORD)
 
     @property
@@ -141,6 +141,11 @@ class Frame:
     def told(self, name: str) -> int:
         """Where in the key a flag says that the dim is known; behind it is one that says whether it is wide."""
         return self.flags + len(self.arrays) + self.given + 2 * list(self.dims).index(name)
+
+    @property
+    def large(self) -> int:
+        """Where in the key flags say of each array whether it has too many elements for 32-bit indices."""
+        return self.flags + len(self.arrays) + self.given + 2 * len(self.dims)
 
     def unsure(self, name: str) -> int:
         """Where in the frame a stride of one element is, that may be the dim, and behind it whether there is one."""

@@ -107,7 +107,7 @@ class Signature:
 
         examples  by position, and in `given` by name: an array, its shape, a number, the value of a constant. In
                   `given` also dtypes of dtype variables and extents of dims by their names
-        wide      dims are 64 bits wide
+        wide      dims and block indices are 64 bits wide
         """
         call = Call(self.kernel)
         matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
@@ -118,7 +118,8 @@ class Signature:
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
             raise self._wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
-        return Bound({name: types[name] for name in self.names}, widths, None, [], [])
+        wide = wide or call.wide or i64 in widths.values()
+        return Bound({name: types[name] for name in self.names}, widths, wide, None, [], [])
 
 
 def _is_late(parameter: Parameter) -> bool:

@@ -33,10 +33,12 @@ T = TypeVar("T")
 class Specialisation:
     """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
 
+    wide  block indices are 64 bits wide
+
     A value, which keeps its hash: every launch looks several things up by it.
     """
 
-    __slots__ = ("_hash", "arch", "block", "cluster", "dims", "options", "types")
+    __slots__ = ("_hash", "arch", "block", "cluster", "dims", "options", "types", "wide")
 
     def __init__(
         self,
@@ -46,15 +48,22 @@ class Specialisation:
         cluster: Dim3 | None,
         arch: str,
         options: Options,
+        wide: bool = False,
     ) -> None:
         self.types = tuple(types.items())
         self.dims = tuple(dims.items())
-        self.block, self.cluster, self.arch, self.options = block, cluster, arch, options
+        self.block, self.cluster, self.arch, self.options, self.wide = block, cluster, arch, options, wide
         self._hash = hash(self.facts())
 
     def facts(self) -> tuple[Any, ...]:
         """All of it."""
-        return self.types, self.dims, self.block, self.cluster, self.arch, self.options
+        return self.types, self.dims, self.block, self.cluster, self.arch, self.options, self.wide
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The attributes of the IR function (see `ir.function`)."""
+        attrs = self.options.attrs(self.block, self.cluster)
+        return attrs | {"wide": True} if self.wide else attrs
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Specialisation) and self.facts() == other.facts())
@@ -96,7 +105,7 @@ class Specialisations:
 
         def make() -> Function:
             self._reads(spec)
-            attrs = spec.options.attrs(spec.block, spec.cluster) | {"assertions": True}
+            attrs = spec.attrs | {"assertions": True}
             return pipeline.for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
 
         return self._once(self.simulated, spec, make)
@@ -127,7 +136,7 @@ class Specialisations:
         """The IR as the passes leave it, for what its accesses cost. Errors: as `get`."""
         from cutelite import pipeline
 
-        source = self._evaluated(spec, spec.options.attrs(spec.block, spec.cluster))
+        source = self._evaluated(spec, spec.attrs)
         return self._once(self.lowered, spec, lambda: pipeline.for_costs(source, Target.parse(spec.arch)))
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
@@ -157,7 +166,7 @@ class Specialisations:
 
         if environment.verbose:
             _say(f"compiling {self.function.__name__} {spec}")
-        source = self._evaluated(spec, spec.options.attrs(spec.block, spec.cluster))
+        source = self._evaluated(spec, spec.attrs)
         return pipeline.compile_kernel(source, Target.parse(spec.arch), spec.options, environment)
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:

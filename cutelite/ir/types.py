@@ -136,6 +136,14 @@ class Tensor(Type):
     align: int
     swizzle: Swizzle | None = None
 
+    @property
+    def is_far(self) -> bool:
+        """Whether offsets into it need 64 bits: global memory that does not provably end below 2**31 bytes."""
+        if self.space != "gmem":
+            return False
+        extent = self.layout.cosize
+        return not isinstance(extent, int) or extent * self.elem.bytes >= 1 << 31
+
     def __str__(self) -> str:
         swizzle = f",{self.swizzle}" if self.swizzle is not None else ""
         return f"tensor<{self.elem},{self.space},{self.layout},{self.align}{swizzle}>"

@@ -12,9 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cutelite.ir.builder import Builder
+from cutelite.ir.types import I32_DIM_LIMIT, i64
 from cutelite.lang.shaped import Shaped
-from cutelite.lang.tensor import TmaTensor, _slices, _split
-from cutelite.lang.values import as_value, describe, is_number, logical_and, mistake, wrap
+from cutelite.lang.tensor import TmaTensor, _slices, _split, _widened
+from cutelite.lang.values import as_value, describe, dim_type, is_number, logical_and, mistake, wrap
 from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
 from cutelite.layout.inttuple import flatten_to_tuple
 
@@ -26,11 +28,13 @@ class CoordTensor(Shaped):
     layout  coordinates of the view to coordinates, relative to `origin`
     origin  the coordinate of its first element, a tuple nested as coordinates are; run-time numbers or integers
     tma     the TMA tensor whose coordinates these are, or None
+    wide    coordinates are computed in 64 bits, for an extent needs them
     """
 
     layout: Layout
     origin: Any
     tma: Any = None
+    wide: bool = False
 
     def __getitem__(self, key: Any) -> Any:
         """A coordinate, or with Nones a view."""
@@ -41,18 +45,19 @@ class CoordTensor(Shaped):
                 coord = (*coord[:at], *(None,) * (self.ndim - len(coord) + 1), *coord[at + 1 :])
             kept, fixed = _split(coord, self.layout)
             return self._moved(Layout(tuple(m.shape for m in kept), tuple(m.stride for m in kept)), fixed)
-        image = self.layout(*key) if isinstance(key, tuple) else self.layout(key)
+        at = _widened(key, self.wide)
+        image = self.layout(*at) if isinstance(at, tuple) else self.layout(at)
         return added(self.origin, image)
 
     def _moved(self, layout: Layout, fixed: list[tuple[Any, Layout]]) -> CoordTensor:
         """A view that starts where the fixed coordinates lead."""
         origin = self.origin
         for coord, mode in fixed:
-            origin = added(origin, mode(coord))
-        return CoordTensor(layout, origin, self.tma)
+            origin = added(origin, mode(_widened(coord, self.wide)))
+        return CoordTensor(layout, origin, self.tma, self.wide)
 
     def _retyped(self, layout: Layout) -> CoordTensor:
-        return CoordTensor(layout, self.origin, self.tma)
+        return CoordTensor(layout, self.origin, self.tma, self.wide)
 
 
 def make_identity_tensor(shape: Any) -> CoordTensor:
@@ -61,7 +66,14 @@ def make_identity_tensor(shape: Any) -> CoordTensor:
     shape   extents, also dims, nested as wanted; or a tensor's `.shape`
     """
     extents = shape if isinstance(shape, tuple) else (shape,)
-    return CoordTensor(make_identity_layout(extents), zeros(extents))
+    wide = any(_needs_64_bits(extent) for extent in flatten_to_tuple(extents))
+    return CoordTensor(make_identity_layout(extents), zeros(extents), None, wide)
+
+
+def _needs_64_bits(extent: Any) -> bool:
+    if isinstance(extent, DimExpr):
+        return Builder.current() is not None and dim_type(extent) == i64
+    return bool(extent > I32_DIM_LIMIT)
 
 
 def coordinates(tensor: Any) -> CoordTensor:

@@ -2,16 +2,19 @@
 
 `cl.thread_idx.x`, `cl.block_idx.y`, `cl.block_dim`, `cl.grid_dim`, `cl.cluster_idx`, `cl.cluster_dim`,
 `cl.block_in_cluster`: run-time i32 numbers, except extents that the launch has fixed at compile time
-(`block_dim` and `cluster_dim` always are), which are ints.
+(`block_dim` and `cluster_dim` always are), which are ints. In a wide launch (docs/language.md) what counts blocks
+of the grid is an i64: products of it are compared with extents, and become offsets.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from cutelite.lang.values import Scalar, builder_here, emit, mistake
+from cutelite.ir.types import i64
+from cutelite.lang.values import Scalar, builder_here, emit, mistake, to_dtype
 from cutelite.ops.index import Special
 
+OF_THE_GRID = ("ctaid", "nctaid", "clusterid")
 AXES = {"x": 0, "y": 1, "z": 2}
 
 
@@ -25,8 +28,12 @@ class Axes:
 
     def _axis(self, axis: str) -> Any:
         builder = builder_here(f"cl.{self._name}")
-        fixed = builder.function.attrs.get(self._attr) if self._attr else None
-        return emit(Special(f"{self._register}.{axis}")) if fixed is None else fixed[AXES[axis]]
+        attrs = builder.function.attrs
+        fixed = attrs.get(self._attr) if self._attr else None
+        if fixed is not None:
+            return fixed[AXES[axis]]
+        number = emit(Special(f"{self._register}.{axis}"))
+        return to_dtype(number, i64) if attrs.get("wide") and self._register in OF_THE_GRID else number
 
     @property
     def x(self) -> Scalar:

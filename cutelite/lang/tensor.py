@@ -197,7 +197,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         for coord, mode in fixed:
             if not isinstance(coord, tuple):
                 _check_bounds(None, coord, size(mode), self.layout)
-        wide = self.space == "gmem" and not is_static(self.layout)
+        wide = self._type.is_far
         offset: Any = 0
         align = self._type.align
         for coord, mode in fixed:

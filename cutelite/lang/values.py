@@ -488,6 +488,8 @@ def as_value(x: Any, type: Type | None = None) -> Value:
             raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if type is None or value.type == type:
         return value
+    if type == i32 and isinstance(value.op, convert.Convert) and isinstance(value.op.a.op, index.Special):
+        return value.op.a  # `block_idx.x` of a wide launch: by itself it fits
     if isinstance(type, Vec) and value.type == type.elem:
         return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
     if isinstance(value.type, InFlight):

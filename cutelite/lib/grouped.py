@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from cutelite.ir.types import i32
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 from cutelite.lib.scheduler import banded
 
@@ -53,9 +54,9 @@ class GroupedTileScheduler:
         Who      any threads; each that asks reads `ends` for itself
         """
         if cluster:
-            index, step = cluster_idx.x, grid_dim.x // cluster_dim.x
+            index, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:
-            index, step = block_idx.x, grid_dim.x
+            index, step = i32(block_idx.x), i32(grid_dim.x)
         return GroupedTileScheduler(ends, rows, columns, swizzle, index, step, 0, 0, ends[0], 0)._found()
 
     def is_valid(self) -> Any:

@@ -46,9 +46,9 @@ class StaticPersistentTileScheduler:
         Launch    on a one-dimensional grid; more blocks than tiles do no harm
         """
         if cluster:
-            first, step = cluster_idx.x, grid_dim.x // cluster_dim.x
+            first, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:
-            first, step = block_idx.x, grid_dim.x
+            first, step = i32(block_idx.x), i32(grid_dim.x)
         return StaticPersistentTileScheduler(tuple(i32(count) for count in tiles), swizzle, raster, first, step)
 
     def is_valid(self) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 
 from cutelite.ir.function import Function, Jump, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, Vec, i32, i64, u32, u64
-from cutelite.layout import Layout, cosize, size, transform_leaf
+from cutelite.layout import Layout, size, transform_leaf
 from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.memory import Load, PtrAdd, PtrSwizzle, Store
@@ -43,9 +43,6 @@ from cutelite.ops.tensor import (
 from cutelite.passes.context import Context
 from cutelite.passes.indices import Arithmetic, Index
 from cutelite.passes.rewrite import Rewrite
-
-SMALL = 1 << 31
-"""Bytes below which 32-bit offsets do."""
 
 
 def lower_tensors(function: Function, context: Context) -> Function:
@@ -229,8 +226,7 @@ class _Shape:
 
     def __init__(self, t: Tensor) -> None:
         self.type = t
-        extent = cosize(t.layout) if t.space == "gmem" else 0
-        self.width = i32 if isinstance(extent, int) and extent * t.elem.bytes < SMALL else i64
+        self.width = i64 if t.is_far else i32
         layout, self.scale = t.layout, 1
         if isinstance(layout, Layout):
             layout = Layout(layout.shape, transform_leaf(lambda stride: stride * t.elem.bytes, layout.stride))

@@ -39,6 +39,7 @@ typedef struct {
     const unsigned char *by_name; /* dims in alphabetical order */
     unsigned block[3], cluster[3], cluster_blocks;
     unsigned dynamic_smem, static_smem;
+    int wide; /* block indices have 64 bits in the kernel */
 } kernel_rule;
 
 typedef struct {
@@ -64,6 +65,8 @@ typedef struct {
     const kernel_rule *kernel;
     int64_t dims[MOST_DIMS], unsure[MOST_DIMS];
     const char *told[MOST_DIMS], *untold[MOST_DIMS]; /* by which argument */
+    const char *large; /* an array of more elements than the kernel can count */
+    int64_t large_size;
     deferred later[MOST_DEFERRED];
     int later_count;
     const char *first; /* argument that is an array */
@@ -295,6 +298,7 @@ static inline int fit_array(call_state *call, const array_rule *array, const cut
     if (bad) return bad;
     uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
     if (array->box) return encode_map(call, array, tensor, strides, address, map);
+    if (size > 1073741824 && !call->kernel->wide && !call->large) call->large = array->name, call->large_size = size;
     if (size && address % (uint64_t)array->align)
         return refuse("%s(): argument `%s` is at 0x%llx, but must be at a multiple of %lld bytes", kernel, array->name,
                       (unsigned long long)address, (long long)array->align);
@@ -332,6 +336,9 @@ static int fit_dims(call_state *call) {
             return refuse("%s(): argument `%s` makes %s %lld, but the kernel was exported for 32-bit dims: export it "
                           "with wide_dims=True", kernel->name, call->told[d], kernel->dims[d].name,
                           (long long)call->dims[d]);
+    if (call->large)
+        return refuse("%s(): argument `%s` has %lld elements, but the kernel was exported for 32-bit dims: export it with "
+                      "wide_dims=True", kernel->name, call->large, (long long)call->large_size);
     return 0;
 }
 
@@ -463,6 +470,11 @@ static int launch_kernel(const kernel_rule *kernel, struct cutelite_loaded *load
                          void **parameters) {
     CUcontext current = NULL;
     if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2]) return 0;
+    for (int i = 0; i < 3; i++)
+        if (!kernel->wide && (int64_t)launch->grid[i] * (int64_t)kernel->block[i] > 1073741824)
+            return refuse("%s: the grid's %c extent is %u, in blocks of %u threads along it: the kernel was exported for "
+                          "32-bit dims: export it with wide_dims=True", kernel->name, "xyz"[i], launch->grid[i],
+                          kernel->block[i]);
     for (int i = 0; i < 3; i++)
         if (kernel->cluster_blocks && launch->grid[i] % kernel->cluster[i])
             return refuse("%s: the grid's %c extent %u is no multiple of the cluster's, %u", kernel->name, "xyz"[i],

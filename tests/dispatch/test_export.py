@@ -247,8 +247,19 @@ def test_dims_that_are_too_wide(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch)
     narrow = rt.load_kernel(kernels.add.export(None, block=64))
     with pytest.raises(rt.ArgumentError, match="`a` makes N 2147483648, but the kernel was exported for 32-bit dims"):
         narrow[1](*given)
-    rt.load_kernel(kernels.add.export(None, block=64, wide_dims=True))[1](*given)
+    loaded = rt.load_kernel(kernels.add.export(None, block=64, wide_dims=True))
+    loaded[1](*given)
     assert len(cuda.launches) == 1
+    view = view._replace(shape=((1 << 30) + 1,))
+    with pytest.raises(rt.ArgumentError, match="`a` has 1073741825 elements, but the kernel was exported for 32-bit"):
+        narrow[1](*given)
+    with pytest.raises(
+        rt.LaunchError, match=r"a grid of \(16777217, 1, 1\) in blocks of \(64, 1, 1\) has more threads"
+    ):
+        view = view._replace(shape=(8,))
+        narrow[(1 << 24) + 1](*given)
+    loaded[(1 << 24) + 1](*given)
+    assert len(cuda.launches) == 2
 
 
 def test_the_signature_that_fits_is_taken(cuda: FakeCuda, on_gpu: GpuArray) -> None:

@@ -357,12 +357,13 @@ def test_extents_may_be_others_without_python(cuda: FakeCuda, monkeypatch: pytes
     kernel = made(_copied)
     kernel[1, 32](*(other.Array(0x10000, (4, 8)) for _ in range(2)))
     reuses(kernel, monkeypatch)
-    for m, n in ((5, 8), (1 << 30, 3), (2, 2)):
+    for m, n in ((5, 8), (1 << 28, 3), (2, 2)):
         array = other.Array(0x10000, (m, n))
         assert sorted(struct.unpack("<3i", launched(kernel, cuda, (1, 32), array, array)[3][16:])) == sorted((m, n, n))
-    wide = other.Array(0x10000, (1, 1 << 33))
-    with pytest.raises(AssertionError, match="from the start"):
-        kernel[1, 32](wide, wide)
+    for extents, blocks in (((1, 1 << 33), 1), ((1 << 29, 3), 1), ((4, 8), 1 << 26)):  # of wide launches
+        wide = other.Array(0x10000, extents)
+        with pytest.raises(AssertionError, match="from the start"):
+            kernel[blocks, 32](wide, wide)
 
 
 def test_tensor_maps_of_other_tensors(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
