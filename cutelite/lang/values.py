@@ -637,9 +637,7 @@ def floordiv(a: Any, b: Any) -> Any:
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
-        from cutelite.lang.math import floor
-
-        return floor(emit(arith.Div(x, y)))
+        return _float_quotient(wrap(x), wrap(y))
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return emit(arith.Shr(x, as_value(b.bit_length() - 1, x.type)))
     return emit(arith.FloorDiv(x, y))
@@ -650,10 +648,47 @@ def modulo(a: Any, b: Any) -> Any:
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
-        return wrap(x) - wrap(y) * floordiv(wrap(x), wrap(y))
+        return _float_remainder(wrap(x), wrap(y))
     if isinstance(b, int) and b > 0 and b & (b - 1) == 0:
         return emit(arith.And(x, as_value(b - 1, x.type)))
     return emit(arith.Mod(x, y))
+
+
+def _float_remainder(x: Any, y: Any) -> Any:
+    """``x % y`` as CPython computes it: exact, but for the rounding of one sum where the signs differ."""
+    from cutelite.ops.math import CopySign
+
+    with builder_here("%").rounding_each():
+        rest, divisor = _left_over(x, y)
+        moved = where((divisor < 0) != (rest < 0), rest + divisor, rest)
+        zero = emit(CopySign(as_value(0.0, divisor.type), divisor.value))
+        return to_dtype(where(rest != 0, moved, zero), x.dtype)
+
+
+def _float_quotient(x: Any, y: Any) -> Any:
+    """``x // y`` as CPython computes it, in f64 for every type, rounded to that of the operands; ``x / y`` for a 0."""
+    from cutelite.ops.math import CopySign, Floor
+
+    with builder_here("//").rounding_each():
+        rest, divisor = _left_over(x, y)
+        opposite = (rest != 0) & ((divisor < 0) != (rest < 0))
+        a, b = to_dtype(x, f64), to_dtype(y, f64)
+        ratio, whole = a / b, (a - to_dtype(rest, f64)) / b
+        whole = where(opposite, whole - 1.0, whole)
+        below = emit(Floor(whole.value))
+        rounded = where(whole - below > 0.5, below + 1.0, below)
+        zero = emit(CopySign(as_value(0.0, ratio.type), ratio.value))
+        found = where(whole != 0, rounded, zero)
+        return to_dtype(where(b == 0, ratio, found), x.dtype)
+
+
+def _left_over(x: Any, y: Any) -> tuple[Any, Any]:
+    """C's fmod, which is exact, and the divisor; in f32 for the types that have none."""
+    from cutelite.ops.math import Fmod
+
+    t = x.dtype if x.dtype.bits >= 32 else f32
+    dividend, divisor = to_dtype(x, t), to_dtype(y, t)
+    return emit(Fmod(dividend.value, divisor.value)), divisor
 
 
 def _check_divisor(b: Any) -> None:

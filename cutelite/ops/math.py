@@ -341,7 +341,7 @@ class DivApprox(Binary):
     def simulate(self, lanes: Lanes) -> None:
         a, b = (flushed(lanes.get(v), self.ftz) for v in (self.a, self.b))
         quotient = flushed((a.astype(np.float64) / b.astype(np.float64)).astype(np.float32), self.ftz)
-        vanishing = (np.abs(b) > 2.0**126) & np.isfinite(b) & ~self.full
+        vanishing = (np.abs(b) > 2.0**126) & np.isfinite(b) & (not self.full)
         infinite = vanishing & np.isinf(a)
         lanes.define(np.where(infinite, np.float32("nan"), np.where(vanishing, np.float32(0), quotient)))
 

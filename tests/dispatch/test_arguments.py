@@ -339,9 +339,11 @@ class Described:
 
 def test_dims_are_as_wide_as_their_values_need(cuda: Any) -> None:
     signature = Signature(vectors)  # type: ignore[arg-type]
-    narrow, edge, wide = (signature.bind((Described((n,)),) * 2, {}) for n in (10, 2**31 - 2**16, 2**31 - 2**16 + 1))
-    assert [bound.dims["N"] for bound in (narrow, edge, wide)] == [i32, i32, i64]
-    assert narrow.token == edge.token != wide.token
+    extents = 10, 2**30, 2**30 + 1, 2**31 - 2**16, 2**31 - 2**16 + 1
+    bounds = [signature.bind((Described((n,)),) * 2, {}) for n in extents]
+    assert [bound.dims["N"] for bound in bounds] == [i32, i32, i32, i32, i64]
+    assert [bound.wide for bound in bounds] == [False, False, True, True, True]
+    assert bounds[0].token == bounds[1].token != bounds[2].token == bounds[3].token != bounds[4].token
 
 
 # ---- TMA
