@@ -174,6 +174,8 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "cmp": lambda op, a, b: COMPARE[op.predicate](a, b),
     "select": lambda op, cond, a, b: a if cond else b,
     "cvt": _convert,
+    "fmod": lambda op, a, b: math.fmod(a, b) if b and math.isfinite(a) else math.nan,
+    "copysign": lambda op, a, b: math.copysign(a, b),
     "floor": lambda op, a: math.floor(a) if math.isfinite(a) else a,
     "rint": lambda op, a: round(a) if math.isfinite(a) else a,
 }
