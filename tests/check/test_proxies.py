@@ -92,6 +92,73 @@ def test_a_fence_of_the_blocks_own_memory_is_none_for_that_of_another(slip: str)
 
 
 @cl.kernel(block=32, cluster=2)
+def relayed(out: TmaTensor[f32, (16, 32), (8, 32)], slip: Constexpr[str]) -> None:
+    """Each block sends the other one a tile by st.async, which that stores by TMA."""
+    tile, bar = cl.tma_shared(out), cl.shared(cl.mbarrier, (1,))
+    t, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    if t == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.cluster_arrive(relaxed=True)
+    cl.cluster_wait()
+    if t == 0:
+        bar[0].arrive_expect_tx(8 * 128)
+    for row in cl.static_range(8):
+        cl.st_async(cl.mapa(tile, 1 - rank).at(row, t), cl.f32(t), bar[0].remote(1 - rank))
+    if t == 0:
+        if slip != "wait":
+            bar[0].wait(0, cluster=True)
+        if slip != "fence":
+            cl.fence_proxy_async("shared::cta")
+        cl.tma_store(tile, out, at=(cl.block_idx.x * 8, 0))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+    cl.cluster_sync()
+
+
+def test_what_st_async_brings_is_fenced_before_copies_of_it() -> None:
+    arrays = (np.zeros((16, 32), np.float32),)
+    assert_caught(relayed, 2, arrays, "fence", "proxy-fence")
+    for seed in range(2):
+        assert report(relayed, 2, arrays, "wait", [seed]).kinds & {"race", "uninitialised"}
+
+
+@cl.kernel(block=64)
+def rewritten(
+    data: TmaTensor[f32, (8, 32), (8, 32)], raw: Tensor[f32, (8, 32)], out: Tensor[f32, (64,)], slip: Constexpr[str]
+) -> None:
+    """Threads write global memory, and a tile of shared memory; then both are a copy's."""
+    tile, full = cl.tma_shared(data), cl.shared(cl.mbarrier, (1,))
+    t = cl.thread_idx.x
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    raw[t // 32, t % 32] = cl.f32(t)
+    if slip == "tile first":
+        tile[t // 32, t % 32] = 0.0
+    if slip == "shared alone":
+        cl.fence_proxy_async("shared::cta")
+    elif slip != "no fence":
+        cl.fence_proxy_async("global")
+    cl.syncthreads()
+    if t == 0:
+        full[0].arrive_expect_tx(data.tile_bytes)
+        cl.tma_load(data, tile, at=(0, 0), barrier=full[0])
+    full[0].wait(0)
+    out[t] = tile[t // 32, t % 32]
+
+
+@pytest.mark.parametrize("slip", ["tile first", "shared alone", "no fence"])
+def test_copies_of_and_over_what_threads_wrote(slip: str) -> None:
+    data = np.zeros((8, 32), np.float32)
+    right = rewritten.check(1, None, data, data, np.zeros(64, np.float32), "", seeds=4)
+    assert right, right
+    for seed in (0, 1):
+        found = rewritten.check(1, None, data, data, np.zeros(64, np.float32), slip, seeds=[seed])
+        assert found.kinds == {"proxy-fence"}, found
+
+
+@cl.kernel(block=32, cluster=2)
 def mailed(out: Tensor[i32, (64,)], slip: Constexpr[str]) -> None:
     """Each block sends the other one numbers by st.async."""
     inbox, bar = cl.shared(i32, (32,)), cl.shared(cl.mbarrier, (1,))

@@ -206,6 +206,9 @@ class Checker:
             barrier = self._barriers.get((block.number, address))
             if barrier is None:
                 return self.clocks.named(block.number, ("lost", block.number)), 1 << 30
+            if work.proxy == "generic":  # st.async, red.async
+                barrier.stores = self.clocks.named(block.number, ("stores", barrier.agent))
+                return barrier.stores, barrier.phase + 1
             return barrier.agent, barrier.phase + 1
         if work.queue == "cp.async":
             return int(self.clocks.copier(thread)), work.ticket
@@ -575,6 +578,9 @@ class Checker:
         barrier.done = barrier.coming.snapshot()
         copies = self.clocks.of_agent(barrier.agent, barrier.phase, NOT_INIT)
         barrier.done.add(GPU, block.number, address >> RANK_SHIFT, copies)
+        if barrier.stores:
+            stores = self.clocks.of_agent(barrier.stores, barrier.phase, GENERIC_ROWS)
+            barrier.done.add(GPU, block.number, address >> RANK_SHIFT, stores)
 
     def _on_mbarrier_wait(self, block: Block, lanes: Any, address: Array, parity: Array) -> None:
         threads = block.first + lanes.tid

@@ -56,7 +56,8 @@ class Barrier:
     phases   how many are complete, and who knows of that
     coming   what was released to it so far
     done     what those acquire who see the latest complete phase
-    agent    stands for the copies that count bytes on it; its clock is the phase
+    agent    stands for the copies that count bytes on it; its clock is the phase. `stores` for those that the async
+             proxy does not make (st.async), so that it sees them behind a proxy fence; 0 where there are none
     used     latest clock, by agents of the cluster, of arrivals
     waited   likewise, the clock when the latest wait was over; `WAITING` where it is not
     finished latest phase, counted from 1 on, that asynchronous work has arrived in or counted bytes in; 0 for none
@@ -72,6 +73,7 @@ class Barrier:
         self.coming = Published()
         self.done = Published()
         self.agent = phases.agent
+        self.stores = 0
         self.used = np.zeros(size, np.int32)
         self.waited = np.zeros(size, np.int32)
         self.finished = 0
