@@ -3,7 +3,7 @@
     seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
     seed 1    one warp after the other, last one first, each as far as it comes, and the last block first; asynchronous
               work at once; a thread that polls sees what others wrote as late as the memory model allows
-    seed 2    warps of several blocks in any order, with short turns; otherwise as seed 1
+    seed 2    warps of several blocks in any order, with short turns, which end at each strong access; else as seed 1
     others    drawn from the seed: lockstep or warps apart; turns of a few ops or of many, or always the same warps
               first; asynchronous work at once, late or at any time, in any order; blocks in any order
 
@@ -37,6 +37,7 @@ class Policy:
     pick     how the next strand is chosen: 'first', 'last', 'any', or by 'rank': a fixed random order of warps
     resident clusters that run at the same time
     blocks   the order in which they start: 'first' one first, 'last' one first, or by 'any'
+    yields   whether all others go first after each strong access, before its thread does what that lets it do
     reads    what a strong load sees under a check: the 'latest' value, the 'oldest' that the memory model allows, or
              'any' of those
     """
@@ -52,12 +53,13 @@ class Policy:
         self.resident = 1
         self.blocks: Pick = "first"
         self.reads: Value = "latest"
+        self.yields = False
         if seed == 1:
             self.gang, self.moment, self.pick, self.patience = False, "early", "last", LATE
             self.blocks, self.reads = "last", "oldest"
         elif seed == 2:
             self.gang, self.moment, self.pick, self.turns = False, "early", "any", (1, 10, 100)
-            self.resident, self.blocks, self.reads = 4, "any", "oldest"
+            self.resident, self.blocks, self.reads, self.yields = 4, "any", "oldest", True
         elif seed:
             draw = self.random
             self.gang = draw.random() < 0.25
@@ -67,7 +69,9 @@ class Policy:
             self.patience = draw.choice((SOON, LATE))
             self.resident = draw.choice((1, 1, 2, 3))
             self.blocks = "any" if draw.random() < 0.75 else "first"
-            self.reads = Random(f"reads {seed}").choice(("latest", "oldest", "any", "any"))
+            more = Random(f"more {seed}")
+            self.reads = more.choice(("latest", "oldest", "any", "any"))
+            self.yields = more.random() < 0.5
         self._ranks: dict[tuple[int, int], float] = {}
 
     def turn(self) -> int:

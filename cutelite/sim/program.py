@@ -32,6 +32,7 @@ class Step(NamedTuple):
     wide: bool  # takes any number of units at once
     unit: int  # threads in a unit, 0 for the CTA
     members: Value | None  # the mask of the lanes that execute it together
+    strong: bool  # an access that threads may agree by
 
 
 class Code:
@@ -62,6 +63,7 @@ def _step(op: Op, watch: Watch | None) -> Step:
         op.wide or op.scope == "cta",
         UNITS[op.scope],
         members if isinstance(members, Value) else None,
+        hasattr(op, "semantic") and op.name != "fence",
     )
 
 

@@ -227,6 +227,7 @@ class Scheduler:
             steps = strand.code.steps
             pc = begin = strand.pc
             stop = min(len(steps), pc + budget)
+            yields = False
             while pc < stop:
                 step = steps[pc]
                 if step.collective or step.generator:
@@ -240,6 +241,8 @@ class Scheduler:
                     strand.blocked = Blocked.whole(step.op, wait, len(strand.tid))
                     strand.state = BLOCKED
                     break
+                if step.strong and self.policy.yields:
+                    stop, yields = pc, True
             launch.ops += pc - begin
             budget -= pc - begin
             if pc < len(steps):  # else a terminator was the last
@@ -248,6 +251,9 @@ class Scheduler:
                     launch.ops += 1
                     budget -= 1
                     self._collective(strand, steps[pc])
+            if yields:
+                strand.spent = max(strand.spent, self.policy.patience)
+                return
             if strand.state == BLOCKED and strand.blocked is not None and strand.blocked.poll() is True:
                 self._resume(strand)
 
