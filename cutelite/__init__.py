@@ -9,7 +9,8 @@ import importlib
 from typing import Any
 
 _WHERE = {
-    "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled",
+    "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled on_compile off_compile"
+    " CompileEvent CompileForbidden",
     "cutelite.tune": "autotune AutotuneError Config",
     "cutelite.diag": "CompileError InternalError",
     "cutelite.toolchain": "ToolchainError",

@@ -15,11 +15,15 @@ from cutelite.diag import CompileError as CompileError
 from cutelite.diag import InternalError as InternalError
 from cutelite.dispatch import ArgumentError as ArgumentError
 from cutelite.dispatch import Compiled as Compiled
+from cutelite.dispatch import CompileEvent as CompileEvent
+from cutelite.dispatch import CompileForbidden as CompileForbidden
 from cutelite.dispatch import Kernel as Kernel
 from cutelite.dispatch import Launch as Launch
 from cutelite.dispatch import LaunchError as LaunchError
 from cutelite.dispatch import OptionError as OptionError
 from cutelite.dispatch import kernel as kernel
+from cutelite.dispatch import off_compile as off_compile
+from cutelite.dispatch import on_compile as on_compile
 from cutelite.lang import math as math
 from cutelite.lang import wgmma as wgmma
 from cutelite.lang.algebra import append as append
@@ -451,6 +455,8 @@ __all__ = [
     "AutotuneError",
     "Barrier",
     "CompileError",
+    "CompileEvent",
+    "CompileForbidden",
     "Compiled",
     "ComposedLayout",
     "Config",
@@ -695,6 +701,8 @@ __all__ = [
     "multicast_peers",
     "nanosleep",
     "narrow_place",
+    "off_compile",
+    "on_compile",
     "pipeline_init_arrive",
     "pipeline_init_sync",
     "pipeline_init_wait",

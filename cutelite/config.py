@@ -144,6 +144,12 @@ class Config:
         "CUTELITE_CACHE_MAX_MB", _whole(1), 1024, "size of the cache in MB; beyond it the entries unused longest go"
     )
 
+    compile: str = _variable(
+        "CUTELITE_COMPILE", _choice("1", "warn", "error"), "1",
+        "compile kernels that are neither in memory nor on disk; warn: and warn of each; error: raise "
+        "`CompileForbidden` instead, for production",
+    )  # fmt: skip
+
     autotune: str = _variable(
         "CUTELITE_AUTOTUNE", _choice("1", "0", "cached", "again"), "1",
         "tune what is not known yet; 0: use first configs; cached: use winners on disk, else first configs; "

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.compiled import Compiled
+from cutelite.dispatch.compiling import compiled
 from cutelite.dispatch.launch import Dim3
 from cutelite.front.types import ArgType
 from cutelite.ir.types import Scalar
@@ -167,7 +168,8 @@ class Specialisations:
         if environment.verbose:
             _say(f"compiling {self.function.__name__} {spec}")
         source = self._evaluated(spec, spec.attrs)
-        return pipeline.compile_kernel(source, Target.parse(spec.arch), spec.options, environment)
+        make = functools.partial(pipeline.compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
+        return compiled(self.function.__name__, str(spec), spec.arch, environment, make)
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
         def again() -> Build:

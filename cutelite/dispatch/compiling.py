@@ -1,0 +1,91 @@
+"""Compiles as they happen: who wants to hear of them, and whether they may.
+
+In    a kernel's name, its specialisation, and what compiles it
+Out   what it gave, once `on_compile`'s listeners have heard of it; `CUTELITE_COMPILE=error` refuses, `warn` warns
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from cutelite.config import Config
+    from cutelite.pipeline import Build
+
+Listener = TypeVar("Listener", bound="Callable[[CompileEvent], object]")
+
+
+class CompileForbidden(RuntimeError):
+    """A kernel would have to be compiled, and CUTELITE_COMPILE=error says that none may be."""
+
+
+class CompileEvent(NamedTuple):
+    """A kernel that has been compiled, or could not be.
+
+    name            of the kernel
+    specialisation  what it was compiled for, in words
+    arch            the architecture
+    seconds         all of it took
+    stages          seconds of each stage; empty where it failed
+    error           why it failed; None where it did not
+    """
+
+    name: str
+    specialisation: str
+    arch: str
+    seconds: float
+    stages: dict[str, float]
+    error: Exception | None
+
+
+def on_compile(listener: Listener) -> Listener:
+    """Have `listener(event)` called behind each compile of this process, in the thread that compiled.
+
+        @cl.on_compile
+        def log(event: cl.CompileEvent) -> None:
+            print(f"{event.name} for {event.arch}: {event.seconds:.2f} s")
+
+    Kernels that come from memory or disk are none. What a listener raises is raised by the launch that compiled.
+    Gives back the listener; `cutelite.off_compile` takes it away.
+    """
+    global _listeners
+    _listeners = (*_listeners, listener)
+    return listener
+
+
+def off_compile(listener: Callable[[CompileEvent], object]) -> None:
+    """Call it no more. Errors: ValueError where it was not called."""
+    global _listeners
+    kept = list(_listeners)
+    kept.remove(listener)
+    _listeners = tuple(kept)
+
+
+_listeners: tuple[Callable[[CompileEvent], object], ...] = ()  # replaced and never changed: other threads go through it
+
+
+def compiled(name: str, spec: str, arch: str, environment: Config, make: Callable[[], Build]) -> Build:
+    """`make()`, told to listeners. Errors: `CompileForbidden`, before anything is made; whatever `make` raises."""
+    if environment.compile == "error":
+        raise CompileForbidden(
+            f"{name} {spec} would have to be compiled, which CUTELITE_COMPILE=error forbids: compile it beforehand, "
+            "into the disk cache"
+        )
+    if environment.compile == "warn":
+        warnings.warn(f"{name} {spec} is compiled now (CUTELITE_COMPILE=warn)", RuntimeWarning, stacklevel=2)
+    start = perf_counter()
+    try:
+        made = make()
+    except Exception as error:
+        _tell(CompileEvent(name, spec, arch, perf_counter() - start, {}, error))
+        raise
+    _tell(CompileEvent(name, spec, arch, perf_counter() - start, dict(made.times), None))
+    return made
+
+
+def _tell(event: CompileEvent) -> None:
+    for listener in _listeners:
+        listener(event)
