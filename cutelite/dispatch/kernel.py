@@ -315,7 +315,7 @@ class Kernel:
         blocks: int | None = None,
         notes: bool = True,
         pdl: bool = False,
-        untouched: Iterable[str] = (),
+        untouched: Iterable[str] | None = None,
         **kwargs: Any,
     ) -> CheckReport:
         """Simulate a launch under several schedules, and tell what PTX's memory model forbids in it: docs/checking.md.
@@ -328,8 +328,8 @@ class Kernel:
         notes          note bank conflicts and uncoalesced accesses
         pdl            as in `Launch`: the kernel ahead may still run, and global memory is accessed behind
                        `griddepcontrol_wait` alone. So it is too where the kernel has that instruction
-        untouched      names of arguments that no kernel ahead writes (where this one writes them, nor reads): they may
-                       be accessed before it
+        untouched      names of arguments that no kernel ahead writes (where this one writes them, nor reads): these may
+                       be accessed before it. Default: those that threads read which execute it afterwards
         Result         true where nothing was found; print it, or call `raise_if_wrong`. The arrays, which must be in
                        host memory, are then as the last schedule left them
         Errors         as `launch`, for arguments that do not fit; `TooLarge`. What the kernel does wrong is none
@@ -345,7 +345,7 @@ class Kernel:
         seeds: int | Iterable[int] | None = None,
         blocks: int | None = None,
         notes: bool = True,
-        untouched: Iterable[str] = (),
+        untouched: Iterable[str] | None = None,
         **kwargs: Any,
     ) -> CheckReport:
         """`check` of the launch that ``kernel[launch](*args)`` would be; under its seed alone, if it has one."""

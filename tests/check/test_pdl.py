@@ -48,8 +48,15 @@ def test_accesses_behind_the_wait_of_any_thread_that_they_are_after(slip: str) -
     assert check(slip, untouched=["weights"]), check(slip, untouched=["weights"])
 
 
-def test_what_the_kernel_ahead_leaves_alone_has_to_be_named() -> None:
-    found = check("")
+def test_who_reads_something_and_waits_afterwards_knows_that_nobody_writes_it() -> None:
+    for slip in ("", "one thread"):
+        assert check(slip), check(slip)
+    for slip in ("no wait", "write before", "one warp"):
+        assert check(slip).kinds == {"grid-dependency"}
+
+
+def test_unless_it_is_said_which_those_are() -> None:
+    found = check("", untouched=())
     assert found.kinds == {"grid-dependency"} and "weights[t]" in str(found)
     assert "name it in `untouched`" in str(found)
 

@@ -16,7 +16,8 @@ The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmm
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -68,9 +69,13 @@ GENERATIONS = 4
 
 
 class Ahead(NamedTuple):
-    """A kernel that may still run when this one starts; `untouched` are the arguments that it leaves alone."""
+    """A kernel that may still run when this one starts.
 
-    untouched: frozenset[str]
+    untouched  the arguments that it leaves alone; None where nobody has said: then threads that read something and wait
+               afterwards are taken to know that it is one
+    """
+
+    untouched: frozenset[str] | None
 
 
 class Checker:
@@ -80,6 +85,7 @@ class Checker:
         self.report = reporter
         self.ahead = ahead
         self._after_it: Array = np.zeros(0, bool)  # agents that know it to be complete
+        self._early: dict[int, dict[Any, Callable[[], None]]] = {}  # by thread: its reads before it, to report
         self._grid_waits: list[int] = []  # agents that stand for griddepcontrol.wait, in each cluster
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
@@ -172,10 +178,14 @@ class Checker:
                 continue
             mine = offset if work is not None else offset[threads == thread]
             names = {region.place("gmem", region.base + int(at)).name for at in (mine.min(), mine.max())}
-            if not names <= self.ahead.untouched:
-                self.report.too_early(
-                    block, op, region, mine, self._threads(np.array([thread])), kind, work is not None
-                )
+            if names <= (self.ahead.untouched or set()):
+                continue
+            who = self._threads(np.array([thread]))
+            tell = partial(self.report.too_early, block, op, region, mine, who, kind, work is not None)
+            if kind == "read" and self.ahead.untouched is None:
+                self._early.setdefault(thread, {}).setdefault(op, tell)
+            else:
+                tell()
 
     def _must_have_started(
         self, block: Block, op: Any, rank: int, threads: Array, then: Snapshot | None = None
@@ -365,6 +375,14 @@ class Checker:
             self._orders = self._orders or semantic not in ("relaxed", "volatile")
             self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
+    def _trust(self, threads: Array) -> None:
+        """What threads have read before griddepcontrol.wait, which they or others that they met have executed since,
+        they have read on purpose."""
+        for thread in self._early.keys() & set(threads.tolist()):
+            waits = np.array(self._grid_waits, np.int32)
+            if np.any(self.clocks.known(self.clocks.of(thread), RAN, waits, np.ones_like(waits))):
+                del self._early[thread]
+
     def _on_fence(self, block: Block, lanes: Any, fence: str) -> None:
         threads = block.first + lanes.tid[lanes.mask]
         if not len(threads):
@@ -373,11 +391,13 @@ class Checker:
             for warp in np.unique(lanes.tid[lanes.mask] // 32).tolist():
                 mine = threads[(threads - block.first) // 32 == warp]
                 self.clocks.learn(mine, self.clocks.publish(mine))
+            self._trust(threads)
         elif fence == "grid":
             agent = self.clocks.named(block.number, ("grid", block.number))
             if agent not in self._grid_waits:
                 self._grid_waits.append(agent)
             self.clocks.learn(threads, self.clocks.of_agent(agent, 1))
+            self._trust(threads)
         elif fence == "mbarrier_init":
             self.clocks.fence_init(threads)
         elif fence.startswith("proxy.async"):
@@ -442,6 +462,7 @@ class Checker:
             place = self._meetings.get((block.number, rank, on))
             if place is not None:
                 self.clocks.learn(threads, place.to(scope, block.number, block.rank))
+                self._trust(threads)
 
     # mbarriers
 
@@ -821,6 +842,9 @@ class Checker:
     def _on_exit(self, block: Block, strand: Any) -> None:
         machine = block.machine
         threads = block.first + strand.tid
+        for thread in threads.tolist() if self._early else ():
+            for tell in self._early.pop(thread, {}).values():
+                tell()
         key = (block.number, block.rank, "exit")
         place = self._meetings.setdefault(key, Published())
         place.add(CTA, block.number, block.rank, self.clocks.publish(threads))

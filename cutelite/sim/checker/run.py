@@ -42,7 +42,7 @@ def check(
     sm_count: int = 132,
     stdout: TextIO | None = None,
     pdl: bool | None = None,
-    untouched: Iterable[str] = (),
+    untouched: Iterable[str] | None = None,
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
@@ -52,7 +52,8 @@ def check(
     compiled  the same kernel as the passes leave it, which has the accesses that the GPU makes: to note what they cost
     pdl       launched so that the kernel ahead may still run: global memory is accessed behind `griddepcontrol.wait`
               alone. None: if it has that instruction
-    untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these
+    untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these.
+              None: what a thread reads before that instruction, and then executes it, is taken to be among them
     stdout    where printf of the first schedule writes; nowhere if None
     others    as for `sim.run`. The arrays among `args` are as before for each schedule, and afterwards as the last one
               left them
@@ -65,7 +66,7 @@ def check(
              "sm_count": sm_count, "sample": blocks}  # fmt: skip
     if pdl is None:
         pdl = any(isinstance(op, GridWait) for op in function.ops())
-    ahead = Ahead(frozenset(untouched)) if pdl else None
+    ahead = Ahead(None if untouched is None else frozenset(untouched)) if pdl else None
     checking = _Checking(function, grid, args, facts, ahead)
     notes: tuple[Finding, ...] = ()
     if compiled is not None and numbers:
