@@ -86,6 +86,8 @@ class Checker:
         self.ahead = ahead
         self._after_it: Array = np.zeros(0, bool)  # agents that know it to be complete
         self._early: dict[int, dict[Any, Callable[[], None]]] = {}  # by thread: its reads before it, to report
+        self._grid_waiters: set[int] = set()  # threads that have executed griddepcontrol.wait
+        self._grid_meetings: list[Published] = []  # barriers at which some of those were
         self._grid_waits: list[int] = []  # agents that stand for griddepcontrol.wait, in each cluster
         self.clocks = Clocks()
         self.accesses = Accesses(self.clocks)
@@ -376,12 +378,10 @@ class Checker:
             self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
     def _trust(self, threads: Array) -> None:
-        """What threads have read before griddepcontrol.wait, which they or others that they met have executed since,
-        they have read on purpose."""
+        """What threads have read before griddepcontrol.wait, which they or others that they met there have executed
+        since, they have read on purpose."""
         for thread in self._early.keys() & set(threads.tolist()):
-            waits = np.array(self._grid_waits, np.int32)
-            if np.any(self.clocks.known(self.clocks.of(thread), RAN, waits, np.ones_like(waits))):
-                del self._early[thread]
+            del self._early[thread]
 
     def _on_fence(self, block: Block, lanes: Any, fence: str) -> None:
         threads = block.first + lanes.tid[lanes.mask]
@@ -391,12 +391,14 @@ class Checker:
             for warp in np.unique(lanes.tid[lanes.mask] // 32).tolist():
                 mine = threads[(threads - block.first) // 32 == warp]
                 self.clocks.learn(mine, self.clocks.publish(mine))
-            self._trust(threads)
+                if self._early and not self._grid_waiters.isdisjoint(mine.tolist()):
+                    self._trust(mine)
         elif fence == "grid":
             agent = self.clocks.named(block.number, ("grid", block.number))
             if agent not in self._grid_waits:
                 self._grid_waits.append(agent)
             self.clocks.learn(threads, self.clocks.of_agent(agent, 1))
+            self._grid_waiters.update(threads.tolist())
             self._trust(threads)
         elif fence == "mbarrier_init":
             self.clocks.fence_init(threads)
@@ -436,6 +438,8 @@ class Checker:
         assert isinstance(on, tuple)
         self._meetings.pop((block.number, rank, (*on[:-1], on[-1] - GENERATIONS)), None)
         place = self._meetings.setdefault((block.number, rank, on), Published())
+        if self._early and rank >= 0 and not self._grid_waiters.isdisjoint(threads.tolist()):
+            self._grid_meetings.append(place)
         self._release(place, block, threads, scope, relaxed)
 
     def _release(self, place: Published, block: Block, threads: Array, scope: int, relaxed: bool) -> None:
@@ -462,7 +466,8 @@ class Checker:
             place = self._meetings.get((block.number, rank, on))
             if place is not None:
                 self.clocks.learn(threads, place.to(scope, block.number, block.rank))
-                self._trust(threads)
+                if self._early and any(place is met for met in self._grid_meetings):
+                    self._trust(threads)
 
     # mbarriers
 
