@@ -131,6 +131,15 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async", "drop", "wgmma.commit_group", "", "", "the group of the next one has both", (0,)),
     Row("fed_by_cp_async", "weaken", "wgmma.mma_async", "without its fence", "", IN_FLIGHT, (-1,)),
     Row("three_roles", "weaken", ARRIVE, RELAXED, "free[slot.index].arrive()", COPY_DONE),
+    Row("matrices_through_tma", "weaken", BULK_WAIT, "reads alone", "wait_group(0)", LAST),
+    Row("matrices_through_tma", "early", BULK_WAIT, "", "", "it waits for a store, and the load is to another place"),
+    Row("matrices_through_tma", "late", "bar.sync", "behind ldmatrix", "", "what is overwritten comes behind it still"),
+    Row("votes_in_both", "drop", INIT_FENCE, "", "", NO_ASYNC),
+    Row("votes_in_both", "late", INIT_FENCE, "", "", NO_ASYNC),
+    Row("votes_in_both", "weaken", "mbarrier.wait", "reach is 'cta'", "full[0].wait(", BY_COPIES),
+    Row(
+        "votes_in_both", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, "it keeps rounds apart, which share no memory", (-1,)
+    ),
     Row("systolic_ring", "drop", INIT_FENCE, "", "", NO_ASYNC),
     Row("systolic_ring", "weaken", CLUSTER_ARRIVE, RELAXED, MEET, FENCED, (0,)),
     Row("systolic_ring", "weaken", "mbarrier.wait", "reach is 'cta'", "read[0].wait(", HAS_READ),

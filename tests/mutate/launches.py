@@ -116,13 +116,16 @@ KINDS: dict[str, Run] = {
     for module, runs in {
         "handshakes": (
             "single_queue many_producers turnstile spin_lock last_block look_back tile_counter between_clusters "
-            "grid_barrier shared_queue"
+            "grid_barrier shared_queue between_proxies volatile_flag"
         ),
         "roles": (
             "three_roles named_turns two_buffers fed_by_cp_async arrivals_of_copies barrier_again registers_move "
-            "within_warps asked_for fewer_and_fewer tma_sums overlapping_launch"
+            "within_warps asked_for fewer_and_fewer tma_sums overlapping_launch states_of_phases matrices_through_tma"
         ),
-        "clusters": ("split_sums multicast_ring systolic_ring bulk_exchange split_histogram flags_in_shared_memory"),
+        "clusters": (
+            "split_sums multicast_ring systolic_ring bulk_exchange split_histogram flags_in_shared_memory "
+            "split_barrier votes_in_both"
+        ),
     }.items()
     for run in runs.split()
 }

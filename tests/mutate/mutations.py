@@ -267,7 +267,7 @@ def _orders(op: Op, used: set[Value]) -> Iterator[Named]:
     if op_is(op, "fence", True):
         yield "weaken", "comes without its fence", _with(fence=False)
     for field, weaker in WEAKER.items():
-        if field in names and not (field == "reach" and _of_cluster(op)):
+        if field in names and not (field == "reach" and _of_cluster(op)) and not op_is(op, "semantic", "volatile"):
             for other in weaker.get(op[field], ()):
                 yield "weaken", f"{field} is {other!r}, not {op[field]!r}", _with(**{field: other})
     if isinstance(noinc := getattr(op, "noinc", None), bool):
@@ -282,7 +282,7 @@ def _of_cluster(op: Op) -> bool:
 
 
 def op_is(op: Op, field: str, value: object) -> bool:
-    return hasattr(op, field) and op[field] is value
+    return hasattr(op, field) and op[field] == value and type(op[field]) is type(value)
 
 
 def _operands(op: Op, stages: dict[Value, int]) -> Iterator[Named]:

@@ -219,3 +219,53 @@ def flags_in_shared_memory() -> None:
     out = np.zeros_like(src)
     flagged[2, 32](src, out)
     assert (out == src[:, ::-1]).all()
+
+
+@cl.kernel(block=32, cluster=4)
+def overlapped(src: Tensor[i32, (3, 4, 32)], out: Tensor[i32, (3, 4, 32)]) -> None:
+    """Blocks write, arrive, do something of their own, and wait before they read what their neighbours wrote."""
+    lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    rows = cl.shared(i32, (2, 32))
+    for n in range(3):
+        rows[n % 2, lane] = src[n, rank, lane]
+        cl.cluster_arrive()
+        own = src[n, rank, 31 - lane] * 2
+        cl.cluster_wait()
+        out[n, rank, lane] = own + cl.mapa(rows, (rank + 1) % 4)[n % 2, lane]
+    cl.cluster_sync()
+
+
+def split_barrier() -> None:
+    src = np.arange(3 * 4 * 32, dtype=np.int32).reshape(3, 4, 32)
+    out = np.zeros_like(src)
+    overlapped[4, 32](src, out)
+    assert (out == 2 * src[:, :, ::-1] + np.roll(src, -1, 1)).all()
+
+
+@cl.kernel(block=32, cluster=2)
+def voted(src: Tensor[i32, (3, 2, 32)], out: Tensor[i32, (3, 2)]) -> None:
+    """Counts by red.async into both blocks, whose mbarriers count the bytes: one place for each round."""
+    lane, rank = cl.thread_idx.x, cl.block_rank_in_cluster()
+    counts, full = cl.shared(i32, (3,)), cl.shared(cl.mbarrier, (1,))
+    if lane == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+        for n in cl.static_range(3):
+            counts[n] = 0
+    cl.cluster_sync()
+    for n in range(3):
+        if lane == 0:
+            full[0].arrive_expect_tx(2 * 32 * 4)
+        for other in cl.static_range(2):
+            cl.red_async(cl.mapa(counts, other).at(n), src[n, rank, lane], full[0].remote(other))
+        full[0].wait(n % 2, cluster=True)
+        if lane == 0:
+            out[n, rank] = counts[n]
+        cl.cluster_sync()
+
+
+def votes_in_both() -> None:
+    src = np.arange(3 * 2 * 32, dtype=np.int32).reshape(3, 2, 32) % 5
+    out = np.zeros((3, 2), np.int32)
+    voted[2, 32](src, out)
+    assert (out == src.sum((1, 2))[:, None]).all()

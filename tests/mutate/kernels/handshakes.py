@@ -300,3 +300,65 @@ def shared_queue() -> None:
     out = np.zeros(8, np.int32)
     stolen[1, 64](out)
     assert (out == np.arange(8) ** 2 + 1).all()
+
+
+@cl.kernel(block=64)
+def sent(
+    src: Tensor[f32, (3, 64)], ring: Tensor[f32, (3, 64)], flags: Tensor[i32, (3,)], out: Tensor[f32, (3, 64)]
+) -> None:
+    """Rows that threads of one block store and a bulk copy of the other one fetches: a flag, then a proxy fence."""
+    t = cl.thread_idx.x
+    row, full = cl.shared(f32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
+    if t == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for n in range(3):
+        if cl.block_idx.x == 0:
+            ring[n, t] = src[n, 63 - t]
+            cl.syncthreads()
+            if t == 0:
+                cl.store_release(flags, n, 1)
+        else:
+            if t == 0:
+                while cl.load_acquire(flags, n) == 0:
+                    pass
+                cl.fence_proxy_async("global")
+                full[0].arrive_expect_tx(256)
+                cl.cp_async_bulk(row, ring[n, None], 256, barrier=full[0])
+            full[0].wait(n % 2)
+            out[n, t] = row[t]
+            cl.syncthreads()
+
+
+def between_proxies() -> None:
+    src = np.arange(3 * 64, dtype=np.float32).reshape(3, 64)
+    out = np.zeros_like(src)
+    sent[2, 64](src, np.zeros_like(src), np.zeros(3, np.int32), out)
+    assert (out == src[:, ::-1]).all()
+
+
+@cl.kernel(block=32)
+def announced(
+    src: Tensor[i32, (32,)], held: Tensor[i32, (32,)], flag: Tensor[i32, (1,)], out: Tensor[i32, (2, 32)]
+) -> None:
+    """One block writes for two others, who poll a volatile flag: fences do what the flag does not."""
+    lane = cl.thread_idx.x
+    if cl.block_idx.x == 0:
+        held[lane] = src[lane] + 5
+        cl.syncwarp()
+        if lane == 0:
+            cl.fence("gpu", "release")
+            cl.store_volatile(flag, 0, 1)
+    else:
+        while cl.load_volatile(flag, 0) == 0:
+            cl.nanosleep(20)
+        cl.fence("gpu", "acquire")
+        out[cl.block_idx.x - 1, lane] = held[31 - lane]
+
+
+def volatile_flag() -> None:
+    src = np.arange(32, dtype=np.int32)
+    out = np.zeros((2, 32), np.int32)
+    announced[3, 32](src, np.zeros_like(src), np.zeros(1, np.int32), out)
+    assert (out == src[::-1] + 5).all()

@@ -385,3 +385,68 @@ def overlapping_launch() -> None:
     out = np.zeros_like(before)
     dependent[cl.Launch(1, 64, pdl=True)](before, weights, out)
     assert (out == before * weights[::-1]).all()
+
+
+@cl.kernel(block=64)
+def tokens(src: Tensor[i32, (STEPS, 64)], out: Tensor[i32, (STEPS, 64)]) -> None:
+    """All threads write, arrive, and wait for the phase that their arrival was in by its state; bytes are counted."""
+    t = cl.thread_idx.x
+    row, bar = cl.shared(i32, (2, 64)), cl.shared(cl.mbarrier, (1,))
+    if t == 0:
+        bar[0].init(65)
+    cl.syncthreads()
+    for n in range(STEPS):
+        row[n % 2, t] = src[n, t] + 1
+        if t == 32:
+            bar[0].expect_tx(64)
+            bar[0].complete_tx(64)
+            state = bar[0].arrive(2)
+        else:
+            state = bar[0].arrive()
+        bar[0].wait(state)
+        out[n, t] = row[n % 2, 63 - t]
+
+
+def states_of_phases() -> None:
+    src = np.arange(STEPS * 64, dtype=np.int32).reshape(STEPS, 64)
+    out = np.zeros_like(src)
+    tokens[1, 64](src, out)
+    assert (out == src[:, ::-1] + 1).all()
+
+
+@cl.kernel(block=64)
+def transposed(src: TmaTensor[bf16, (64, 64), (16, 64)], out: TmaTensor[bf16, (64, 64), (16, 64)]) -> None:
+    """Tiles come by TMA, two warps take them through ldmatrix and stmatrix to another place, and TMA stores them."""
+    warp, lane = cl.thread_idx.x // 32, cl.thread_idx.x % 32
+    came, made = cl.tma_shared(src), cl.tma_shared(out, 2)
+    full = cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        full[0].init(1)
+        cl.fence_mbarrier_init()
+    cl.syncthreads()
+    for n in range(4):
+        if cl.thread_idx.x == 0:
+            full[0].arrive_expect_tx(src.tile_bytes)
+            cl.tma_load(src, came, at=(n * 16, 0), barrier=full[0])
+            cl.cp_async_bulk_wait_group(1, read=True)
+        full[0].wait(n % 2)
+        cl.syncthreads()
+        target = made[n % 2, None, None]
+        for m in cl.static_range(2):
+            row, chunk = lane % 16, warp * 4 + m * 2 + lane // 16
+            held = cl.ldmatrix(came.tile((1, 8), (row, chunk)))
+            cl.stmatrix(target.tile((1, 8), (15 - row, chunk)), held)
+        cl.fence_proxy_async("shared::cta")
+        cl.syncthreads()
+        if cl.thread_idx.x == 0:
+            cl.tma_store(target, out, at=(n * 16, 0))
+            cl.cp_async_bulk_commit_group()
+    if cl.thread_idx.x == 0:
+        cl.cp_async_bulk_wait_group(0)
+
+
+def matrices_through_tma() -> None:
+    src = (np.arange(64 * 64) % 251).reshape(64, 64).astype(bfloat16)
+    out = np.zeros_like(src)
+    transposed[1, 64](src, out)
+    assert (out.reshape(4, 16, 64) == src.reshape(4, 16, 64)[:, ::-1]).all()
