@@ -413,7 +413,7 @@ class Callbacks(NamedTuple):
     resolved: Callable[..., bytes]
 
 
-Watch = tuple[Sequence[tuple[dict[str, Any], str, Any]], Sequence[tuple[Any, Any]]]
+Watch = tuple[Sequence[tuple[dict[Any, Any], Any, Any]], Sequence[tuple[Any, Any]]]
 """(namespace, name, what it has to hold) and (cell, what it has to hold); `UNBOUND` for a cell without content."""
 
 UNBOUND = object()

@@ -6,13 +6,16 @@ Out   `Source`: a digest of everything that is reached from it, and the names it
 A function is read as the frontend evaluates it: its bytecode and constants, defaults, closures, and the globals that
 the bytecode names; what those hold in turn, classes with their methods, objects with their state. What belongs to
 Python or to a library that the frontend leaves alone is told by its name and the library's version. Equal digests
-mean equal code, in every process and whatever the seed of `hash`. What cannot be read faithfully has no digest at
-all: the kernel is then compiled in each process, and never served wrongly.
+mean equal code, in every process and whatever the seed of `hash`, and whatever was done before in this one: what Python
+leaves on classes and objects as it goes (`_OF_NO_CONSEQUENCE`, `cached_property`) is no part of it. What cannot be read
+faithfully has no digest at all: the kernel is then compiled in each process, and never served wrongly. So it is with
+code that asks the system, the environment, files or clocks (`dispatch/purity.py`).
 """
 
 from __future__ import annotations
 
 import copyreg
+import dis
 import enum
 import functools
 import itertools
@@ -25,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from opcode import EXTENDED_ARG, opmap
 from typing import Any, NamedTuple, TypeVar
 
+from cutelite.dispatch import purity
 from cutelite.layout import DimExpr
 from cutelite.layout.frozen import Frozen
 
@@ -32,22 +36,26 @@ OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
 """Told by name and version. The frontend has Python execute their functions (`front.calls.NATIVE_PACKAGES`)."""
 
-NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__"))
+NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
 """Builtins that reach names which no bytecode shows."""
+_ENVIRONMENT = ("os", "os.environ", "os.environb", "os.getenv", "os.getenvb")
+NAMED_LATER = frozenset(("getattr", "attrgetter", "methodcaller", "__dict__", "__getattribute__", "getattr_static"))
+"""Names in code that takes attributes by strings."""
 
 
 class Source(NamedTuple):
     """What a kernel is made from.
 
     digest                   None where something reached has none; `why` says what
-    namespaces, names, held  globals and attributes of the user's modules: for each where it is, its name, what it held
+    namespaces, names, held  globals, attributes of the user's modules, and variables of the environment where code asks
+                             for these: for each where it is, its name, what it held
     cells                    (cell, what it held): variables of enclosing functions
     """
 
     digest: bytes | None
     why: str
-    namespaces: tuple[dict[str, Any], ...]
-    names: tuple[str, ...]
+    namespaces: tuple[dict[Any, Any], ...]
+    names: tuple[str | bytes, ...]
     held: tuple[Any, ...]
     cells: tuple[tuple[types.CellType, Any], ...]
 
@@ -216,17 +224,22 @@ class _Reader:
         self.positions = positions
         self.here = here
         self.problems: list[str] = []
-        self.names: dict[tuple[int, str], tuple[dict[str, Any], str, Any]] = {}
+        self.names: dict[tuple[int, str | bytes], tuple[dict[Any, Any], str | bytes, Any]] = {}
         self.cells: dict[int, tuple[types.CellType, Any]] = {}
         self._known: dict[int, tuple[Any, bytes]] = {}  # id -> the object, which keeps its id its own; its digest
         self._open: dict[int, int] = {}
         self._modules: dict[str, types.ModuleType] = {}  # the user's own
         self._named: set[str] = set()  # attributes and strings in code: what may be taken from those modules
+        self._strings: set[str] = set()  # in code
+        self._later: list[set[str]] = []  # those of each code that takes attributes by strings
+        self._asked_for: set[str] = set()  # of the system
 
     def whole(self, x: Any) -> bytes:
         """The digest of `x` and of what its code may take from the modules it reaches."""
         try:
-            return _join("whole", self.of(x), *self._from_modules())
+            parts = [self.of(x), *self._from_modules()]
+            self._watch_asked()
+            return _join("whole", *parts, *self._from_modules())
         except RecursionError:
             self.problems.append("it is nested too deeply to be read")
             return b""
@@ -265,6 +278,8 @@ class _Reader:
             case types.MethodType():
                 return self._all("method", (x.__func__, x.__self__))
             case types.BuiltinFunctionType() | types.MethodWrapperType():  # a method of what it is bound to
+                if isinstance(x.__self__, types.ModuleType) and not self.here:
+                    self._asks(x.__self__.__name__, x.__name__)
                 return self._all("builtin", (type(x).__name__, x.__qualname__, x.__self__))
             case property():
                 return self._all("property", (x.fget,))
@@ -286,6 +301,8 @@ class _Reader:
                 return self._class(x)
             case DimExpr():
                 return _join("DimExpr", _text(str(x)))
+        if x is os.environ or x is sys.modules:
+            return self._asked("os.environ" if x is os.environ else "sys.modules")
         if type(x) in (tuple, list):
             return self._all(type(x).__name__, x)
         if type(x) is dict:
@@ -301,6 +318,7 @@ class _Reader:
     def _function(self, function: types.FunctionType) -> bytes:
         known = _known_by_name(function)
         if known is not None:
+            self._asks(function.__module__, function.__qualname__)
             return _join("function", _text(known))
         parts: list[Any] = [function.__name__, function.__code__, function.__defaults__, function.__kwdefaults__]
         parts.append({k: v for k, v in vars(function).items() if k != "__wrapped__"})
@@ -313,7 +331,57 @@ class _Reader:
         else:
             for name in sorted(set(_globals_named(function.__code__))):
                 parts += self._global(function, name)
+            for code in _codes(function.__code__):
+                self._attributes_of_modules(function, code)
+                parts += self._imported(function, code)
         return self._all("own function", parts)
+
+    def _attributes_of_modules(self, function: types.FunctionType, code: types.CodeType) -> None:
+        """Look at what code takes of the modules that it names: none may be what asks the system."""
+        for name, attribute in _taken(code):
+            module = function.__globals__.get(name)
+            if isinstance(module, types.ModuleType):
+                self._asks(module.__name__, attribute)
+
+    def _imported(self, function: types.FunctionType, code: types.CodeType) -> list[Any]:
+        """The modules that code imports as it goes, imported now. What it takes of them is read as of all modules."""
+        found: list[Any] = []
+        for name, fromlist, level in _imports(code):
+            try:
+                module = __import__(name, function.__globals__, None, fromlist or (), level)
+            except ImportError as error:
+                self._fail(f"`{function.__qualname__}` imports {name}, which cannot be ({error})")
+                continue
+            whole = sys.modules.get(name, module) if level == 0 else module
+            found += (name, module, whole)
+            if whole is not module or fromlist is None:
+                taken = set(code.co_names) & vars(whole).keys()
+            else:
+                taken = set(fromlist)
+            for attribute in taken or {""}:
+                self._asks(whole.__name__, attribute)
+        return found
+
+    def _asks(self, module: str, attribute: str) -> None:
+        """Note that code takes `attribute` of a module, empty for the module itself."""
+        if _is_library(_root(module)) and purity.asks(module, attribute):
+            self._asked(f"{module}.{attribute}".rstrip("."))
+
+    def _asked(self, what: str) -> bytes:
+        """Note that code asks the system."""
+        self._asked_for.add(what)
+        return self._fail(f"its code asks for {what}, which no key holds")
+
+    def _watch_asked(self) -> None:
+        """Watch what code asks for where that can be: variables of the environment, and modules by their names."""
+        if not self._asked_for.isdisjoint(_ENVIRONMENT) and hasattr(os.environ, "_data"):
+            variables: dict[Any, Any] = os.environ._data
+            named = (os.fsencode(text) for text in self._strings if "\0" not in text)
+            for name in {*variables, *(named if os.name != "nt" else map(str.upper, self._strings))}:
+                self.names[id(variables), name] = (variables, name, variables.get(name, MISSING))
+        if "sys.modules" in self._asked_for:
+            for text in sorted(self._strings & sys.modules.keys()):
+                self.of(sys.modules[text])
 
     def _global(self, function: types.FunctionType, name: str) -> tuple[Any, ...]:
         namespace = function.__globals__
@@ -322,6 +390,7 @@ class _Reader:
             return name, namespace[name]
         if name in NAME_READERS:
             self._fail(f"`{function.__qualname__}` calls {name}(), which reaches names that its code does not show")
+        self._asks("builtins", name)
         return ()
 
     def _watch(self, namespace: dict[str, Any], name: str) -> None:
@@ -331,8 +400,11 @@ class _Reader:
 
     def _code(self, code: types.CodeType) -> bytes:
         self._named.update(code.co_names)
-        if "getattr" in code.co_names:
-            self._named.update(c for c in code.co_consts if isinstance(c, str))
+        strings = {c for c in code.co_consts if isinstance(c, str)}
+        self._strings |= strings
+        if not NAMED_LATER.isdisjoint(code.co_names):
+            self._named |= strings
+            self._later.append(set() if "__dict__" in code.co_names else strings)
         parts = (code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
                  code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
                  code.co_exceptiontable, code.co_consts)  # fmt: skip
@@ -342,14 +414,17 @@ class _Reader:
     def _module(self, module: types.ModuleType) -> bytes:
         if _is_library(_root(module.__name__)):
             return _join("module", _text(module.__name__), _text(_version(_root(module.__name__))))
-        self._modules.setdefault(module.__name__, module)
+        if module.__name__ not in self._modules:
+            self._modules[module.__name__] = module
+            if "__getattr__" in vars(module):
+                self._named.add("__getattr__")
         return _join("own module", _text(module.__name__))
 
     def _from_modules(self) -> Iterator[bytes]:
         """What code reached so far names in the user's modules reached so far, until that is all."""
         done: set[tuple[str, str]] = set()
         while True:
-            reached = ((m, name) for m, module in self._modules.items() for name in self._named & vars(module).keys())
+            reached = ((m, name) for m, module in self._modules.items() for name in self._taken_of(module))
             new = sorted(pair for pair in reached if pair not in done)
             if not new:
                 return
@@ -359,11 +434,22 @@ class _Reader:
                 self._watch(namespace, attribute)
                 yield self._all("attribute", (name, attribute, namespace[attribute]))
 
+    def _taken_of(self, module: types.ModuleType) -> set[str]:
+        """The attributes that code may take of one of the user's modules.
+
+        Code that takes attributes by strings of which none is one takes any: it puts the names together.
+        """
+        known = {name for each in self._modules.values() for name in vars(each)}
+        if not any(strings.isdisjoint(known) for strings in self._later):
+            return self._named & vars(module).keys()
+        return {name for name, held in vars(module).items() if name in self._named or type(held) in _ATOMS}
+
     # Classes and objects.
 
     def _class(self, cls: type) -> bytes:
         known = _known_by_name(cls)
         if known is not None:
+            self._asks(cls.__module__, cls.__qualname__)
             return _join("class", _text(known))
         parts: list[Any] = [cls.__module__, cls.__qualname__, cls.__bases__]
         if type(cls) is not type:
@@ -425,6 +511,7 @@ _OF_NO_CONSEQUENCE = frozenset(
         *("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__annotations__", "__annotate__"),
         *("__firstlineno__", "__slots__", "__static_attributes__", "__dataclass_fields__", "__dataclass_params__"),
         *("__parameters__", "__orig_bases__", "__type_params__", "__abstractmethods__", "_abc_impl"),
+        *("__slotnames__", "__annotations_cache__", "__annotate_func__"),  # `copyreg` and `annotationlib`, as they go
     )
 )
 """Of the members of a class. What dataclass fields are for is in the methods made from them."""
@@ -445,7 +532,48 @@ def _globals_named(code: types.CodeType) -> Iterator[str]:
             yield from _globals_named(constant)
 
 
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A function's code, and that of functions inside."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
+    """Each global that code loads with the attribute that it takes of it next; empty where it takes none."""
+    data, extended, loaded = code.co_code, 0, None
+    for at in range(0, len(data), 2):
+        op, arg = data[at], data[at + 1] | extended
+        extended = arg << 8 if op == EXTENDED_ARG else 0
+        if op in (_CACHE, EXTENDED_ARG):
+            continue
+        if loaded is not None:
+            yield loaded, code.co_names[arg >> _ATTR_SHIFT.get(op, 0)] if op in _ATTR_SHIFT else ""
+        loaded = code.co_names[arg >> 1] if op == _LOAD_GLOBAL else code.co_names[arg] if op in _LOAD_NAME else None
+    if loaded is not None:
+        yield loaded, ""
+
+
+def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None, int]]:
+    """What code imports as it goes: the module's name, the names taken from it (None without), and the level."""
+    if _IMPORT_NAME not in code.co_code[::2]:
+        return
+    constants: list[Any] = []
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "IMPORT_NAME":
+            level, fromlist = constants[-2:]
+            yield str(instruction.argval), fromlist, level
+        elif instruction.opname.startswith("LOAD_") and instruction.opname.endswith(("_CONST", "_INT")):
+            constants.append(instruction.argval)
+
+
 _LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
+_IMPORT_NAME, _CACHE = opmap["IMPORT_NAME"], opmap["CACHE"]
+# The lowest bit of LOAD_ATTR says whether a method is loaded, from CPython 3.12 on; 3.11 has an instruction for that.
+_ATTR_SHIFT = (
+    {opmap["LOAD_ATTR"]: 1} if sys.version_info >= (3, 12) else {opmap["LOAD_ATTR"]: 0, opmap["LOAD_METHOD"]: 0}
+)
 _LOAD_NAME = {opmap[name] for name in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") if name in opmap}
 
 
@@ -460,7 +588,13 @@ def _state(x: Any) -> dict[str, Any]:
     """Attributes by name, sorted."""
     slots = (name for cls in type(x).__mro__ for name in _slots(cls) if hasattr(x, name))
     state = {name: getattr(x, name) for name in slots} | getattr(x, "__dict__", {})
-    return dict(sorted(state.items()))
+    return {name: held for name, held in sorted(state.items()) if not _is_cached_property(type(x), name)}
+
+
+def _is_cached_property(cls: type, name: str) -> bool:
+    """Whether an attribute is the result of a `cached_property`, there only after somebody asked for it."""
+    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    return isinstance(found, functools.cached_property)
 
 
 def _slots(cls: type) -> Iterator[str]:

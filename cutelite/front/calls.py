@@ -342,15 +342,26 @@ def _callable(frame: Frame, x: Any) -> Any:
 
 
 def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """A function under `functools.cache` is plain Python: it sees no run-time values and makes none."""
+    """Call a function under `functools.cache`, which is plain Python: it sees no run-time values and makes none.
+
+    It is called anew in each evaluation: what it gave before may be of constants that have changed since.
+    """
     if any(map(tree.holds_runtime, (*args, *kwargs.values()))):
         raise mistake(
             "cached-function",
             f"{getattr(function, '__name__', 'this')}() is cached, and takes compile-time values only",
             help="a run-time value means something in this kernel only: call the function without a cache",
         )
-    with Builder.inactive():
-        return frame.native(function, *args, **kwargs)
+    cached = getattr(function, "__func__", function)
+    if cached is not function:
+        args = [function.__self__, *args]
+    key, known = (id(cached), *args, *kwargs.items(), *map(type, args)), frame.evaluation.cached
+    if not _hashable(key):
+        return frame.native(cached, *args, **kwargs)  # which says so
+    if key not in known:
+        with Builder.inactive():
+            known[key] = frame.native(cached.__wrapped__, *args, **kwargs)
+    return known[key]
 
 
 def _owner(function: Any, args: list[Any]) -> Any:

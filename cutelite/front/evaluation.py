@@ -36,6 +36,7 @@ class Evaluation:
         self.memory: dict[Any, Known] = {}
         self.frame: Frame | None = None
         self.depth = 0
+        self.cached: dict[Any, Any] = {}  # results of functions under `functools.cache`, of this evaluation
         self._spans: dict[tuple[int, int], tuple[Code, Span | None, dict[int, Span]]] = {}
 
     def call_back(self, closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -490,3 +490,177 @@ def test_what_lasts_is_what_cannot_be_changed_in_place() -> None:
         assert fingerprint.lasts(x), x
     for x in ([1], {}, set(), (1, []), Frozen([]), Plain(), closed([1]), bytearray(), np.zeros(3)):
         assert not fingerprint.lasts(x), x
+
+
+# ---- what code reaches as it goes
+
+
+# ruff: noqa: E501
+REACHED = {
+    "import": "def size():\n    import constants\n    return constants.TILE\n",
+    "from import": "def size():\n    from constants import TILE\n    return TILE\n",
+    "import in a function inside": "def size():\n    def inner():\n        import constants as c\n        return c.TILE\n    return inner()\n",
+    "package": "def size():\n    import parts.constants\n    return parts.constants.TILE\n",
+    "from package": "def size():\n    from parts import constants\n    return constants.TILE\n",
+    "cached": "import functools\n@functools.cache\ndef size():\n    import constants\n    return constants.TILE\n",
+    "cached method": "import functools\nclass Sizes:\n    @functools.lru_cache\n    def tile(self):\n        from constants import TILE\n        return TILE\nSIZES = Sizes()\ndef size():\n    return SIZES.tile()\n",
+    "partial": "import functools\ndef given(x):\n    import constants\n    return constants.TILE + x\nsize = functools.partial(given, 0)\n",
+    "property": "class Sizes:\n    @property\n    def tile(self):\n        import constants\n        return constants.TILE\nSIZES = Sizes()\ndef size():\n    return SIZES.tile\n",
+    "getattr": "import constants\ndef size():\n    return getattr(constants, 'TI' + 'LE'[:2])\n",
+    "attrgetter": "import constants, operator\nNAME = 'TILE'\ndef size():\n    return operator.attrgetter(NAME)(constants)\n",
+    "module getattr": "import lazy\ndef size():\n    return lazy.TILE\n",
+    "sys.modules": "import constants, sys\ndef size():\n    return sys.modules['constants'].TILE\n",
+    "modules of sys": "import constants\nfrom sys import modules\ndef size():\n    return modules['constants'].TILE\n",
+    "importlib": "import importlib\ndef size():\n    return importlib.import_module('constants').TILE\n",
+    "environment": "import os\ndef size():\n    return int(os.environ['TILE'])\n",
+    "getenv": "from os import getenv\ndef size():\n    return int(getenv('TILE', 1))\n",
+    "os within": "def size():\n    import os\n    return int(os.environ.get('TI' + 'LE', '1'))\n",
+    "file": "def size():\n    return int(open('tile.txt').read())\n",
+    "path": "from pathlib import Path\ndef size():\n    return int(Path('tile.txt').read_text())\n",
+    "cached file": "import functools\n@functools.cache\ndef size():\n    with open('tile.txt') as f:\n        return int(f.read())\n",
+    "numpy": "import numpy as np\ndef size():\n    return int(np.loadtxt('tile.txt'))\n",
+}  # fmt: skip
+
+WITHIN = {name for name in REACHED if name not in ("file", "path", "cached file", "numpy", "importlib")}
+"""Where an edit in the same process is noticed too."""
+
+TELL = """
+import os, sys
+from cutelite.dispatch.fingerprint import source
+for folder in sys.argv[1:]:
+    before = set(sys.modules)
+    sys.path.insert(0, folder)
+    os.chdir(folder)
+    import helper
+    def kernel(): return helper.size()
+    found = source(kernel)
+    print(found.digest and found.digest.hex())
+    sys.path.pop(0)
+    for name in set(sys.modules) - before:
+        if name in ("helper", "constants", "lazy") or name.startswith("parts"):
+            del sys.modules[name]
+"""
+
+
+def written(folder: Path, code: str, tile: int) -> None:
+    (folder / "parts").mkdir(exist_ok=True)
+    (folder / "parts" / "__init__.py").write_text("")
+    for place in ("constants.py", "parts/constants.py"):
+        (folder / place).write_text(f"TILE = {tile}\n")
+    (folder / "lazy.py").write_text(f"def __getattr__(name):\n    return {tile}\n")
+    (folder / "tile.txt").write_text(str(tile))
+    (folder / "helper.py").write_text(code)
+
+
+def test_constants_reached_as_code_goes_are_in_the_key_or_there_is_none(tmp_path: Path) -> None:
+    folders = [tmp_path / how.replace(" ", "-") for how in REACHED]
+    digests = []
+    for tile in (16, 32):
+        for folder, code in zip(folders, REACHED.values(), strict=True):
+            folder.mkdir(exist_ok=True)
+            written(folder, code, tile)
+        found = dict(os.environ) | {"PYTHONPATH": str(ROOT), "TILE": str(tile), "PYTHONDONTWRITEBYTECODE": "1"}
+        run = subprocess.run([sys.executable, "-c", TELL, *folders], capture_output=True, text=True, env=found)
+        assert run.returncode == 0, run.stderr
+        digests.append(run.stdout.split())
+    stale = [how for how, a, b in zip(REACHED, *digests, strict=True) if a == b and a != "None"]
+    assert stale == []
+
+
+@pytest.mark.parametrize("how", sorted(WITHIN))
+def test_edits_in_the_process_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    written(tmp_path, REACHED[how], 16)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TILE", "16")
+    mine = ("helper", "constants", "parts", "parts.constants", "lazy")
+    before = {name: sys.modules.pop(name) for name in mine if name in sys.modules}
+    try:
+        import helper  # type: ignore[import-not-found]
+
+        @cl.kernel(block=32)
+        def kernel(out: cl.Tensor[cl.i32, (1,)]) -> None:
+            out[0] = helper.size()
+
+        out = np.zeros(1, np.int32)
+        kernel[1, 32](out)
+        assert out[0] == 16
+        for name in ("constants", "parts.constants"):
+            if name in sys.modules:
+                sys.modules[name].__dict__["TILE"] = 32
+        if "lazy" in sys.modules:
+            sys.modules["lazy"].__dict__["__getattr__"] = lambda name: 32
+        monkeypatch.setenv("TILE", "32")
+        kernel[1, 32](out)
+        assert out[0] == 32
+    finally:
+        for name in mine:
+            sys.modules.pop(name, None)
+        sys.modules.update(before)
+
+
+def test_the_key_does_not_depend_on_what_was_done_before() -> None:
+    import copy
+    import functools
+    import pickle
+
+    def key() -> bytes | None:
+        return source(kernel).digest
+
+    def kernel() -> Any:
+        return PLAIN, SLOTTED, PLAIN.twice
+
+    first = key()
+    assert first is not None
+    for thing in (PLAIN, SLOTTED):
+        copy.copy(thing)
+        copy.deepcopy(thing)
+        pickle.loads(pickle.dumps(thing))
+        hash(type(thing))
+        repr(thing)
+        isinstance(thing, functools.partial)
+        _ = type(thing).__annotations__, thing.twice
+    __import__("typing").get_type_hints(Plain)
+    __import__("inspect").signature(Plain)
+    assert key() == first
+
+
+class Plain:
+    n: int
+
+    def __init__(self) -> None:
+        self.n = 3
+
+    @__import__("functools").cached_property  # type: ignore[untyped-decorator]
+    def twice(self) -> int:
+        return 2 * self.n
+
+
+class Slotted:
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n = 3
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.n
+
+
+PLAIN, SLOTTED = Plain(), Slotted()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "math.sin(1.0)",
+        "os.path.join('a', 'b')",
+        "sys.maxsize",
+        "np.float32(1)",
+        "np.arange(4)",
+        "functools.reduce(max, (1, 2))",
+    ],
+)
+def test_what_only_computes_has_a_digest(code: str) -> None:
+    names: dict[str, Any] = {}
+    exec(f"import math, os, sys, functools\nimport numpy as np\ndef kernel():\n    return {code}\n", names)
+    assert source(names["kernel"]).digest is not None

@@ -1,0 +1,62 @@
+"""Tables of which modules of Python and of libraries only compute, and which ask the system.
+
+In: the name of a module, and of what is taken from it. Out: whether results may differ from one process to the next, by
+the environment, files, clocks, random numbers, or what else is imported. Code of a kernel that asks so has no digest
+(`dispatch/fingerprint.py`). What is not listed here is taken for one that asks.
+"""
+
+from __future__ import annotations
+
+import sys
+
+COMPUTE = frozenset(
+    """
+    __future__ _abc _bisect _collections _collections_abc _decimal _functools _heapq _operator _pydecimal _sre
+    _statistics _struct _thread _typing abc array base64 binascii bisect builtins calendar cmath collections colorsys
+    contextlib copy copyreg dataclasses decimal difflib enum fractions functools graphlib heapq itertools json keyword
+    math numbers operator posixpath ntpath pprint re reprlib statistics string struct textwrap token types typing
+    unicodedata warnings zlib annotationlib
+    """.split()  # noqa: SIM905
+)
+"""Modules of Python that only compute."""
+
+ONLY: dict[str, frozenset[str]] = {
+    "os": frozenset(("path", "sep", "linesep", "fspath", "PathLike")),
+    "sys": frozenset(
+        ("maxsize", "float_info", "int_info", "hash_info", "byteorder", "version_info", "hexversion", "platform",
+         "maxunicode", "implementation", "intern", "getsizeof")
+    ),
+}  # fmt: skip
+"""Of modules that ask, what does not."""
+
+ASK: dict[str, frozenset[str]] = {
+    "builtins": frozenset(("open", "input", "breakpoint")),
+    "_io": frozenset(("open",)),
+    "numpy": frozenset(("random", "load", "fromfile", "loadtxt", "genfromtxt", "memmap", "show_config", "geterr")),
+    "torch": frozenset(
+        ("cuda", "backends", "distributed", "load", "rand", "randn", "randint", "randperm", "initial_seed", "seed",
+         "get_default_dtype", "get_default_device", "get_num_threads", "is_grad_enabled")
+    ),
+    "jax": frozenset(("devices", "local_devices", "device_count", "default_backend", "config", "process_index")),
+    "cupy": frozenset(("cuda", "random", "load", "loadtxt")),
+}  # fmt: skip
+"""Of modules that compute, what asks."""
+
+
+def asks(module: str, attribute: str) -> bool:
+    """Say whether what is taken of a module asks the system; with an empty attribute, whether any of it does.
+
+    module     its name, such as 'numpy.random.mtrand'
+    attribute  what is taken of it, perhaps of a part of it: 'environ', 'Path.cwd'
+    """
+    root, _, inner = module.partition(".")
+    first = attribute.partition(".")[0]
+    if root in ("cutelite", "cutelite_rt"):
+        return False
+    if module in ASK and first in ASK[module]:
+        return True
+    if root in ASK:
+        return inner.partition(".")[0] in ASK[root]
+    if module in ONLY:
+        return first not in ONLY[module]
+    return root in sys.stdlib_module_names and root not in COMPUTE
