@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
@@ -74,6 +76,20 @@ class Span(NamedTuple):
         if self.col is None:
             return f"{name}:{self.line}"
         return f"{name}:{self.line}:{len(before(lines[0], self.col)) + 1}"
+
+
+def caller() -> Span | None:
+    """The line outside of cutelite that is being executed; None where there is none, or a kernel is being compiled."""
+    frame = sys._getframe(1)
+    while (module := frame.f_globals.get("__name__", "")).partition(".")[0] == "cutelite":
+        if frame.f_back is None or module.startswith("cutelite.front"):
+            return None
+        frame = frame.f_back
+    code = frame.f_code
+    if code.co_filename == "<string>":  # a string annotation: its evaluator knows where that stands
+        return None
+    line, last, col, end = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None, None, None, None))
+    return Span(code.co_filename, line or frame.f_lineno, col, last, end, code.co_name.strip("<>") if line else "")
 
 
 def before(line: str, col: int) -> str:

@@ -44,7 +44,7 @@ def build(
     Errors `CompileError` at the user's line
     """
     entry = Block(label="entry")
-    kernel = Function(function.__name__, [entry], {}, dict(attrs))
+    kernel = Function(symbol(function.__name__), [entry], {}, dict(attrs))
     builder = Builder(kernel, entry, target)
     bound = {name: _parameter(entry, name, t) for name, t in args.items()}
     for name, t in dims.items():
@@ -53,6 +53,13 @@ def build(
         _evaluate(function, bound, builder, bool(attrs.get("assertions")))
     kernel.blocks = reverse_postorder(entry)
     return kernel
+
+
+def symbol(name: str) -> str:
+    """A name of Python's as one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
+    plain = "".join(c if c.isalnum() or c == "_" else "" for c in name) or "kernel"
+    plain = "".join(c if c.isascii() else f"_{ord(c):x}_" for c in plain)
+    return f"_{plain}" if plain[0].isdigit() else plain
 
 
 def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder, assertions: bool) -> None:

@@ -28,6 +28,7 @@ from cutelite.front.strings import RuntimeText, formatted_now
 from cutelite.front.unready import check_keys
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
+from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.values import Runtime, describe, mistake, to_dtype
 
 MAX_DEPTH = 400
@@ -271,6 +272,8 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return frame.native(_convert, function, args, kwargs)
     if isinstance(function, Runtime):
         raise mistake("call", f"{describe(function)} cannot be called")
+    if isinstance(function, type) and issubclass(function, (Runtime, Tensor, TmaTensor)):
+        raise mistake("call", f"`{function.__name__}` is what run-time values are, and makes none", help=_MADE_BY)
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:
@@ -291,6 +294,9 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         return frame.native(function, *args, **kwargs)
     result = _watched(frame, function, args, kwargs)
     return _kept(frame, result, function, owner)
+
+
+_MADE_BY = "`cl.shared`, `cl.rmem` and tensors' own methods make them: barriers are `cl.shared(cl.mbarrier, (n,))[i]`"
 
 
 def _convert(dtype: DType, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -64,11 +64,10 @@ class Evaluation:
         """An exception that Python raised while it executed a compile-time operation."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
-        help = ""
-        if isinstance(error, TypeError) and "unsupported operand" in str(error):
-            help = "one of the operands is not a number, or has no such operator"
-        elif origin := _origin(error):
-            help = f"it comes from `{origin}`: are the arguments of the call what it takes?"
+        if (origin := _origin(error)) is not None:
+            return CompileError(_not_taken(error, origin), self.builder.span)
+        operands = isinstance(error, TypeError) and "unsupported operand" in str(error)
+        help = "one of the operands is not a number, or has no such operator" if operands else ""
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
     def unknown_name(self, name: str, frame: Frame) -> CompileError:
@@ -86,12 +85,36 @@ class Evaluation:
         return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
 
 
-def _origin(error: Exception) -> str:
-    """The function of cutelite's that was called and did not get to its end; "" where Python itself complains."""
+def _origin(error: Exception) -> types.FrameType | None:
+    """The call of a function of cutelite's that did not get to its end; None where Python itself complains."""
     step = error.__traceback__
     while step is not None:
         module = step.tb_frame.f_globals.get("__name__", "")
-        if module.startswith("cutelite.") and not module.startswith("cutelite.front"):
-            return f"{module}.{step.tb_frame.f_code.co_qualname}"
+        if module.startswith(("cutelite.", "cutelite_rt.")) and not module.startswith("cutelite.front"):
+            return step.tb_frame
         step = step.tb_next
-    return ""
+    return None
+
+
+def _not_taken(error: Exception, call: types.FrameType) -> Mistake:
+    """For a function of ours that failed: it is its arguments that are told, and what it says only if it meant to."""
+    code = call.f_code
+    names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
+    given = ", ".join(f"{name} = {_shown(call.f_locals[name])}" for name in names if name in call.f_locals)
+    owner = call.f_locals.get("self")
+    name = code.co_qualname if owner is None else f"{_class_name(owner)}.{code.co_name}"
+    meant = isinstance(error, ValueError | OverflowError | NotImplementedError)
+    title = f"{name}: {error}" if meant else f"{name}() does not take these arguments"
+    return Mistake("argument", title, given, "are these of the kinds that its documentation names?")
+
+
+_HIDDEN = ("self", "cls")
+
+
+def _class_name(x: Any) -> str:
+    return type(x).__name__.lstrip("_")
+
+
+def _shown(x: Any) -> str:
+    text = describe(x)
+    return text if len(text) < 60 else f"{text[:57]}..."

@@ -142,9 +142,17 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         return frame.native(_binary_of_dims, symbol, a, b)
     try:
         return frame.made(frame.native(BINARY[symbol], a, b))
-    except CompileError:
-        check_operands(a, b, symbol)  # may say better what is wrong
-        raise
+    except CompileError as error:
+        raise _undefined(error, symbol, a, b) from error.__cause__
+
+
+def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError:
+    """`error`, or where Python does not know the operator for these operands, one that says so in our words."""
+    check_operands(a, b, symbol)
+    said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
+    if "unsupported operand" in said or "not supported between" in said:
+        return mistake("operator", f"`{symbol}` is not defined for {describe(a)} and {describe(b)}")
+    return error
 
 
 def _dunder(symbol: str) -> str:
@@ -230,9 +238,8 @@ def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
         check_comparison(a, b)
     try:
         return frame.native(COMPARE[symbol], a, b)
-    except CompileError:
-        check_operands(a, b, symbol)
-        raise
+    except CompileError as error:
+        raise _undefined(error, symbol, a, b) from error.__cause__
 
 
 def _negated(known: Any) -> Any:

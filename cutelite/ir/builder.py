@@ -90,6 +90,8 @@ class Builder:
                 f"{op.name} needs a GPU with {op.feature}, which {self.target.arch} lacks",
                 f"compile for {_with(op.feature)}, which has it",
             )
+        if op._typed:
+            yield from op.misplaced()
         yield from op.verify()
 
 

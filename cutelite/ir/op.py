@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cutelite.ir.function import Jump, Value
 
 OPERAND_KINDS = {"Value": "one", "Value | None": "optional", "tuple[Value, ...]": "many"}
+CONSTANT_KINDS: dict[str, type] = {"int": int, "bool": bool, "str": str, "float": float}
 
 
 class Registry(Mapping[str, "type[Op]"]):
@@ -56,10 +57,10 @@ REGISTRY = Registry()
 class Field:
     """One field of an op class: `kind` is 'one', 'optional' or 'many' (operands), 'jump', or 'const'."""
 
-    __slots__ = ("default", "kind", "name", "required")
+    __slots__ = ("default", "kind", "name", "required", "type")
 
-    def __init__(self, name: str, kind: str, required: bool, default: object) -> None:
-        self.name, self.kind, self.required, self.default = name, kind, required, default
+    def __init__(self, name: str, kind: str, required: bool, default: object, type: str = "") -> None:
+        self.name, self.kind, self.required, self.default, self.type = name, kind, required, default, type
 
     @property
     def is_operand(self) -> bool:
@@ -79,6 +80,7 @@ class Op:
     terminator: ClassVar[bool] = False
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
+    _typed: ClassVar[tuple[tuple[str, type], ...]] = ()  # name and class of the constants that are numbers and texts
     _jumping: ClassVar[tuple[str, ...]] = ()  # and the names of those that are jumps
 
     results: tuple[Value, ...] = ()  # given by the builder
@@ -100,6 +102,14 @@ class Op:
                 setattr(self, field.name, field.default)
         if kwargs:
             raise TypeError(f"{self.name} has no field {next(iter(kwargs))!r}")
+
+    def misplaced(self) -> Iterator[Problem]:
+        """Constants of another kind than their field's."""
+        for name, kind in self._typed:
+            held = getattr(self, name)
+            if not isinstance(held, kind) and not (kind is float and isinstance(held, int)):
+                said = "a compile-time integer" if kind is int else f"a compile-time {kind.__name__}"
+                yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 
     # What a class declares. `ptx` or `llvm` says how it is spelled; an op with neither is expanded by a pass.
 
@@ -217,6 +227,9 @@ def op(
         cls.elementwise, cls.terminator = elementwise, terminator
         cls.fields = _fields(cls)
         cls._holding = tuple((field.name, field.kind) for field in cls.fields if field.kind != "const")
+        cls._typed = tuple(
+            (field.name, CONSTANT_KINDS[field.type]) for field in cls.fields if field.type in CONSTANT_KINDS
+        )
         cls._jumping = tuple(name for name, kind in cls._holding if kind == "jump")
         REGISTRY.add(cls)
         return cls
@@ -239,4 +252,4 @@ def _field(cls: type[Op], name: str, annotation: str) -> Field:
     kind = OPERAND_KINDS.get(annotation, "jump" if annotation == "Jump" else "const")
     required = not hasattr(cls, name) and kind != "optional"
     default = getattr(cls, name, None)
-    return Field(name, kind, required, default)
+    return Field(name, kind, required, default, annotation)

@@ -9,7 +9,7 @@ expressions over named dims, so no layout is ever a run-time thing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 if TYPE_CHECKING:
     from cutelite.layout import Layout, Swizzle
@@ -74,6 +74,12 @@ class Scalar(Type):
         if not low <= int(x) <= high:
             raise ValueError(f"{x} is no {self.name}: it holds {low} to {high}")
         return int(x)
+
+    def __or__(self, other: None) -> Any:
+        """In annotations: a number that may be left out."""
+        return Union[self, None] if other is None else NotImplemented  # noqa: UP007  # of an object, not a type
+
+    __ror__ = __or__
 
     def __str__(self) -> str:
         return self.name

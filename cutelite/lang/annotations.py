@@ -24,10 +24,11 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from cutelite.diag import CompileError, Mistake
+from cutelite.diag import CompileError, Mistake, Span
+from cutelite.diag.span import caller
 from cutelite.ir.types import SCALARS, boolean, f32, i32
 from cutelite.ir.types import Scalar as DType
-from cutelite.layout import Dim, Layout, rank
+from cutelite.layout import Dim, DimExpr, Layout, rank
 
 SWIZZLES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 """TMA's shared-memory swizzles by name, and the longest tile row in bytes that each allows (none: any)."""
@@ -58,8 +59,8 @@ class Align:
     __slots__ = ("bytes",)
 
     def __init__(self, bytes: int) -> None:
-        if bytes < 1 or bytes & (bytes - 1):
-            raise ValueError(f"an alignment is a power of two, not {bytes}")
+        if not isinstance(bytes, int) or bytes < 1 or bytes & (bytes - 1):
+            raise _wrong("Tensor", f"is aligned to a power of two bytes, not {_said(bytes)}", "as in align(16)")
         self.bytes = bytes
 
     def __repr__(self) -> str:
@@ -134,6 +135,11 @@ class ConstexprSpec:
     def __init__(self, type: Any) -> None:
         self.type = type
 
+    def __or__(self, other: None) -> OptionalSpec:
+        return _optional(self, other)
+
+    __ror__ = __or__
+
     def __repr__(self) -> str:
         return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
 
@@ -162,8 +168,14 @@ class OptionalSpec:
         return f"{self.spec!r} | None"
 
 
-def _optional(spec: TensorSpec | TmaSpec, other: object) -> OptionalSpec:
-    return OptionalSpec(spec) if other is None else NotImplemented
+def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> OptionalSpec:
+    if other is not None:
+        what = f"{spec!r} | {_said(other)}"
+        raise CompileError(Mistake("annotation", f"{what}: only `| None` can be said", help=_USE), caller())
+    return OptionalSpec(spec)
+
+
+_USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass of these"
 
 
 Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec | OptionalSpec
@@ -207,7 +219,7 @@ def tensor_annotation(item: Any) -> TensorSpec:
     if isinstance(shape, Layout):
         shape, stride = shape.shape, shape.stride
     elif not isinstance(shape, tuple):
-        raise _wrong("Tensor", f"takes a tuple of extents, not {shape!r}", "write (N,) for one dimension")
+        raise _wrong("Tensor", f"takes a tuple of extents, not {_said(shape)}", "write (N,) for one dimension")
     for extra in rest:
         if isinstance(extra, Align):
             alignment = extra.bytes
@@ -216,8 +228,10 @@ def tensor_annotation(item: Any) -> TensorSpec:
         elif isinstance(extra, tuple):
             stride = extra
         else:
-            raise _wrong("Tensor", f"does not know {extra!r}", "after the shape come strides, col_major, align(n)")
+            raise _wrong("Tensor", f"does not know {_said(extra)}", "after the shape come strides, col_major, align(n)")
     dtype = _dtype("Tensor", dtype)
+    _check_extents("extent", shape, 1)
+    _check_extents("stride", stride, None)
     if isinstance(stride, tuple) and len(stride) != len(shape):
         raise _wrong("Tensor", f"has {len(shape)} extents and {len(stride)} strides", "give one stride for each extent")
     return TensorSpec(dtype, shape, stride, order, alignment)
@@ -238,12 +252,25 @@ def tma_annotation(item: Any) -> TmaSpec:
             "declare the transposed tensor, and pass `x.T`; wgmma takes both",
         )
     if not isinstance(tile, tuple) or not all(isinstance(extent, int) for extent in tile):
-        raise _wrong("TmaTensor", f"takes compile-time tile extents, not {tile!r}", "")
+        raise _wrong("TmaTensor", f"takes compile-time tile extents, not {_said(tile)}", "as in (128, 64)")
+    _check_extents("tile extent", tile, 1)
     if len(tile) != rank(tensor.layout("t")):
         raise _wrong(
             "TmaTensor", f"has {len(shape)} extents and a tile of {len(tile)}", "give the tile one extent each"
         )
     return TmaSpec(tensor, tile, swizzle or _default_swizzle(dtype, tile))
+
+
+def _check_extents(what: str, extents: Any, least: int | None) -> None:
+    """Extents or strides of an annotation: tuples of ints, dims and None."""
+    if isinstance(extents, tuple):
+        for extent in extents:
+            _check_extents(what, extent, least)
+    elif isinstance(extents, bool) or not (extents is None or extents is Ellipsis or isinstance(extents, DimExpr)):
+        if isinstance(extents, bool) or not hasattr(extents, "__index__"):
+            raise _wrong("Tensor", f"has the {what} {_said(extents)}", "write an int, a dim, or None for any")
+        if (least is not None and extents < least) or abs(int(extents)) >= 1 << 63:
+            raise _wrong("Tensor", f"has the {what} {extents}", "extents are 1 to 2**63 - 1; dims may be 0")
 
 
 def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...]) -> str:
@@ -261,7 +288,35 @@ def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
     """The spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated where it stands."""
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
-    return {name: _spec_of(function, name) for name in code.co_varnames[:count]}
+    found = {}
+    for name in code.co_varnames[:count]:
+        try:
+            found[name] = _spec_of(function, name)
+        except CompileError as error:
+            raise error.at(_parameter(function, name)) from error.__cause__
+    return found
+
+
+def _parameter(function: Any, name: str) -> Span:
+    """Where a parameter of a function stands; the line of the function where its source cannot be read."""
+    import ast
+    import inspect
+    import textwrap
+
+    code = function.__code__
+    try:
+        lines, first = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError, TypeError):
+        return Span(code.co_filename, code.co_firstlineno)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg == name:
+            last, end = node.end_lineno or node.lineno, node.end_col_offset or 0
+            return Span(
+                code.co_filename, first + node.lineno - 1, node.col_offset + indent, first + last - 1, end + indent
+            )
+    return Span(code.co_filename, code.co_firstlineno)
 
 
 def _spec_of(function: Any, name: str) -> Spec | None:
@@ -283,11 +338,13 @@ def _evaluated(function: Any, name: str, text: str) -> Any:
             continue  # not bound yet: a name the annotation may not need
     try:
         return eval(text, function.__globals__, local)
+    except CompileError:
+        raise
     except Exception as error:
         raise CompileError(
             Mistake(
                 "annotation",
-                f"the annotation of `{name}`, `{text}`, cannot be evaluated: {error}",
+                f"the annotation of `{name}`, `{text}`, cannot be evaluated: {_without_place(error)}",
                 help="names in a string annotation must be globals, or variables that the kernel itself uses",
             )
         ) from error
@@ -299,9 +356,12 @@ def spec(annotation: Any, where: str) -> Spec:
         return annotation
     if annotation in (int, float, bool):
         return {int: i32, float: f32, bool: boolean}[annotation]
-    if isinstance(annotation, types.UnionType) and type(None) in annotation.__args__ and len(annotation.__args__) == 2:
-        (some,) = (arg for arg in annotation.__args__ if arg is not type(None))
-        return OptionalSpec(spec(some, where))
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union):
+        some = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
+        if len(some) == 1:
+            return OptionalSpec(spec(some[0], where))
+    if typing.get_origin(annotation) is typing.Annotated:
+        return spec(typing.get_args(annotation)[0], where)
     if isinstance(annotation, typing.TypeVar):
         return DTypeVar(annotation.__name__, tuple(annotation.__constraints__))
     if isinstance(annotation, type):
@@ -311,8 +371,8 @@ def spec(annotation: Any, where: str) -> Spec:
     raise CompileError(
         Mistake(
             "annotation",
-            f"the annotation of {where} is not one: {annotation!r}",
-            help="use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass of these",
+            f"the annotation of {where} is not one: {_said(annotation)}",
+            help=_USE,
         )
     )
 
@@ -369,12 +429,24 @@ def _dtype(what: str, dtype: Any) -> DType | DTypeVar:
     if isinstance(dtype, typing.TypeVar):
         return DTypeVar(dtype.__name__, tuple(dtype.__constraints__))
     if not isinstance(dtype, DType | DTypeVar):
-        raise _wrong(what, f"takes a dtype first, not {dtype!r}", f"one of {', '.join(SCALARS)}, or a TypeVar")
+        raise _wrong(what, f"takes a dtype first, not {_said(dtype)}", f"one of {', '.join(SCALARS)}, or a TypeVar")
     return dtype
 
 
 def _wrong(what: str, message: str, help: str) -> CompileError:
-    return CompileError(Mistake("annotation", f"{what}[...] {message}", help=help))
+    return CompileError(Mistake("annotation", f"{what}[...] {message}", help=help), caller())
+
+
+def _said(x: Any) -> str:
+    """An object in the words of who wrote it."""
+    name = getattr(x, "__name__", None)
+    if typing.get_origin(x) is None and isinstance(name, str) and (isinstance(x, type) or callable(x)):
+        return f"a {name.strip('<>')}" if not name.isidentifier() else f"`{name}`"
+    return repr(x)
+
+
+def _without_place(error: Exception) -> str:
+    return error.msg if isinstance(error, SyntaxError) else str(error)
 
 
 def _show(extents: Any) -> str:

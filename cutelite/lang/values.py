@@ -616,6 +616,8 @@ def to_dtype(x: Any, dtype: DType) -> Any:
     """`x` converted to `dtype`, whatever it loses: `cl.f16(x)`, `x.to(cl.f16)`."""
     if isinstance(x, bool | int | float):
         if dtype.is_int and isinstance(x, float):
+            if not math.isfinite(x):
+                raise mistake("literal", f"the literal {x} has no value as {dtype}")
             x = int(x)
         if dtype.is_int:
             low, high = dtype.range

@@ -11,9 +11,10 @@ Needs: `lower_tensors`, which asks for the last of them. Keeps: every other op, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from cutelite.diag import InternalError
+from cutelite.diag import CompileError, InternalError, Mistake
 from cutelite.ir.function import Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, i32
@@ -76,10 +77,19 @@ def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
                 binds[op.dim.name] = len(binds), op
             elif isinstance(op, DimOp) and _key(op) not in seen:
                 seen.add(_key(op))
+                _check_bound(op, rewrite.function.dims.keys() | binds)
                 needed = [binds[dim.name] for dim in dims_of(op.expr) if dim.name in binds]
                 home = max(needed, key=lambda bind: bind[0])[1] if needed else None
                 wanted.setdefault(home, []).append(_key(op))
     return wanted
+
+
+def _check_bound(op: DimOp, known: Collection[str]) -> None:
+    """A dim has a value if a parameter's annotation names it."""
+    for dim in dims_of(op.expr):
+        if dim.name not in known:
+            help = f"name it in the annotation of a parameter, as in `Tensor[f32, ({dim.name},)]`, or pass a number"
+            raise CompileError(Mistake("unknown-dim", f"no parameter tells the dim {dim.name}", help=help), op.span)
 
 
 class _Arithmetic:

@@ -370,7 +370,7 @@ THING = type("Thing", (), {})()
         ("x = State(1).idnex", "did you mean `index`?"),
         ("x = Complex(a, 1) < 3", "a run-time i32 has no attribute"),
         ("x = Complex(a, 1) - 3", "`-` is not defined for a Complex and 3"),
-        ("x = THING + a", "TypeError: unsupported operand"),
+        ("x = THING + a", "`+` is not defined for a Thing and a run-time i32"),
         ("x, y = (1, 2, 3)", "3 values cannot be unpacked into 2 names"),
         ("x, *y = ()", "0 values cannot be unpacked into 1 names or more"),
         ("d = {'x': a}\nout[0] = d['y']", "KeyError: 'y'"),

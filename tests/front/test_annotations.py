@@ -1,0 +1,92 @@
+"""Mistakes in annotations are told at the annotation, and names that PTX does not know are no mistake."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutelite.diag import CompileError
+
+HEAD = """\
+import cutelite as cl
+import dataclasses, typing
+import numpy as np
+from typing import Optional, Union
+from cutelite import Tensor, TmaTensor, Constexpr, f32, i32, bf16
+M, N, K = cl.dims("M, N, K")
+"""
+WRONG = """\
+"Tensor[f32, (N,)" | "nope" | "Tensor[f32]" | Tensor | Tensor[f32] | Tensor[f32, N] | Tensor[(N,), f32]
+Tensor[f32, [N]] | Tensor[f32, (N,), [1]] | Tensor[f32, (-1,)] | Tensor[f32, (0,)] | Tensor[f32, (2.5,)]
+Tensor[f32, ("N",)] | Tensor[float, (N,)] | Tensor["f32", (N,)] | Tensor[np.float32, (N,)] | Tensor[f32, (N,), (1, 2)]
+Tensor[f32, (N,), (2.5,)] | Tensor[f32, (N,), 4] | Tensor[f32, None]
+Tensor[f32, (N,), cl.align(3)] | Tensor[f32, (N,), cl.align("x")]
+Tensor[f32, (N,), "bogus"] | Tensor[f32, (N, M), (None, "1")] | Tensor[f32, (10**30,)] | Tensor[f32, (N, (2, [3]))]
+Constexpr | str | list | np.ndarray | 3 | object | typing.Any | cl.Barrier | M | (lambda: 3) | complex | type(None)
+TmaTensor | TmaTensor[bf16, (M, K)] | TmaTensor[bf16, (M, K), (64,)] | TmaTensor[bf16, (M, K), [64, 64]]
+TmaTensor[bf16, (M, K), (-64, 64)] | TmaTensor[bf16, (M, K), (64, M)] | TmaTensor[bf16, (M, K), (64, 64), "64"]
+typing.Literal[3] | typing.List[int] | dataclasses.dataclass | Optional[str] | Union[int, float, None]
+"""
+
+
+def defined(text: str) -> Any:
+    name = f"annotated{abs(hash(text))}.py"
+    source = HEAD + text
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"__name__": "annotated"}
+    exec(compile(source, name, "exec", dont_inherit=True), scope)
+    return scope
+
+
+def kernel(annotation: str, body: str = "o[0] = 1.0", name: str = "k") -> str:
+    return f"@cl.kernel\ndef {name}(o: Tensor[f32, (N,)], p: {annotation} = None) -> None:\n    {body}\n"
+
+
+@pytest.mark.parametrize("annotation", WRONG.replace("\n", " | ").rstrip(" |").split(" | "))
+def test_wrong_annotations_are_told_where_they_stand(annotation: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        _ = defined(kernel(annotation))["k"].signature
+    span = caught.value.span
+    assert span is not None and span.filename.startswith("annotated")
+    assert span.line == HEAD.count("\n") + 2
+    assert "cutelite.lang" not in str(caught.value) and "object at 0x" not in str(caught.value)
+
+
+def test_tensor_or_something_else_is_refused() -> None:
+    with pytest.raises(CompileError, match=r"only `\| None` can be said"):
+        defined(kernel("Tensor[f32, (N,)] | i32"))
+
+
+LEFT_OUT = """\
+Optional[Tensor[f32, (N,)]]; Union[None, Tensor[f32, (N,)]]; i32 | None; Optional[i32]; Optional[int]
+typing.Annotated[Optional[f32], 'unit']
+"""
+
+
+@pytest.mark.parametrize("annotation", LEFT_OUT.strip().replace("\n", "; ").split("; "))
+def test_what_may_be_left_out(annotation: str) -> None:
+    k = defined(kernel(annotation, "o[0] = 2.0 if p is None else 3.0"))["k"]
+    for given, expected in ((None, 2.0), (np.ones(4, np.float32) if "Tensor" in annotation else 1, 3.0)):
+        out = np.zeros(4, np.float32)
+        k[1, 1](out, given)
+        assert out[0] == expected
+
+
+@pytest.mark.parametrize("body", ["o[0] = K", "if K > 3: o[0] = 1.0", "for i in range(K): o[i] = 1.0", "o[K] = 1.0"])
+def test_a_dim_that_no_parameter_tells(body: str) -> None:
+    k = defined(kernel("i32 | None", body))["k"]
+    with pytest.raises(CompileError, match="no parameter tells the dim K") as caught:
+        k.compile(block=32)
+    assert caught.value.span is not None
+
+
+def test_names_that_ptx_does_not_know() -> None:
+    scope = defined(
+        kernel("i32 | None", name="größe")
+        + "f = lambda o: None\nf.__annotations__ = {'o': Tensor[f32, (N,)]}\nk = cl.kernel(f)\n"
+    )
+    assert "gr_f6__df_e" in scope["größe"].compile(block=32).ptx
+    assert ".entry lambda" in scope["k"].compile(block=32).ptx
