@@ -1,6 +1,6 @@
 """A Python function's bytecode -> version-neutral instructions with spans.
 
-In    a function or code object of CPython 3.11, 3.12 or 3.13
+In    a function or code object of CPython 3.11, 3.12, 3.13 or 3.14
 Out   `Code`: the reachable instructions in their original order, every argument resolved
 
 All that differs between Python versions ends here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
@@ -40,7 +40,7 @@ The stack is written with its top on the right; `a b -> c` takes b, then a, and 
     CALL_EX         has keywords?            callable args [kwargs] -> result
     FUNCTION        names of attributes      attributes.. code -> function
                     a subset of "defaults" (tuple), "kwdefaults" (dict), "annotations" (tuple of name, value,
-                    name, value ..) and "closure" (tuple of cells), in this order
+                    name, value ..), "closure" (tuple of cells) and "annotate" (function), in this order
 
     TUPLE LIST SET  n                        n values -> collection
     MAP             n                        n times key value -> dict
@@ -191,7 +191,7 @@ class Code:
 def read(function: FunctionType | CodeType) -> Code:
     """The neutral instructions of `function`, or of a code object such as a nested function's.
 
-    Errors   `python-version` on any Python but CPython 3.11, 3.12 and 3.13
+    Errors   `python-version` on any Python but CPython 3.11 to 3.14
     """
     pycode = function if isinstance(function, CodeType) else function.__code__
     table = _table(sys.implementation.name, (sys.version_info[0], sys.version_info[1]))
@@ -275,6 +275,7 @@ _DEL_CELL = UnsupportedSyntax(
     "`del` of a variable that a nested function uses", "leave it alone, or rename one of them"
 )
 _STAR = UnsupportedSyntax("`from .. import *`", "import outside the kernel")
+_TEMPLATE = UnsupportedSyntax("a template string", "use an f-string")
 _GENERIC = UnsupportedSyntax("a function with type parameters inside a kernel", "define it outside")
 
 # co_flags (Python's data model, "Code objects").
@@ -413,8 +414,8 @@ class _Translation:
                 keyword = self.raws[at - 1] if at and self.raws[at - 1].name == "NOP" else self.raws[at]  # NOP: `try:`
                 found[start] = Instr("UNSUPPORTED", _TRY, start, keyword.span.first_line())
         for at, raw in enumerate(self.raws):
-            if raw.name == "BEFORE_WITH":
-                first, span = self.expression_before(at)
+            if raw.name == "BEFORE_WITH" or (raw.name == "LOAD_SPECIAL" and raw.arg == _EXIT):
+                first, span = self.expression_before(at if raw.name == "BEFORE_WITH" else at - 1)  # ahead of a COPY
                 found.setdefault(first.offset, Instr("UNSUPPORTED", _WITH, first.offset, span))
         return found
 
@@ -476,7 +477,10 @@ class _Translation:
         return self.raws[at]
 
     def assertion_error(self, _: int) -> None:
-        conditional = "JUMP_IF" in self.raws[self.by_offset[self.raw.offset] - 1].name
+        at = self.by_offset[self.raw.offset] - 1
+        while self.raws[at].name == "NOT_TAKEN":
+            at -= 1
+        conditional = "JUMP_IF" in self.raws[at].name
         self.asserted = self.tested if conditional else self.raw.span.first_line()
         self.out.append(Instr("ASSERTION_ERROR", None, self.raw.offset, self.asserted))
 
@@ -498,6 +502,18 @@ class _Translation:
 
     def load_attr(self, arg: int) -> None:
         self.emit("_METHOD" if arg & 1 else "ATTR", self.pycode.co_names[arg >> 1])
+
+    def load_common(self, arg: int) -> None:
+        if _COMMON_CONSTANTS[arg] is AssertionError:
+            self.assertion_error(arg)
+        else:
+            self.emit("CONST", _COMMON_CONSTANTS[arg])
+
+    def binary_op(self, arg: int) -> None:
+        if arg == len(_BINARY):
+            self.emit("SUBSCR")
+        else:
+            self.emit("BINARY", _BINARY[arg])
 
     def load_super_attr(self, arg: int) -> None:
         self.emit("CALL", Call(2))
@@ -584,7 +600,9 @@ def _lies_in(span: Span, whole: Span) -> bool:
 
 
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-_ATTRIBUTES = {1: "defaults", 2: "kwdefaults", 4: "annotations", 8: "closure"}
+_ATTRIBUTES = {1: "defaults", 2: "kwdefaults", 4: "annotations", 8: "closure", 16: "annotate"}
+_COMMON_CONSTANTS = (AssertionError, NotImplementedError, tuple, all, any)  # of LOAD_COMMON_CONSTANT
+_EXIT = 1  # of LOAD_SPECIAL: `__exit__`
 _CONVERSIONS = {1: "str", 2: "repr", 3: "ascii"}
 _INTRINSICS = (
     *("INVALID", "PRINT", "IMPORT_STAR", "STOPITERATION_ERROR", "ASYNC_GEN_WRAP", "UNARY_POSITIVE", "LIST_TO_TUPLE"),
@@ -679,7 +697,7 @@ _COMMON: dict[str, _Rule] = {
     "UNARY_NEGATIVE": _put("UNARY", "-"),
     "UNARY_NOT": _put("UNARY", "not"),
     "UNARY_INVERT": _put("UNARY", "~"),
-    "BINARY_OP": lambda t, arg: t.emit("BINARY", _BINARY[arg]),
+    "BINARY_OP": _Translation.binary_op,
     "IS_OP": lambda t, arg: t.emit("COMPARE", "is not" if arg else "is"),
     "CONTAINS_OP": lambda t, arg: t.emit("COMPARE", "not in" if arg else "in"),
     "BINARY_SUBSCR": _put("SUBSCR"),
@@ -740,6 +758,23 @@ _SINCE_3_12: dict[str, _Rule] = {
     **dict.fromkeys(("END_SEND", "CLEANUP_THROW"), _no(_YIELD)),
 }
 
+_SINCE_3_13: dict[str, _Rule] = {
+    "TO_BOOL": _skip,  # the jump or `not` behind it tests the truth
+    "LOAD_FAST_LOAD_FAST": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
+    "STORE_FAST_LOAD_FAST": _all(_high(_local("STORE")), _low(_Translation.load_fast)),
+    "STORE_FAST_STORE_FAST": _all(_high(_local("STORE")), _low(_local("STORE"))),
+    "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 5]),
+    "CALL_KW": _Translation.call_kw,
+    "SET_FUNCTION_ATTRIBUTE": _Translation.set_function_attribute,
+    "CONVERT_VALUE": lambda t, arg: t.emit("CONVERT", _CONVERSIONS[arg]),
+    "FORMAT_SIMPLE": _put("FORMAT", False),
+    "FORMAT_WITH_SPEC": _put("FORMAT", True),
+}
+
+_UNTIL_3_13 = frozenset(
+    ("BEFORE_WITH", "BEFORE_ASYNC_WITH", "BINARY_SUBSCR", "BUILD_CONST_KEY_MAP", "LOAD_ASSERTION_ERROR", "RETURN_CONST")
+)
+
 _TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
     (3, 11): {
         **_COMMON,
@@ -776,20 +811,19 @@ _TABLES: dict[tuple[int, int], dict[str, _Rule]] = {
         "KW_NAMES": _Translation.kw_names,
         "FORMAT_VALUE": _Translation.format_value,
     },
-    (3, 13): {
-        **_COMMON,
-        **_SINCE_3_12,
-        "FOR_ITER": _for_iter("END_FOR", "POP_TOP"),
-        "TO_BOOL": _skip,  # the jump or `not` behind it tests the truth
-        "LOAD_FAST_LOAD_FAST": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
-        "STORE_FAST_LOAD_FAST": _all(_high(_local("STORE")), _low(_Translation.load_fast)),
-        "STORE_FAST_STORE_FAST": _all(_high(_local("STORE")), _low(_local("STORE"))),
-        "COMPARE_OP": lambda t, arg: t.emit("COMPARE", _COMPARE[arg >> 5]),
-        "CALL_KW": _Translation.call_kw,
-        "SET_FUNCTION_ATTRIBUTE": _Translation.set_function_attribute,
-        "CONVERT_VALUE": lambda t, arg: t.emit("CONVERT", _CONVERSIONS[arg]),
-        "FORMAT_SIMPLE": _put("FORMAT", False),
-        "FORMAT_WITH_SPEC": _put("FORMAT", True),
+    (3, 13): {**_COMMON, **_SINCE_3_12, **_SINCE_3_13, "FOR_ITER": _for_iter("END_FOR", "POP_TOP")},
+    (3, 14): {
+        **{name: rule for name, rule in (_COMMON | _SINCE_3_12 | _SINCE_3_13).items() if name not in _UNTIL_3_13},
+        "FOR_ITER": _for_iter("END_FOR", "POP_ITER"),
+        "POP_ITER": _put("POP"),
+        "NOT_TAKEN": _skip,
+        "LOAD_SMALL_INT": _count("CONST"),
+        "LOAD_FAST_BORROW": _Translation.load_fast,
+        "LOAD_FAST_BORROW_LOAD_FAST_BORROW": _all(_high(_Translation.load_fast), _low(_Translation.load_fast)),
+        "LOAD_COMMON_CONSTANT": _Translation.load_common,
+        "LOAD_SPECIAL": _no(_WITH),
+        "CALL_FUNCTION_EX": lambda t, _: t.emit("_CALL_EX", True),
+        **dict.fromkeys(("BUILD_INTERPOLATION", "BUILD_TEMPLATE"), _no(_TEMPLATE)),
     },
 }
 
@@ -960,6 +994,9 @@ class _Flow:
     def call(self, instr: Instr) -> Iterator[Instr]:
         """CALL and CALL_EX: below the arguments lie a callable and NULL, in either order, or a method and its self."""
         op, arg = instr.op[1:], instr.arg
+        if op == "CALL_EX" and self.stack[-1] is _NULL:  # 3.14's slot for keywords, of which there are none
+            self.stack.pop()
+            arg = False
         pops = stack_effect(op, arg)[0] - 1
         self.pop(pops, instr)
         pair = [self.stack.pop(), self.stack.pop()]

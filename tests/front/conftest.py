@@ -176,6 +176,8 @@ class Frame:
         function.__kwdefaults__ = given.get("kwdefaults")
         notes = given.get("annotations", ())
         function.__annotations__ = dict(zip(notes[::2], notes[1::2], strict=True))
+        if "annotate" in given:
+            function.__annotate__ = given["annotate"]  # type: ignore[attr-defined]
         self.machine.made.add(pycode)
         self.stack.append(function)
 
