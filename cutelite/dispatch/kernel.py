@@ -21,11 +21,13 @@ from cutelite.dispatch.launch import (
     Extent,
     Launch,
     LaunchError,
+    calling_line,
     check_grid,
     check_settings,
     check_shape,
     extents,
     from_subscript,
+    shortest,
 )
 from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
@@ -92,7 +94,7 @@ class Kernel:
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
         self._parameters = threading.local()
-        read = functools.partial(self._named, from_subscript)
+        read = functools.partial(self._named, functools.partial(from_subscript, declared=block is not None))
         self._launching = Launching(lambda: self.signature, read, self._launch)
 
     def __repr__(self) -> str:
@@ -126,7 +128,10 @@ class Kernel:
     # Launching.
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`."""
+        """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`.
+
+        ``kernel[grid](...)`` has the block of the decorator; there a grid of several extents is `kernel[(x, y), None]`.
+        """
         return self._launching.subscript(key)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -216,14 +221,27 @@ class Kernel:
         return spec
 
     def _specialised(self, bound: Bound, block: Any, cluster: Any, arch: str, options: Options) -> Specialisation:
-        block = self.block if block is None else extents(block, "block")
-        cluster = self.cluster if cluster is None else extents(cluster, "cluster")
+        block, cluster = self._agreed("block", block), self._agreed("cluster", cluster)
         if block is None:
             raise LaunchError(
                 "no block is given, and its shape is compiled in: kernel[grid, block] or @kernel(block=...)"
             )
         check_shape(block, cluster, Target.parse(arch))
         return Specialisation(bound.types, bound.dims, block, cluster, arch, options, bound.wide)
+
+    def _agreed(self, what: str, given: Any) -> Dim3 | None:
+        """The shape that the decorator or the launch says. Errors: `LaunchError` where they say different ones."""
+        declared: Dim3 | None = getattr(self, what)
+        if given is None:
+            return declared
+        found = extents(given, what)
+        if declared is None or found == declared:
+            return found
+        code = self.__cutelite_function__.__code__
+        raise LaunchError(
+            f"a {what} of {given} is asked for{calling_line()}, but @kernel({what}={shortest(declared)}) says another, "
+            f"in {code.co_filename}:{code.co_firstlineno}; leave one of them out: kernel[grid] takes the decorator's"
+        )
 
     # On a GPU.
 
@@ -577,7 +595,7 @@ def kernel(
 def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, **options: Any) -> Any:
     """Make a GPU kernel of an annotated Python function; with or without options.
 
-    block, cluster  the shapes where a launch, `compile` or the command line gives none
+    block, cluster  the shapes for all launches: ``kernel[grid]`` takes them, and one that says others is refused
     options         see `cutelite.options.Options`: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
     Errors          TypeError for what is no function or no option; `OptionError`, `LaunchError` for their values
     """

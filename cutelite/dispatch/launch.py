@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import FrameType
 from typing import Any
 
 from cutelite.target import Target
@@ -24,7 +26,7 @@ class Launch:
     grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a
                  function that tells that at each launch, of a dict with an argument for each parameter
     block        threads in a block, likewise; part of what the kernel is specialised for. Default: what
-                 `@kernel(block=...)` says
+                 `@kernel(block=...)` says, and where that says something, nothing else may be said here
     cluster      blocks in a cluster, likewise; part of what the kernel is specialised for
     smem         bytes of dynamic shared memory on top of what the kernel declares (`cl.dynamic_shared`)
     stream       a stream of torch, CuPy or cuda.core, or a handle; default: the current one of the arrays' library
@@ -65,20 +67,51 @@ def _is_symbolic(grid: Any) -> bool:
 
 def is_exact(key: Any) -> bool:
     """Whether ``kernel[key]`` is what it is for an equal key."""
+    if type(key) is int:
+        return True
     if type(key) is not tuple or not 2 <= len(key) <= 4:
         return False
     grid, block, stream, smem = key + (None, 0)[len(key) - 2 :]
-    return shapes.is_exact(grid) and shapes.is_exact(block) and streams.stays(stream) and type(smem) is int
+    exact = shapes.is_exact(grid) and (block is None or shapes.is_exact(block))
+    return exact and streams.stays(stream) and type(smem) is int
 
 
-def from_subscript(key: Any) -> Launch:
-    """``kernel[key]``: a `Launch`, or (grid, block) with stream and dynamic shared memory behind, as Numba has it."""
+def from_subscript(key: Any, declared: bool = True) -> Launch:
+    """``kernel[key]``: a `Launch`, a grid, or (grid, block) with stream and dynamic shared memory as Numba has it.
+
+    A block that is left out, or None, is the decorator's, if it has `declared` one. Errors: `LaunchError`
+    """
     if isinstance(key, Launch):
         return key
-    if not isinstance(key, tuple) or not 2 <= len(key) <= 4:
+    if declared and (callable(key) or _is_symbolic(key) or hasattr(type(key), "__index__")):
+        return Launch(key)
+    if not isinstance(key, tuple) or not 2 - declared <= len(key) <= 4:
         raise LaunchError("a kernel is launched as kernel[grid, block](...) or kernel[Launch(...)](...)")
+    if len(key) == 1:
+        return Launch(key)
     grid, block, *rest = key
     return Launch(grid, block, stream=rest[0] if rest else None, smem=rest[1] if len(rest) > 1 else 0)
+
+
+def calling_line() -> str:
+    """Words for the line that a launch is written in: the innermost that is not of cutelite; empty without one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in (
+            "cutelite",
+            "cutelite_rt",
+            "functools",
+            "runpy",
+        ):
+            return f" in {frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def shortest(shape: Dim3) -> int | tuple[int, ...]:
+    """As one writes it: (64, 1, 1) is 64."""
+    x, y, z = shape
+    return shape if z > 1 else (x, y) if y > 1 else x
 
 
 def check_grid(grid: Dim3, cluster: Dim3 | None, target: Target) -> None:

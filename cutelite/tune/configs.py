@@ -109,13 +109,14 @@ def for_kernel(config: Any, signature: Signature) -> KernelConfig:
     return found
 
 
-def variant(kernel: Kernel, options: dict[str, Any]) -> Kernel:
-    """The kernel compiled with other options: itself where there are none."""
-    if not options:
+def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
+    """The kernel with the config's options, and without the shapes that the config has its own of; often itself."""
+    block = None if "block" in means.launch else kernel.block
+    cluster = None if "cluster" in means.launch else kernel.cluster
+    if not means.options and (block, cluster) == (kernel.block, kernel.cluster):
         return kernel
-    return Kernel(
-        kernel.__cutelite_function__, dataclasses.replace(kernel.options, **options), kernel.block, kernel.cluster
-    )
+    options = dataclasses.replace(kernel.options, **means.options)
+    return Kernel(kernel.__cutelite_function__, options, block, cluster)
 
 
 class Meta(dict[str, Any]):

@@ -113,16 +113,15 @@ class TunedKernel(_Tuned):
         found = []
         for config in self._tuner.configs:
             means = for_kernel(config, self.kernel.signature)
-            text = repr(means.options)
+            text = repr((means.options, "block" in means.launch, "cluster" in means.launch))
             if text not in made:
-                made[text] = variant(self.kernel, means.options)
+                made[text] = variant(self.kernel, means)
             found.append((config, means, made[text]))
         return found
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``tuned[grid](...)``, ``tuned[grid, block](...)``, with stream and shared memory behind, or a `Launch`."""
-        launch = Launch(key) if callable(key) or isinstance(key, int) else from_subscript(key)
-        return functools.partial(self.launch, launch)
+        return functools.partial(self.launch, from_subscript(key))
 
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel with the config for these arguments. A call unlike all before it tunes first.

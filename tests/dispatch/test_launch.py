@@ -178,8 +178,8 @@ def test_launch_settings_reach_the_driver(cuda: FakeCuda, on_gpu: GpuArray) -> N
     assert (config.hStream, config.sharedMemBytes, config.numAttrs) == (0x77, 1000, 3)
     assert [attribute.id for attribute in config.attrs] == [4, 2, 6]
     assert config.attrs[0].value.clusterDim.x == 2
-    kernels.clustered.launch(Launch(8, cluster=4), x)
-    assert cuda.launches[-1][0].attrs[0].value.clusterDim.x == 4
+    kernels.clustered.launch(Launch(8, (32, 2), cluster=2), x)
+    assert cuda.launches[-1][0].attrs[0].value.clusterDim.x == 2
 
 
 def test_shared_memory_is_the_compilers_and_what_is_asked_for(cuda: FakeCuda, on_gpu: GpuArray) -> None:
@@ -232,10 +232,9 @@ def test_one_specialisation_for_all_sizes(cuda: FakeCuda, on_gpu: GpuArray) -> N
     for n in (64, 1000, 31):
         kernels.scale[1, 64](on_gpu((n,)), 1.0)
     assert len(kernels.scale.specialisations) == len(cuda.images) == 1
-    kernels.scale[1, 32](on_gpu((64,)), 1.0)
-    kernels.scale[1, 32](on_gpu((64,), "f16"), 1.0)
-    kernels.scale[1, 32](on_gpu((64,), "f16"), 1.0, times=2)
-    assert len(kernels.scale.specialisations) == 4
+    kernels.scale[1](on_gpu((64,), "f16"), 1.0)
+    kernels.scale[1](on_gpu((64,), "f16"), 1.0, times=2)
+    assert len(kernels.scale.specialisations) == 3
 
 
 def test_without_arrays_the_current_gpu_is_taken(cuda: FakeCuda) -> None:
@@ -375,7 +374,7 @@ def test_shapes_that_cannot_be(key: Any, said: str, where: str, cuda: FakeCuda, 
 def test_what_an_older_gpu_lacks(cuda: FakeCuda, on_gpu: GpuArray) -> None:
     x = on_gpu((8,), gpu=1)
     with pytest.raises(LaunchError, match=r"a cluster of .* has 2 blocks, but sm_80 takes no clusters"):
-        kernels.clustered[2, 32](x)
+        kernels.clustered[2](x)
     with pytest.raises(LaunchError, match=r"pdl .* came with sm_90; sm_80 has none"):
         kernels.add[Launch(1, 32, pdl=True)](x, x, x)
     with pytest.raises(cl.CompileError, match="sm_80"):
@@ -386,6 +385,41 @@ def test_what_an_older_gpu_lacks(cuda: FakeCuda, on_gpu: GpuArray) -> None:
 def test_subscripts_that_are_none(key: Any) -> None:
     with pytest.raises(LaunchError, match=r"add: a kernel is launched as kernel\[grid, block\]"):
         kernels.add[key]
+
+
+@pytest.mark.parametrize("key", [3, (3,), ((3, 1), None), (3, 64), ((3,), (64, 1, 1)), Launch(3), (3, None, None, 8)])
+def test_the_decorators_block_need_not_be_said(key: Any, cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x = on_gpu((64,))
+    for _ in range(4):  # the later ones go through the compiled launcher
+        kernels.scale[key](x, 1.0)
+        config = cuda.launches[-1][0]
+        assert (config.gridDimX, config.blockDimX, config.blockDimY) == (3, 64, 1)
+    y = floats(64)
+    kernels.scale[key](y, 2.0)
+    np.testing.assert_array_equal(y, floats(64) * 2)
+
+
+def test_a_launch_does_not_override_the_decorator(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x, y = on_gpu((64,)), floats(64)
+    said = r"scale: a block of .* is asked for in .*test_launch\.py:\d+, but @kernel\(block=64\) says .*kernels\.py:\d+"
+    other = Launch(1, 32)
+    for asked in (
+        lambda: kernels.scale[1, 32](x, 1.0),
+        lambda: kernels.scale[1, (32, 2)](y, 1.0),
+        lambda: kernels.scale.launch(other, x, 1.0),
+        lambda: kernels.scale.check(1, 32, y, 1.0),
+        lambda: kernels.scale.trace_launch(other, y, 1.0),
+        lambda: kernels.scale.compiling(other, x, 1.0),
+        lambda: kernels.scale.compile(block=32, T=cl.f32),
+        lambda: kernels.scale.export(None, block=(64, 2), T=cl.f32),
+    ):
+        with pytest.raises(LaunchError, match=said):
+            asked()
+    with pytest.raises(LaunchError, match=r"clustered: a cluster of 4 .* @kernel\(cluster=2\)"):
+        kernels.clustered.launch(Launch(8, cluster=4), x)
+    assert not cuda.launches
+    assert kernels.scale.compile(block=(64, 1), T=cl.f32).artifact.block == (64, 1, 1)
+    assert kernels.scale.check(1, None, y, 1.0) and kernels.scale.check(1, 64, y, 1.0)
 
 
 def test_calling_a_kernel_says_how_to_launch_it() -> None:

@@ -44,6 +44,23 @@ def test_the_order(places: dict[str, str]) -> None:
     assert find.program("nvtool") is None
 
 
+@pytest.mark.parametrize("entry", ["", ".", "sub/..", "here"])
+def test_nothing_is_run_because_it_lies_in_the_current_folder(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "downloads"
+    program(planted / "nvidia" / "cu13" / "bin" / "nvplanted")
+    (planted / "sub").mkdir()
+    program(planted / "bin" / "nvplanted")
+    monkeypatch.chdir(planted)
+    monkeypatch.syspath_prepend(str(planted) if entry == "here" else entry)
+    monkeypatch.setenv("PATH", os.pathsep.join(("", "bin", "./bin")))
+    assert find.program("nvplanted") is None
+    monkeypatch.chdir(tmp_path)
+    if entry == "here":  # a folder of packages, as `pip install --target` makes them
+        assert find.program("nvplanted") == str(planted / "nvidia" / "cu13" / "bin" / "nvplanted")
+
+
 def test_the_environment_names_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = program(tmp_path / "mine" / "ptxas-of-mine")
     monkeypatch.setenv("CUTELITE_PTXAS", mine)

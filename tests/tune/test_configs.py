@@ -16,7 +16,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.launch import Launch
-from cutelite.tune.configs import Config, Meta, for_kernel, launch_of, values_of, variant
+from cutelite.tune.configs import Config, KernelConfig, Meta, for_kernel, launch_of, values_of, variant
 from tests.tune import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,12 +107,12 @@ def test_names_that_mean_nothing_are_refused() -> None:
 
 
 def test_a_kernel_with_other_options_is_another_kernel() -> None:
-    assert variant(kernels.scale, {}) is kernels.scale
-    other = variant(kernels.scale, {"max_registers": 40})
+    assert variant(kernels.scale, KernelConfig({}, {}, {})) is kernels.scale
+    other = variant(kernels.scale, KernelConfig({}, {}, {"max_registers": 40}))
     assert other.options.max_registers == 40 and kernels.scale.options.max_registers is None
     assert (other.block, other.__name__) == (kernels.scale.block, "scale")
     with pytest.raises(cl.OptionError):
-        variant(kernels.scale, {"max_registers": 4})
+        variant(kernels.scale, KernelConfig({}, {}, {"max_registers": 4}))
 
 
 def test_launches_ask_the_config_and_the_config_goes_first() -> None:

@@ -17,8 +17,8 @@ from tests.tune import kernels
 from tests.tune.conftest import Stopwatch
 
 
-def tuned(timer: Any, *configs: Any, **options: Any) -> TunedKernel:
-    kernel = Kernel(kernels.scale.__cutelite_function__, kernels.scale.options, (64, 1, 1))
+def tuned(timer: Any, *configs: Any, block: Any = (64, 1, 1), **options: Any) -> TunedKernel:
+    kernel = Kernel(kernels.scale.__cutelite_function__, kernels.scale.options, block)
     return autotune(configs or (Config(BN=64), Config(BN=128), Config(BN=256)), timer=timer, **options)(kernel)
 
 
@@ -33,15 +33,15 @@ def test_on_the_simulator(environment: Any) -> None:
 
 
 def test_the_grid_follows_from_the_winner(on_gpu: GpuArray, cuda: FakeCuda, fastest_last: Stopwatch) -> None:
-    scale = tuned(fastest_last)
+    scale = tuned(fastest_last, block=None)
     x, y = on_gpu((1024,)), on_gpu((1024,))
     of_config: Any = lambda config: 1024 // config.BN  # noqa: E731
     width: Any = lambda config: config.BN  # noqa: E731
     for _ in range(2):
-        scale[lambda config: 1024 // config.BN](x, y)
+        scale[lambda config: 1024 // config.BN, 64](x, y)
         scale[lambda config: 1024 // config["BN"], 32](x, y)
         scale.launch(Launch(grid=of_config, block=width), x, y=y)
-        scale[7](x, y)
+        scale[7, 64](x, y)
     assert shapes(cuda) == [(4, 64), (4, 32), (4, 256), (7, 64)] * 2
     # Of two functions from different lines each is another way to launch, and so are two block shapes.
     assert len(fastest_last.asked) == 4
