@@ -94,6 +94,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         cubin = _assembled(build, level)
     told = cubin.warnings if cubin else ()
     build.warnings = [*map(str, context.warnings), *(_tool_warning(warning, build.final) for warning in told)]
+    build.warnings += _spills(build, cubin)
     build.artifact = _artifact(build, cubin)
     _dump(build, environment)
     _report(build, environment)
@@ -282,6 +283,24 @@ def _tool_warning(warning: toolchain.ToolWarning, final: Function) -> str:
     kind = re.search(r"\b(wgmma|setmaxnreg)\b", warning.message)
     mistake = Mistake(warning.code or "assembler", warning.message, severity="warning")
     return render(mistake, _first(final, kind[1]) if kind else None)
+
+
+def _spills(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
+    """What each thread stores and loads because registers ran out, at the kernel."""
+    usage = cubin.usage if cubin else None
+    if usage is None or not usage.spill_stores + usage.spill_loads:
+        return []
+    code = build.source.function.__code__
+    stored, loaded = usage.spill_stores, usage.spill_loads
+    mistake = Mistake(
+        "spills",
+        f"registers ran out in `{build.front.name}`: each thread stores {stored} bytes and loads {loaded} for that",
+        f"{usage.registers} registers a thread is what it may use",
+        "keep fewer values at a time, take smaller tiles or blocks, or allow more registers: `max_registers=`, "
+        "`min_blocks=`",
+        severity="warning",
+    )
+    return [render(mistake, Span(code.co_filename, code.co_firstlineno, function=code.co_name))]
 
 
 def _first(final: Function, kind: str) -> Span | None:

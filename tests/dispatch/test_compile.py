@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -360,6 +361,33 @@ def test_warnings_are_said_once_and_kept(capsys: pytest.CaptureFixture[str]) -> 
     again = fresh(local_memory).compile()
     assert again.cached and again.warnings == compiled.warnings
     assert capsys.readouterr().err == ""
+
+
+def spilling(count: int, **options: Any) -> Any:
+    """A kernel that needs `count` values at a time."""
+
+    @kernel(**options)
+    def spilled(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)]) -> None:
+        values = [x[cl.thread_idx.x + 1024 * k] for k in range(count)]
+        cl.syncthreads()
+        for k in cl.static_range(count):
+            y[cl.thread_idx.x + 1024 * k] = values[k] + values[(7 * k + 3) % count] * values[(11 * k + 5) % count]
+
+    return spilled
+
+
+def test_spills_are_said_once_and_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ({"block": 1024}, {"block": 32, "max_registers": 40}):
+        compiled = spilling(120, **options).compile()
+        said = capsys.readouterr().err
+        assert compiled.spills > 0 and compiled.warnings
+        (text,) = compiled.warnings
+        assert said == text + "\n" and text.startswith("warning[spills]: registers ran out in `spilled`")
+        stored, loaded = map(int, re.findall(r"(?:stores|loads) (\d+)", text))
+        assert stored + loaded == compiled.spills and "test_compile.py" in text and "max_registers" in text
+        again = spilling(120, **options).compile()
+        assert again.cached and again.warnings == [text] and capsys.readouterr().err == ""
+    assert not spilling(20, block=1024).compile().warnings
 
 
 def test_times_are_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
