@@ -18,11 +18,12 @@ import os
 import stat
 import struct
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from cutelite_rt import forks
 
 _MAGIC = b"cutecach"
 _HEADER = struct.Struct("<8sHQ16s")  # magic, bytes of key, bytes of payload, checksum of both
@@ -74,7 +75,7 @@ class DiskCache:
         self._must_be_private = directory is None
         self.directory = default_cache_dir() if directory is None else os.fspath(directory)
         self.max_bytes = max_bytes
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._writable = True
         self._bytes = 0  # in all, as of the last scan and our own writes since
         self._writes = 0  # since the last scan

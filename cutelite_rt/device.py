@@ -7,12 +7,12 @@ context of that device is already current; it leaves current what was current be
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from cutelite_rt import driver as cuda
+from cutelite_rt import forks
 from cutelite_rt.driver import CudaError, Driver
 
 # CUdevice_attribute (cuda.h)
@@ -63,7 +63,7 @@ class Device:
         self.ordinal = ordinal
         self.driver = driver
         self._handle = driver.call("cuDeviceGet", ordinal, doing=f"opening device {ordinal}")
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._primary = 0
 
     def __repr__(self) -> str:

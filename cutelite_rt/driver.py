@@ -7,8 +7,9 @@ Tests hand the other modules a `Driver` over a table of their own.
 from __future__ import annotations
 
 import importlib
-import threading
 from typing import Any
+
+from cutelite_rt import forks
 
 # Every driver call this package makes, and what it is doing when it makes it.
 CALLS = {
@@ -189,7 +190,7 @@ class Driver:
         return int(address)
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _driver: Driver | None = None
 
 

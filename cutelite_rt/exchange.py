@@ -9,10 +9,10 @@ Source: dlpack.h 1.3, `DLPackExchangeAPI`; the array API standard's page on `__d
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
+from cutelite_rt import forks
 from cutelite_rt.dlpack import CPU, CUDA, CUDA_MANAGED
 from cutelite_rt.dlpack import _Tensor as Tensor
 from cutelite_rt.dtype import DTYPES
@@ -119,7 +119,7 @@ class TypeTable:
     """Types by address, with open addressing: of 2**n places, `hash_of` says where to begin."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._known: dict[type, tuple[int, int, int]] = {}  # and keeps the types, so that their addresses stay theirs
         self._size = 64
         self._words = (ctypes.c_uint64 * (ENTRY_WORDS * self._size))()

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from cutelite_rt import driver as cuda
-from cutelite_rt import rules
+from cutelite_rt import forks, rules
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.device import Device, device
@@ -108,7 +108,7 @@ class ExportedKernel:
         self.__name__ = bundle.name
         self._kept = threading.local()
         self._functions: dict[tuple[int, int], Function] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._plans: dict[Hashable, _Plan] = {}
         self._rules = [rules.Rules(variant.signature) for variant in bundle.variants]
 

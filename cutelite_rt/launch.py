@@ -9,9 +9,9 @@ This is the path that a compiled launcher replaces: it needs `function.handle`, 
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
+from cutelite_rt import forks
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.device import Device, context_active, runs_on
 from cutelite_rt.driver import STICKY, CudaError
@@ -68,7 +68,7 @@ class Function:
         self.layout = ParameterLayout(artifact.params)
         self._smem_allowed = device.limits.smem_per_block - artifact.static_smem
         self._configs: dict[LaunchConfig, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def __repr__(self) -> str:
         return f"Function({self.artifact.name!r}, {self.device!r})"
@@ -142,7 +142,7 @@ class Function:
 
 
 _loaded: dict[tuple[int, str], Function] = {}
-_loading = threading.Lock()
+_loading = forks.lock()
 
 
 def load(artifact: Artifact, device: Device) -> Function:

@@ -22,11 +22,10 @@ import ctypes
 import functools
 import itertools
 import struct
-import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from cutelite_rt import exchange, native, torch_layout, watching
+from cutelite_rt import exchange, forks, native, torch_layout, watching
 from cutelite_rt import stream as streams
 from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
@@ -111,7 +110,7 @@ class Environment:
 
     def __init__(self, driver: Driver) -> None:
         self._types = exchange.TypeTable()
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
         words = {name: native.function_address(name) for name in PYTHON}
@@ -430,7 +429,7 @@ class Launcher:
         self, code: bytes, program: Program, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str
     ) -> None:
         self.program = program
-        self._calls, self._lock = calls, threading.Lock()
+        self._calls, self._lock = calls, forks.lock()
         self._environment = environment(driver)
         self._table = _Table(program.places, ())
         self._left: list[_Table] = []  # tables of before, that some launches read still

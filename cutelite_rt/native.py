@@ -19,9 +19,10 @@ import mmap
 import os
 import struct
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
+
+from cutelite_rt import forks
 
 TYPE_OFFSET = 8
 """Bytes from an object's address to the pointer to its type (PEP 384: `PyObject` is its count, then its type)."""
@@ -98,7 +99,7 @@ def function_address(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _loaded: dict[bytes, tuple[int, mmap.mmap]] = {}  # for good: who still has a function of it cannot be known
 
 

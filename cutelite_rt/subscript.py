@@ -11,11 +11,10 @@ once, if it is under the very objects that were in the subscript found last. Int
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from cutelite_rt import native
+from cutelite_rt import forks, native
 from cutelite_rt.launcher import WORD, Environment, hash_of
 
 STATE = {"environment": 0, "table": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
@@ -39,7 +38,7 @@ class Subscripts:
     """
 
     def __init__(self, code: bytes, environment: Environment, anew: Callable[[Any], Held]) -> None:
-        self._environment, self._anew, self._lock = environment, anew, threading.Lock()
+        self._environment, self._anew, self._lock = environment, anew, forks.lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
         words = environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)

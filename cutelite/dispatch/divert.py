@@ -8,13 +8,12 @@ So any code that launches kernels can be run to learn which kernels it needs, wi
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from cutelite_rt import launcher
+from cutelite_rt import forks, launcher
 
 if TYPE_CHECKING:
     from cutelite.dispatch.kernel import Kernel
@@ -39,4 +38,4 @@ def diverted(to: Diversion | None) -> Iterator[None]:
         diversion.reset(token)
 
 
-_lock = threading.Lock()
+_lock = forks.lock()

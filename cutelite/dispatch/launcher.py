@@ -28,7 +28,7 @@ from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, Str
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
-from cutelite_rt import CudaError, Driver, Function, LaunchConfig, native
+from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, native
 from cutelite_rt import launcher as runtime
 from cutelite_rt.subscript import Subscripts
 
@@ -81,7 +81,7 @@ class Launching:
         self._subscripts: Subscripts | None = None
         self._kept: dict[Any, Callable[..., None]] = {}
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
         self._watched: Watched = ()
 
@@ -188,7 +188,7 @@ class Launching:
             return None
 
 
-_building = threading.Lock()  # one at a time: they are not in a hurry, and share a machine with the program
+_building = forks.lock()  # one at a time: they are not in a hurry, and share a machine with the program
 
 
 def _code(text: str, function: str, environment: Config) -> bytes:

@@ -22,7 +22,7 @@ from cutelite.front.types import ArgType
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
-from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir
+from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
 
 if TYPE_CHECKING:
     from cutelite.ir.function import Function
@@ -93,7 +93,7 @@ class Specialisations:
         # Replaced and never changed, for launches in other threads go through it.
         self._sources: dict[bool | Specialisation, fingerprint.Source] = {}
         self._watched: tuple[fingerprint.Source, ...] = ()  # those of them that were reached through any name
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._making: dict[object, threading.Lock] = {}
 
     def get(self, spec: Specialisation, environment: Config) -> Compiled:
@@ -146,7 +146,7 @@ class Specialisations:
         if found is not None:
             return found
         with self._lock:
-            turn = self._making.setdefault((id(made), spec), threading.Lock())
+            turn = self._making.setdefault((id(made), spec), forks.lock())
         with turn:
             found = made.get(spec)
             if found is None:

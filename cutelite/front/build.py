@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -90,6 +91,8 @@ def _parameter(entry: Block, name: str, t: ArgType) -> Any:
 
 
 _lock = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # type: ignore[attr-defined]  # as `threading` does
 _building = 0  # kernels being built now, by any thread
 _limit = 0  # Python's recursion limit when none was
 

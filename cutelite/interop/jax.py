@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ import numpy as np
 import cutelite_rt as rt
 from cutelite.dispatch import BoundKernel, Kernel, Launch
 from cutelite.dispatch.launch import Extent
+from cutelite_rt import forks
 
 TARGET = "cutelite_launch"
 _EXECUTE = 3  # XLA_FFI_ExecutionStage_EXECUTE
@@ -262,7 +262,7 @@ def _version() -> tuple[int, int]:
     return 0, int(found[1][1])
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _handlers: dict[str, Any] = {}  # which XLA calls until the process ends
 
 

@@ -38,8 +38,8 @@ def program(name: str) -> str | None:
 def _program(name: str, toolkit: str | None, import_path: tuple[str, ...], here: str) -> str | None:
     if os.name == "nt":
         name += ".exe"
-    wheels, path = _wheels(_elsewhere(import_path, here)), _elsewhere(os.get_exec_path(), here)
-    for folder in (*wheels, *([os.path.join(toolkit, "bin")] if toolkit else []), *path, "/usr/local/cuda/bin"):
+    wheels, on_path = _wheels(_elsewhere(import_path, here)), _elsewhere(os.get_exec_path(), here)
+    for folder in (*wheels, *([os.path.join(toolkit, "bin")] if toolkit else []), *on_path, "/usr/local/cuda/bin"):
         path = os.path.join(folder, name)
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path

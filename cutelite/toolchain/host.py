@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cutelite.diag import InternalError
 from cutelite.toolchain.errors import ToolchainError, excerpt
+from cutelite.toolchain.undisturbed import undisturbed
 
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""
@@ -25,6 +26,10 @@ def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
     cpu     of `BASELINES`: for another architecture than this machine's
     Errors  `ToolchainError`; `InternalError` for code with relocations
     """
+    return undisturbed(_to_code, text, function, cpu)
+
+
+def _to_code(text: str, function: str, cpu: str | None) -> bytes:
     llvm, machine = _tools(cpu)
     if cpu is not None:
         text = f'target triple = "{machine.triple}"\n{text}'

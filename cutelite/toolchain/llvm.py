@@ -23,12 +23,17 @@ from typing import Any
 
 from cutelite.target import Target
 from cutelite.toolchain.errors import ToolchainError, excerpt
+from cutelite.toolchain.undisturbed import undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
     """PTX for `target`; see `backend.to_ptx`. Levels 2 and 3 are alike, and leave out nothing."""
+    return undisturbed(_to_ptx, llvm_text, target, opt_level)
+
+
+def _to_ptx(llvm_text: str, target: Target, opt_level: int) -> str:
     llvm = _llvm()
     machine = _machine(target.arch, target.ptx_isa, opt_level)
     module = _parse(llvm, llvm_text)
@@ -42,7 +47,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
 
 def version() -> str:
     """The LLVM within llvmlite, `22.1.0`. Part of the key of anything kept from it."""
-    return ".".join(map(str, _llvm().llvm_version_info))
+    return ".".join(map(str, undisturbed(_llvm).llvm_version_info))
 
 
 @functools.cache
