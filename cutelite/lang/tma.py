@@ -13,7 +13,7 @@ bytes behind them are nobody's.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import Any, Literal
 
@@ -174,19 +174,33 @@ def boxes(
     if not isinstance(tile, Tensor) or not is_static(tile.layout):
         raise mistake("tile-mismatch", f"a tile of shared memory is needed here, not {describe(tile)}")
     extents = tuple(static_value(size(mode)) or 0 for mode in tile.layout)
-    left_out = len(box) - len(extents)  # leading modes of extent 1, such as a batch
-    if left_out > 0 and set(box[:left_out]) == {1}:
-        extents = (1,) * left_out + extents
-    if len(extents) != len(box) or extents == box:
+    kept = _kept_modes(box, extents)
+    if kept is None or all(extents[i] == box[mode] for i, mode in enumerate(kept)):
         yield tile, tuple(map(coordinate, start))
         return
-    if any(extent % b for extent, b in zip(extents, box, strict=True)):
+    if any(extent % box[mode] for extent, mode in zip(extents, kept, strict=True)):
         raise mistake(
             "tile-mismatch",
             f"the tile is {extents}, but the TMA tensor moves boxes of {box}",
             help="make it with `tma_shared`, or give the TmaTensor this tile",
         )
-    tiler = box[max(0, left_out) :]
-    for index in product(*(range(extent // b) for extent, b in zip(extents, box, strict=True))):
-        where = (c + i * b if i else c for c, i, b in zip(start, index, box, strict=True))
-        yield tile.tile(tiler, index[max(0, left_out) :]), tuple(map(coordinate, where))
+    tiler = tuple(box[mode] for mode in kept)
+    for index in product(*(range(extent // b) for extent, b in zip(extents, tiler, strict=True))):
+        where = list(start)
+        for mode, i in zip(kept, index, strict=True):
+            where[mode] = start[mode] + i * box[mode] if i else start[mode]
+        yield tile.tile(tiler, index), tuple(map(coordinate, where))
+
+
+def _kept_modes(box: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The modes of the box that a tile of these extents has; it may lack modes of extent 1, such as a batch or a head.
+
+    Where there is a choice, the outermost are left out; None where there is no way.
+    """
+    ones = [mode for mode, extent in enumerate(box) if extent == 1]
+    ways = []
+    for left_out in combinations(ones, max(0, len(box) - len(extents))):
+        ways.append(tuple(mode for mode in range(len(box)) if mode not in left_out))
+    ways = [kept for kept in ways if len(kept) == len(extents)]
+    fitting = (kept for kept in ways if not any(e % box[mode] for e, mode in zip(extents, kept, strict=True)))
+    return next(fitting, ways[0] if ways else None)

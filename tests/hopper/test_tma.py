@@ -283,3 +283,47 @@ def test_mistakes_are_told_at_the_line(kernel: Any, code: str, words: str) -> No
         kernel.compile(arch="sm_90a")
     assert caught.value.diagnostic.code == code
     assert caught.value.span is not None
+
+
+TWO = Layout(((8, 8), (64, 2)), ((64, 512), (1, 4096)))
+"""64 rows of 128 u16 as two boxes of 64 columns, each swizzled by 128 bytes."""
+SEVERAL = {
+    "64 x 128": TWO,
+    "1 x 64 x 128": Layout((1, *TWO.shape), (0, *TWO.stride)),
+    "64 x 1 x 128": Layout((TWO.shape[0], 1, TWO.shape[1]), (TWO.stride[0], 0, TWO.stride[1])),
+    "1 x 64 x 1 x 128": Layout((1, TWO.shape[0], 1, TWO.shape[1]), (0, TWO.stride[0], 0, TWO.stride[1])),
+    "2 x 64 x 64": Layout((2, 64, 64), (4096, 64, 1)),
+}
+BATCH, SEQUENCE, HEADS = cl.dims("BATCH, SEQUENCE, HEADS")
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_boxes_with_an_extent_of_1_in_the_middle(name: str, place: Place) -> None:
+    """A tile of several boxes may lack the modes in which a box has one element, wherever they are."""
+    layout = SEVERAL[name]
+    Qkv = TmaTensor[u16, (BATCH, SEQUENCE, HEADS, 128), (1, 64, 1, 64)]
+
+    @cl.kernel(block=32)
+    def copy(source: Qkv, out: Qkv) -> None:
+        tile = cl.shared(u16, layout, swizzle=cl.Swizzle(3, 4, 3), align=1024)
+        full = cl.shared(cl.mbarrier, (1,))
+        if cl.thread_idx.x == 0:
+            full[0].init(1)
+            cl.fence_mbarrier_init()
+        cl.syncthreads()
+        at = (cl.block_idx.y, cl.block_idx.x * 64, cl.block_idx.z, 0)
+        if cl.elect_one():
+            full[0].arrive_expect_tx(tile.nbytes)
+            cl.tma_load(source, tile, at=at, barrier=full[0])
+        full[0].wait(0)
+        if cl.elect_one():
+            cl.tma_store(tile, out, at=at)
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0)
+
+    shape = (2, 70, 3, 128)
+    source = np.arange(2 * 70 * 3 * 128).astype(np.uint16).reshape(shape)
+    out = np.zeros_like(source)
+    batches, columns = (1, 64) if name.startswith("2 x") else (2, 128)
+    place(copy[(2, batches, 3), 32], source, out)
+    assert (out[..., :columns] == source[..., :columns]).all()
