@@ -183,6 +183,10 @@ class Config:
     verbose: bool = _variable(
         "CUTELITE_VERBOSE", FLAG, False, "say what is compiled, found and cached as it happens, to stderr"
     )
+    traceback: str = _variable(
+        "CUTELITE_TRACEBACK", _choice("short", "full"), "short",
+        "what Python shows above a mistake in a kernel: the user's lines, or those of the compiler too",
+    )  # fmt: skip
     color: str = _variable(
         "CUTELITE_COLOR", _choice("auto", "always", "never"), "auto", "colour in messages; `auto` asks the terminal"
     )

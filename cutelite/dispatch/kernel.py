@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, overload
 
 import cutelite_rt as rt
 from cutelite import config
+from cutelite.diag import CompileError
 from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, described
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, packable, simulable
@@ -70,6 +71,27 @@ class _Checked(NamedTuple):
     stream: int | None
     generation: object
     arguments: dict[str, Any]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _without_our_frames(function: F) -> F:
+    """Decorator: what the user did wrong is raised from here, without the frames of the compiler that led to it."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except CompileError as error:
+            if config.read().traceback == "full":
+                raise
+            cause = error.__cause__
+            while cause is not None:
+                cause.__traceback__, cause = None, cause.__cause__
+            raise error.with_traceback(None) from error.__cause__
+
+    return call  # type: ignore[return-value]
 
 
 class Kernel:
@@ -163,6 +185,7 @@ class Kernel:
         except LaunchError as error:
             raise LaunchError(f"{self.__name__}: {error}") from error.__cause__
 
+    @_without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
         """Launch from the start; what it comes to is kept under the key that the compiled launcher gave it."""
         instead = diversion.get()
@@ -355,6 +378,7 @@ class Kernel:
         launch = Launch(grid, block, cluster, smem, pdl=pdl)
         return self.check_launch(launch, *args, seeds=seeds, blocks=blocks, notes=notes, untouched=untouched, **kwargs)
 
+    @_without_our_frames
     def check_launch(
         self,
         launch: Launch,
@@ -390,6 +414,7 @@ class Kernel:
         compiled = self._made.costs(checked.spec) if notes else None
         return pipeline.check(function, checked.grid, values, dims, launch.smem, compiled=compiled, **options)
 
+    @_without_our_frames
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
         """Simulate the launch that ``kernel[launch](*args)`` would be, and tell what happens when: docs/trace.md.
 
@@ -412,6 +437,7 @@ class Kernel:
 
     # Compiling.
 
+    @_without_our_frames
     def compile(
         self,
         /,
@@ -441,6 +467,7 @@ class Kernel:
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
         return self._made.get(spec, environment)
 
+    @_without_our_frames
     def export(
         self,
         path: str | os.PathLike[str] | None,

@@ -12,7 +12,9 @@ from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.state import UNBOUND, Conflict, State
+from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import Runtime, describe, mistake
+from cutelite.ops.tensor import SmemAlloc
 
 
 @handles("POP")
@@ -90,8 +92,18 @@ def _store(frame: Frame, state: State, instr: Instr) -> None:
         state = owner
     if isinstance(value, Runtime) and not value.value.hint:
         value.value.hint = name
+    elif type(value) is not tuple and (fields := tree.field_names(type(value))) is not None:
+        _name_memory(name, value, fields)
     state.locals[name] = value
     state.where[name] = span
+
+
+def _name_memory(name: str, value: Any, fields: tuple[str, ...]) -> None:
+    """Call shared memory that an object holds by the object's name and its own: `storage.full`."""
+    for field in fields:
+        held = getattr(value, field, None)
+        if isinstance(held, Tensor) and not held.value.hint and isinstance(held.value.op, SmemAlloc):
+            held.value.hint = f"{name}.{field}"
 
 
 @handles("DELETE")
