@@ -80,6 +80,7 @@ mutate: $(INSTALLED)
 fuzz: $(INSTALLED)
 	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON)
 	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON) --straight
+	$(PY) -m tests.fuzz.cases --count $(FUZZ) --jobs $(JOBS) $(FUZZED_ON) --python
 
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo

@@ -184,7 +184,35 @@ def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
             case _:
                 return (at + 1,)
 
-    return [tuple(_past_jumps(instrs, step) for step in steps(at)) for at in range(len(instrs))]
+    found = [tuple(_past_jumps(instrs, step) for step in steps(at)) for at in range(len(instrs))]
+    return [_past_tests(instrs, found, at) for at in range(len(instrs))]
+
+
+def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int) -> tuple[int, ...]:
+    """The steps from `at`, past tests of a value that it has tested itself.
+
+    ``(p and x) or y`` tests p, and where that is false goes to the test of what stands left of `or`, which is p again.
+    There p and x would meet, which may be numbers of different types, as a bool and a float are.
+    """
+    if at == 0 or not _tests_copy(instrs, at - 1):
+        return steps[at]
+    ways = list(steps[at])
+    for way, step in enumerate(ways):
+        seen: set[int] = set()
+        while _tests_copy(instrs, step) and step not in seen:
+            seen.add(step)
+            step = steps[step + 1][way]
+        ways[way] = step
+    return tuple(ways)
+
+
+def _tests_copy(instrs: tuple[Instr, ...], at: int) -> bool:
+    """Whether a copy of the value on top of the stack is tested at `at`."""
+    return (
+        at + 1 < len(instrs)
+        and (instrs[at].op, instrs[at].arg) == ("COPY", 1)
+        and instrs[at + 1].op in ("JUMP_IF_TRUE", "JUMP_IF_FALSE")
+    )
 
 
 def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:

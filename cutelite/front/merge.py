@@ -17,7 +17,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import InFlight, Type, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
-from cutelite.lang.values import Runtime, adapt, as_value, describe, dim_type, literal_type, wrap
+from cutelite.lang.values import Runtime, adapt, as_value, describe, dim_type, literal_type, why_wide, wrap
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
 from cutelite.ops.wgmma import Fence
@@ -104,7 +104,12 @@ def hint(slot: Slot, structure: Any, number: int) -> str:
 
 def tell(found: Sequence[Any], places: Sequence[Span | None]) -> list[tuple[str, Span | None]]:
     """What a slot holds on each path, in words, and where it got it."""
-    return [("unbound" if x is UNBOUND else describe(x), place) for x, place in zip(found, places, strict=True)]
+    return [("unbound" if x is UNBOUND else _in_words(x), place) for x, place in zip(found, places, strict=True)]
+
+
+def _in_words(x: Any) -> str:
+    why = why_wide(x.value) if isinstance(x, Runtime) else ""
+    return f"{describe(x)} ({why})" if why else describe(x)
 
 
 class _NoType:

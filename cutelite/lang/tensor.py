@@ -139,16 +139,23 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return Handle(pointer(tensor.value, coord))
 
     def view(self, layout: Any, dtype: DType | None = None) -> Tensor:
-        """The same memory through another layout; what it reaches must lie inside. A ComposedLayout has its swizzle."""
+        """The same memory through another layout, from the same first element on. A ComposedLayout has its swizzle.
+
+        Errors  `view` where the layout reaches beyond this tensor for certain. Where extents decide that at launch, the
+                simulator says so
+        """
         own, elem = self._type, dtype or self.dtype
         swizzle = own.swizzle
         if isinstance(layout, ComposedLayout):
             layout, swizzle = _unswizzled("view", layout, elem, own.align)
-        reach, inside = static_value(cosize(layout)), static_value(cosize(self.layout))
-        if reach is not None and inside is not None and reach > inside and dtype is None:
-            raise mistake("view", f"the layout {layout} reaches {reach} elements, but {self.layout} has {inside}")
+        reach, inside = cosize(layout) * elem.bytes, cosize(self.layout) * self.dtype.bytes
+        if prove_lt(inside, reach):
+            have = f"{cosize(self.layout)}" if elem is self.dtype else f"{cosize(self.layout)} of {self.dtype}"
+            raise mistake(
+                "view", f"the layout {layout} reaches {cosize(layout)} elements, but {self.layout} has {have}"
+            )
         seen = TensorType(elem, own.space, layout, own.align, swizzle)
-        return self if seen == own else emit(ops.TensorView(self.value, seen, None))
+        return self if seen == own else emit(ops.TensorView(self.value, seen, None, not prove_le(reach, inside)))
 
     def recast(self, dtype: DType) -> Tensor:
         """The same bytes as elements of another width (`recast_tensor`)."""

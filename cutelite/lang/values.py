@@ -495,8 +495,31 @@ def as_value(x: Any, type: Type | None = None) -> Value:
     if isinstance(value.type, InFlight):
         raise in_flight()
     raise mistake(
-        "type-mismatch", f"{type} is needed here, not {value.type}", help=f"convert it: `x.to(cl.{elem_of(type)})`"
+        "type-mismatch",
+        f"{type} is needed here, not {value.type}",
+        why_wide(value),
+        f"convert it: `x.to(cl.{elem_of(type)})`",
     )
+
+
+def why_wide(value: Any) -> str:
+    """What made an i64 of a value, where that is no number that was declared one; else nothing.
+
+    The first i64 among those that it was computed from is a dim, a product of dims or a block index of a wide launch.
+    """
+    pending, seen = [value], set()
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, Value) or id(at) in seen or elem_of(at.type) != i64 or at.op is None:
+            continue
+        seen.add(id(at))
+        line = f" in line {at.op.span.line}" if at.op.span else ""
+        if isinstance(at.op, index.Dim):
+            return f"an i64, since `{at.op.expr}`{line} may need 64 bits"
+        if isinstance(at.op, convert.Convert) and isinstance(at.op.a.op, index.Special):
+            return f"an i64, since the block index{line} is one in a launch of this size"
+        pending += at.op.operands
+    return ""
 
 
 def _literal(x: Number, elem: DType, type: Type | None) -> Value:

@@ -232,11 +232,14 @@ class TensorView(Op):
     """The memory of `t` from `offset` elements on (none: from its start), seen as `type`.
 
     What slicing, tiling, partitioning and recasting become: the algebra is done when this op is made.
+
+    inside  `type` must not reach beyond `t`, which the extents of the launch decide; the simulator looks
     """
 
     t: Value
     type: Tensor
     offset: Value | None
+    inside: bool = False
 
     def result_types(self) -> tuple[Type, ...]:
         return (self.type,)
@@ -251,9 +254,26 @@ class TensorView(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         base = lanes.get(self.t)
+        if self.inside:
+            own, seen = tensor_type(self.t), self.type
+            reach, have = lanes.dim(cosize(seen.layout)), lanes.dim(cosize(own.layout))
+            text = (
+                f"the view {seen.layout} of {seen.elem} reaches {_least_and_most(reach)} elements, but {own.layout} of "
+                f"{own.elem} has {_least_and_most(have)}"
+            )
+            beyond = np.broadcast_to(
+                np.asarray(reach) * seen.elem.bytes > np.asarray(have) * own.elem.bytes, base.shape
+            )
+            lanes.fault(beyond, text, "out-of-bounds")
         if self.offset is not None:
             base = base + lanes.get(self.offset).astype(np.int64) * tensor_type(self.t).elem.bytes
         lanes.define(base)
+
+
+def _least_and_most(extent: Any) -> str:
+    """An extent that threads may have made themselves, each another one."""
+    least, most = np.min(extent), np.max(extent)
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 class WholeTensor(Op):

@@ -3,6 +3,7 @@
 python -m tests.fuzz.cases --count 3000 --jobs 16 --gpu        # from a seed on; says which ones disagree
 python -m tests.fuzz.cases --seconds 60 --jobs 16 --gpu --no-simulator --straight       # as many as there is time for
 python -m tests.fuzz.cases --seed 17 --count 1 --show          # the kernel of a seed, and what happens to it
+python -m tests.fuzz.cases --python --count 2000 --jobs 16     # Python functions, which CPython executes as well
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from cutelite.dispatch import Kernel, Launch
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.target import Target
+from tests.fuzz import scripts
 from tests.fuzz.numbers import HELD, Array
 from tests.fuzz.program import (
     BLOCKS,
@@ -93,23 +95,23 @@ def disagreement(name: str, found: Array, right: Array) -> str | None:
 Runner = Callable[[Kernel, list[Array]], None]
 
 
-def simulated(seed: int, after_passes: bool) -> Runner:
+def simulated(seed: int, after_passes: bool, shape: tuple[int, int] = (BLOCKS, THREADS)) -> Runner:
     """In the simulator, strictly; `after_passes`: as it would be lowered."""
 
     def run(kernel: Kernel, args: list[Array]) -> None:
-        launch = Launch(BLOCKS, THREADS)
+        launch = Launch(*shape)
         checked = kernel._checked(launch, tuple(args), {})
         assert checked is not None
         function, values, dims = kernel._simulation(checked.spec, checked.bound)
         if after_passes:
             function = passes.run(passes.PIPELINE, function, passes.Context(Target.parse("sm_90a")))
-        sim.run(function, BLOCKS, values, dims=dims, seed=seed, strict=True)
+        sim.run(function, shape[0], values, dims=dims, seed=seed, strict=True)
 
     return run
 
 
-def on_gpu(kernel: Kernel, args: list[Array]) -> None:
-    gpu(kernel[BLOCKS, THREADS], *args)
+def on_gpu(shape: tuple[int, int]) -> Runner:
+    return lambda kernel, args: gpu(kernel[shape], *args)
 
 
 class Way(NamedTuple):
@@ -118,6 +120,7 @@ class Way(NamedTuple):
     straight: bool = False
     simulator: bool = True
     gpu: bool = False
+    python: bool = False  # `tests.fuzz.scripts`: CPython computes them instead
 
     def program(self, seed: int) -> Program:
         return Draw(seed).straight() if self.straight else Draw(seed).program()
@@ -125,17 +128,37 @@ class Way(NamedTuple):
     def runners(self, seed: int) -> dict[str, Runner]:
         """The simulator in lockstep, by a schedule drawn from the seed, and by another after the passes; the GPU."""
         found: dict[str, Runner] = {}
+        shape = (1, scripts.THREADS) if self.python else (BLOCKS, THREADS)
         if self.simulator:
-            found["simulator"] = simulated(0, False)
-            found[f"simulator, schedule {seed + 2}"] = simulated(seed + 2, False)
-            found["simulator, after the passes"] = simulated(1, True)
-        return {**found, "GPU": on_gpu} if self.gpu else found
+            found["simulator"] = simulated(0, False, shape)
+            if not self.python:  # whose threads have nothing to do with each other
+                found[f"simulator, schedule {seed + 2}"] = simulated(seed + 2, False)
+            found["simulator, after the passes"] = simulated(1, True, shape)
+        return {**found, "GPU": on_gpu(shape)} if self.gpu else found
 
 
 def mistakes(seed: int, way: Way = Way()) -> list[str]:  # noqa: B008
     """What goes wrong with the kernel of a seed: nothing, one hopes."""
+    if way.python:
+        return misread(seed, way)
     program = way.program(seed)
     return wrongs(program, inputs_of(program, seed), seed, way.runners(seed))
+
+
+def misread(seed: int, way: Way) -> list[str]:
+    """Where kernels and CPython disagree about a function."""
+    texts, inputs, found = scripts.script(seed), scripts.inputs_of(seed), []
+    right = scripts.by_python(texts.python, inputs)
+    kernel = kernel_of(texts.kernel, seed)
+    for who, run in way.runners(seed).items():
+        arrays = scripts.stored(inputs)
+        try:
+            run(kernel, [*arrays.values()])
+        except Exception:
+            found.append(f"{who}:\n{traceback.format_exc(limit=-4)}")
+            continue
+        found += [f"{who}: {said}" for said in scripts.different(arrays, right)]
+    return [*found, texts.kernel] if found else []
 
 
 def wrongs(program: Program, inputs: dict[str, Array], seed: object, by: dict[str, Runner]) -> list[str]:
@@ -181,11 +204,11 @@ def many(seeds: Sequence[int], way: Way, jobs: int, until: float) -> Iterator[tu
 
 def main() -> int:
     given = asked()
-    way = Way(given.straight, not given.no_simulator, given.gpu)
+    way = Way(given.straight, not given.no_simulator, given.gpu, given.python)
     seeds = range(given.seed, given.seed + given.count)
     if given.show:
         for seed in seeds:
-            print(source(way.program(seed)))
+            print(scripts.script(seed).kernel if way.python else source(way.program(seed)))
     started, run, failed = time.monotonic(), 0, {}
     for seed, found in many(seeds, way, given.jobs, started + given.seconds):
         run += 1
@@ -210,6 +233,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--gpu", action="store_true", help="run each on a GPU as well")
     parser.add_argument("--no-simulator", action="store_true", help="leave the simulator out")
     parser.add_argument("--straight", action="store_true", help="many expressions, and no control flow")
+    parser.add_argument("--python", action="store_true", help="Python functions, against CPython")
     parser.add_argument("--show", action="store_true", help="print the kernels")
     parser.add_argument("--json", help="a file for the result")
     return parser.parse_args()

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz import cases
 from tests.fuzz.numbers import TYPES
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
-from tests.fuzz.program import Assign, Call, Leaf, Program, Statement, Together, inputs_of
+from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
 
 TOGETHER = 60  # operations in a kernel of their own
 ROWS = [*TABLE, *COLLECTIVE]
@@ -52,7 +52,7 @@ def test_operations(n: int) -> None:
 @pytest.mark.sm(90)
 @pytest.mark.parametrize("n", range(len(PROGRAMS)))
 def test_operations_on_a_gpu(n: int) -> None:
-    run = {"simulator": cases.simulated(0, False), "GPU": cases.on_gpu}
+    run = {"simulator": cases.simulated(0, False), "GPU": cases.on_gpu((BLOCKS, THREADS))}
     assert not cases.wrongs(PROGRAMS[n], inputs_of(PROGRAMS[n], n), f"operations {n}", run)
 
 
@@ -76,3 +76,17 @@ def test_random_expressions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_random_expressions_on_a_gpu(seed: int) -> None:
     assert not cases.mistakes(seed, cases.Way(straight=True, simulator=False, gpu=True))
+
+
+PYTHON = cases.Way(python=True)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_functions_are_what_cpython_makes_of_them(seed: int) -> None:
+    assert not cases.mistakes(seed, PYTHON)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_functions_on_a_gpu(seed: int) -> None:
+    assert not cases.mistakes(seed, PYTHON._replace(simulator=False, gpu=True))

@@ -15,7 +15,7 @@ from cutelite import Tensor
 from tests.places import Place
 
 N = cl.dims("N")
-T = TypeVar("T")
+T = TypeVar("T", cl.f16, cl.bf16, cl.f32, cl.f64)
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 NUMBERS = (
     *(0.0, -0.0, 1.0, -1.0, 0.1, -0.1, -0.3, 3.0, 2.5, -7.0, 1e8, -1e8, 16777217.0, 65504.0, 1e-5, 1e30, 1e300),

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Layout, Tensor, i8, i32, i64
+from cutelite import CompileError, Layout, Tensor, i8, i32, i64
+from cutelite.sim import SimError
 
 Array = Any
 M, N = cl.dims("M N")
@@ -221,3 +222,68 @@ def test_code_for_wide_launches_ahead_of_them() -> None:
     assert "wide" in kinds.compile(block=1, wide_dims=True).function.attrs
     assert "wide" in of_products.compile((2**16, 2**16), (1,), block=1).function.attrs
     assert "wide" in of_threads_static.compile(block=1).function.attrs
+
+
+# Errors.
+
+
+def failing(body: Any, *args: Any) -> str:
+    with pytest.raises(CompileError) as caught:
+        body[1, 1](*args)
+    return str(caught.value)
+
+
+def test_an_i64_is_told_by_the_product_of_dims_that_made_it() -> None:
+    @cl.kernel
+    def stored(x: Tensor[i8, (M, N)], out: Tensor[i32, (1,)]) -> None:
+        step = M * N
+        place = cl.thread_idx.x + step
+        out[0] = place * 2
+
+    @cl.kernel
+    def merged(x: Tensor[i8, (M, N)], out: Tensor[i32, (1,)]) -> None:
+        place = cl.thread_idx.x
+        if x[0, 0] > 0:
+            place = place + M * N
+        out[0] = place
+
+    arrays = np.zeros((2, 3), np.int8), np.zeros(1, np.int32)
+    assert "an i64, since `M*N` in line" in failing(stored, *arrays)
+    assert "a run-time i64 (an i64, since `M*N` in line" in failing(merged, *arrays)
+
+
+def test_an_i64_is_told_by_the_wide_launch_that_made_it() -> None:
+    @cl.kernel
+    def stored(x: Tensor[i8, (N,)], out: Tensor[i32, (1,)]) -> None:
+        out[0] = cl.block_idx.x * 2
+
+    stored[1, 1](np.zeros(8, np.int8), np.zeros(1, np.int32))
+    wide = np.zeros(2**31, np.int8), np.zeros(1, np.int32)
+    assert "is one in a launch of this size" in failing(stored, *wide)
+
+
+@cl.kernel
+def viewed(x: Tensor[i8, (M, N)], out: Tensor[i8, (4,)]) -> None:
+    out[0] = x.view(Layout(M * N, 1))[N]
+    out[1] = x[0, None].view(Layout((N // 2, 2), (2, 1)))[1, 1]
+    out[2] = x[1, None].view(Layout(8, 1))[7]
+    out[3] = x[1, None].view(Layout(N, 1), cl.u8)[1].to(i8)
+
+
+def test_a_view_of_a_row_ends_where_the_row_does() -> None:
+    out = np.zeros(4, np.int8)
+    viewed[1, 1](np.arange(27, dtype=np.int8).reshape(3, 9), out)
+    assert out.tolist() == [9, 3, 16, 10]
+    with pytest.raises(SimError, match=r"the view 8:1 of i8 reaches 8 elements, but \(N\):\(1\) of i8 has 7"):
+        viewed[1, 1](np.zeros((3, 7), np.int8), out)
+
+    @cl.kernel
+    def longer(x: Tensor[i8, (M, N)]) -> None:
+        x[0, None].view(Layout(N + 1, 1))[0] = 1
+
+    @cl.kernel
+    def wider(x: Tensor[i8, (M, 8)]) -> None:
+        x[0, None].view(Layout(3, 1), i32)[0] = 1
+
+    assert "reaches N+1 elements, but (N):(1) has N" in failing(longer, np.zeros((2, 8), np.int8))
+    assert "reaches 3 elements, but (8):(1) has 8 of i8" in failing(wider, np.zeros((2, 8), np.int8))

@@ -1,0 +1,365 @@
+"""Random Python functions: executed by CPython as they stand, and by kernels in which they are inlined.
+
+python -m tests.fuzz.cases --python --count 2000 --jobs 16      # as tests.fuzz.cases, with CPython for NumPy
+
+A function has variables of fixed types, changes them under all kinds of control flow, and returns them. It is written
+twice, line by line alike. The kernel has Python's operators; for CPython, which knows neither widths nor divisions by
+zero, what must wrap is in `W32` or `W64`, what must round in `R`, and quotients are calls: see `HELPERS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.fuzz.numbers import HELD, Array, limits, samples
+
+THREADS = 32
+VARIABLES = {
+    "a": "i32",
+    "b": "i32",
+    "p": "i64",
+    "q": "i64",
+    "x": "f64",
+    "y": "f64",
+    "u": "f32",
+    "v": "f32",
+    "t": "bool",
+}
+INTS = {"i32": "W32", "i64": "W64"}
+STORED = {**HELD, "bool": np.dtype(np.uint8)}
+
+
+class Text(NamedTuple):
+    """Source of an expression or a line, for the kernel and for CPython."""
+
+    kernel: str
+    python: str
+
+
+def text(template: str, *parts: Text, python: str | None = None) -> Text:
+    """Parts put into a template, which may be another one for CPython."""
+    return Text(
+        template.format(*(part.kernel for part in parts)),
+        (python or template).format(*(part.python for part in parts)),
+    )
+
+
+# What CPython computes with.
+
+
+def _wrapping(t: str) -> Callable[[int], int]:
+    low, high = limits(t)
+    return lambda n: (int(n) - low) % (high - low + 1) + low
+
+
+def _rounded(number: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float32(number))
+
+
+def _over(a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.float64(a) / np.float64(b))
+
+
+HELPERS: dict[str, Any] = {
+    "W32": _wrapping("i32"),
+    "W64": _wrapping("i64"),
+    "R": _rounded,
+    "D": _over,
+    "Q": lambda a, b: a // b if b else _over(a, b),
+    "M": lambda a, b: a % b if b else math.nan,
+    "DM": lambda a, b: divmod(a, b) if b else (_over(a, b), math.nan),
+}
+
+
+class Draw:
+    """One function, drawn from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(f"script {seed}")
+        self.types = dict(VARIABLES)
+        self.fresh = 0
+        self.loops: list[bool] = []  # around the statement; whether each is a for statement
+        self.lines: list[tuple[int, Text]] = []
+
+    def draw(self) -> list[Text]:
+        self.block(1, self.random.randint(4, 8), 3)
+        return [Text("    " * depth + line.kernel, "    " * depth + line.python) for depth, line in self.lines]
+
+    # Statements.
+
+    def line(self, depth: int, template: str, *parts: Text, python: str | None = None) -> None:
+        self.lines.append((depth, text(template, *parts, python=python)))
+
+    def block(self, depth: int, count: int, nested: int) -> None:
+        known = dict(self.types)
+        for _ in range(count):
+            kinds = ["assign"] * 5 + ["divmod"] + ["if", "if", "for", "while", "match", "for_else"] * (nested > 0)
+            getattr(self, f"_{self.random.choice(kinds)}")(depth, nested - 1)
+        roll = self.random.random()
+        if self.loops and roll < 0.25:
+            self.line(
+                depth, f"if {{0}}:\n{'    ' * (depth + 1)}{self.random.choice(['break', 'continue'])}", self.truth(2)
+            )
+        elif roll > 0.94:
+            self.line(depth, f"if {{0}}:\n{'    ' * (depth + 1)}return {', '.join(VARIABLES)}", self.truth(2))
+        self.types = known  # counters that are bound here
+
+    def variable(self, *types: str) -> str:
+        return self.random.choice([name for name, t in VARIABLES.items() if not types or t in types])
+
+    def _assign(self, depth: int, _: int) -> None:
+        name = self.variable()
+        value = self.of(VARIABLES[name], 3)
+        if VARIABLES[name] in INTS and self.random.random() < 0.3:
+            self.line(depth, f"{name} ^= {{0}}", value)
+        else:
+            self.line(depth, f"{name} = {{0}}", value)
+
+    def _divmod(self, depth: int, _: int) -> None:
+        first, second = self.random.choice([("a", "b"), ("p", "q"), ("x", "y"), ("u", "v")])
+        t = VARIABLES[first]
+        if t in INTS:
+            self.line(depth, f"{first}, {second} = divmod({{0}}, {{1}})", self.of(t, 2), self.divisor(t))
+            return
+        round_ = "R" if t == "f32" else ""
+        self.line(depth, f"{first}, {second} = divmod({{0}}, {{1}})", self.of(t, 2), self.of(t, 2),
+                  python=f"{first}, {second} = map({round_ or 'float'}, DM({{0}}, {{1}}))")  # fmt: skip
+
+    def _if(self, depth: int, nested: int) -> None:
+        self.line(depth, "if {0}:", self.truth(3))
+        self.block(depth + 1, self.random.randint(1, 3), nested)
+        for word in self.random.choice([(), ("else:",), ("elif {0}:",), ("elif {0}:", "else:")]):
+            self.line(depth, word, self.truth(2))
+            self.block(depth + 1, self.random.randint(1, 2), nested)
+
+    def _match(self, depth: int, nested: int) -> None:
+        self.line(depth, "match {0}:", text(self.random.choice(["({0} & 3)", "({0} % 5)"]), self.of("i32", 2)))
+        for pattern in self.random.sample(["0", "1 | 3", "2", "4", "1"], 3):
+            guard = self.random.random() < 0.3
+            self.line(depth + 1, f"case {pattern} if {{0}}:" if guard else f"case {pattern}:", self.truth(2))
+            self.block(depth + 2, 1, nested - 1)
+        if self.random.random() < 0.7:
+            self.line(depth + 1, "case _:")
+            self.block(depth + 2, 1, nested - 1)
+
+    def counter(self) -> str:
+        self.fresh += 1
+        return f"k{self.fresh}"
+
+    def _for(self, depth: int, nested: int) -> None:
+        k, roll, after = self.counter(), self.random.random(), False
+        small, start = text("({0} & 3)", self.of("i32", 1)), text("({0} % 7)", self.of("i32", 1))
+        if roll < 0.3:
+            t, bounds, after = "i32", text(str(self.random.randint(1, 4))), True
+        elif roll < 0.5:
+            t, bounds = "i32", small
+        elif roll < 0.75:
+            step = self.random.choice([-3, -2, -1, 2, 3])
+            t, bounds = "i32", text(f"{{0}}, {{1}}, {step}", start, text("({0} % 7)", self.of("i32", 1)))
+        else:
+            base = self.random.choice([2**31 - 2, -(2**31) - 1, 2**32 - 1, 2**40])
+            t, bounds = (
+                "i64",
+                text(f"{{0}} + {base}, {base + 4}, {self.random.randint(1, 2)}", text("({0} & 1)", self.of("i64", 1))),
+            )
+        self.line(depth, f"for {k} in range({{0}}):", bounds)
+        self.loop(depth, nested, k, t, True)
+        if not after:
+            del self.types[k]
+
+    def _for_else(self, depth: int, nested: int) -> None:
+        self._for(depth, nested)
+        self.line(depth, "else:")
+        self.block(depth + 1, 1, nested - 1)
+
+    def _while(self, depth: int, nested: int) -> None:
+        k = self.counter()
+        self.line(depth, f"{k} = cl.i32(0)", python=f"{k} = 0")
+        self.line(depth, f"while {k} < ({{0}} & 3) and {{1}}:", Text("a", "a"), self.truth(2))
+        self.line(depth + 1, f"{k} += 1")
+        self.loop(depth, nested, k, "i32", False)
+        if self.random.random() < 0.3:
+            self.line(depth, "else:")
+            self.block(depth + 1, 1, nested - 1)
+
+    def loop(self, depth: int, nested: int, counter: str, t: str, is_for: bool) -> None:
+        self.types[counter] = t
+        self.loops.append(is_for)
+        self.block(depth + 1, self.random.randint(1, 3), nested if len(self.loops) < 2 else 0)
+        self.loops.pop()
+
+    # Expressions.
+
+    def of(self, t: str, depth: int) -> Text:
+        if t == "bool":
+            return self.truth(depth)
+        if depth == 0 or self.random.random() < 0.15:
+            return self.leaf(t)
+        return self.integer(t, depth - 1) if t in INTS else self.float(t, depth - 1)
+
+    def leaf(self, t: str) -> Text:
+        name = self.random.choice([name for name, of in self.types.items() if of == t])
+        return Text(name, name)
+
+    def literal(self, t: str) -> Text:
+        low, high = limits(t)
+        numbers = [
+            0,
+            1,
+            -1,
+            7,
+            high,
+            low + 1,
+            2**31 - 1,
+            -(2**31),
+            2**31,
+            2**32,
+            2**32 + 5,
+            self.random.randint(-99, 99),
+        ]
+        return text(f"({self.random.choice([n for n in numbers if low <= n <= high])})")
+
+    def operand(self, t: str, depth: int) -> Text:
+        """What may stand beside a `t`: one, a narrower number, or a literal that fits."""
+        roll = self.random.random()
+        if roll < 0.3:
+            return self.literal(t) if t in INTS else text(self.random.choice(["0.5", "(-2.0)", "3", "0.0", "1.5"]))
+        if roll < 0.5 and t in ("i64", "f64"):
+            return self.of("i32", depth)
+        return self.of(t, depth)
+
+    def divisor(self, t: str) -> Text:
+        forms = ["({0} & 1023 | 1)", "-({0} & 7 | 2)", "3", "(-5)", "16", *["({0} & 0xFFFFFFFFFF | 1)"] * (t == "i64")]
+        return text(self.random.choice(forms), self.leaf(t))
+
+    def integer(self, t: str, depth: int) -> Text:
+        left, right, wrap = self.of(t, depth), self.operand(t, depth), INTS[t]
+        form = self.random.randrange(10)
+        if form <= 3:
+            template = self.random.choice(["{0} + {1}", "{0} - {1}", "{1} - {0}", "{0} * {1}"])
+            return text(f"({template})", left, right, python=f"{wrap}({template})")
+        if form == 4:
+            return text(self.random.choice(["({0} // {1})", "({0} % {1})"]), left, self.divisor(t))
+        if form == 5:
+            return text(self.random.choice(["({0} & {1})", "({0} | {1})", "({0} ^ {1})"]), left, right)
+        if form == 6:
+            template = self.random.choice(
+                ["(-{0})", "abs({0})", f"({{0}} << {self.random.randrange(limits(t)[1].bit_length())})", "(~{0})"]
+            )
+            return text(template, left, python=f"{wrap}({template})")
+        if form == 7:
+            return text(f"({{0}} >> {self.random.randrange(limits(t)[1].bit_length())})", left)
+        if form == 8:
+            return text(self.random.choice(["min({0}, {1})", "max({0}, {1})"]), left, self.of(t, depth))
+        return self.chosen(t, depth)
+
+    def float(self, t: str, depth: int) -> Text:
+        left, right = self.of(t, depth), self.operand(t, depth)
+        if self.random.random() < 0.5:
+            left, right = right, left
+        form = self.random.randrange(9)
+        if form <= 3:
+            template = self.random.choice(["({0} + {1})", "({0} - {1})", "({0} * {1})"])
+            found = text(template, left, self.of(t, depth), python=template)
+        elif form <= 6:
+            sign, function = self.random.choice([("/", "D"), ("//", "Q"), ("%", "M")])
+            found = text(f"({{0}} {sign} {{1}})", left, self.of(t, depth), python=f"{function}({{0}}, {{1}})")
+        elif form == 7:
+            found = text(self.random.choice(["(-{0})", "abs({0})"]), self.of(t, depth))
+        else:
+            return self.chosen(t, depth)
+        return text("{0}", found, python="R({0})") if t == "f32" else text("{0}", found, python="float({0})")
+
+    def chosen(self, t: str, depth: int) -> Text:
+        """One of two numbers."""
+        left, right = self.of(t, depth), self.of(t, depth)
+        form = self.random.choice(["({0} if {2} else {1})", "({0} or {1})", "({0} and {1})", "(({2} and {0}) or {1})"])
+        return text(form, left, right, self.truth(depth))
+
+    def truth(self, depth: int) -> Text:
+        if depth <= 0:
+            return self.leaf("bool")
+        form = self.random.randrange(8)
+        t = self.random.choice(["i32", "i64", "f32", "f64"])
+        if form <= 3:
+            sign = self.random.choice(["<", "<=", ">", ">=", "==", "!="])
+            return text(f"({{0}} {sign} {{1}})", self.of(t, depth - 1), self.operand(t, depth - 1))
+        if form == 4:
+            template = self.random.choice(["({0} < {1} <= {2})", "({0} == {1} != {2})", "({2} > {0} >= {1})"])
+            return text(template, *(self.of(t, depth - 1) for _ in range(3)))
+        if form == 5:
+            return text("(not {0})", self.of(self.random.choice([t, "bool"]), depth - 1))
+        return text(
+            self.random.choice(["({0} and {1})", "({0} or {1})", "({0} != {1})"]),
+            *(self.truth(depth - 1) for _ in range(2)),
+        )
+
+
+# Running one.
+
+
+class Script(NamedTuple):
+    """A function in both spellings: the kernel's module, and CPython's."""
+
+    kernel: str
+    python: str
+
+
+def script(seed: int) -> Script:
+    lines, names = Draw(seed).draw(), ", ".join(VARIABLES)
+    heads = f"def function({names}):", f"    return {names}"
+    python = "\n".join([heads[0], *(line.python for line in lines), heads[1], ""])
+    loads = ", ".join(f"{name}_[i]{' != 0' if t == 'bool' else ''}" for name, t in VARIABLES.items())
+    stores = ", ".join(f"{name}_[i]" for name in VARIABLES)
+    parameters = ", ".join(f"{name}_: Tensor[cl.{'u8' if t == 'bool' else t}, (N,)]" for name, t in VARIABLES.items())
+    names_ = ", ".join("cl.u8(t)" if name == "t" else name for name in VARIABLES)
+    kernel = [
+        "import cutelite as cl\nfrom cutelite import Tensor\n\nN = cl.dims('N')\n\n",
+        heads[0],
+        *(line.kernel for line in lines),
+        heads[1],
+        f"\n\n@cl.kernel(fmad=False)\ndef kernel({parameters}):",
+        f"    i = cl.thread_idx.x\n    {names} = function({loads})\n    {stores} = {names_}\n",
+    ]
+    return Script("\n".join(kernel), python)
+
+
+def inputs_of(seed: int) -> dict[str, Array]:
+    """Numbers of each type: ordinary ones, the ends of ranges, around 2**31 and 2**32, zeros, infinities, NaN."""
+    draw = np.random.default_rng(seed)
+    found = {name: samples(t, THREADS, draw) for name, t in VARIABLES.items()}
+    near = draw.choice([2**31, -(2**31), 2**32, -(2**32)], THREADS) + draw.integers(-3, 4, THREADS)
+    found["p"] = np.where(draw.random(THREADS) < 0.5, near, found["p"])
+    for name in ("x", "u"):
+        ordinary = (draw.normal(size=THREADS) * 10).astype(found[name].dtype)
+        found[name] = np.where(draw.random(THREADS) < 0.5, ordinary, found[name])
+    return found
+
+
+def by_python(source: str, inputs: dict[str, Array]) -> dict[str, Array]:
+    space = dict(HELPERS)
+    exec(compile(source, "<script>", "exec"), space)
+    rows = [space["function"](*(inputs[name][i].item() for name in VARIABLES)) for i in range(THREADS)]
+    columns = zip(*rows, strict=True)
+    with np.errstate(all="ignore"):
+        return {name: np.array(column, STORED[t]) for (name, t), column in zip(VARIABLES.items(), columns, strict=True)}
+
+
+def stored(inputs: dict[str, Array]) -> dict[str, Array]:
+    """Fresh arrays, in the order of the kernel's parameters; it leaves its results there."""
+    return {name: inputs[name].astype(STORED[t]) for name, t in VARIABLES.items()}
+
+
+def different(found: dict[str, Array], right: dict[str, Array]) -> Iterator[str]:
+    from tests.fuzz.cases import disagreement
+
+    for name, expected in right.items():
+        if said := disagreement(name, found[name], expected):
+            yield said
