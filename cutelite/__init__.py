@@ -39,6 +39,8 @@ _WHERE = {
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
+    "cutelite.lib.rows": "RowPartition RowStream",
+    "cutelite.lib.reduce": "Team warp_reduce block_reduce cluster_reduce",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",
@@ -68,7 +70,7 @@ _WHERE = {
     "cutelite.lang.sync": "syncthreads syncthreads_count syncthreads_and syncthreads_or barrier_sync barrier_arrive"
     " fence nanosleep",
     "cutelite.lang.warp": "shuffle shuffle_up shuffle_down shuffle_xor make_warp_uniform warpgroup_idx vote_all"
-    " vote_any vote_uniform ballot match_any match_all redux warp_reduce active_mask syncwarp",
+    " vote_any vote_uniform ballot match_any match_all redux active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
     " griddepcontrol_wait griddepcontrol_launch_dependents",
     "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"

@@ -203,7 +203,6 @@ from cutelite.lang.warp import syncwarp as syncwarp
 from cutelite.lang.warp import vote_all as vote_all
 from cutelite.lang.warp import vote_any as vote_any
 from cutelite.lang.warp import vote_uniform as vote_uniform
-from cutelite.lang.warp import warp_reduce as warp_reduce
 from cutelite.lang.warp import warpgroup_idx as warpgroup_idx
 from cutelite.lang.whole import axpby as axpby
 from cutelite.lang.whole import clear as clear
@@ -297,6 +296,12 @@ from cutelite.lib.pipeline import multicast_mask as multicast_mask
 from cutelite.lib.pipeline import pipeline_init_arrive as pipeline_init_arrive
 from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
 from cutelite.lib.pipeline import pipeline_init_wait as pipeline_init_wait
+from cutelite.lib.reduce import Team as Team
+from cutelite.lib.reduce import block_reduce as block_reduce
+from cutelite.lib.reduce import cluster_reduce as cluster_reduce
+from cutelite.lib.reduce import warp_reduce as warp_reduce
+from cutelite.lib.rows import RowPartition as RowPartition
+from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -500,6 +505,8 @@ __all__ = [
     "PipelineTmaAsync",
     "PipelineTmaStore",
     "ResultRing",
+    "RowPartition",
+    "RowStream",
     "Scalar",
     "ScaledBasis",
     "Scales",
@@ -509,6 +516,7 @@ __all__ = [
     "StMatrix8x8x16bOp",
     "StaticPersistentTileScheduler",
     "Swizzle",
+    "Team",
     "Tensor",
     "TiledCopy",
     "TiledMma",
@@ -550,6 +558,7 @@ __all__ = [
     "block_idx",
     "block_in_cluster",
     "block_rank_in_cluster",
+    "block_reduce",
     "blocked_product",
     "boolean",
     "brev",
@@ -561,6 +570,7 @@ __all__ = [
     "cluster_arrive",
     "cluster_dim",
     "cluster_idx",
+    "cluster_reduce",
     "cluster_sync",
     "cluster_wait",
     "clz",

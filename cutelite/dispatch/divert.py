@@ -38,4 +38,13 @@ def diverted(to: Diversion | None) -> Iterator[None]:
         diversion.reset(token)
 
 
+def nothing(*launch: Any) -> None:
+    """A diversion that leaves launches out: the function is run for what it allocates and returns."""
+
+
+def left_out() -> bool:
+    """Whether launches are left out, and so nothing is to be asked of arrays but their shapes and dtypes."""
+    return diversion.get() is nothing
+
+
 _lock = forks.lock()

@@ -17,6 +17,7 @@ from cutelite.dispatch.arguments import ArgumentError, Bound, as_declared, descr
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.device import arch_of, device_of, packable, simulable
 from cutelite.dispatch.divert import diversion
+from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import (
     Dim3,
     Extent,
@@ -149,6 +150,7 @@ class Kernel:
 
     # Launching.
 
+    @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
         """``kernel[grid, block](...)``, also with stream and dynamic shared memory, or with a `Launch`.
 
@@ -160,6 +162,7 @@ class Kernel:
         name = self.__name__
         raise LaunchError(f"{name} is a kernel: launch it as {name}[grid, block](...), or call it from another kernel")
 
+    @untraced
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """Run the kernel: asynchronously on the GPU that holds the arrays, or at once in the simulator on NumPy.
 
@@ -188,6 +191,7 @@ class Kernel:
     @_without_our_frames
     def _launch(self, key: bytes | None, held: Held, /, *args: Any, **kwargs: Any) -> None:
         """Launch from the start; what it comes to is kept under the key that the compiled launcher gave it."""
+        keep_out()
         instead = diversion.get()
         if instead is None:
             self._named(self._launch_anew, key, held[1], args, kwargs)
@@ -560,12 +564,14 @@ class BoundKernel:
     def __cutelite_function__(self) -> Any:
         return self.kernel.__cutelite_function__.__get__(self.instance)
 
+    @untraced
     def __getitem__(self, key: Any) -> Callable[..., None]:
         return self.kernel._launching.of_method(key, self.instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         self.kernel(*args, **kwargs)
 
+    @untraced
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)

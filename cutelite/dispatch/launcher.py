@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
+from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
 from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter, plain_number
 from cutelite.dispatch.slots import slots_of
@@ -85,10 +86,12 @@ class Launching:
         self._partials: weakref.WeakSet[functools.partial[None]] = weakref.WeakSet()
         self._watched: Watched = ()
 
+    @untraced
     def _by_python(self, held: Held, /, *args: Any, **kwargs: Any) -> None:
         self._launch(None, held, *args, **kwargs)
 
     def _by_key(self, key: Any) -> Callable[..., None]:
+        keep_out()
         if not is_exact(key):
             return self.held(self._read(key))
         kept, subscripts = self._kept, self._subscripts
@@ -104,6 +107,7 @@ class Launching:
     def of_method(self, key: Any, instance: object) -> Callable[..., None]:
         """``kernel[key]`` with an argument ahead of the others."""
         if self.launcher is None:
+            keep_out()
             return self.held(self._read(key), instance)
         return functools.partial(self.subscript(key), instance)
 

@@ -18,7 +18,7 @@ from typing import Any, overload
 
 import torch
 
-from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.divert import diverted, nothing
 
 Function = Callable[..., Any]
 
@@ -70,14 +70,10 @@ def custom_op(
 
         @functools.wraps(function)
         def fake(*args: Any, **kwargs: Any) -> Any:
-            with diverted(_nothing):
+            with diverted(nothing):
                 return function(*args, **kwargs)
 
         made.register_fake(fake)
         return made
 
     return decorate if function is None else decorate(function)
-
-
-def _nothing(*launch: Any) -> None:
-    """What a launch of a fake implementation does."""

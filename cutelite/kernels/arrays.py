@@ -6,30 +6,24 @@ import sys
 from typing import Any
 
 import cutelite_rt as rt
-from cutelite_rt.dtype import DTYPES
+from cutelite_rt.dtype import BY_NUMPY, DTYPES
 from cutelite_rt.memory import reader_library
 
 
-def library_of(array: Any) -> str:
-    """The library whose array it is: 'torch', 'numpy', 'cupy', 'jax' or the first part of its type's module."""
-    kind = type(array)
-    root: str = kind.__module__.partition(".")[0]
-    return reader_library(kind) or ("jax" if root == "jaxlib" else root)
+def code_of(array: Any) -> str:
+    """The code of its dtype, 'bf16' or 'f32'; '' for one that kernels do not take. Nothing is asked of its memory."""
+    return BY_NUMPY.get(str(array.dtype).rpartition(".")[2], "")
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
-    """A new array where `like` is and of its library, not filled.
+    """A new array where `like` is and of its library: torch, CuPy or NumPy. Not filled.
 
     dtype  a code such as 'bf16' or 'f32'; default: that of `like`
     """
     row = None if dtype is None else DTYPES[dtype]
-    library = library_of(like)
+    library = reader_library(type(like))
     if library == "torch":
         return like.new_empty(shape, dtype=None if row is None else getattr(sys.modules["torch"], row.torch or ""))
-    if library == "jax":
-        jax = sys.modules["jax"]
-        kind = like.dtype if row is None else jax.numpy.dtype(row.numpy)
-        return jax.device_put(jax.numpy.empty(shape, kind), like.sharding)
     if library == "cupy":
         return sys.modules["cupy"].empty(shape, like.dtype if row is None else row.numpy)
     import numpy

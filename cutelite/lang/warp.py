@@ -6,11 +6,9 @@ Source    PTX ISA: shfl.sync, vote.sync, match.sync, redux.sync, activemask, bar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
-from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Type, Vec, boolean, elem_of, f32, i32, u8, u16, u32, with_elem
+from cutelite.ir.types import elem_of, f32, i32, u32
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.values import (
     Scalar,
@@ -18,15 +16,13 @@ from cutelite.lang.values import (
     as_value,
     builder_here,
     emit,
-    maximum,
-    minimum,
     mistake,
     to_dtype,
     truth,
     wrap,
 )
+from cutelite.lang.words import from_words, map_values, to_words
 from cutelite.ops import warp as ops
-from cutelite.ops.convert import Bitcast
 
 N = TypeVar("N", Scalar, Vector)
 Members = int | Scalar
@@ -117,49 +113,24 @@ def redux(
     return emit(ops.Redux(as_value(x), _members(members), operation, abs, nan))  # type: ignore[no-any-return]
 
 
-Combine = Callable[[Any, Any], Any]
-COMBINE: dict[str, Combine] = {
-    "add": lambda a, b: a + b,
-    "mul": lambda a, b: a * b,
-    "min": minimum,
-    "max": maximum,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
-
-
-def warp_reduce(
-    x: N, operation: Literal["add", "mul", "min", "max", "and", "or", "xor"] = "add", *, width: int = 32
-) -> N:
-    """The `x` of every lane of the warp, or of each segment of `width` lanes, combined; all lanes get it.
-
-    A scalar or vector of any type that has the operation, vectors element by element. 32-bit integers over the
-    whole warp take one `redux`, all else log2(width) exchanges; sums of floats are the same in all lanes.
-
-    Who     the whole warp
-    """
-    if operation not in COMBINE:
-        raise mistake("warp-reduce", f"warp_reduce does {', '.join(COMBINE)}, not {operation!r}")
-    if width not in ops.WIDTHS:
-        raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
-    step = width // 2
-    if width == 32 and operation != "mul" and _has_redux(x, operation):
-        x = emit(ops.Redux(as_value(x), _members(ALL), operation))
-        step = 0
-    while step:
-        x = COMBINE[operation](x, shuffle_xor(x, step))
-        step //= 2
-    return x
-
-
-def _has_redux(x: Any, operation: str) -> bool:
-    if not isinstance(x, Scalar):
+def has_redux(x: Any, operation: str) -> bool:
+    """Say whether `redux` combines `x` over a warp by `operation` on the GPU that is compiled for."""
+    if not isinstance(x, Scalar) or operation == "mul":
         return False
     target = builder_here("warp_reduce").target
     if x.dtype == f32:
         return operation in ("min", "max") and target is not None and target.has("redux.f32")
     return x.dtype in (i32, u32) and (target is None or target.has("redux"))
+
+
+def exchange(x: Any, mode: Literal["idx", "up", "down", "xor"], lane: Lane, width: int = 32) -> Any:
+    """The structure `x` of another lane: numbers and vectors, and tuples and frozen dataclasses of them.
+
+    mode, lane   'idx': of that lane; 'up', 'down': that much lower or higher; 'xor': of the number that differs so
+    Who          the whole warp, cut into segments of `width` lanes
+    """
+    moved = {"idx": shuffle, "up": shuffle_up, "down": shuffle_down, "xor": shuffle_xor}[mode]
+    return map_values(lambda value: moved(value, lane, width=width), x)
 
 
 def active_mask() -> Scalar:
@@ -181,27 +152,8 @@ def _members(members: Members) -> Any:
 
 
 def _shuffle(x: N, lane: Lane, mode: str, width: int, members: Members) -> N:
-    words, back = _words(wrap(as_value(x)))
+    value = wrap(as_value(x))
+    words = value if elem_of(value.value.type).bits == 32 else to_words(value)
     index = to_dtype(lane, i32) if isinstance(lane, Scalar) and lane.dtype not in (i32, u32) else lane
     number = as_value(index, None if isinstance(index, Scalar) else i32)
-    return back(emit(ops.Shuffle(words.value, number, _members(members), mode, width)))  # type: ignore[no-any-return]
-
-
-def _words(x: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """`x` as 32-bit numbers, and the way back: bit by bit, or each element extended where they do not fill words."""
-    t: Type = x.value.type
-    elem = elem_of(t)
-    if elem == boolean:
-        return to_dtype(x, u32), lambda y: to_dtype(y, boolean)
-    if elem.bits == 32:
-        return x, lambda y: y
-    count, rest = divmod(elem.bits * (t.n if isinstance(t, Vec) else 1), 32)
-    if rest == 0:
-        return _as(x, Vec(u32, count) if count > 1 else u32), lambda y: _as(y, t)
-    plain: DType = {8: u8, 16: u16}[elem.bits]
-    return to_dtype(_as(x, with_elem(t, plain)), u32), lambda y: _as(to_dtype(y, plain), t)
-
-
-def _as(x: Any, t: Type) -> Any:
-    """The bits of `x` as a value of type `t`."""
-    return x if x.value.type == t else emit(Bitcast(x.value, t))
+    return from_words(emit(ops.Shuffle(words.value, number, _members(members), mode, width)), value)  # type: ignore[no-any-return]

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, overload
 
 from cutelite.dispatch.arguments import MISSING
+from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch, from_subscript
 from cutelite.tune.configs import KernelConfig, for_kernel, launch_of, variant
@@ -63,7 +64,8 @@ class TunedFunction(_Tuned):
 
         Errors  `AutotuneError` where no config runs; `CudaError`; whatever the function raises
         """
-        return self.function(self.config_for(*args, **kwargs), *args, **kwargs)
+        config = self.configs[0] if left_out() else self.config_for(*args, **kwargs)
+        return self.function(config, *args, **kwargs)
 
     def config_for(self, *args: Any, **kwargs: Any) -> Any:
         """The config for these arguments, found by tuning if it is not known; the call itself is not made."""
@@ -128,7 +130,8 @@ class TunedKernel(_Tuned):
 
         Errors  `AutotuneError` where no config runs; as `Kernel.launch`
         """
-        self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
+        if not left_out():
+            self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
 
     def config_for(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Any:
         """The config for these arguments, found by tuning if it is not known; nothing is launched."""

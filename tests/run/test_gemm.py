@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 from common import array, poisoned, to_numpy
 from cutelite import CompileError
-from cutelite.kernels.gemm import CONFIGS, Config, gemm
+from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, reference
 
 SHAPE = 136, 264, 208
 BF16 = 4e-3
@@ -211,6 +212,69 @@ def test_the_checker_finds_nothing(config: Config, monkeypatch: pytest.MonkeyPat
     compare((136, 264, 328), bias="float32", config=config)
 
 
+SMALL = Config((64, 64), True, (1, 1), stages=3, buffers=1)
+
+
+def test_batches_of_a_are_rows_of_one_matrix() -> None:
+    compare_folded((2, 3, 40, 64), (64, 72))
+    compare_folded((2, 3, 40, 64), (2, 3, 64, 72))
+
+
+def compare_folded(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(8)
+    a, b = (operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in (left, right))
+    c = operand(rng, *left[:-1], right[-1], dtype="bfloat16", transposed=False)
+    wide = poisoned(*left[:-2], left[-2] + 8, right[-1], dtype="bfloat16")
+    for out in (None, poisoned(*left[:-1], right[-1], dtype="bfloat16")):
+        d = gemm(a, b, out, c=c, beta=2.0, config=SMALL)
+        assert tuple(d.shape) == (*left[:-1], right[-1]) and (out is None or d is out)
+        expected = reference(to_numpy(a), to_numpy(b), c=to_numpy(c), beta=2.0)
+        assert np.linalg.norm(to_numpy(d) - expected) <= BF16 * np.linalg.norm(expected)
+    if len(right) == 2:
+        with pytest.raises(ValueError, match="not evenly apart"):
+            gemm(a, b, wide[..., : left[-2], :], config=SMALL)
+
+
+def test_an_activation_written_in_place_is_one_kernel_however_often_it_is_made() -> None:
+    a, b = (array(np.ones(shape), "bfloat16") for shape in ((8, 64), (64, 8)))
+
+    def scaled(by: float) -> Any:
+        return to_numpy(gemm(a, b, activation=lambda x: x * by, config=SMALL))[0, 0]
+
+    def made() -> int:
+        return dense.build.cache_info().misses
+
+    assert scaled(2.0) == 128.0
+    before = made()
+    assert scaled(2.0) == 128.0 and made() == before
+    assert scaled(3.0) == 192.0 and made() == before + 1
+    assert scaled(2.0) == 128.0 and made() == before + 1
+
+
+def test_what_an_activation_captured_may_change_afterwards() -> None:
+    a, b = (array(np.ones(shape), "bfloat16") for shape in ((8, 64), (64, 8)))
+
+    def results(by: float, then: float) -> list[float]:
+        def run() -> float:
+            return float(to_numpy(gemm(a, b, activation=activation, config=SMALL))[0, 0])
+
+        activation = lambda x: x * by + 1.0  # noqa: E731
+        first, by = run(), then
+        return [first, run()]
+
+    assert results(2.0, 5.0) == [129.0, 320.0]  # 321 in bf16
+    assert results(2.0, 2.0) == [129.0, 129.0]
+
+
+def test_an_activation_over_what_can_be_changed_in_place() -> None:
+    """Such a function is told by itself: what it captured may be another thing at the next call."""
+    factors = [2.0]
+    function = lambda x: x * factors[0]  # noqa: E731
+    assert settled(function) is function and settled(len) is len
+    first, second = ((lambda x, by=by: x * by) for by in (2.0, 2.0))
+    assert settled(first) is settled(second)
+
+
 def test_the_fastest_or_first_is_chosen() -> None:
     compare((64, 72, 64))
 
@@ -233,5 +297,9 @@ def test_refusals() -> None:
     i = operand(rng, 64, 64, dtype="int8", transposed=False)
     with pytest.raises(ValueError, match="the sums as they are"):
         gemm(i, i.T, poisoned(64, 64, dtype="int32"), alpha=2.0, config=CONFIGS[0])
+    with pytest.raises(ValueError, match=r"out is \(64, 72\), and the result is \(64, 64\)"):
+        gemm(x, x, poisoned(64, 72, dtype="bfloat16"))
+    with pytest.raises(ValueError, match="activation is a function, or one of relu; not 'gelu'"):
+        gemm(x, x, activation="gelu")
     with pytest.raises(ValueError, match="precision is None or 'tf32'"):
         gemm(x, x, precision="double")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32, i32
-from cutelite.kernels.arrays import empty
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import run, tuned
+from cutelite.kernels.lent import is_jax, on_jax
 
 if TYPE_CHECKING:
     import numpy
@@ -23,7 +26,7 @@ ROWS = (8, 16, 32, 64)
 
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
-    alpha: float = 1.0, beta: float = 0.0, activation: Function | None = None, precision: str | None = None,
+    alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, precision: str | None = None,
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
@@ -35,16 +38,55 @@ def gemm(
                 i32 for i8. Rows of `out` that are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
     scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
-    activation  elementwise, on vectors of f32, compiled in. Functions of equal code and captured values are one
+    activation  elementwise, on vectors of f32, compiled in; or 'relu'. Functions of equal code and captured values are
+                one
     config      None: the fastest, found at the first call for these shapes
-    Arrays      of torch, CuPy and JAX on a GPU; of NumPy in the simulator
+    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, outside of `jax.jit` (`kernels.lent`).
+                Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
+    if type(a).__module__.startswith("torch"):
+        from cutelite.kernels.gemm import operators
+
+        how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
+        if operators.wanted(a, b, out, how):
+            return operators.multiply(a, b, out, how)
+    elif is_jax(a):
+        more = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision, "config": config}
+        return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, **more)
+    fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
+    return multiply(a, b, out, fused, precision, config)
+
+
+def relu(x: Any) -> Any:
+    return max(x, 0.0)
+
+
+NAMED = {"relu": relu}
+"""Activations by name: those of which `torch.ops.cutelite.gemm` knows the derivative."""
+
+
+def activation_of(given: Function | str | None) -> Function | None:
+    """What is compiled in. Errors: ValueError for a name that is none."""
+    if not isinstance(given, str):
+        return settled(given)
+    if given not in NAMED:
+        raise ValueError(f"activation is a function, or one of {', '.join(NAMED)}; not {given!r}")
+    return NAMED[given]
+
+
+@untraced
+def multiply(
+    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, config: Config | None = None
+) -> Any:
+    """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     shape = result_shape(a, b)
-    out = empty(a, shape, DEFAULTS.get(rt.read(a).dtype)) if out is None else out
+    out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
     if tuple(out.shape) != shape:
         raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
-    given = arguments(a, b, out, fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
+    if left_out():
+        return out
+    given = arguments(a, b, out, fused, precision)
     if config is None:
         tuned(*given)
     else:
@@ -54,10 +96,10 @@ def gemm(
 
 def fused_of(
     c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float = 0.0,
-    activation: Function | None = None,
+    activation: Function | str | None = None,
 ) -> cl.Fused:  # fmt: skip
     """What is made of the sums, by the names that `gemm` has for it."""
-    return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, settled(activation))
+    return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
 
 
 DEFAULTS = {"e4m3": "bf16", "e5m2": "bf16", "i8": "i32"}

@@ -19,7 +19,9 @@ import numpy as np
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32
+from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.lent import takes_jax
 
 M, N, K, E = cl.dims("M N:8 K E")
 GROUP = 128  # threads of a warpgroup
@@ -213,6 +215,7 @@ def run(config: Config, a: Any, b: Any, ends: Any, d: Any) -> None:
 tuned = cl.autotune(CONFIGS, key=alike)(run)
 
 
+@takes_jax
 def gemm(a: Any, b: Any, ends: Any, out: Any = None, *, config: Config | None = None) -> Any:
     """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `out`.
 
@@ -224,6 +227,8 @@ def gemm(a: Any, b: Any, ends: Any, out: Any = None, *, config: Config | None = 
     config  None: the fastest, found at the first call for such shapes
     """
     out = empty(a, (a.shape[0], b.shape[1]), "bf16") if out is None else out
+    if left_out():
+        return out
     if config is None:
         tuned(a, b, ends, out)
     else:

@@ -1,0 +1,107 @@
+"""The GEMM as an operator of torch: `torch.ops.cutelite.gemm`, with a fake implementation and derivatives.
+
+`gemm` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so that
+the graph has no break. `torch.ops.cutelite.gemm_into` writes to a tensor that it is given, and has no derivative.
+
+A gradient is three GEMMs in all, with those of the operands in their dtypes. There is none through scales, through
+activations other than 'relu', or of integers. An activation that is a function cannot be an operator's argument: where
+torch.compile traces it, the graph breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cutelite.dispatch.divert import left_out
+from cutelite.interop.torch import custom_op
+from cutelite.kernels.gemm import call
+
+
+class How(NamedTuple):
+    """What `gemm` is given besides operands, by its names; what the operators take, in their order."""
+
+    c: Tensor | None = None
+    bias: Tensor | None = None
+    scale_a: Tensor | None = None
+    scale_b: Tensor | None = None
+    alpha: float = 1.0
+    beta: float = 0.0
+    activation: Callable[[Any], Any] | str | None = None
+    precision: str | None = None
+
+
+def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
+    """Whether a call is one for an operator. Errors: ValueError for a gradient that there is none of."""
+    if torch.compiler.is_compiling():
+        return not callable(how.activation)
+    given = [x for x in (a, b, *how[:4]) if x is not None]
+    derived = torch.is_grad_enabled() and any(x.requires_grad for x in given)
+    if callable(how.activation) or left_out():
+        if derived and not left_out():
+            raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+        return False
+    if derived and out is not None:
+        raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
+    return derived or any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in given)
+
+
+def multiply(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> Any:
+    """`gemm` by an operator."""
+    if out is None:
+        return gemm(a, b, *how)
+    gemm_into(a, b, out, *how)
+    return out
+
+
+@custom_op("cutelite::gemm", mutates_args=())
+def gemm(
+    a: Tensor, b: Tensor, c: Tensor | None = None, bias: Tensor | None = None, scale_a: Tensor | None = None,
+    scale_b: Tensor | None = None, alpha: float = 1.0, beta: float = 0.0, activation: str | None = None,
+    precision: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`cutelite.kernels.gemm.gemm`, without `out` and `config`."""
+    fused = call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
+    result: Tensor = call.multiply(a, b, None, fused, precision)
+    return result
+
+
+@custom_op("cutelite::gemm_into", mutates_args={"out"})
+def gemm_into(
+    a: Tensor, b: Tensor, out: Tensor, c: Tensor | None = None, bias: Tensor | None = None,
+    scale_a: Tensor | None = None, scale_b: Tensor | None = None, alpha: float = 1.0, beta: float = 0.0,
+    activation: str | None = None, precision: str | None = None,
+) -> None:  # fmt: skip
+    """`cutelite.kernels.gemm.gemm` with `out`."""
+    call.multiply(a, b, out, call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    a, b, *more = inputs
+    how = ctx.how = How(*more)._replace(c=None, bias=None)
+    if how.scale_a is not None or how.scale_b is not None:
+        raise ValueError("there is no derivative through scales: multiply what needs a gradient by them")
+    ctx.kinds = [None if x is None else x.dtype for x in How(*more)[:2]]
+    ctx.save_for_backward(a, b, output if how.activation == "relu" else None)
+
+
+def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    a, b, positive = ctx.saved_tensors
+    how, kind = ctx.how, ctx.kinds
+    grad = (grad if positive is None else grad * (positive > 0)).contiguous()  # of a sum it has strides of 0
+    plain, given = How(alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
+    needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
+    of_a = gemm(grad, b.mT, *plain) if needs[0] else None
+    of_b = None
+    if needs[1]:
+        rows = (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1])) if b.ndim == 2 else (a, grad)
+        of_b = gemm(rows[0].mT, rows[1], *plain)
+    of_c = (grad * how.beta).to(kind[0]) if needs[2] else None
+    of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(kind[1]) if needs[3] else None
+    return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]
+
+
+gemm.register_autograd(_backward, setup_context=_remember)

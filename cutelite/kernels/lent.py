@@ -1,0 +1,61 @@
+"""JAX's arrays, lent to functions of `cutelite.kernels`: nobody writes to them, and they have no strides.
+
+So results are made by another library, whose arrays share memory with JAX's: NumPy in host memory, where kernels are
+simulated; on a GPU torch or CuPy, one of which must be installed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def is_jax(array: Any) -> bool:
+    """Whether it is JAX's, one of `jax.jit` included."""
+    return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def takes_jax(function: F) -> F:
+    """Have a function take JAX's arrays too, and then give such a one."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return on_jax(function, *args, **kwargs) if is_jax(args[0]) else function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def on_jax(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of arrays, as JAX's.
+
+    Errors  TypeError within `jax.jit`, for an array to write to, and on a GPU without torch and CuPy
+    """
+    if inspect.signature(function).bind(*args, **kwargs).arguments.get("out") is not None:
+        raise TypeError("JAX's arrays are never written to: leave out= out")
+    given = [lent(x) if is_jax(x) else x for x in args]
+    named = {name: lent(x) if is_jax(x) else x for name, x in kwargs.items()}
+    result, jax = function(*given, **named), sys.modules["jax"]
+    return jax.numpy.asarray(result) if type(result).__module__ == "numpy" else jax.dlpack.from_dlpack(result)
+
+
+def lent(array: Any) -> Any:
+    """The same memory as an array of NumPy, torch or CuPy."""
+    jax = sys.modules["jax"]
+    if isinstance(array, jax.core.Tracer):
+        raise TypeError("this array is one of jax.jit, which has no memory yet: call a kernel by cutelite.interop.jax")
+    if all(device.platform == "cpu" for device in array.devices()):
+        import numpy
+
+        return numpy.asarray(array)
+    for name in ("torch", "cupy"):
+        try:
+            return importlib.import_module(name).from_dlpack(array)
+        except ImportError:
+            continue
+    raise TypeError("JAX's arrays on a GPU are lent to torch or CuPy here, and neither is installed")

@@ -1,0 +1,185 @@
+"""Cross entropy of rows of logits and their targets, and its derivative.
+
+    loss = lse - (1 - smoothing) * x[target] - smoothing * mean(x) + z * lse * lse        lse = log(sum(exp(x)))
+
+Rows whose target is `ignore` have a loss and a gradient of 0. A row is read once, and nothing of its size is written
+but its gradient.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.rows.arrays import Rows, contiguous, empty_like, step
+from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_light
+from cutelite.kernels.rows.softmax import exponentials, merge, power
+
+M = cl.dims("M")  # rows
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of rows of `n` logits.
+
+    dtype      of the logits
+    smoothing  what of a target's weight is spread evenly over all words
+    z          the weight of the square of lse
+    ignore     the target of rows that do not count
+    """
+
+    dtype: Any
+    n: int
+    smoothing: float
+    z: float
+    ignore: int
+
+
+def merge_with_sums(exact: bool) -> Any:
+    """The function that makes one of what is known of two parts of a row: their exponentials, and sums of logits."""
+
+    def merged(a: Any, b: Any) -> tuple[Any, Any]:
+        return merge(exact)(a[0], b[0]), a[1] + b[1]
+
+    return merged
+
+
+@cache
+def forward(loss: Loss, p: Plan) -> Any:
+    """The kernel that gives each row's loss and lse."""
+    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    (P,) = pitches("P", p.vector)
+
+    @cl.kernel(**p.options)
+    def cross_entropy(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        targets: Tensor[i64, (M,)],
+        losses: Tensor[f32, (M,)],
+        lses: Tensor[f32, (M,)],
+    ) -> None:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
+
+        def work(row: Any, target: Any, held: Any) -> None:
+            wanted, first = f32(0), team.lane == 0 and team.rank == 0
+            if first and target >= 0 and target < n:
+                wanted = x[row, target].to(f32)
+            v, total = held.to(f32), f32(0)
+            _, mine = exponentials(v, exact)
+            if loss.smoothing:
+                all, total = team.reduce((mine, part.keep(v).reduce("sum")), merge_with_sums(exact))
+            else:
+                all = team.reduce(mine, merge(exact))
+            stream.refill()
+            if first:
+                lse = all.top + cl.math.log(all.total)
+                value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
+                losses[row] = f32(0) if target == loss.ignore else value
+                lses[row] = lse
+
+        stream.each(work, ask=lambda row: targets[row])
+
+    return cross_entropy
+
+
+@cache
+def backward(loss: Loss, p: Plan) -> Any:
+    """The kernel that gives dx of the logits, lse, and the gradient of each row's loss."""
+    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    P, Q = pitches("P Q", p.vector)
+
+    @cl.kernel(**p.options)
+    def cross_entropy_backward(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        targets: Tensor[i64, (M,)],
+        lses: Tensor[f32, (M,)],
+        gradients: Tensor[f32, (M,)],
+        dx: Tensor[dtype, (M, n), (Q, 1)],
+    ) -> None:
+        _team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,))
+
+        def work(row: Any, asked: Any, held: Any) -> None:
+            target, lse, gradient = asked
+            g = f32(0) if target == loss.ignore else gradient
+            scale = g * (1.0 + 2.0 * loss.z * lse)
+            d = power(held.to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+            hit = (part.columns() == target.to(i32)).to(f32)
+            part.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
+
+        stream.each(work, ask=lambda row: (targets[row], lses[row], gradients[row]))
+
+    return cross_entropy_backward
+
+
+class Losses(NamedTuple):
+    """Each row's loss and log of the sum of exponentials, (...), f32."""
+
+    loss: Any
+    lse: Any
+
+
+def cross_entropy(
+    x: Any, target: Any, *, smoothing: float = 0.0, z: float = 0.0, ignore: int = -100, how: Plan | None = None
+) -> Losses:
+    """Compute the cross entropy of each row of logits; neither summed nor averaged.
+
+    x          (..., n), bf16, f16 or f32
+    target     (...), int64, from 0 to n - 1, or `ignore`
+    smoothing  label smoothing, 0 to 1
+    z          the weight of lse squared
+    how        who works on a row; by default the plan for its length
+    Gives      `Losses`
+    Errors     `cl.ArgumentError` for arrays that do not fit
+    """
+    rows = Rows(x, "x")
+    targets = targets_of(rows, target)
+    loss, lse = (empty_like(x, tuple(x.shape[:-1]), "float32") for _ in range(2))
+    p = how or plan(rows.n, rows.vector)
+    kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
+    kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
+    return Losses(loss, lse)
+
+
+def cross_entropy_backward(
+    gradient: Any,
+    x: Any,
+    target: Any,
+    lse: Any,
+    *,
+    smoothing: float = 0.0,
+    z: float = 0.0,
+    ignore: int = -100,
+    out: Any = None,
+    how: Plan | None = None,
+) -> Any:
+    """Compute the gradient of the logits.
+
+    gradient  (...), f32: that of each row's loss
+    lse       (...), f32, as `cross_entropy` gave it
+    out       where to write; may be x
+    """
+    rows = Rows(x, "x")
+    targets = targets_of(rows, target)
+    out = empty_like(x) if out is None else out
+    results = Rows(out, "out").like(rows, "out")
+    p = how or plan_light(rows.n, math.gcd(rows.vector, results.vector))
+    kernel = backward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
+    flat = [contiguous(each).reshape((rows.m,)) for each in (lse, gradient)]
+    kernel[p.grid(rows), p.block](rows.matrix, targets, *flat, results.matrix)
+    return out
+
+
+def targets_of(rows: Rows, target: Any) -> Any:
+    """The targets as a vector."""
+    if str(target.dtype).rpartition(".")[2] != "int64" or math.prod(map(int, target.shape)) != rows.m:
+        raise cl.ArgumentError(
+            f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of {rows.m} rows is needed"
+        )
+    flat = target.reshape((rows.m,))
+    return flat if rows.m == 1 or step(flat, 0) == 1 else contiguous(flat)

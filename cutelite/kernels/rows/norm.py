@@ -1,0 +1,392 @@
+"""RMSNorm and LayerNorm over rows, after adding a residual where there is one, and their derivatives.
+
+    s = x + residual        y = (s - mean) * rstd * (offset + weight) + bias        rstd = 1 / sqrt(var + eps)
+
+RMSNorm has no mean: its var is the mean of s * s. LayerNorm's comes from the moments of each thread's elements, merged.
+The derivative keeps the sums of weights' gradients in registers for all rows of a team, and a second kernel
+adds up what the teams have, always in the same order.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.kernels.rows.arrays import Rows, as_vector, empty_like
+from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_sums
+
+M, G, N = cl.dims("M G N")  # rows, teams, columns
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A norm of rows of `n` elements.
+
+    dtype     of the rows
+    center    the mean is subtracted: LayerNorm
+    weight    the dtype of weight and bias
+    offset    added to the weight: 1.0 where weights are stored as what differs from 1
+    """
+
+    dtype: Any
+    n: int
+    center: bool
+    weight: Any
+    offset: float
+
+
+class Moments(NamedTuple):
+    """The count and mean of some elements, and the sum of the squares of what they differ from it."""
+
+    count: f32
+    mean: f32
+    squares: f32
+
+
+def moments(part: Any, v: Any) -> Moments:
+    """Of a thread's elements: computed in two steps, so that nothing cancels."""
+    count = f32(part.shape[0] * part.shape[1]) if part.whole else part.keep(v * 0.0 + 1.0).reduce("sum")
+    mean = v.reduce("sum") / max(count, 1.0)
+    rest = part.keep(v - mean)
+    return Moments(count, mean, (rest * rest).reduce("sum"))
+
+
+def merge(a: Moments, b: Moments) -> Moments:
+    """Two moments as one (Chan, Golub, LeVeque 1979)."""
+    count = a.count + b.count
+    share, apart = b.count / max(count, 1.0), b.mean - a.mean
+    return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
+
+
+@cache
+def forward(norm: Norm, p: Plan) -> Any:
+    """The kernel that gives y, and where they are wanted the sum with the residual, the mean and rstd."""
+    dtype, n, weight = norm.dtype, norm.n, norm.weight
+    P, Q, R, S = pitches("P Q R S", p.vector)
+
+    @cl.kernel(**p.options)
+    def norm_forward(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        residual: Tensor[dtype, (M, n), (Q, 1)] | None,
+        w: Tensor[weight, (n,)] | None,
+        b: Tensor[weight, (n,)] | None,
+        y: Tensor[dtype, (M, n), (R, 1)],
+        total: Tensor[dtype, (M, n), (S, 1)] | None,
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)] | None,
+        eps: f32,
+    ) -> None:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
+
+        scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
+
+        def work(row: Any, _: Any, first: Any, *more: Any) -> None:
+            v = first.to(f32)
+            if residual is not None:
+                v = v + more[0].to(f32)
+                if total is not None:
+                    part.store(v.to(dtype), total[row, None])
+            if norm.center:
+                all = team.reduce(moments(part, v), merge)
+                v, squares = v - all.mean, all.squares
+                if means is not None and team.lane == 0 and team.rank == 0:
+                    means[row] = all.mean
+            else:
+                squares = team.reduce((v * v).reduce("sum"))
+            stream.refill()
+            rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
+            if rstds is not None and team.lane == 0 and team.rank == 0:
+                rstds[row] = rstd
+            v = v * rstd
+            if w is not None:
+                v = v * (scale().to(f32) + norm.offset)
+            if b is not None:
+                v = v + shift().to(f32)
+            part.store(v.to(dtype), y[row, None])
+
+        stream.each(work)
+
+    return norm_forward
+
+
+class Sums(NamedTuple):
+    """What a row's derivative needs of the whole row: the sums of g and of g * xhat, g being dy * (offset + weight)."""
+
+    plain: f32
+    product: f32
+
+
+@cache
+def backward(norm: Norm, p: Plan) -> Any:
+    """The kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
+
+    It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums.
+    """
+    dtype, n, weight = norm.dtype, norm.n, norm.weight
+    P, Q, R, S = pitches("P Q R S", p.vector)
+
+    @cl.kernel(**p.options)
+    def norm_backward(
+        dy: Tensor[dtype, (M, n), (P, 1)],
+        s: Tensor[dtype, (M, n), (Q, 1)],
+        w: Tensor[weight, (n,)] | None,
+        means: Tensor[f32, (M,)] | None,
+        rstds: Tensor[f32, (M,)],
+        add: Tensor[dtype, (M, n), (S, 1)] | None,
+        dx: Tensor[dtype, (M, n), (R, 1)],
+        dw: Tensor[f32, (G, n)] | None,
+        db: Tensor[f32, (G, n)] | None,
+    ) -> None:
+        team = cl.Team.create(p.threads, cluster=p.cluster)
+        part = cl.RowPartition(team, n, p.vector)
+        number = team.number()
+        dws = None if dw is None else part_sums(part, p.shared_sums)
+        dbs = None if db is None else part_sums(part, p.shared_sums)
+        scale = None if w is None else part.load(w)
+        team.ready()
+        for row in range(number, M, team.count()):
+            gs, xs = part.load(dy[row, None]), part.load(s[row, None])
+            rstd, mean = rstds[row], f32(0) if means is None else means[row]
+            plain, product = f32(0), f32(0)
+            for i in cl.static_range(part.pieces):
+                g, xhat = gs[None, i].to(f32), (xs[None, i].to(f32) - mean) * rstd
+                if dw is not None:
+                    dws[None, i].store(dws[None, i].load() + g * xhat)
+                if db is not None:
+                    dbs[None, i].store(dbs[None, i].load() + g)
+                if w is not None:
+                    g = g * (scale[None, i].to(f32) + norm.offset)
+                plain, product = plain + g.reduce("sum"), product + (g * xhat).reduce("sum")
+            sums = team.reduce(Sums(plain, product))
+            inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n) if norm.center else f32(0)
+            more = None if add is None else part.load(add[row, None])
+            out = cl.make_rmem_tensor(dtype, cl.make_layout(part.shape))
+            for i in cl.static_range(part.pieces):
+                g, xhat = gs[None, i].to(f32), (xs[None, i].to(f32) - mean) * rstd
+                if w is not None:
+                    g = g * (scale[None, i].to(f32) + norm.offset)
+                d = (g - (xhat * inner + outer)) * rstd
+                if add is not None:
+                    d = d + more[None, i].to(f32)
+                out[None, i].store(d.to(dtype))
+            part.store(out.load(), dx[row, None])
+        if dw is not None:
+            part.store(dws.load(), dw[number, None])
+        if db is not None:
+            part.store(dbs.load(), db[number, None])
+        team.leave()
+
+    return norm_backward
+
+
+def part_sums(part: Any, in_shared: bool) -> Any:
+    """Zeros for a thread's part of a row, in registers or in shared memory, where no two threads meet in a bank."""
+    width, team = min(part.vector, 4), part.team
+    layout = cl.make_layout((part.vector, part.pieces))
+    if in_shared:
+        rest = part.vector // width
+        each = width * team.threads
+        layout = cl.make_layout(((width, rest), part.pieces), stride=((1, each), each * rest))
+        whole = cl.shared(f32, (width * team.threads * rest * part.pieces * team.teams,), align=16)
+        first = team.index * (each * rest * part.pieces) + team.lane * width
+        sums = cl.domain_offset((first,), whole).view(layout)
+    else:
+        sums = cl.make_rmem_tensor(f32, layout)
+    cl.clear(sums)
+    return sums
+
+
+COLUMNS, THREADS, AT_ONCE = (
+    32,
+    1024,
+    4,
+)  # of a block that adds up columns; loads of a thread that are under way together
+
+
+@cache
+def add_up(dtype: Any) -> Any:
+    """The kernel that adds up the rows of an f32 matrix: a block for every 32 columns, each warp every 32nd row."""
+
+    @cl.kernel(block=THREADS)
+    def column_sums(parts: Tensor[f32, (G, N)], out: Tensor[dtype, (N,)]) -> None:
+        lane, warp = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
+        column, step = cl.block_idx.x * COLUMNS + lane, THREADS // COLUMNS
+        total = cl.full((AT_ONCE,), 0, f32)
+        if column < N:
+            for first in range(warp, G, AT_ONCE * step):
+                found = cl.make_rmem_tensor(f32, (AT_ONCE,))
+                for i in cl.static_range(AT_ONCE):
+                    row = first + i * step
+                    found[i] = parts[row, column] if row < G else f32(0)
+                total = total + found.load()
+        sums = cl.shared(f32, (step, COLUMNS))
+        sums[warp, lane] = total.reduce("sum")
+        cl.syncthreads()
+        if warp == 0 and column < N:
+            whole = f32(0)
+            for i in cl.static_range(step):
+                whole += sums[i, lane]
+            out[column] = whole.to(dtype)
+
+    return column_sums
+
+
+class Normed(NamedTuple):
+    """Results of a norm.
+
+    y      (..., n), of the dtype of x
+    total  x + residual, likewise; x itself without a residual
+    mean   (...), f32; None for RMSNorm
+    rstd   (...), f32
+    """
+
+    y: Any
+    total: Any
+    mean: Any
+    rstd: Any
+
+
+def rms_norm(
+    x: Any,
+    weight: Any = None,
+    *,
+    residual: Any = None,
+    bias: Any = None,
+    eps: float = 1e-6,
+    offset: float = 0.0,
+    how: Plan | None = None,
+) -> Normed:
+    """Compute (x + residual) / sqrt(mean of squares + eps) * (offset + weight) + bias over the last mode.
+
+    x, residual   (..., n), of one dtype: bf16, f16 or f32
+    weight, bias  (n,), of one dtype
+    offset        added to the weight: 1.0 where it is stored as what differs from 1
+    how           who works on a row; by default the plan for its length
+    Gives         a `Normed`
+    Errors        `cl.ArgumentError` for arrays that do not fit
+    """
+    return apply(x, weight, residual, bias, eps, offset, False, how)
+
+
+def layer_norm(
+    x: Any,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    residual: Any = None,
+    eps: float = 1e-5,
+    offset: float = 0.0,
+    how: Plan | None = None,
+) -> Normed:
+    """Compute (s - mean) / sqrt(var + eps) * (offset + weight) + bias of s = x + residual over the last mode.
+
+    Arguments and results as for `rms_norm`.
+    """
+    return apply(x, weight, residual, bias, eps, offset, True, how)
+
+
+def apply(
+    x: Any, weight: Any, residual: Any, bias: Any, eps: float, offset: float, center: bool, how: Plan | None
+) -> Normed:
+    """Launch the kernel for x."""
+    rows = Rows(x, "x")
+    more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
+    w, b, kind = weights(rows, weight, bias)
+    y = empty_like(x)
+    total = x if more is None else empty_like(x)
+    leading = tuple(x.shape[:-1])
+    mean, rstd = empty_like(x, leading, "float32") if center else None, empty_like(x, leading, "float32")
+    vector = math.gcd(rows.vector, *(Rows(each, "").vector for each in (y, total)))
+    p = how or plan(rows.n, vector if more is None else math.gcd(vector, more.vector))
+    kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset)), p)
+    flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
+    kernel[p.grid(rows), p.block](
+        rows.matrix,
+        None if more is None else more.matrix,
+        w,
+        b,
+        y.reshape((rows.m, rows.n)),
+        None if more is None else total.reshape((rows.m, rows.n)),
+        *flat,
+        eps,
+    )
+    return Normed(y, total, mean, rstd)
+
+
+class Gradients(NamedTuple):
+    """Gradients of x (and of the residual: the same), weight and bias; None for those that were not wanted."""
+
+    x: Any
+    weight: Any
+    bias: Any
+
+
+def norm_backward(
+    dy: Any,
+    normed: Normed,
+    weight: Any = None,
+    *,
+    bias: bool = False,
+    add: Any = None,
+    offset: float = 0.0,
+    how: Plan | None = None,
+) -> Gradients:
+    """Compute the gradients of a norm.
+
+    dy      (..., n), that of y
+    normed  what the norm gave
+    weight  as the norm was given it
+    bias    there was one
+    how     who works on a row; by default the plan for its length
+    add     (..., n): added to the gradient of x, as that of `total` is
+    """
+    gradients, rows = Rows(dy, "dy"), Rows(normed.total, "total")
+    gradients.like(rows, "dy")
+    w, _, kind = weights(rows, weight, None)
+    dx = empty_like(normed.total)
+    more = None if add is None else Rows(add, "add").like(rows, "add")
+    vector = math.gcd(
+        gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
+    )
+    p = how or plan_sums(rows.n, vector)
+    teams = min(p.blocks * rows.at_once(p.cluster), -(-rows.m // p.teams))
+    dw = None if w is None else empty_like(dx, (teams * p.teams, rows.n), "float32")
+    db = empty_like(dx, (teams * p.teams, rows.n), "float32") if bias else None
+    mean = None if normed.mean is None else normed.mean.reshape((rows.m,))
+    kernel = backward(Norm(rows.dtype, rows.n, mean is not None, kind, float(offset)), p)
+    kernel[teams * p.cluster, p.block](
+        gradients.matrix,
+        rows.matrix,
+        w,
+        mean,
+        normed.rstd.reshape((rows.m,)),
+        None if more is None else more.matrix,
+        dx.reshape((rows.m, rows.n)),
+        dw,
+        db,
+    )
+    return Gradients(dx, summed(dw, weight, kind), summed(db, dx if weight is None else weight, kind))
+
+
+def summed(parts: Any, like: Any, dtype: Any) -> Any:
+    """The sums over the first mode of `parts`, in the dtype of `like`; None for None."""
+    if parts is None:
+        return None
+    out = empty_like(like, (parts.shape[1],))
+    add_up(dtype)[-(-parts.shape[1] // COLUMNS), THREADS](parts, out)
+    return out
+
+
+def weights(rows: Rows, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
+    """Weight and bias as vectors of n elements, and their dtype."""
+    w, b = as_vector(weight, "weight", rows.n), as_vector(bias, "bias", rows.n)
+    kinds = {made[1] for made in (w, b) if made is not None}
+    if len(kinds) > 1:
+        raise cl.ArgumentError("weight and bias are of one dtype")
+    return w and w[0], b and b[0], kinds.pop() if kinds else rows.dtype

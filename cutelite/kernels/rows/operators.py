@@ -1,0 +1,199 @@
+"""Kernels of rows as operators of torch, with derivatives: `torch.ops.cutelite.softmax` and its like.
+
+Importing this module registers them. They are taken whole by `torch.compile`, are differentiated by autograd, and keep
+to the dtypes that they are given. CPU tensors are simulated where there is no GPU.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from cutelite.kernels.rows import cross_entropy as entropy
+from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import softmax as soft
+
+
+@torch.library.custom_op("cutelite::softmax", mutates_args=())
+def softmax(x: torch.Tensor, log: bool) -> torch.Tensor:
+    """Softmax over the last mode, or its logarithm."""
+    return soft.apply(x, None, log, None)
+
+
+@softmax.register_fake
+def _(x: torch.Tensor, log: bool) -> torch.Tensor:
+    return x.new_empty(x.shape)
+
+
+@torch.library.custom_op("cutelite::softmax_backward", mutates_args=())
+def softmax_backward(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
+    """The gradient of x, of that of `softmax(x, log)`."""
+    return soft.softmax_backward(dy, y, log=log)
+
+
+@softmax_backward.register_fake
+def _(dy: torch.Tensor, y: torch.Tensor, log: bool) -> torch.Tensor:
+    return y.new_empty(y.shape)
+
+
+def _keep_softmax(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.log = inputs[1]
+    ctx.save_for_backward(output)
+
+
+def _differentiate_softmax(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
+    (y,) = ctx.saved_tensors
+    return softmax_backward(dy, y, ctx.log), None
+
+
+softmax.register_autograd(_differentiate_softmax, setup_context=_keep_softmax)
+
+
+@torch.library.custom_op("cutelite::norm", mutates_args=())
+def norm_forward(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    eps: float,
+    offset: float,
+    center: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """LayerNorm, or without `center` RMSNorm, of x + residual: the result, that sum, the mean and rstd of rows.
+
+    Without a residual the sum is empty; without `center` the mean is.
+    """
+    made = norm.apply(x, weight, residual, bias, eps, offset, center, None)
+    total = x.new_empty((0,)) if residual is None else made.total
+    return made.y, total, made.rstd.new_empty((0,)) if made.mean is None else made.mean, made.rstd
+
+
+@norm_forward.register_fake
+def _(
+    x: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    eps: float,
+    offset: float,
+    center: bool,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    rows = x.new_empty(x.shape[:-1], dtype=torch.float32)
+    total = x.new_empty((0,) if residual is None else x.shape)
+    return x.new_empty(x.shape), total, rows.new_empty(rows.shape if center else (0,)), rows
+
+
+@torch.library.custom_op("cutelite::norm_backward", mutates_args=())
+def norm_backward(
+    dy: torch.Tensor,
+    s: torch.Tensor,
+    weight: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    add: torch.Tensor | None,
+    bias: bool,
+    offset: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of x, weight and bias; empty where there is none. `add` is added to that of x."""
+    made = norm.norm_backward(dy, norm.Normed(None, s, mean, rstd), weight, bias=bias, add=add, offset=offset)
+    dw, db = (s.new_empty((0,)) if each is None else each for each in (made.weight, made.bias))
+    return made.x, dw, db
+
+
+@norm_backward.register_fake
+def _(
+    dy: torch.Tensor,
+    s: torch.Tensor,
+    weight: torch.Tensor | None,
+    mean: torch.Tensor | None,
+    rstd: torch.Tensor,
+    add: torch.Tensor | None,
+    bias: bool,
+    offset: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    kind = s if weight is None else weight
+    n = s.shape[-1:]
+    return (
+        s.new_empty(s.shape),
+        s.new_empty((0,)) if weight is None else kind.new_empty(n),
+        (kind.new_empty(n) if bias else s.new_empty((0,))),
+    )
+
+
+def _keep_norm(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    x, weight, bias, residual, _, ctx.offset, ctx.center = inputs
+    _, total, mean, rstd = output
+    ctx.bias, ctx.residual = bias is not None, residual is not None
+    ctx.save_for_backward(total if ctx.residual else x, weight, mean if ctx.center else None, rstd)
+    ctx.mark_non_differentiable(mean, rstd)
+
+
+def _differentiate_norm(ctx: Any, dy: torch.Tensor, dtotal: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+    s, weight, mean, rstd = ctx.saved_tensors
+    add = dtotal if ctx.residual else None
+    dx, dw, db = norm_backward(dy, s, weight, mean, rstd, add, ctx.bias, ctx.offset)
+    more = dx if ctx.residual else None
+    return dx, dw if weight is not None else None, db if ctx.bias else None, more, None, None, None
+
+
+norm_forward.register_autograd(_differentiate_norm, setup_context=_keep_norm)
+
+
+@torch.library.custom_op("cutelite::cross_entropy", mutates_args=())
+def cross_entropy(
+    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each row's loss, and the log of the sum of its exponentials."""
+    return tuple(entropy.cross_entropy(x, target, smoothing=smoothing, z=z, ignore=ignore))
+
+
+@cross_entropy.register_fake
+def _(
+    x: torch.Tensor, target: torch.Tensor, smoothing: float, z: float, ignore: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    loss = x.new_empty(x.shape[:-1], dtype=torch.float32)
+    return loss, loss.new_empty(loss.shape)
+
+
+@torch.library.custom_op("cutelite::cross_entropy_backward", mutates_args=())
+def cross_entropy_backward(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    target: torch.Tensor,
+    lse: torch.Tensor,
+    smoothing: float,
+    z: float,
+    ignore: int,
+) -> torch.Tensor:
+    """The gradient of the logits."""
+    return entropy.cross_entropy_backward(gradient, x, target, lse, smoothing=smoothing, z=z, ignore=ignore)
+
+
+@cross_entropy_backward.register_fake
+def _(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    target: torch.Tensor,
+    lse: torch.Tensor,
+    smoothing: float,
+    z: float,
+    ignore: int,
+) -> torch.Tensor:
+    return x.new_empty(x.shape)
+
+
+def _keep_entropy(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+    x, target, *ctx.how = inputs
+    ctx.save_for_backward(x, target, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+def _differentiate_entropy(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[Any, ...]:
+    return cross_entropy_backward(gradient, *ctx.saved_tensors, *ctx.how), None, None, None, None
+
+
+cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)

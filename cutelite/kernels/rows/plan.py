@@ -1,0 +1,110 @@
+"""Who works on a row: how many threads of how many blocks, and how many elements one access takes.
+
+The plans are near the fastest of those that `tests/bench/rows.py --sweep` tried (docs/lab/rows.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+
+ACCESS = 16  # bytes that one access takes at most
+WARP = 32
+MOST_THREADS, MOST_BLOCKS = 1024, 8  # of a block; of a cluster, everywhere
+SMALL_BLOCK = 256  # threads of a block of a cluster, at least
+MOST = 262_144  # elements of a row: what the registers of a cluster hold
+RESIDENT = 2048  # threads that a multiprocessor holds
+REGISTERS = 65_536  # of a multiprocessor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The threads for a row.
+
+    threads  of each block
+    teams    rows that a block works on at a time
+    cluster  blocks that share a row
+    vector   elements of one access
+    blocks   that a multiprocessor is to hold at a time: sets how many registers a thread may have
+    stages        rows that are copied to shared memory ahead; a block then works on one after the other
+    shared_sums   sums over rows are kept in shared memory, not in registers
+    """
+
+    threads: int
+    teams: int
+    cluster: int
+    vector: int
+    blocks: int
+    stages: int = 0
+    shared_sums: bool = False
+
+    @property
+    def block(self) -> int:
+        """The threads of a block."""
+        return self.threads * self.teams
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a kernel that is made for this plan."""
+        shape = {"block": self.block, "min_blocks": self.blocks}
+        return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
+
+    def team(self, n: int) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of rows of `n` elements."""
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else 1)
+        return team, cl.RowPartition(team, n, self.vector)
+
+    def grid(self, rows: Any) -> int:
+        """The blocks for `rows`, a `Rows`: without stages each works once."""
+        teams: int = -(-rows.m // self.teams)
+        return self.cluster * (min(teams, self.blocks * rows.at_once(self.cluster)) if self.stages else teams)
+
+
+def width(bytes: int, *places: int) -> int:
+    """The elements of one access, each of so many bytes, where rows begin at multiples of `places` elements."""
+    return math.gcd(ACCESS // bytes, *places)
+
+
+def pitches(names: str, vector: int) -> tuple[cl.Dim, ...]:
+    """Dims for the elements from one row to the next: such that every row begins where a vector of elements may."""
+    return tuple(cl.Dim(name, vector, min=0) for name in names.split())
+
+
+@cache
+def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512) -> Plan:
+    """The plan for rows of `n` elements.
+
+    each       elements that a thread should have
+    registers  that a thread needs
+    alone      threads that a block may have without a cluster; above, there are blocks of 256 and more in a cluster.
+               Rows longer than a cluster's registers hold at `each` get longer parts
+    """
+    wanted = max(WARP, 1 << (-(-n // each) - 1).bit_length())
+    cluster = 1 if wanted <= alone else min(MOST_BLOCKS, wanted // SMALL_BLOCK)
+    threads = min(wanted // cluster, MOST_THREADS)
+    teams = max(1, 128 // threads) if cluster == 1 else 1
+    resident = min(RESIDENT, REGISTERS // registers)
+    return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
+
+
+def plan_light(n: int, vector: int) -> Plan:
+    """The plan where each element of the result needs little more than its own of the inputs."""
+    return plan(n, vector) if n <= 8192 else plan(n, vector, each=16, registers=32, alone=1024)
+
+
+def plan_two(n: int, vector: int) -> Plan:
+    """The plan for two inputs."""
+    return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
+
+
+def plan_sums(n: int, vector: int) -> Plan:
+    """The plan for the derivative of a norm, which keeps sums over rows."""
+    if n <= 1024:
+        return plan(n, vector, each=8)
+    if n <= 8192:
+        return replace(plan(n, vector, registers=128), shared_sums=True)
+    return replace(plan(n, vector, each=16, alone=1024), shared_sums=True)

@@ -1,0 +1,144 @@
+"""Softmax and its logarithm over rows, and their derivatives.
+
+    softmax(x) = exp(x - lse(x))        log_softmax(x) = x - lse(x)        lse(x) = log(sum(exp(x)))
+
+A thread finds the greatest of its elements and the sum of their exponentials against it; `merge` makes one of two such
+pairs. So a row needs one reduction.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.kernels.rows.arrays import Rows, empty_like
+from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_two
+
+M = cl.dims("M")  # rows
+LOG2_E = math.log2(math.e)
+LOWEST = -3.4028234663852886e38  # the least finite f32: -inf less that is -inf, -inf less -inf NaN
+
+
+class Exponentials(NamedTuple):
+    """The sum of exp(x - top) over some elements, none of which is above `top`."""
+
+    top: f32
+    total: f32
+
+
+def power(x: Any, exact: bool) -> Any:
+    """exp(x); for 16-bit results by the hardware's own exponential."""
+    return cl.math.exp(x) if exact else cl.math.exp2(x * LOG2_E, fast=True)
+
+
+def merge(exact: bool) -> Any:
+    """The function that makes one of two sums of exponentials."""
+
+    def merged(a: Exponentials, b: Exponentials) -> Exponentials:
+        top = max(a.top, b.top)
+        return Exponentials(top, a.total * power(a.top - top, exact) + b.total * power(b.top - top, exact))
+
+    return merged
+
+
+def exponentials(v: Any, exact: bool) -> tuple[Any, Exponentials]:
+    """exp(x - top) for this thread's elements, and their sum. `top` is finite, also where all elements are -inf."""
+    top = max(v.reduce("max"), f32(LOWEST))
+    e = power(v - top, exact)
+    return e, Exponentials(top, e.reduce("sum"))
+
+
+@cache
+def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
+    """The kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
+    exact = dtype == f32
+    P, Q = pitches("P Q", p.vector)
+
+    @cl.kernel(**p.options)
+    def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
+
+        def work(row: Any, _: Any, held: Any) -> None:
+            v = held.to(f32)
+            e, mine = exponentials(v, exact)
+            top, total = team.reduce(mine, merge(exact))
+            stream.refill()
+            if log:
+                out = v - top - cl.math.log(total)
+            else:
+                out = e * (power(mine.top - top, exact) / total)
+            part.store(out.to(dtype), y[row, None])
+
+        stream.each(work)
+
+    return softmax
+
+
+@cache
+def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
+    """The kernel that gives dx of dy and y = softmax(x), or log_softmax(x)."""
+    exact = dtype == f32
+    P, Q, R = pitches("P Q R", p.vector)
+
+    @cl.kernel(**p.options)
+    def softmax_backward(
+        dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
+    ) -> None:
+        team, part = p.team(n)
+        stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
+
+        def work(row: Any, _: Any, held: Any, values: Any) -> None:
+            g, out = held.to(f32), values.to(f32)
+            total = team.reduce((g if log else g * out).reduce("sum"))
+            stream.refill()
+            part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
+
+        stream.each(work)
+
+    return softmax_backward
+
+
+def softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
+    """Compute softmax over the last mode.
+
+    x        (..., n), bf16, f16 or f32
+    out      where to write, of the shape and dtype of x, which it may be; by default a new array
+    how      who works on a row; by default the plan for its length
+    Errors   `cl.ArgumentError` for other arrays
+    """
+    return apply(x, out, False, how)
+
+
+def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
+    """Compute the logarithm of softmax over the last mode. Arguments as for `softmax`."""
+    return apply(x, out, True, how)
+
+
+def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
+    """Launch the kernel for x."""
+    rows = Rows(x, "x")
+    out = empty_like(x) if out is None else out
+    results = Rows(out, "out")
+    p = how or plan(rows.n, math.gcd(rows.vector, results.vector))
+    forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
+    return out
+
+
+def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how: Plan | None = None) -> Any:
+    """Compute the gradient of x, of that of y = softmax(x), or log_softmax(x).
+
+    dy, y    (..., n), of one dtype
+    out      where to write; may be dy
+    """
+    gradients, values = Rows(dy, "dy"), Rows(y, "y")
+    out = empty_like(y) if out is None else out
+    results = Rows(out, "out")
+    p = how or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
+    kernel = backward(values.dtype, values.n, p, log)
+    kernel[p.grid(values), p.block](gradients.matrix, values.matrix, results.matrix)
+    return out

@@ -1,0 +1,279 @@
+"""Reductions: the values of many threads combined into one, which all of them get.
+
+    total = cl.warp_reduce(x)                                     # a warp, or each segment of it
+    top = cl.block_reduce(x, "max")                               # a block
+    mean = cl.block_reduce(Moments(x, x * x, n), merge)           # structures, by a function of two of them
+
+    team = cl.Team.create(threads=256, cluster=2)                 # in loops: one barrier for each reduction
+    for row in range(...):
+        total = team.reduce(x)
+
+Values are numbers, vectors (element by element), and tuples, named tuples and frozen dataclasses of these. `combine` is
+'add', 'mul', 'min', 'max', 'and', 'or' or 'xor', applied to each number, or a function of two values that gives one.
+It has to be associative, and commutative unless the reduction is `ordered`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import i32, mbarrier, u32
+from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
+from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
+from cutelite.lang.loops import static_range
+from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.sync import barrier_sync, syncthreads
+from cutelite.lang.tensor import make_rmem_tensor, shared
+from cutelite.lang.values import maximum, minimum, mistake
+from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
+from cutelite.lang.words import map_values, pack, unpack, word_count
+
+WARP = 32
+NAMED_BARRIERS = 16  # of a block; number 0 is that of `syncthreads`
+
+Combine = str | Callable[[Any, Any], Any]
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "min": minimum,
+    "max": maximum,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+def combined(a: Any, b: Any, combine: Combine) -> Any:
+    """Two values as one."""
+    return map_values(OPERATIONS[combine], a, b) if isinstance(combine, str) else combine(a, b)
+
+
+def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered: bool = False) -> Any:
+    """Combine the `x` of all lanes of the warp, or of each segment of `width` lanes; every lane gets the result.
+
+    x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
+    combine  the name of an operation, or a function of two values (this module's docstring)
+    width    a power of two up to 32
+    ordered  the values of lower lanes come first: for functions that are not commutative
+    Cost     log2(width) exchanges of each word; 32-bit integers over the whole warp take one `redux`. Sums of floats
+             are the same in all lanes
+    Who      the whole warp
+    Errors   `warp-reduce` for an unknown operation or width
+    """
+    if isinstance(combine, str) and combine not in OPERATIONS:
+        raise mistake("warp-reduce", f"warp_reduce does {', '.join(OPERATIONS)}, not {combine!r}")
+    if width not in (1, 2, 4, 8, 16, 32):
+        raise mistake("warp-reduce", f"the width of a segment is a power of two up to 32, not {width}")
+    if width == WARP and isinstance(combine, str) and has_redux(x, combine):
+        return redux(x, combine)  # type: ignore[arg-type]
+    step = 1 if ordered else width // 2
+    while 0 < step < width:
+        other = exchange(x, "xor", step)
+        if ordered and (linear_thread_idx() & step) != 0:
+            x = combined(other, x, combine)
+        else:
+            x = combined(x, other, combine)
+        step = step * 2 if ordered else step // 2
+    return x
+
+
+def block_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
+    """Combine the `x` of all threads of the block; every thread gets the result.
+
+    Arguments as for `warp_reduce`. In a loop, `Team.reduce` needs one barrier for each reduction where this has two.
+
+    Who      the whole block, in whole warps
+    Errors   `block-reduce` where the block is not a multiple of 32 threads
+    """
+    syncthreads()  # the memory of an earlier round has been read
+    return Team.create(reductions=1).reduce(x, combine, ordered=ordered)
+
+
+def cluster_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
+    """Combine the `x` of all threads of the cluster; every thread gets the result.
+
+    Arguments as for `warp_reduce`. Not within a loop: there, make a `Team` before it.
+
+    Who      all threads of the cluster, in whole warps
+    """
+    team = Team.create(cluster=cluster_dim.x * cluster_dim.y * cluster_dim.z, reductions=1)
+    team.ready()
+    return team.reduce(x, combine, ordered=ordered)
+
+
+@dataclass(frozen=True)
+class Team:
+    """Threads that work on something together, and where they meet.
+
+    threads  of each block: so many consecutive threads, counted x fastest; 1, 2, 4, 8, 16, or a multiple of 32
+    teams    how many teams a block has
+    cluster  how many blocks a team spans; above 1, a block has one team
+    index    the number of this team in its block
+    lane     the number of this thread in its team in this block, 0 to threads - 1
+    rank     the number of this block in its cluster
+    slots    places for partial results, which reductions take in turns
+    reused   slots are used again: each is handed back before
+    """
+
+    threads: int
+    teams: int
+    cluster: int
+    index: Any
+    lane: Any
+    rank: Any
+    slots: int
+    reused: bool
+    turn: Any  # (1,) i32 in registers: the number of the next reduction, modulo twice the slots
+    full: Any  # an mbarrier for each slot: the results of all blocks have come
+    empty: Any  # likewise: all blocks have read what this one sent
+
+    @staticmethod
+    def create(threads: int | None = None, *, cluster: int = 1, reductions: int | None = None) -> Team:
+        """Divide the block into teams of so many `threads`; by default the block is one.
+
+        cluster     blocks that work together: all of a cluster
+        reductions  how many there will be at most; then no slot is used twice, and no `leave` is needed. By default any
+                    number, in loops as well
+        Who         all threads of the block. With a cluster, `ready` comes before the first reduction
+        Errors      `team` where teams do not divide the block
+        """
+        total = block_dim.x * block_dim.y * block_dim.z
+        threads = total if threads is None else threads
+        check_team(threads, total, cluster)
+        teams, thread = total // threads, linear_thread_idx()
+        index: Any = 0 if teams == 1 else thread // threads
+        if teams > 1 and threads % WARP == 0:
+            index = make_warp_uniform(index)
+        reused = reductions is None
+        slots = 2 if reductions is None else max(1, reductions)
+        turn = make_rmem_tensor(i32, (1,))
+        turn[0] = 0
+        full: Any = None
+        empty: Any = None
+        if cluster > 1:
+            full, empty = shared(mbarrier, (slots,)), shared(mbarrier, (slots,)) if reused else None
+            if thread == 0:
+                for slot in static_range(slots):
+                    full[slot].init(1)
+                    if reused:
+                        empty[slot].init(cluster)
+                fence_mbarrier_init()
+            cluster_arrive(relaxed=True)
+        rank = block_rank_in_cluster() if cluster > 1 else 0
+        return Team(threads, teams, cluster, index, thread % threads, rank, slots, reused, turn, full, empty)
+
+    @property
+    def warps(self) -> int:
+        """How many warps of a block are in the team."""
+        return max(1, self.threads // WARP)
+
+    def number(self) -> Any:
+        """The number of this team among all of the grid, which is one-dimensional."""
+        return block_idx.x // self.cluster * self.teams + self.index
+
+    def count(self) -> Any:
+        """How many teams the grid has."""
+        return grid_dim.x // self.cluster * self.teams
+
+    def ready(self) -> None:
+        """Wait until all blocks of the cluster have started. What needs no other block may be done before."""
+        if self.cluster > 1:
+            cluster_wait()
+
+    def leave(self) -> None:
+        """Wait until no block of the cluster reaches into another's memory any more: at the end of the kernel."""
+        if self.cluster > 1 and self.reused:
+            cluster_sync()
+
+    def sync(self) -> None:
+        """Meet the team's threads in this block; what they wrote to memory before is then visible to all of them."""
+        if self.threads <= WARP:
+            syncwarp()
+        elif self.teams == 1:
+            syncthreads()
+        else:
+            barrier_sync(1 + self.index, self.threads)
+
+    def reduce(self, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
+        """Combine the `x` of all threads of the team; every thread gets the result.
+
+        Arguments as for `warp_reduce`. `ordered`: by block, and in it by thread.
+
+        Who      all threads of the team, each as often as the others; with teams of less than a warp, all of the warp
+        Cost     one barrier among the warps of a block; one message from each block of a cluster to each
+        """
+        x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
+        if self.warps == 1 and self.cluster == 1:
+            return x
+        turn, words = self.turn[0], padded_words(x)
+        self.turn[0] = (turn + 1) % (2 * self.slots)
+        if self.warps > 1:
+            parts = shared(u32, (self.slots, self.teams, self.warps, words), align=16)
+            if self.lane % WARP == 0:
+                store_words(parts[turn % self.slots, self.index, self.lane // WARP, None], x)
+            self.sync()
+            x = gathered(parts[turn % self.slots, self.index, None, None], x, combine, ordered)
+        return self.among_blocks(x, turn, words, combine, ordered) if self.cluster > 1 else x
+
+    def among_blocks(self, x: Any, turn: Any, words: int, combine: Combine, ordered: bool) -> Any:
+        """Combine what the blocks of the cluster have come to: thread b of each sends its block's result to block b.
+
+        Before a slot is used again, its readers say that they have read it: thread b tells block b so in the turn
+        after, behind the barrier at which all threads of its block have been since.
+        """
+        slot, bytes = turn % self.slots, 4 * words
+        others = shared(u32, (self.slots, self.cluster, words), align=16)
+        if self.lane == 0:
+            self.full[slot].arrive_expect_tx(bytes * self.cluster)
+        if self.warps == 1:
+            syncwarp()
+        if self.lane < self.cluster:
+            if self.reused:
+                self.empty[(slot + 1) % 2].remote(self.lane).arrive()
+                self.empty[slot].wait(((turn + 1) // 2 + 1) % 2, cluster=True)
+            data, there = pack(x, words), mapa(others[slot, self.rank, None], self.lane)
+            width = min(words, 4)
+            for i in static_range(words // width):
+                part = data[i] if width == 1 else data.reshape((width, words // width))[None, i]
+                st_async(there.tile((width,), (i,)), part, self.full[slot].remote(self.lane))
+        self.full[slot].wait(turn // self.slots)
+        return gathered(others[slot, None, None], x, combine, ordered)
+
+
+def check_team(threads: Any, total: Any, cluster: Any) -> None:
+    """Refuse teams that cannot meet."""
+    if not isinstance(total, int):
+        raise mistake("team", "teams need a block whose size is known at compile time")
+    if not isinstance(threads, int) or threads < 1 or (threads % WARP and threads not in (1, 2, 4, 8, 16)):
+        raise mistake("team", f"a team has 1, 2, 4, 8, 16 or a multiple of 32 threads, not {threads}")
+    if total % max(threads, WARP):
+        raise mistake("team", f"teams of {threads} threads, in whole warps, do not divide a block of {total}")
+    if threads > WARP and 1 < total // threads >= NAMED_BARRIERS:
+        raise mistake("team", f"a block has {NAMED_BARRIERS - 1} named barriers: {total // threads} teams are too many")
+    if not isinstance(cluster, int) or not 1 <= cluster <= threads or (cluster > 1 and total != threads):
+        raise mistake("team", f"a team of {threads} threads of a block of {total} cannot span {cluster} blocks")
+
+
+def padded_words(x: Any) -> int:
+    """The words of a structure, as many as one access takes, or several of 4."""
+    count = word_count(x)
+    return count if count <= 2 else -(-count // 4) * 4
+
+
+def store_words(place: Any, x: Any) -> None:
+    """Write the words of a structure to a row of shared memory."""
+    place.store(pack(x, place.shape[0]))
+
+
+def gathered(parts: Any, like: Any, combine: Combine, ordered: bool) -> Any:
+    """Combine the structures in the rows of `parts`: a lane takes one each where they are a power of two, else all."""
+    count = parts.shape[0]
+    if count & (count - 1) == 0:
+        mine = unpack(parts[linear_thread_idx() % count, None].load(), like)
+        return warp_reduce(mine, combine, width=count, ordered=ordered)
+    x = unpack(parts[0, None].load(), like)
+    for i in static_range(1, count):
+        x = combined(x, unpack(parts[i, None].load(), like), combine)
+    return x

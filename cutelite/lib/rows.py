@@ -1,0 +1,275 @@
+"""Rows: the elements of a row dealt out to the threads of a team, in registers and in memory.
+
+    team = cl.Team.create(threads=256)
+    part = cl.RowPartition(team, n, vector=8)
+    v = part.load(x[row, None], fill=-math.inf).to(f32)      # this thread's elements, and `fill` beyond the row
+    total = team.reduce(v.reduce("sum"))
+    part.store((v / total).to(bf16), y[row, None])
+
+The row is cut into vectors of a few elements, and these go around: vector i of a block to thread i modulo the team. So
+neighbours in a warp access neighbours in memory, 16 bytes each where layout and alignment allow. Blocks of a cluster
+have consecutive parts of the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import i32, mbarrier
+from cutelite.lang.cp_async import cp_async_bulk
+from cutelite.lang.loops import static_range
+from cutelite.lang.mbarrier import fence_mbarrier_init
+from cutelite.lang.tensor import make_rmem_tensor, shared
+from cutelite.lang.values import mistake
+from cutelite.lang.whole import fill as fill_tensor
+from cutelite.layout import make_layout
+from cutelite.lib.reduce import Team
+
+COPIED = 16  # bytes: the unit of bulk copies
+
+
+@dataclass(frozen=True)
+class RowPartition:
+    """The part of a row that each thread of a team has: a vector of shape (vector, pieces).
+
+    team    the threads: `Team`
+    n       elements of a row, known at compile time
+    vector  neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
+    """
+
+    team: Team
+    n: int
+    vector: int
+
+    @property
+    def chunk(self) -> int:
+        """The elements of a block, a multiple of `vector`; the last block may have fewer."""
+        return -(-self.n // (self.team.cluster * self.vector)) * self.vector
+
+    @property
+    def pieces(self) -> int:
+        """The vectors of a thread."""
+        return -(-self.chunk // (self.vector * self.team.threads))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of a thread's part."""
+        return self.vector, self.pieces
+
+    def first(self, piece: int) -> Any:
+        """The column of the first element of one of this thread's vectors."""
+        return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
+
+    def columns(self) -> Any:
+        """The columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
+        found = make_rmem_tensor(i32, make_layout(self.shape))
+        for i in static_range(self.pieces):
+            for j in static_range(self.vector):
+                found[j, i] = self.first(i) + j
+        return found.load()
+
+    @property
+    def whole(self) -> bool:
+        """Say whether every element of every thread's part is within the row."""
+        return self.inside(self.pieces - 1)
+
+    def inside(self, piece: int) -> bool:
+        """Say whether the vectors of this number are within the row, and within the block's part, in all threads."""
+        if (piece + 1) * self.team.threads * self.vector > self.chunk:
+            return False
+        return self.chunk * self.team.cluster <= self.n or (
+            self.team.cluster == 1 and (piece + 1) * self.team.threads * self.vector <= self.n
+        )
+
+    def end(self) -> Any:
+        """The column behind the last one of this block."""
+        last = self.team.cluster * self.chunk
+        if self.team.cluster == 1:
+            return self.n
+        behind = (self.team.rank + 1) * self.chunk
+        return behind if last == self.n else min(behind, self.n)
+
+    def keep(self, v: Any, fill: Any = 0) -> Any:
+        """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
+        if self.whole:
+            return v
+        held = make_rmem_tensor(v.dtype, make_layout(self.shape))
+        held.store(v)
+        for i in static_range(self.pieces):
+            for j in static_range(self.vector):
+                if not self.inside(i):
+                    held[j, i] = held[j, i] if self.first(i) + j < self.end() else fill
+        return held.load()
+
+    def load(self, row: Any, fill: Any = 0) -> Any:
+        """Read this thread's elements of `row`, a tensor of n elements; the vector has `fill` beyond it.
+
+        Who   each thread of the team for itself
+        """
+        check_row(row, self.n)
+        return self.read(row, fill, 0)
+
+    def read(self, memory: Any, fill: Any, begin: Any) -> Any:
+        """Read this thread's elements from `memory`, which begins at column `begin` of the row."""
+        held = make_rmem_tensor(memory.dtype, make_layout(self.shape))
+        if not self.whole:
+            fill_tensor(held, fill)
+        for i in static_range(self.pieces):
+            self.move(memory, held, i, begin, into=False)
+        return held.load()
+
+    def store(self, v: Any, row: Any) -> None:
+        """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
+
+        Who   each thread of the team for itself
+        """
+        check_row(row, self.n)
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        held.store(v)
+        for i in static_range(self.pieces):
+            self.move(row, held, i, 0, into=True)
+
+    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool) -> None:
+        """Copy one vector between memory and registers, as much of it as lies within the row."""
+        first = self.first(piece)
+        if self.inside(piece):
+            copy_vector(memory, held, first - begin, self.vector, piece, into)
+        elif self.n % self.vector == 0:
+            if first < self.end():
+                copy_vector(memory, held, first - begin, self.vector, piece, into)
+        elif first + self.vector <= self.end():
+            copy_vector(memory, held, first - begin, self.vector, piece, into)
+        else:
+            for j in static_range(self.vector):
+                if first + j < self.end():
+                    if into:
+                        memory[first - begin + j] = held[j, piece]
+                    else:
+                        held[j, piece] = memory[first - begin + j]
+
+
+@dataclass(frozen=True)
+class RowStream:
+    """The rows that a team works on, one after the other, and copies of the next ones under way.
+
+    part    the part of a row that each thread has
+    arrays  what is read row by row: tensors of shape (rows, n)
+    stages  rows that are copied to shared memory ahead, by bulk copies; 0: the team works on one row, which goes
+            straight from global memory to registers
+    fill    what threads find beyond a row
+    """
+
+    part: RowPartition
+    arrays: tuple[Any, ...]
+    stages: int
+    fill: Any
+    ring: Any  # (array, stage, element) in shared memory
+    full: Any  # an mbarrier for each stage: its row has come
+    turn: Any  # (1,) i32 in registers: the number of the next row, modulo twice the stages
+    row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings
+
+    @staticmethod
+    def create(part: RowPartition, arrays: tuple[Any, ...], *, stages: int = 0, fill: Any = 0) -> RowStream:
+        """Make the ring and start the first copies.
+
+        Who     all threads of the block, which is one team where there are stages
+        Errors  `row-stream` for stages with several teams in a block, or rows that are no multiples of 16 bytes
+        """
+        ring = full = turn = row = None
+        if stages:
+            size, team = arrays[0].dtype.bytes, part.team
+            if team.teams > 1 or part.n * size % COPIED or part.vector * size != COPIED:
+                raise mistake("row-stream", "copies ahead need a block that is one team, and rows of whole 16 bytes")
+            ring = shared(arrays[0].dtype, make_layout((part.chunk, stages, len(arrays))), align=128)
+            full = shared(mbarrier, (stages,))
+            turn, row = make_rmem_tensor(i32, (1,)), make_rmem_tensor(i32, (1,))
+            turn[0], row[0] = 0, team.number()
+            if team.lane == 0:
+                for stage in static_range(stages):
+                    full[stage].init(1)
+                fence_mbarrier_init()
+            team.sync()
+        made = RowStream(part, arrays, stages, fill, ring, full, turn, row)
+        for stage in static_range(stages):
+            made.bring(stage)
+        return made
+
+    def hold(self, row: Any) -> Any:
+        """Take what is needed with every row, such as weights: a function that gives this thread's part of `row`.
+
+        Where a team works on many rows it is kept in shared memory. Each thread reads what it wrote itself.
+        """
+        part = self.part
+        if not self.stages:
+            return lambda: part.load(row)
+        begin = part.team.rank * part.chunk
+        kept = shared(row.dtype, (part.chunk,), align=128)
+        found = make_rmem_tensor(row.dtype, make_layout(part.shape))
+        found.store(part.load(row))
+        for i in static_range(part.pieces):
+            part.move(kept, found, i, begin, into=True)
+        return lambda: part.read(kept, 0, begin)
+
+    def each(self, work: Any, ask: Any = None) -> None:
+        """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's part of each array.
+
+        work  calls `refill` once, behind the first reduction or barrier of the team: then all have taken their parts
+        ask   ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the row has come
+        """
+        ask = nothing if ask is None else ask
+        team, rows = self.part.team, self.arrays[0].shape[0]
+        first = team.number()
+        if not self.stages:
+            if team.teams == 1 or first < rows:
+                asked = ask(first)
+                parts = [self.part.load(x[first, None], self.fill) for x in self.arrays]
+                team.ready()
+                work(first, asked, *parts)
+        else:
+            coming, begin = ask(min(first, rows - 1)), team.rank * self.part.chunk
+            team.ready()
+            for row in range(first, rows, team.count()):
+                asked, coming = coming, ask(min(row + team.count(), rows - 1))
+                stage = self.turn[0] % self.stages
+                self.full[stage].wait(self.turn[0] // self.stages)
+                places = [self.ring[None, stage, i] for i in range(len(self.arrays))]
+                work(row, asked, *[self.part.read(place, self.fill, begin) for place in places])
+            team.leave()
+
+    def refill(self) -> None:
+        """Start the copy of a later row in the place of the one that has been taken."""
+        if self.stages:
+            self.bring(self.turn[0] % self.stages)
+            self.turn[0] = (self.turn[0] + 1) % (2 * self.stages)
+
+    def bring(self, stage: Any) -> None:
+        """Start the copy of the next row, if there is one, into a stage."""
+        part, row = self.part, self.row[0]
+        begin = part.team.rank * part.chunk
+        if part.team.lane == 0 and row < self.arrays[0].shape[0]:
+            bytes = (part.end() - begin) * self.arrays[0].dtype.bytes
+            self.full[stage].arrive_expect_tx(bytes * len(self.arrays))
+            for i in static_range(len(self.arrays)):
+                there = self.arrays[i][row, None].tile((part.vector,), (begin // part.vector,))
+                cp_async_bulk(self.ring[None, stage, i], there, bytes, barrier=self.full[stage])
+        self.row[0] = row + part.team.count()
+
+
+def nothing(row: Any) -> None:
+    """Ask for nothing."""
+
+
+def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:
+    """Copy a whole vector."""
+    there = row.tile((width,), (first // width,))
+    if into:
+        there.store(held[None, piece].load())
+    else:
+        held[None, piece].store(there.load())
+
+
+def check_row(row: Any, n: int) -> None:
+    """Refuse a tensor that is no row of `n` elements."""
+    if row.shape not in ((n,), n):
+        raise mistake("row", f"a row of {n} elements is needed here, not a tensor of shape {row.shape}")

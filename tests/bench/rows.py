@@ -1,0 +1,285 @@
+"""Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
+
+    python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
+                               [--compile] [--sweep] [--json FILE]
+
+--sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
+            library chooses
+--compile   torch.compile too (some seconds for each shape)
+
+Inputs are normal random numbers in rotating buffers, larger than L2 together; calls are captured in CUDA graphs. What
+is counted is what an operation has to read and write; `copy` is torch's copy of as many bytes as x has. Results are
+compared with float64 before anything is timed. QuACK takes part where it can be imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.rows import cross_entropy as entropy
+from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.plan import MOST_BLOCKS, MOST_THREADS, RESIDENT, WARP, Plan
+from tests.bench.timing import L2_BYTES, Replay, rounds
+
+ROWS = {1024: 32768, 4096: 32768, 16384: 16128, 32768: 8192, 65536: 4096, 131072: 2048, 262144: 1024}
+EPS = 1e-6
+SAMPLE = 128  # rows that are compared with float64
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A thing to be timed. Every function takes the inputs that `make` gives for a set.
+
+    ours      with a plan, or None for the library's choice
+    bytes     read and written, in multiples of the bytes of x
+    backward  it keeps sums over rows
+    """
+
+    make: Callable[[int, int, Any], tuple[Any, ...]]
+    ours: Callable[..., Any]
+    torch: Callable[..., Any]
+    exact: Callable[..., Any]
+    bytes: float
+    backward: bool = False
+
+
+def random(*shape: int, dtype: Any) -> Any:
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+def rms(x: Any, w: Any) -> Any:
+    return torch.nn.functional.rms_norm(x, x.shape[-1:], w, EPS)
+
+
+def with_rstd(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+    x, w = random(m, n, dtype=dtype), random(n, dtype=dtype)
+    rstd = torch.cat([part.float().square().mean(-1).add(EPS).rsqrt() for part in x.split(1024)])
+    return random(m, n, dtype=dtype), x, w, rstd
+
+
+def rms_gradient(dy: Any, x: Any, w: Any, rstd: Any) -> tuple[Any, Any]:
+    xhat, g = x.to(rstd.dtype) * rstd[:, None], dy.to(rstd.dtype) * w.to(rstd.dtype)
+    dx = (g - xhat * (g * xhat).mean(-1, keepdim=True)) * rstd[:, None]
+    return dx.to(x.dtype), (dy.to(rstd.dtype) * xhat).sum(0).to(w.dtype)
+
+
+def targets(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+    return random(m, n, dtype=dtype), torch.randint(0, n, (m,), device="cuda")
+
+
+def entropy_inputs(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+    x, target = targets(m, n, dtype)
+    lse = torch.cat([part.float().logsumexp(-1) for part in x.split(1024)])
+    return x, target, lse, torch.rand(m, device="cuda")
+
+
+def entropy_gradient(x: Any, target: Any, lse: Any, g: Any) -> Any:
+    p = (x.to(lse.dtype) - lse[:, None]).exp()
+    return ((p - torch.nn.functional.one_hot(target, x.shape[1]).to(lse.dtype)) * g[:, None]).to(x.dtype)
+
+
+F = torch.nn.functional
+OPERATIONS = {
+    "softmax": Operation(
+        lambda m, n, t: (random(m, n, dtype=t),),
+        lambda how, x: soft.softmax(x, how=how),
+        lambda x: F.softmax(x, -1),
+        lambda x: F.softmax(x, -1),
+        2,
+    ),
+    "rms_norm": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t)),
+        lambda how, x, w: norm.rms_norm(x, w, eps=EPS, how=how).y,
+        rms,
+        rms,
+        2,
+    ),
+    "rms_norm_residual": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(m, n, dtype=t)),
+        lambda how, x, w, r: norm.rms_norm(x, w, residual=r, eps=EPS, how=how)[:2],
+        lambda x, w, r: (rms(x + r, w), x + r),
+        lambda x, w, r: (rms(x + r, w), x + r),
+        4,
+    ),
+    "layer_norm": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(n, dtype=t)),
+        lambda how, x, w, b: norm.layer_norm(x, w, b, how=how).y,
+        lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
+        lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
+        2,
+    ),
+    "cross_entropy": Operation(
+        targets,
+        lambda how, x, t: entropy.cross_entropy(x, t, how=how).loss,
+        lambda x, t: F.cross_entropy(x, t, reduction="none"),
+        lambda x, t: F.cross_entropy(x, t, reduction="none"),
+        1,
+    ),
+    "softmax_backward": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t).softmax(-1)),
+        lambda how, dy, y: soft.softmax_backward(dy, y, how=how),
+        lambda dy, y: torch._softmax_backward_data(dy, y, -1, y.dtype),
+        lambda dy, y: y * (dy - (y * dy).sum(-1, keepdim=True)),
+        3,
+    ),
+    "rms_norm_backward": Operation(
+        with_rstd,
+        lambda how, dy, x, w, rstd: norm.norm_backward(dy, norm.Normed(None, x, None, rstd), w, how=how)[:2],
+        rms_gradient,
+        rms_gradient,
+        3,
+        backward=True,
+    ),
+    "cross_entropy_backward": Operation(
+        entropy_inputs,
+        lambda how, x, t, lse, g: entropy.cross_entropy_backward(g, x, t, lse, how=how),
+        entropy_gradient,
+        entropy_gradient,
+        2,
+    ),
+}
+
+
+def plans(n: int, vector: int, backward: bool) -> Iterator[Plan]:
+    """The plans worth trying for rows of `n` elements."""
+    for each in (8, 16, 32, 64):
+        for cluster in (1, 2, 4, MOST_BLOCKS):
+            threads = -(-n // (each * cluster))
+            if threads & (threads - 1) or not WARP <= threads <= MOST_THREADS or (cluster > 1 and threads < 256):
+                continue
+            for registers in (32, 64, 128):
+                if not min(2 * each, 64) <= registers <= 4 * each + 32 or registers * threads > 65536:
+                    continue
+                teams = max(1, 128 // threads) if cluster == 1 else 1
+                p = Plan(
+                    threads, teams, cluster, vector, max(1, min(RESIDENT, 65536 // registers) // (threads * teams))
+                )
+                if not backward:
+                    yield p
+                    if each == 32 and threads >= 256:
+                        yield from (replace(p, stages=stages) for stages in (1, 2))
+                elif registers > 32 and each <= 32:
+                    yield p
+                    yield replace(p, shared_sums=True)
+
+
+def told(p: Plan) -> str:
+    """A plan in a word."""
+    return (
+        f"{p.threads}x{p.teams} C{p.cluster} b{p.blocks}"
+        + (f" s{p.stages}" if p.stages else "")
+        + (" shared" if p.shared_sums else "")
+    )
+
+
+def tuple_of(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, tuple) else (x,)
+
+
+def error(found: Any, wanted: Any, rows: Any) -> float:
+    """The greatest error, relative to the greatest value, of some rows and of whole vectors."""
+    worst = 0.0
+    for a, b in zip(tuple_of(found), tuple_of(wanted), strict=True):
+        a = a[rows] if a.shape[0] > b.shape[0] else a
+        worst = max(worst, float((a.double() - b.double()).abs().max() / b.double().abs().max()))
+    return worst
+
+
+def exact(op: Operation, inputs: tuple[Any, ...], rows: Any) -> Any:
+    """What float64 gives: of some rows, but where sums go over all."""
+    if op.backward:
+        return tuple(x.double() for x in op.exact(*(x.double() for x in inputs)))
+    m = inputs[0].shape[0]
+    some = [x[rows] if x.shape[0] == m else x for x in inputs]
+    return op.exact(*(x.double() if x.is_floating_point() else x for x in some))
+
+
+def ours(op: Operation, sets: list[tuple[Any, ...]], how: Plan | None, i: int) -> Any:
+    return op.ours(how, *sets[i])
+
+
+def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, Any]:
+    """A row of the table."""
+    op = OPERATIONS[name]
+    size = m * n * dtype.itemsize
+    count = max(2, -(-3 * L2_BYTES // size))
+    sets = [op.make(m, n, dtype) for _ in range(count)]
+    rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
+    small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
+    wanted = None if small else exact(op, sets[0], rows)
+    each = op.bytes * size / 4e12
+    choices: dict[str, Plan | None] = {"cutelite": None}
+    if options.sweep:
+        choices = {told(p): p for p in plans(n, 16 // dtype.itemsize, op.backward)}
+    calls: dict[str, Callable[[int], Any]] = {}
+    for label, how in choices.items():
+        try:
+            found = op.ours(how, *sets[0])
+            torch.cuda.synchronize()
+        except Exception as problem:  # a plan that this GPU does not take is told, and left out
+            print(f"    {name} {n} {label}: {type(problem).__name__}: {str(problem).splitlines()[0][:120]}", flush=True)
+            continue
+        off = 0.0 if wanted is None else error(found, wanted, rows)
+        if not off < (2e-2 if dtype.itemsize == 2 else 1e-4):
+            print(f"    WRONG {name} {n} {label}: {off:.1e}", flush=True)
+            continue
+        calls[label] = partial(ours, op, sets, how)
+    if options.sweep:
+        taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 5)
+        speed = {k: op.bytes * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
+        for k in sorted(speed, key=lambda k: -speed[k])[:8]:
+            print(f"    {name} {n} {k:24} {speed[k]:6.0f}", flush=True)
+        best = max(speed, key=lambda k: speed[k])
+        calls = {f"best: {best}": calls[best]}
+    calls["torch"] = lambda i: op.torch(*sets[i])
+    if options.compile:
+        torch._dynamo.reset()
+        compiled = torch.compile(op.torch, dynamic=False)
+        compiled(*sets[0])
+        calls["compile"] = lambda i: compiled(*sets[i])
+    other = [torch.empty_like(s[0]) for s in sets]
+    calls["copy"] = lambda i: other[i].copy_(sets[i][0])
+    taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, 9)
+    speed = {k: (2 if k == "copy" else op.bytes) * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
+    print(f"{name:24} {m:6} x {n:<6} " + "  ".join(f"{k} {v:.0f}" for k, v in speed.items()), flush=True)
+    return {"operation": name, "rows": m, "columns": n, "dtype": str(dtype), "gb_per_s": speed}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ops", default=",".join(OPERATIONS))
+    parser.add_argument("--columns", default=",".join(map(str, ROWS)))
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    dtype = getattr(torch, options.dtype)
+    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
+    table = []
+    for name in options.ops.split(","):
+        for n in map(int, options.columns.split(",")):
+            m = ROWS.get(n, max(1, (1 << 28) // n))
+            table.append(measure(name, n, m, dtype, options))
+            torch.cuda.empty_cache()
+    copies = [row["gb_per_s"]["copy"] for row in table]
+    print(f"# the fastest copy: {max(copies):.0f}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(table, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The GEMM in torch's hands: gradients, torch.compile, fake tensors; and launches that torch.compile comes upon.
+
+On a GPU where there is one; else on tensors in host memory, which are simulated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32
+
+pytest.importorskip("torch")
+
+import torch
+
+from cutelite.interop.torch import custom_op
+from cutelite.kernels.gemm import fp8_block, gemm, operators
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+N = cl.dims("N")
+
+
+@cl.kernel(block=128)
+def add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * 128 + cl.thread_idx.x
+    if i < N:
+        c[i] = a[i] + b[i]
+
+
+@custom_op("cutelite_tests::matmul", mutates_args=())
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return gemm(a, b)
+
+
+@custom_op("cutelite_tests::tuned_add", mutates_args=())
+def tuned_add(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    c = torch.empty_like(a)
+    launched(a, b, c)
+    return c
+
+
+@cl.autotune([cl.Config(blocks=1), cl.Config(blocks=2)])
+def launched(config: Any, a: Any, b: Any, c: Any) -> None:
+    add[cl.ceil_div(a.numel(), 128), 128](a, b, c)
+
+
+@custom_op("cutelite_tests::blocks", mutates_args=())
+def blocks(a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor, scale_b: torch.Tensor) -> torch.Tensor:
+    return fp8_block.gemm(a, b, scale_a, scale_b)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compiled() -> None:
+    torch._dynamo.reset()
+
+
+def random(*shape: int, dtype: Any = torch.bfloat16, grad: bool = False) -> Any:
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape) + shape[0]))
+    return made.to(DEVICE, dtype).requires_grad_(grad)
+
+
+def near(ours: Any, theirs: Any, most: float = 8e-3) -> bool:
+    ours, theirs = ours.detach().double(), theirs.detach().double()
+    return float((ours - theirs).norm()) <= most * float(theirs.norm())
+
+
+def test_opcheck_finds_nothing_to_mend() -> None:
+    a, b, c = random(64, 72), random(72, 80), random(64, 80)
+    assert operators.gemm._opoverload is torch.ops.cutelite.gemm.default
+    torch.library.opcheck(torch.ops.cutelite.gemm.default, (a, b))
+    derived = (*(x.requires_grad_() for x in (a, b, c)), random(80, dtype=torch.float32, grad=True))
+    torch.library.opcheck(torch.ops.cutelite.gemm.default, (*derived, None, None, 0.5, 2.0, "relu", None))
+    torch.library.opcheck(torch.ops.cutelite.gemm_into.default, (a.detach(), b.detach(), torch.empty_like(c)))
+    torch.library.opcheck(matmul, (a.detach(), b.detach()))
+    torch.library.opcheck(tuned_add, (random(300, dtype=torch.float32), random(300, dtype=torch.float32)))
+
+
+@pytest.mark.parametrize("shapes", [((72, 64), (64, 80)), ((2, 40, 64), (64, 72)), ((2, 40, 64), (2, 64, 72))])
+def test_derivatives(shapes: tuple[tuple[int, ...], ...]) -> None:
+    (a, b), c = (random(*shape, grad=True) for shape in shapes), random(*shapes[0][:-1], shapes[1][-1], grad=True)
+    bias = random(shapes[1][-1], dtype=torch.float32, grad=True)
+    given, exact = (a, b, c, bias), [x.detach().double().requires_grad_() for x in (a, b, c, bias)]
+    ours = gemm(a, b, c=c, bias=bias, alpha=0.5, beta=2.0, activation="relu")
+    theirs = torch.relu(0.5 * exact[0] @ exact[1] + 2.0 * exact[2] + exact[3])
+    assert near(ours, theirs)
+    gradients = torch.autograd.grad(ours.float().square().sum(), given)
+    expected = torch.autograd.grad(theirs.square().sum(), exact)
+    assert [x.dtype for x in gradients] == [x.dtype for x in given]
+    assert all(near(x, y) for x, y in zip(gradients, expected, strict=True))
+
+
+def test_gradients_that_there_are_none_of() -> None:
+    a, b = random(64, 64, grad=True), random(64, 64)
+    with pytest.raises(ValueError, match="activation= is a function, of which no derivative is known"):
+        gemm(a, b, activation=lambda x: x * 2.0)
+    with pytest.raises(ValueError, match="out= has no derivative"):
+        gemm(a, b, torch.empty_like(b))
+    one = torch.ones(1, device=DEVICE)
+    with pytest.raises(ValueError, match="no derivative through scales"):
+        gemm(a, b, scale_a=one, scale_b=one)
+    with torch.no_grad():
+        assert not gemm(a, b, activation=lambda x: x * 2.0).requires_grad
+
+
+def test_compiled_whole_with_derivatives() -> None:
+    a, b, out = random(64, 64, grad=True), random(64, 72), torch.empty(64, 72, device=DEVICE, dtype=torch.bfloat16)
+
+    @torch.compile(backend="aot_eager", fullgraph=True)  # type: ignore[untyped-decorator]
+    def program(a: Any, b: Any, out: Any) -> Any:
+        with torch.no_grad():
+            gemm(a, b, out, alpha=2.0)
+        return gemm(a * 2, b, activation="relu").float().sum() + out.float().sum()
+
+    loss = program(a, b, out)
+    exact = a.detach().double().requires_grad_()
+    wanted = torch.relu(exact * 2 @ b.double()).sum()
+    assert near(loss - out.float().sum(), wanted, 2e-2) and near(out, 2 * exact.detach() @ b.double())
+    assert near(torch.autograd.grad(loss, a)[0], torch.autograd.grad(wanted, exact)[0])
+
+
+def test_shapes_are_known_of_fake_tensors() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        a, b = (torch.empty(64, 64, device=DEVICE, dtype=torch.bfloat16) for _ in range(2))
+        found = gemm(a, b), matmul(a, b), gemm(a.expand(3, 64, 64), b)
+        assert [tuple(x.shape) for x in found] == [(64, 64), (64, 64), (3, 64, 64)]
+        narrow, one = a.to(torch.float8_e4m3fn), torch.empty(64, 1, device=DEVICE)
+        assert blocks(narrow, narrow, one, one[:1]).dtype == gemm(narrow, narrow).dtype == torch.bfloat16
+    meta = torch.empty(64, 64, device="meta", dtype=torch.float16)
+    assert (matmul(meta, meta).dtype, gemm(meta, meta).device.type) == (torch.float16, "meta")
+
+
+def test_a_launch_breaks_the_graph_and_nothing_of_it_is_traced() -> None:
+    graphs: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    def program(x: Any, y: Any) -> Any:
+        z = torch.empty_like(x)
+        x = x.sin()
+        add[cl.ceil_div(x.numel(), 128), 128](x, y, z)
+        return z.cos()
+
+    x, y = (random(n, dtype=torch.float32)[:1000] for n in (1000, 1001))
+    compiled = torch.compile(program, backend=backend)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x, y), (x.sin() + y).cos())
+    names = {getattr(n.target, "__name__", n.target) for g in graphs for n in g.graph.nodes if n.op.startswith("call")}
+    assert names == {"empty_like", "sin", "cos"}
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="launches a kernel"):
+        torch.compile(program, backend="eager", fullgraph=True)(x, y)
+
+
+def test_an_activation_that_is_a_function_breaks_the_graph() -> None:
+    a, b = random(64, 64), random(64, 64)
+    program = torch.compile(lambda a, b: gemm(a * 2, b, activation=lambda x: x * 0.5) + 1, backend="eager")
+    assert near(program(a, b), a.double() @ b.double() + 1)

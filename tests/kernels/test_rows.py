@@ -1,0 +1,267 @@
+"""Kernels of rows against float64: lengths, pitches, dtypes, and values that softmax and norms find hard."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.rows import cross_entropy as entropy
+from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.plan import MOST, Plan, plan, plan_light, plan_sums, plan_two
+
+Array = np.ndarray[Any, Any]
+BF16 = ml_dtypes.bfloat16
+SHAPES = [(3, 1), (3, 7), (2, 2, 256), (3, 1000), (1, 33000)]  # the last by a cluster
+DTYPES = [np.float32, np.float16, BF16]
+ROUNDING = {np.float32: 3e-6, np.float16: 1e-3, BF16: 8e-3}
+
+
+def random(shape: tuple[int, ...], dtype: Any, seed: int = 0, scale: float = 1.0) -> Array:
+    return (np.random.default_rng(seed).standard_normal(shape) * scale).astype(dtype)
+
+
+def close(found: Array, exact: Array, dtype: Any) -> None:
+    """The error, relative to the greatest value, is rounding's."""
+    assert found.shape == exact.shape
+    bound = ROUNDING[dtype] * float(np.abs(exact).max()) + 1e-6
+    np.testing.assert_array_less(np.abs(found.astype(np.float64) - exact), bound)
+
+
+def softmaxed(x: Array) -> Array:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    exact: Array = e / e.sum(-1, keepdims=True)
+    return exact
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_softmax_and_its_gradient(shape: tuple[int, ...], dtype: Any) -> None:
+    x, dy = random(shape, dtype, scale=3), random(shape, dtype, 1)
+    exact = softmaxed(x.astype(np.float64))
+    y, logs = soft.softmax(x), soft.log_softmax(x)
+    close(y, exact, dtype)
+    close(logs, np.log(exact), dtype)
+    g, p = dy.astype(np.float64), y.astype(np.float64)
+    close(soft.softmax_backward(dy, y), p * (g - (p * g).sum(-1, keepdims=True)), dtype)
+    through = np.exp(logs.astype(np.float64))
+    close(soft.softmax_backward(dy, logs, log=True), g - through * g.sum(-1, keepdims=True), dtype)
+
+
+def test_softmax_of_hard_rows() -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array(
+        [[0, -inf, 1, -inf], [-inf] * 4, [inf, 0, 0, 0], [nan, 0, 1, 2], [3e38, -3e38, 3e38, 0], [-3e38] * 4],
+        np.float32,
+    )
+    with np.errstate(invalid="ignore", over="ignore"):
+        wide = x.astype(np.float64)
+        np.testing.assert_allclose(soft.softmax(x), softmaxed(wide), rtol=1e-6)
+        less = (wide - wide.max(-1, keepdims=True))[[0, 4, 5]]
+        exact = (less - np.log(np.exp(less).sum(-1, keepdims=True))).astype(np.float32)  # -6e38 is -inf
+    logs = soft.log_softmax(x)
+    np.testing.assert_allclose(logs[[0, 4, 5]], exact, rtol=1e-6)
+    assert np.isnan(logs[[1, 2, 3]]).any(-1).all()
+
+
+def normed(s: Array, center: bool, eps: float) -> tuple[Array, Array, Array]:
+    """xhat, mean and rstd of rows, in float64."""
+    mean = s.mean(-1, keepdims=True) if center else np.zeros_like(s[..., :1])
+    rstd = 1 / np.sqrt(np.square(s - mean).mean(-1, keepdims=True) + eps)
+    return (s - mean) * rstd, mean, rstd
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [(s, t) for s in SHAPES[1:-1] for t in (np.float32, BF16)] + [((3, 16500), BF16)]
+)
+@pytest.mark.parametrize("center", [False, True])
+def test_norms_with_residual_and_their_gradients(shape: tuple[int, ...], dtype: Any, center: bool) -> None:
+    x, residual, dy, add = (random(shape, dtype, seed) for seed in range(4))
+    w, b = (random(shape[-1:], dtype, seed) for seed in (4, 5))
+    made = (norm.layer_norm if center else norm.rms_norm)(x, w, bias=b, residual=residual, eps=1e-5, offset=1.0)
+    s = x.astype(np.float64) + residual.astype(np.float64)
+    close(made.total, s, dtype)
+    xhat, mean, rstd = normed(s, center, 1e-5)
+    close(made.y, xhat * (1 + w.astype(np.float64)) + b.astype(np.float64), dtype)
+    np.testing.assert_allclose(made.rstd, rstd[..., 0], rtol=1e-5)
+    if center:
+        np.testing.assert_allclose(made.mean, mean[..., 0], atol=1e-5)
+    xhat, _, rstd = normed(made.total.astype(np.float64), center, 1e-5)
+    found = norm.norm_backward(dy, made, w, bias=True, add=add, offset=1.0)
+    d = dy.astype(np.float64)
+    g = d * (1 + w.astype(np.float64))
+    inner = xhat * (g * xhat).mean(-1, keepdims=True) + (g.mean(-1, keepdims=True) if center else 0)
+    rows = tuple(range(len(shape) - 1))
+    close(found.x, (g - inner) * rstd + add.astype(np.float64), dtype)
+    close(found.weight, (d * xhat).sum(rows), dtype)
+    close(found.bias, d.sum(rows), dtype)
+
+
+def test_the_variance_does_not_cancel() -> None:
+    x = random((4, 37), np.float32) + np.float32(3000)
+    made = norm.layer_norm(x)
+    xhat, _, _ = normed(x.astype(np.float64), True, 1e-5)
+    np.testing.assert_allclose(made.y, xhat, atol=2e-3)  # an ulp of the mean is 2.4e-4
+
+
+def test_norms_without_weight_and_gradients_without_weights() -> None:
+    x, dy = random((5, 96), np.float32), random((5, 96), np.float32, 1)
+    made = norm.rms_norm(x, eps=0.0)
+    xhat, _, rstd = normed(x.astype(np.float64), False, 0.0)
+    close(made.y, xhat, np.float32)
+    found = norm.norm_backward(dy, made)
+    close(found.x, (dy - xhat * (dy * xhat).mean(-1, keepdims=True)) * rstd, np.float32)
+    assert found.weight is None
+    assert found.bias is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize(("smoothing", "z"), [(0.0, 0.0), (0.1, 1e-3)])
+def test_cross_entropy_and_its_gradient(shape: tuple[int, ...], dtype: Any, smoothing: float, z: float) -> None:
+    x, n = random(shape, dtype, scale=2), shape[-1]
+    target = np.random.default_rng(1).integers(0, n, shape[:-1])
+    target.flat[0] = -100
+    made = entropy.cross_entropy(x, target, smoothing=smoothing, z=z)
+    wide = x.astype(np.float64)
+    lse = np.log(np.exp(wide).sum(-1))
+    hit = np.zeros(shape)
+    np.put_along_axis(hit, np.maximum(target, 0)[..., None], 1, -1)
+    counts = target != -100
+    loss = lse - (1 - smoothing) * (wide * hit).sum(-1) - smoothing * wide.mean(-1) + z * lse * lse
+    np.testing.assert_allclose(made.loss, loss * counts, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(made.lse, lse, rtol=1e-5, atol=1e-6)
+    g = np.random.default_rng(2).standard_normal(shape[:-1]).astype(np.float32)
+    exact = (1 + 2 * z * lse)[..., None] * np.exp(wide - lse[..., None]) - (1 - smoothing) * hit - smoothing / n
+    exact *= (g * counts)[..., None]
+    close(entropy.cross_entropy_backward(g, x, target, made.lse, smoothing=smoothing, z=z), exact, dtype)
+    assert entropy.cross_entropy_backward(g, x, target, made.lse, smoothing=smoothing, z=z, out=x) is x  # in place
+    close(x, exact, dtype)
+
+
+@pytest.mark.parametrize("pitch", [40, 41, 48])
+@pytest.mark.parametrize("start", [0, 1])
+def test_rows_of_any_pitch_and_alignment(pitch: int, start: int) -> None:
+    whole = random((6, pitch), BF16, scale=3)
+    x = whole[:, start : start + 37]
+    before = whole.copy()
+    out = np.full((6, pitch), 7, BF16)
+    soft.softmax(x, out=out[:, start : start + 37])
+    close(out[:, start : start + 37], softmaxed(x.astype(np.float64)), BF16)
+    assert (out[:, :start] == 7).all()
+    assert (out[:, start + 37 :] == 7).all()
+    np.testing.assert_array_equal(whole, before)
+
+
+def test_columns_that_are_far_apart_are_copied() -> None:
+    x = random((64, 5), np.float32).T
+    close(soft.softmax(x), softmaxed(x.astype(np.float64)), np.float32)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 9])
+def test_any_number_of_rows(rows: int) -> None:
+    x = random((rows, 64), np.float32)
+    y = soft.softmax(x)
+    assert y.shape == x.shape
+    if rows:
+        close(y, softmaxed(x.astype(np.float64)), np.float32)
+
+
+@pytest.mark.parametrize("choose", [plan, plan_light, plan_two, plan_sums])
+def test_plans_hold_every_length(choose: Any) -> None:
+    for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST]:
+        for vector in (1, 8):
+            p: Plan = choose(n, vector)
+            assert p.block <= 1024
+            assert p.cluster <= 8
+            assert p.block % 32 == 0
+            assert p.blocks * p.block <= 2048
+
+
+def test_what_is_refused() -> None:
+    x = random((4, 8), np.float32)
+    with pytest.raises(cl.ArgumentError, match="x has dtype float64"):
+        soft.softmax(x.astype(np.float64))
+    with pytest.raises(cl.ArgumentError, match=r"x has shape \(4, 0\); a row has 1 to"):
+        soft.softmax(x[:, :0])
+    with pytest.raises(cl.ArgumentError, match="residual is f32 3 x 8, and should be f32 4 x 8"):
+        norm.rms_norm(x, residual=x[:3])
+    with pytest.raises(cl.ArgumentError, match="weight is float32 of shape"):
+        norm.rms_norm(x, x[0, :7])
+    with pytest.raises(cl.ArgumentError, match="int64 of 4 rows"):
+        entropy.cross_entropy(x, np.zeros(3, np.int64))
+
+
+@pytest.mark.parametrize(
+    "p", [Plan(64, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, stages=2), Plan(64, 1, 2, 8, 1, 3)], ids=str
+)
+@pytest.mark.parametrize("n", [1024, 1000])
+def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    x, target = random((7, n), BF16), np.random.default_rng(1).integers(0, n, 7)
+    wide = x.astype(np.float64)
+    exact = softmaxed(wide)
+    close(soft.softmax(x, how=p), exact, BF16)
+    close(
+        norm.rms_norm(x, random((n,), BF16, 2), residual=x, how=p).y,
+        normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
+        BF16,
+    )
+    close(entropy.cross_entropy(x, target, how=p).loss, -np.log(exact)[np.arange(7), target], np.float32)
+
+
+CHECKED: dict[str, Any] = {
+    "softmax in a cluster": lambda: soft.softmax(random((2, 520), BF16), how=Plan(32, 1, 2, 8, 1)),
+    "layer norm by teams": lambda: norm.layer_norm(random((3, 72), np.float32), how=Plan(64, 2, 1, 4, 1)),
+    "cross entropy in a cluster": lambda: entropy.cross_entropy(
+        random((2, 264), np.float32), np.array([3, 200]), how=Plan(32, 1, 4, 4, 1)
+    ),
+    "gradients of a norm": lambda: norm.norm_backward(
+        random((5, 520), BF16, 1),
+        norm.Normed(None, random((5, 520), BF16), None, np.ones(5, np.float32)),
+        random((520,), BF16, 2),
+        how=Plan(64, 1, 2, 8, 1, shared_sums=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_no_race(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    CHECKED[name]()
+
+
+def test_operators_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    from cutelite.kernels.rows import operators as made
+
+    torch.manual_seed(0)
+    on = {"device": "cuda" if torch.cuda.is_available() else "cpu"}
+    x, w, b, r = (torch.randn(*shape, **on, requires_grad=True) for shape in ((2, 3, 40), (40,), (40,), (2, 3, 40)))
+    target = torch.randint(0, 40, (2, 3), **on)
+    layer = torch.nn.functional.layer_norm
+    losses = torch.nn.functional.cross_entropy
+    cases: list[tuple[Any, tuple[Any, ...], Any, tuple[Any, ...]]] = [
+        (made.softmax, (x, False), lambda x: x.softmax(-1), (x,)),
+        (made.softmax, (x, True), lambda x: x.log_softmax(-1), (x,)),
+        (made.norm_forward, (x, w, b, r, 1e-5, 0.0, True), lambda x, w, b, r: layer(x + r, (40,), w, b), (x, w, b, r)),
+        (made.cross_entropy, (x, target, 0.1, 0.0, -100),
+         lambda x: losses(x.flatten(0, 1), target.flatten(), reduction="none", label_smoothing=0.1).view(2, 3), (x,)),
+    ]  # fmt: skip
+    for operator, args, reference, inputs in cases:
+        torch.library.opcheck(operator, args)
+        found = operator(*args)
+        found = found[0] if isinstance(found, tuple) else found
+        wide = [each.detach().double().requires_grad_() for each in inputs]
+        exact = reference(*wide)
+        torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+        gradient = torch.randn_like(found)
+        pairs = zip(
+            torch.autograd.grad(found, inputs, gradient),
+            torch.autograd.grad(exact, wide, gradient.double()),
+            strict=True,
+        )
+        for mine, theirs in pairs:
+            torch.testing.assert_close(mine.double(), theirs, rtol=1e-4, atol=1e-5)
