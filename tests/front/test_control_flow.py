@@ -6,6 +6,7 @@
 PYTEST_DONT_REWRITE: the assertions in here are compiled.
 """
 
+import numpy as np
 import pytest
 
 import cutelite as cl
@@ -80,6 +81,27 @@ def test_short_circuit_values():
         return a and b, a or b, (a or b) and 5, not a, not (a and b), a and 0, 0 or b, (a and b) or (b and 7)
 
     same(f, *pairs())
+
+
+def test_short_circuit_of_truths_and_numbers():
+    def f(a, b):
+        first = ((a > b) and 2) or 3
+        second = ((a > 0 and b > 0) and a * b) or (a < b and b) or -7
+        third = ((a == b or b > 3) and (a or 5)) or b
+        return first, second, (1 if third else 2)
+
+    same(f, *pairs())
+
+
+def test_short_circuit_of_a_truth_and_floats():
+    @cl.kernel
+    def chosen(p: cl.Tensor[cl.i32, (4,)], out: cl.Tensor[cl.f32, (4,)]) -> None:
+        i = cl.thread_idx.x
+        out[i] = (p[i] > 1 and 2.0) or 3.0
+
+    out = np.zeros(4, np.float32)
+    chosen[1, 4](np.arange(4, dtype=np.int32), out)
+    assert out.tolist() == [3, 3, 2, 2]
 
 
 def test_short_circuit_does_not_evaluate():
