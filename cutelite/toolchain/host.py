@@ -13,8 +13,8 @@ import struct
 from typing import Any, NamedTuple
 
 from cutelite.diag import InternalError
-from cutelite.toolchain.errors import ToolchainError, excerpt
-from cutelite.toolchain.undisturbed import undisturbed
+from cutelite.toolchain.errors import ToolchainError
+from cutelite.toolchain.undisturbed import parsed, undisturbed
 
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""
@@ -33,14 +33,11 @@ def _to_code(text: str, function: str, cpu: str | None) -> bytes:
     llvm, machine = _tools(cpu)
     if cpu is not None:
         text = f'target triple = "{machine.triple}"\n{text}'
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())
+    with parsed(llvm, text) as module:
         module.verify()
-    except RuntimeError as error:
-        raise ToolchainError("llvm", str(error), excerpt(text, str(error), r"<string>:(\d+):")) from None
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    builder.getModulePassManager().run(module, builder)
-    return _code(machine.emit_object(module), function)
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        builder.getModulePassManager().run(module, builder)
+        return _code(machine.emit_object(module), function)
 
 
 @functools.cache

@@ -22,8 +22,8 @@ import functools
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain.errors import ToolchainError, excerpt
-from cutelite.toolchain.undisturbed import undisturbed
+from cutelite.toolchain.errors import ToolchainError
+from cutelite.toolchain.undisturbed import parsed, undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -36,13 +36,12 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
 def _to_ptx(llvm_text: str, target: Target, opt_level: int) -> str:
     llvm = _llvm()
     machine = _machine(target.arch, target.ptx_isa, opt_level)
-    module = _parse(llvm, llvm_text)
-    if opt_level >= 2:
-        _tidy(llvm, module, machine)
-    try:
+    with parsed(llvm, llvm_text) as module:
+        module.triple = TRIPLE
+        module.verify()
+        if opt_level >= 2:
+            _tidy(llvm, module, machine)
         return str(machine.emit_assembly(module))
-    except RuntimeError as error:
-        raise ToolchainError("llvm", str(error)) from None
 
 
 def version() -> str:
@@ -75,16 +74,6 @@ def _machine(arch: str, ptx_isa: int, opt_level: int) -> Any:
     # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517).
     level = min(max(opt_level, 1), 2)
     return _llvm().Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+ptx{ptx_isa}", opt=level)
-
-
-def _parse(llvm: Any, text: str) -> Any:
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())  # a context of its own: threads share nothing
-        module.triple = TRIPLE
-        module.verify()
-    except RuntimeError as error:
-        raise ToolchainError("llvm", str(error), excerpt(text, str(error), r"<string>:(\d+):")) from None
-    return module
 
 
 def _tidy(llvm: Any, module: Any, machine: Any) -> None:
