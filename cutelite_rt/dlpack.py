@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 _VERSION = 1, 0
+_MOST_MODES = 64  # as many as NumPy's arrays can have
 _PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that nobody has taken over yet
 
 
@@ -89,6 +90,8 @@ def parse(capsule: object) -> Parsed:
 
 def _parse(tensor: _Tensor, readonly: bool) -> Parsed:
     rank = tensor.ndim
+    if not 0 <= rank <= _MOST_MODES or (rank and not tensor.shape):
+        raise ValueError(f"the capsule has {rank} extents{'' if tensor.shape else ', and no place that has them'}")
     return Parsed(
         (tensor.data or 0) + tensor.byte_offset,
         tuple(tensor.shape[:rank]),

@@ -106,6 +106,17 @@ def filled(address: int, view: ArrayView) -> object:
     return extents, strides
 
 
+def refused(address: int) -> object:
+    """Write a `DLTensor` to `address` that no kernel takes, of a dtype that is none; likewise."""
+    none = (ctypes.c_int64 * 1)()
+    tensor = Tensor.from_address(address)
+    tensor.data, tensor.byte_offset = 0, 0
+    tensor.device_type, tensor.device_id, tensor.ndim = CPU, 0, 0
+    tensor.type_code, tensor.type_bits, tensor.type_lanes = 255, 255, 1
+    tensor.shape = tensor.strides = ctypes.cast(none, ctypes.POINTER(ctypes.c_int64))
+    return none
+
+
 # Types as compiled launchers look them up.
 
 EXCHANGE, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT = 1, 2, 3, 4, 5, 6

@@ -31,7 +31,7 @@ from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.errors import LaunchError
 from cutelite_rt.launch import Function, LaunchConfig
-from cutelite_rt.memory import read
+from cutelite_rt.memory import UnreadableArray, read
 from cutelite_rt.shapes import extents, is_wide, whole
 from cutelite_rt.tensormap import DATA_TYPES, SWIZZLES
 
@@ -553,6 +553,11 @@ def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
     keep: list[object] = []
     for i, array in enumerate(arrays):
         if array is not None and exchange.way_of(type(array)).how == exchange.BY_PYTHON:
-            view = read(array, stream)
-            keep.append((view, exchange.filled(address + i * exchange.TENSOR_BYTES, view)))
+            place = address + i * exchange.TENSOR_BYTES
+            try:
+                view = read(array, stream)
+            except UnreadableArray:  # which is told with the argument's name where Python launches
+                keep.append(exchange.refused(place))
+                continue
+            keep.append((view, exchange.filled(place, view)))
     return stream, keep

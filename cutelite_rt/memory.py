@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
 if TYPE_CHECKING:
     import numpy
 
+_NO_ADDRESS = 1 << 63  # programs have addresses below: the upper half is the system's, and what is negative as 64 bits
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
@@ -174,7 +176,10 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     from cutelite_rt import dlpack
 
     name = type(array).__name__
-    kind, ordinal = (int(part) for part in array.__dlpack_device__())
+    try:
+        kind, ordinal = (int(part) for part in array.__dlpack_device__())
+    except (TypeError, ValueError) as problem:
+        raise UnreadableArray(f"this {name} does not tell its device: {problem}") from problem
     on_cuda = kind in (dlpack.CUDA, dlpack.CUDA_MANAGED)
     if not on_cuda and kind not in (dlpack.CPU, dlpack.CUDA_HOST):
         raise UnreadableArray(f"this {name} is neither on CUDA nor the CPU (DLPack device type {kind})")
@@ -188,17 +193,32 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
         said = dlpack.parse(capsule)
     except (BufferError, RuntimeError, ValueError, TypeError) as problem:
         raise UnreadableArray(f"this {name} cannot be exported through DLPack: {problem}") from problem
+    if said.device != (kind, ordinal):
+        raise UnreadableArray(
+            f"this {name} is on device {(kind, ordinal)} by __dlpack_device__(), and on {said.device} by its capsule"
+        )
     if said.lanes != 1:
         raise UnreadableArray(f"this {name} has elements of {said.lanes} lanes")
     code = _code(BY_DLPACK, said.dtype, f"an array ({name}) of DLPack type (code, bits) {said.dtype}")
     strides = compact_strides(said.shape) if said.strides is None else said.strides
     where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
-    return ArrayView(said.pointer, said.shape, strides, code, where, (array, capsule), _library(array), said.readonly)
+    owner = array, capsule
+    view = ArrayView(said.pointer, said.shape, strides, code, where, owner, _library(array), said.readonly)
+    return _possible(view, name)
 
 
 def _read_cuda_array(array: Any, stream: int | None) -> ArrayView:
-    interface = array.__cuda_array_interface__
     name = type(array).__name__
+    try:
+        return _of_interface(array, name, array.__cuda_array_interface__, stream)
+    except (KeyError, IndexError, TypeError, ValueError) as problem:
+        if isinstance(problem, UnreadableArray):
+            raise
+        said = f"{type(problem).__name__}: {problem}"
+        raise UnreadableArray(f"this {name} has a malformed __cuda_array_interface__ ({said})") from problem
+
+
+def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int | None) -> ArrayView:
     if interface.get("mask") is not None:
         raise UnreadableArray(f"this {name} has a mask, which a kernel would ignore")
     import numpy
@@ -207,16 +227,39 @@ def _read_cuda_array(array: Any, stream: int | None) -> ArrayView:
     # ml_dtypes' types show as plain bytes here ('<V2'); the array may name its own
     dtype = numpy.dtype(getattr(array, "dtype", typestr) if "V" in typestr else typestr)
     code = _numpy_code(dtype)
-    shape = tuple(interface["shape"])
+    shape = tuple(map(operator.index, interface["shape"]))
     strides = interface.get("strides")
     in_elements = compact_strides(shape) if strides is None else _element_strides(strides, DTYPES[code].bytes)
     pointer, readonly = interface["data"]
+    view = ArrayView(pointer, shape, in_elements, code, ("cuda", 0), array, _library(array), bool(readonly))
+    _possible(view, name)
     driver = cuda.get()
     made_on = interface.get("stream")
     if made_on is not None and made_on != stream:
         driver.call("cuStreamSynchronize", made_on, doing=f"waiting for the stream of a {name}")
     ordinal = _ordinal_of(pointer) if pointer else device(driver=driver).ordinal
-    return ArrayView(pointer, shape, in_elements, code, ("cuda", ordinal), array, _library(array), bool(readonly))
+    return view._replace(device=("cuda", ordinal))
+
+
+def _possible(view: ArrayView, name: str) -> ArrayView:
+    """The view that a producer known by interface alone has told, if there can be such an array."""
+    if len(view.strides) != len(view.shape) or any(type(n) is not int for n in view.strides):
+        raise UnreadableArray(f"this {name} has shape {view.shape}, and strides {view.strides}")
+    if any(extent < 0 for extent in view.shape):
+        raise UnreadableArray(f"this {name} has the shape {view.shape}, with a negative extent")
+    if not 0 <= view.device[1] < 1 << 31:
+        raise UnreadableArray(f"this {name} is on device {view.device[1]}, which no GPU is")
+    if view.size:
+        size = DTYPES[view.dtype].bytes
+        reach = [(extent - 1) * stride * size for extent, stride in zip(view.shape, view.strides, strict=True)]
+        low, high = sum(n for n in reach if n < 0), sum(n for n in reach if n > 0) + size
+        if view.pointer == 0:
+            raise UnreadableArray(f"this {name} has {view.size} elements, and no memory: its address is 0")
+        if view.pointer + low < 0 or view.pointer + high > _NO_ADDRESS:
+            raise UnreadableArray(f"this {name} reaches beyond all addresses: {view.shape} at {view.pointer:#x}")
+    elif not 0 <= view.pointer <= _NO_ADDRESS:
+        raise UnreadableArray(f"this {name} is at {view.pointer:#x}, which is no address")
+    return view
 
 
 def _ordinal_of(pointer: int) -> int:

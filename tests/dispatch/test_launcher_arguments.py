@@ -325,6 +325,21 @@ def test_arrays_known_by_dlpack_alone_are_asked_with_the_stream(cuda: FakeCuda, 
     assert set(told) == {0x600}
 
 
+def test_impossible_arrays_are_refused_alike(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    from tests.rt.test_rt_memory import IMPOSSIBLE, Says
+
+    pair, x = pair_of(_copied), on_gpu((4, 8))
+    good = Says(1 << 20, (4, 8), (8, 1))
+    for _ in range(3):
+        both(cuda, pair, (1, 32), good, x)
+    for make, said in IMPOSSIBLE:
+        for name, arguments in (("x", (make(), x)), ("y", (x, make()))):
+            for run in pair:
+                with pytest.raises(cl.ArgumentError, match=f"argument `{name}` cannot be read: this Says .*{said}"):
+                    run[1, 32](*arguments)
+    both(cuda, pair, (1, 32), good, x)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_extents_and_strides(cuda: FakeCuda, data: st.DataObject) -> None:

@@ -120,7 +120,12 @@ class Exporter:
         if self.old and "max_version" in wanted:
             raise TypeError("unexpected keyword argument 'max_version'")
         self.asked = wanted
-        return self.array.__dlpack__(**{k: v for k, v in wanted.items() if k == "max_version"})
+        if self.device[0] == 1:
+            return self.array.__dlpack__(**{k: v for k, v in wanted.items() if k == "max_version"})
+        view = read(self.array)
+        kind = DTYPES[view.dtype].dlpack
+        assert kind is not None
+        return dlpack.export(view.pointer, view.shape, view.strides, kind, self.device, self, not self.old)
 
 
 @pytest.mark.parametrize("old", [True, False])
@@ -179,6 +184,60 @@ def test_dlpack_refused_by_its_producer() -> None:
 
     with pytest.raises(UnreadableArray, match="this Stubborn cannot be exported through DLPack: it requires a grad"):
         read(Stubborn(np.zeros(3)))
+
+
+class Says:
+    """What exports any facts as a capsule."""
+
+    def __init__(self, pointer: int = 1 << 20, shape: Any = (4,), strides: Any = (1,), device: Any = (2, 0)) -> None:
+        self.facts = pointer, shape, strides, (2, 32), device
+        self.device = device
+
+    def __dlpack_device__(self) -> Any:
+        return self.device
+
+    def __dlpack__(self, **wanted: Any) -> object:
+        return dlpack.export(*self.facts, self, True)
+
+
+def contradicting() -> Says:
+    array = Says()
+    array.device = 2, 1
+    return array
+
+
+IMPOSSIBLE = [
+    (lambda: Says(pointer=0), "has 4 elements, and no memory"),
+    (lambda: Says(pointer=0, shape=(), strides=()), "has 1 elements, and no memory"),
+    (lambda: Says(pointer=-16), "reaches beyond all addresses"),
+    (lambda: Says(pointer=8, strides=(-4,)), "reaches beyond all addresses"),
+    (lambda: Says(shape=(1 << 62,)), "reaches beyond all addresses"),
+    (lambda: Says(shape=(-1,)), "a negative extent"),
+    (lambda: Says(shape=(-2, -2), strides=(1, 1)), "a negative extent"),
+    (lambda: Says(device=(2, -1)), "is on device -1"),
+    (contradicting, r"is on device \(2, 1\) by __dlpack_device__\(\), and on \(2, 0\) by its capsule"),
+]
+
+
+@pytest.mark.parametrize(("make", "said"), IMPOSSIBLE, ids=[said for _, said in IMPOSSIBLE])
+def test_arrays_that_cannot_be(make: Any, said: str) -> None:
+    with pytest.raises(UnreadableArray, match=f"this Says .*{said}"):
+        read(make())
+    assert read(Says(pointer=0, shape=(0, 4), strides=(4, 1))).size == 0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"data": (0, False)}, {"data": (-16, False)}, {"data": None}, {"shape": (-4,)}, {"shape": (2.5,)},
+     {"strides": (4, 4)},
+     {"typestr": "?!"}, {"shape": None}, {"data": ("x", 1)}],
+)  # fmt: skip
+def test_cuda_array_interfaces_that_cannot_be(changed: dict[str, Any], cuda: FakeCuda) -> None:
+    class Array:
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (1 << 20, False), "version": 3} | changed
+
+    with pytest.raises(UnreadableArray, match="this Array "):
+        read(Array())
 
 
 def test_dlpack_of_what_no_kernel_takes() -> None:
