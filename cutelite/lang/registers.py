@@ -10,7 +10,8 @@ from cutelite.ops import registers as ops
 def setmaxnreg_inc(count: int) -> None:
     """Wait for more registers: `count` for each thread of this warpgroup, from those that others gave back.
 
-    count    a multiple of 8 from 24 to 256; over all warpgroups of a block they may sum up to what it had at first
+    count    a multiple of 8 from 24 to 256; over all warpgroups of a block they may sum up to what it had at first,
+             and what cannot fit is refused when compiled
     Who      all warps of a warpgroup
     Source   PTX ISA: setmaxnreg
     """

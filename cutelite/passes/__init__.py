@@ -14,6 +14,7 @@ from cutelite.ir.function import Function
 from cutelite.ir.verifier import verify
 from cutelite.passes.allocate_smem import allocate_smem
 from cutelite.passes.check_indices import check_indices
+from cutelite.passes.check_registers import check_registers
 from cutelite.passes.context import Context, Warned
 from cutelite.passes.cse import cse
 from cutelite.passes.dce import dce
@@ -43,6 +44,7 @@ class Pass:
 PIPELINE = (
     Pass(fold, why="branches and indices that are known decide what the others see"),
     Pass(check_indices, why="while tensors and their indices are whole", after=(fold,)),
+    Pass(check_registers, why="branches that are known say who comes there", after=(fold,)),
     Pass(promote_rmem, why="values can be followed, memory cannot", after=(fold, check_indices)),
     Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it"),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
