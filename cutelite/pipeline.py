@@ -94,7 +94,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         cubin = _assembled(build, level)
     told = cubin.warnings if cubin else ()
     build.warnings = [*map(str, context.warnings), *(_tool_warning(warning, build.final) for warning in told)]
-    build.warnings += _spills(build, cubin)
+    build.warnings += _spills(build, cubin) + _crossings(build, cubin)
     build.artifact = _artifact(build, cubin)
     _dump(build, environment)
     _report(build, environment)
@@ -301,6 +301,25 @@ def _spills(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
         severity="warning",
     )
     return [render(mistake, Span(code.co_filename, code.co_firstlineno, function=code.co_name))]
+
+
+def _crossings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
+    """What the assembler moved behind fences of operands, at their lines; nothing is looked at where there are none."""
+    assert build.final is not None, "the passes have run"
+    fences = {op["mark"]: op.span for op in build.final.ops() if op.name == "wgmma.fence_operand"}
+    if not fences or cubin is None:
+        return []
+    found = []
+    for mark, count in toolchain.crossed(build.ptx, cubin.image).items():
+        mistake = Mistake(
+            "wgmma-order",
+            f"the assembler moved {count} operations behind this fence",
+            "what makes these values was to stay above",
+            "a product or a wait behind it does not overlap with them: have less in registers, or put a branch between",
+            severity="warning",
+        )
+        found.append(render(mistake, fences[mark]))
+    return found
 
 
 def _first(final: Function, kind: str) -> Span | None:

@@ -148,28 +148,45 @@ def commit_group() -> None:
     emit(ops.CommitGroup())
 
 
-def wait_group(n: int, *values: Any, keep: Any = ()) -> Any:
+def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
     """Wait until at most the `n` latest groups are under way.
 
     values   accumulators of groups that are then complete: they come back readable (so do operands in registers)
     keep     one accumulator or a tuple of them that stay in flight: they come back as they are, but nothing that
              uses them can be moved above the wait
-    Result   the values, then those of `keep`; one by itself if there is only one
+    after    one readable vector or a tuple of them that are to be computed before the wait, while products are under
+             way: as `fence_operand` has them
+    Result   the values, then those of `keep`, then those of `after`; one by itself if there is only one
     Source   PTX ISA: wgmma.wait_group
     """
+    first = after if isinstance(after, tuple) else (after,)
     running = keep if isinstance(keep, tuple) else (keep,)
     for value in (*values, *running):
         if not isinstance(value, Runtime) or not isinstance(value.value.type, InFlight):
             raise mistake("wgmma-accumulator", f"wait_group takes accumulators in flight, not {describe(value)}")
-    waited = ops.WaitGroup(n, tuple(v.value for v in values), tuple(v.value for v in running))
-    return emit(waited)
+    held = fence_operand(*first) if first else ()
+    waited = emit(ops.WaitGroup(n, tuple(v.value for v in values), tuple(v.value for v in running)))
+    if not first:
+        return waited
+    results = (*_several(waited), *_several(held))
+    return results[0] if len(results) == 1 else results
+
+
+def _several(results: Any) -> tuple[Any, ...]:
+    """What `emit` returns for no result, one, or more."""
+    if results is None:
+        return ()
+    return results if isinstance(results, tuple) else (results,)
 
 
 def fence_operand(*values: Any) -> Any:
     """Have vectors in registers by now: what makes them is not moved below, and what uses the result not above.
 
-    Arithmetic is in no order with `mma_async`, and compilers move it to where its results are wanted, perhaps behind
-    products that are to take its registers: those then want others. No instruction.
+    Arithmetic is in no order with `mma_async` and `wait_group`, and compilers move it to where its results are wanted:
+    behind products that are to take its registers, which then want others, or behind a wait for products that it was
+    to overlap with. This holds in machine code too, where it is one instruction (PMTRIG, without effect); what an
+    assembler moves across all the same is counted after assembling, and told as a warning at this line. Give what is
+    wanted of all that is to be held: sums hold what is summed.
 
     values   vectors that are readable
     Result   the values; one by itself if there is only one

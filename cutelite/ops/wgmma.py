@@ -424,10 +424,16 @@ class WaitGroup(Op):
     source="PTX ISA: asynchronous warpgroup-level matrix instructions; CUTLASS: warpgroup_fence_operand",
 )
 class FenceOperand(Op):
-    """Have `values`, vectors, in registers: what makes them stays above, and what uses the results below. Without an
-    instruction of its own."""
+    """Have `values`, vectors, in registers: what makes them stays above, and what uses the results below.
+
+    ptxas moves arithmetic across waits and whatever else names none of its registers; it moves none across `pmevent`,
+    so this is one, of an event that nobody counts.
+
+    mark  tells fences of a kernel apart, in machine code too: `passes.number_fences` gives it
+    """
 
     values: tuple[Value, ...]
+    mark: int = 0
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(v.type for v in self.values)
@@ -436,9 +442,11 @@ class FenceOperand(Op):
         for value in self.values:
             if not isinstance(value.type, Vec) or value.type.n * value.type.elem.bits % 32:
                 yield Problem("values", f"wgmma.fence_operand takes vectors of whole registers, not {value.type}")
+        if not 0 <= self.mark < 1 << 16:
+            yield Problem("mark", f"a kernel has at most {1 << 16} fences of operands")
 
     def ptx(self) -> Ptx:
-        return tied("", self, "values")
+        return tied("pmevent.mask ${mark};", self, "values")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(*(lanes.get(value) for value in self.values))

@@ -22,6 +22,7 @@ from cutelite.passes.fold import fold
 from cutelite.passes.join_accesses import join_accesses
 from cutelite.passes.lower_tensors import lower_tensors
 from cutelite.passes.materialise_dims import materialise_dims
+from cutelite.passes.number_fences import number_fences
 from cutelite.passes.part_descriptors import part_descriptors
 from cutelite.passes.promote_rmem import promote_rmem
 
@@ -54,6 +55,7 @@ PIPELINE = (
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
     Pass(join_accesses, why="addresses that differ by a number can be told, and LLVM is not asked", after=(cse,)),
     Pass(dce, why="what was only there for the passes above goes", after=(fold, join_accesses)),
+    Pass(number_fences, why="the fences that are left are to be found again in machine code", after=(dce,)),
 )
 """The order, as a table. Verified IR goes into each pass and comes out of it."""
 

@@ -2,6 +2,7 @@
 
 to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM   backend.py
 to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
+crossed      PTX + cubin -> what ptxas moved across marks             order.py
 disassemble  cubin -> SASS, if a disassembler is found                sass.py
 tools        what is there, for `cutelite doctor`                     tools.py
 identity     which of it makes a cubin, for the cache                 identity.py
@@ -21,18 +22,20 @@ if TYPE_CHECKING:
     from cutelite.toolchain.cubin import Cubin
     from cutelite.toolchain.errors import ToolchainError
     from cutelite.toolchain.log import ToolWarning
+    from cutelite.toolchain.order import crossed
     from cutelite.toolchain.sass import disassemble
 
 _HOME = {
     "Cubin": "cubin",
     "ToolWarning": "log",
     "ToolchainError": "errors",
+    "crossed": "order",
     "disassemble": "sass",
     "to_cubin": "assemble",
     "to_ptx": "backend",
 }
 
-__all__ = ["Cubin", "ToolWarning", "ToolchainError", "disassemble", "to_cubin", "to_ptx"]
+__all__ = ["Cubin", "ToolWarning", "ToolchainError", "crossed", "disassemble", "to_cubin", "to_ptx"]
 
 
 def __getattr__(name: str) -> Any:

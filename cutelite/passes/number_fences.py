@@ -1,0 +1,27 @@
+"""Give each `wgmma.fence_operand` of a kernel a number, so that what it holds can be looked for in machine code.
+
+    wgmma.fence_operand values=(%a,)   wgmma.fence_operand values=(%b,)
+        ->   wgmma.fence_operand values=(%a,), mark=0   wgmma.fence_operand values=(%b,), mark=1
+
+Needs: verified IR. Keeps: everything else. A kernel without one comes back as it is.
+"""
+
+from __future__ import annotations
+
+from cutelite.ir.function import Function
+from cutelite.ops.wgmma import FenceOperand
+from cutelite.passes.context import Context
+from cutelite.passes.rewrite import Rewrite
+
+
+def number_fences(function: Function, context: Context) -> Function:
+    if not any(isinstance(op, FenceOperand) for op in function.ops()):
+        return function
+    rewrite, count = Rewrite(function), 0
+    for op in rewrite:
+        new = rewrite.keep(op)
+        if isinstance(op, FenceOperand):
+            numbered = rewrite.with_results(new.with_fields(mark=count), new)
+            rewrite.builder.block.ops[-1] = numbered
+            count += 1
+    return rewrite.function

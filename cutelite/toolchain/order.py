@@ -1,0 +1,146 @@
+"""PTX and its cubin -> arithmetic that ptxas moved behind a mark, where the PTX has it before.
+
+A mark is `pmevent.mask N`, an instruction that ptxas moves nothing across (`PMTRIG` in SASS; seen to hold in 12.4,
+12.9, 13.0 and 13.5): N tells which. Instructions of floating-point arithmetic are counted from each mark to the next
+product of matrices or mark, and back to the one before, along the path that has the most of them, in PTX and in SASS.
+What has crossed is missing before the mark and too much behind it: ptxas may also move others across a product. The
+cubin is read as it is, since a disassembler takes as long as ptxas.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """A piece of a program without a branch inside: its arithmetic, and where it goes on.
+
+    mark   the number of the mark that it ends with
+    stops  nothing is counted beyond, for a product of matrices starts here
+    """
+
+    arithmetic: int = 0
+    next: tuple[int, ...] = ()
+    mark: int | None = None
+    stops: bool = False
+
+
+Program = dict[int, Step]
+
+_MARK = re.compile(r"pmevent\.mask\s+(\d+)")
+_FLOAT = re.compile(
+    r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh|div)\.|(add|sub|mul|fma|mad|neg|abs)\.\S*f32|cvt\.\S*(f32|f16|e4m3|e5m2)"
+)
+_LABEL = re.compile(r"\s*([$%\w]+):")
+_BRANCH = re.compile(r"(@!?\S+\s+)?bra(\.uni)?\s+([$%\w]+)")
+
+# The lower nine bits of an instruction of sm_90, without the forms of its operands.
+_ARITHMETIC = frozenset({0x020, 0x021, 0x023, 0x03E, 0x105, 0x106, 0x108})  # FMUL FADD FFMA F2FP F2I I2F MUFU
+_PRODUCTS = range(0x1F0, 0x1F8)  # HGMMA, QGMMA, IGMMA, BGMMA
+_PMTRIG, _BRA, _EXIT = 0x001, 0x147, 0x14D
+_ALWAYS = 7  # the predicate PT
+
+
+def crossed(ptx: str, cubin: bytes) -> dict[int, int]:
+    """By mark: how many operations of the PTX before it come behind it in machine code.
+
+    Marks with at most an eighth of them are left out: values that are wanted later, and which no fence holds, are there
+    too. (Of the 64 to 98 of the fp8 kernel, ptxas sinks two or four scales of the next strip.)
+    """
+    if _MARK.search(ptx) is None:
+        return {}
+    meant, found = _around(_of_ptx(ptx)), _around(_of_sass(cubin))
+    moved = {
+        mark: min(before - found[mark][0], found[mark][1] - behind)
+        for mark, (before, behind) in meant.items()
+        if mark in found
+    }
+    return {mark: count for mark, count in moved.items() if count > meant[mark][0] // 8}
+
+
+def _around(program: Program) -> dict[int, tuple[int, int]]:
+    """By mark: the most arithmetic on a way to it, and on a way from it; loops count once."""
+    back: dict[int, list[int]] = {}
+    for at, step in program.items():
+        for after in step.next:
+            back.setdefault(after, []).append(at)
+    most: dict[int, tuple[int, int]] = {}
+    for at, step in program.items():
+        if step.mark is not None:
+            before = max((_longest(program, back, near) for near in back.get(at, ())), default=0)
+            behind = max((_longest(program, None, near) for near in step.next), default=0)
+            others = most.get(step.mark, (0, 0))
+            most[step.mark] = max(before, others[0]), max(behind, others[1])
+    return most
+
+
+def _longest(program: Program, back: dict[int, list[int]] | None, start: int) -> int:
+    """The most arithmetic on a way from `start` to a product or a mark; backwards, if `back` has who comes before."""
+    done: dict[int, int] = {}
+    work, seen = [(start, False)], {start}
+    while work:
+        at, leaving = work.pop()
+        step = program.get(at, Step())
+        over = step.stops or step.mark is not None
+        ahead = () if over else step.next if back is None else back.get(at, ())
+        if leaving:
+            done[at] = (0 if over else step.arithmetic) + max((done.get(near, 0) for near in ahead), default=0)
+            continue
+        work.append((at, True))
+        for near in ahead:
+            if near not in seen:
+                seen.add(near)
+                work.append((near, False))
+    return done[start]
+
+
+def _of_ptx(ptx: str) -> Program:
+    statements = [line.strip() for line in re.split(r"[;\n]", ptx)]
+    labels = {found[1]: i for i, text in enumerate(statements) if (found := _LABEL.match(text))}
+    program = {}
+    for i, text in enumerate(statements):
+        after: tuple[int, ...] = (i + 1,)
+        if found := _BRANCH.search(text):
+            after = (labels.get(found[3], i + 1), *(after if found[1] else ()))
+        elif re.search(r"(?<!\S)(ret|exit)$", text) and not text.startswith("@"):
+            after = ()
+        mark = _MARK.search(text)
+        program[i] = Step(
+            bool(_FLOAT.match(text)), after, int(mark[1]) if mark else None, text.find("wgmma.mma_async") >= 0
+        )
+    return program
+
+
+def _of_sass(cubin: bytes) -> Program:
+    """Instructions are of 16 bytes: opcode in the lower 12 bits, predicate in the next four."""
+    program = {}
+    for base, code in _texts(cubin):
+        for at in range(0, len(code), 16):
+            low, high = struct.unpack_from("<QQ", code, at)
+            opcode, guard = low & 0x1FF, low >> 12 & 0xF
+            after: tuple[int, ...] = (base + at + 16,)
+            if opcode == _BRA:
+                words = low >> 34 | (high & 0x3FFFF) << 30  # 48 bits, signed, in units of 1024 bytes
+                far = (words - (1 << 48) if words >> 47 else words) << 10 | (low >> 16 & 0xFF) << 2
+                always = guard == _ALWAYS and high >> 23 & 0xF == _ALWAYS and low >> 32 & 3 == 0
+                after = (base + at + 16 + far, *(() if always else after))
+            elif opcode == _EXIT and guard == _ALWAYS:
+                after = ()
+            mark = low >> 32 & 0xFFFF if opcode == _PMTRIG else None
+            counts = opcode in _ARITHMETIC and guard == _ALWAYS
+            program[base + at] = Step(counts, after, mark, opcode in _PRODUCTS)
+    return program
+
+
+def _texts(cubin: bytes) -> Iterator[tuple[int, bytes]]:
+    """The sections of an ELF file that hold kernels, each with a number that keeps their addresses apart."""
+    (table,) = struct.unpack_from("<Q", cubin, 40)
+    size, count, names = struct.unpack_from("<HHH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
+    start = sections[names][4]
+    for i, (name, _, _, _, offset, length) in enumerate(sections):
+        if cubin.startswith(b".text.", start + name):
+            yield i << 32, cubin[offset : offset + length]
