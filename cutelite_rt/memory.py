@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt import driver as cuda
-from cutelite_rt.device import Device, device
+from cutelite_rt.device import Device, count, device
 from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
 
 if TYPE_CHECKING:
@@ -202,6 +202,8 @@ def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
     code = _code(BY_DLPACK, said.dtype, f"an array ({name}) of DLPack type (code, bits) {said.dtype}")
     strides = compact_strides(said.shape) if said.strides is None else said.strides
     where = ("cuda", ordinal) if on_cuda else ("cpu", 0)
+    if on_cuda and not 0 <= ordinal < _gpus():
+        raise UnreadableArray(f"this {name} is on device {ordinal}, and there are {_gpus()} GPUs")
     owner = array, capsule
     view = ArrayView(said.pointer, said.shape, strides, code, where, owner, _library(array), said.readonly)
     return _possible(view, name)
@@ -239,6 +241,19 @@ def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int 
         driver.call("cuStreamSynchronize", made_on, doing=f"waiting for the stream of a {name}")
     ordinal = _ordinal_of(pointer) if pointer else device(driver=driver).ordinal
     return view._replace(device=("cuda", ordinal))
+
+
+def _gpus() -> int:
+    """How many GPUs an ordinal may be of: those of the driver in use, any number where there is none."""
+    try:
+        return _counted(cuda.get())
+    except cuda.NoDriver:
+        return 1 << 31
+
+
+@functools.lru_cache(4)
+def _counted(driver: cuda.Driver) -> int:
+    return count(driver)
 
 
 def _possible(view: ArrayView, name: str) -> ArrayView:

@@ -332,7 +332,11 @@ def test_impossible_arrays_are_refused_alike(cuda: FakeCuda, on_gpu: GpuArray) -
     good = Says(1 << 20, (4, 8), (8, 1))
     for _ in range(3):
         both(cuda, pair, (1, 32), good, x)
-    for make, said in IMPOSSIBLE:
+    nowhere = [
+        (lambda: Says(device=(2, 99)), "is on device 99, and there are"),
+        (lambda: Says(device=(2, -1)), "device -1"),
+    ]
+    for make, said in (*IMPOSSIBLE, *nowhere):
         for name, arguments in (("x", (make(), x)), ("y", (x, make()))):
             for run in pair:
                 with pytest.raises(cl.ArgumentError, match=f"argument `{name}` cannot be read: this Says .*{said}"):
