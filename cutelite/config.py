@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -218,6 +218,21 @@ def _rows() -> Iterator[Variable]:
 
 VARIABLES: tuple[Variable, ...] = tuple(_rows())
 """The table, in the order the documentation shows it."""
+
+
+def is_environment(x: object) -> bool:
+    """Say whether `x` is the environment itself, which a kernel's helpers may ask for variables of their own."""
+    return x is os.environ
+
+
+def held_in_environment(names: Iterable[str]) -> tuple[dict[Any, Any], set[Any]]:
+    """Give the dict in which Python keeps the environment, and the keys there of all variables and of `names`.
+
+    A variable that is set anew holds another object: so it can be watched. ({}, set()) where Python has no such dict.
+    """
+    kept: dict[Any, Any] = getattr(os.environ, "_data", {})
+    keys = (name.upper() if os.name == "nt" else os.fsencode(name) for name in names if "\0" not in name)
+    return kept, {*kept, *keys} if kept else set()
 
 
 def read(environment: Mapping[str, str] | None = None) -> Config:

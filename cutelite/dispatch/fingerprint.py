@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from opcode import EXTENDED_ARG, opmap
 from typing import Any, NamedTuple, TypeVar
 
+from cutelite import config
 from cutelite.dispatch import purity
 from cutelite.layout import DimExpr
 from cutelite.layout.frozen import Frozen
@@ -301,8 +302,8 @@ class _Reader:
                 return self._class(x)
             case DimExpr():
                 return _join("DimExpr", _text(str(x)))
-        if x is os.environ or x is sys.modules:
-            return self._asked("os.environ" if x is os.environ else "sys.modules")
+        if x is sys.modules or config.is_environment(x):
+            return self._asked("sys.modules" if x is sys.modules else "os.environ")
         if type(x) in (tuple, list):
             return self._all(type(x).__name__, x)
         if type(x) is dict:
@@ -374,10 +375,9 @@ class _Reader:
 
     def _watch_asked(self) -> None:
         """Watch what code asks for where that can be: variables of the environment, and modules by their names."""
-        if not self._asked_for.isdisjoint(_ENVIRONMENT) and hasattr(os.environ, "_data"):
-            variables: dict[Any, Any] = os.environ._data
-            named = (os.fsencode(text) for text in self._strings if "\0" not in text)
-            for name in {*variables, *(named if os.name != "nt" else map(str.upper, self._strings))}:
+        if not self._asked_for.isdisjoint(_ENVIRONMENT):
+            variables, names = config.held_in_environment(self._strings)
+            for name in names:
                 self.names[id(variables), name] = (variables, name, variables.get(name, MISSING))
         if "sys.modules" in self._asked_for:
             for text in sorted(self._strings & sys.modules.keys()):

@@ -21,6 +21,7 @@ from typing import Any
 
 from cutelite.target import Target
 from cutelite.toolchain import disassemble, llvm, to_cubin, to_ptx
+from cutelite.toolchain.undisturbed import parsed
 
 HOPPER = Target.parse("sm_90a")
 TID = "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\ndeclare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
@@ -201,9 +202,11 @@ def variant(name: str) -> dict[str, tuple[float, int, int]]:
     machine = target.create_target_machine(cpu=HOPPER.arch, features=f"+ptx{HOPPER.ptx_isa}", opt=level)
 
     def compile(text: str) -> str:
-        module = llvm._parse(llvm._llvm(), text)
-        passes(module, machine)
-        return str(machine.emit_assembly(module))
+        with parsed(llvm._llvm(), text) as module:
+            module.triple = llvm.TRIPLE
+            module.verify()
+            passes(module, machine)
+            return str(machine.emit_assembly(module))
 
     lines = {}
     for kernel, make in KERNELS.items():

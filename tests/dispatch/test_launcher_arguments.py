@@ -337,7 +337,7 @@ def test_impossible_arrays_are_refused_alike(cuda: FakeCuda, on_gpu: GpuArray) -
         (lambda: Says(device=(2, -1)), "device -1"),
     ]
     for make, said in (*IMPOSSIBLE, *nowhere):
-        for name, arguments in (("x", (make(), x)), ("y", (x, make()))):
+        for name, arguments in (("x", (make(), x)), ("y", (x, make()))):  # type: ignore[no-untyped-call]
             for run in pair:
                 with pytest.raises(cl.ArgumentError, match=f"argument `{name}` cannot be read: this Says .*{said}"):
                     run[1, 32](*arguments)

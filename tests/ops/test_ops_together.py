@@ -163,7 +163,7 @@ def test_redux_wraps_as_integers_do(operation: str, t: Scalar, run: Runner) -> N
 
     def body(a: Any, out: Any, reduced: Any) -> None:
         out[me()] = cl.redux(a[me()], operation)  # type: ignore[arg-type]
-        reduced[me()] = cl.warp_reduce(a[me()], operation)  # type: ignore[arg-type]
+        reduced[me()] = cl.warp_reduce(a[me()], operation)
 
     run(body, a, out, reduced, block=64)
     ufunc: Any = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
@@ -199,7 +199,7 @@ def test_the_rest_of_warp() -> None:
         with pytest.raises(CompileError, match="`members` has a bit for each of 32 lanes"):
             warp.syncwarp(wrong)
     with pytest.raises(CompileError, match="warp_reduce does"):
-        simulate(lambda a: cl.warp_reduce(a[me()], "mean"), np.zeros(32, np.float32))  # type: ignore[arg-type]
+        simulate(lambda a: cl.warp_reduce(a[me()], "mean"), np.zeros(32, np.float32))
 
 
 # Barriers and fences.
