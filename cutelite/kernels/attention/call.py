@@ -1,0 +1,157 @@
+"""`attention` on arrays: what comes in, as the kernel takes it; and its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.attention.forward import BOX, LN2, ROWS, Config, Problem, build, chosen
+from cutelite.kernels.functions import settled
+
+Mod = Callable[..., Any]
+Window = tuple[int | None, int | None]
+LAYOUTS = ("bshd", "bhsd")
+FAR = 1 << 30
+"""Keys to a side of a window that has no end there."""
+IN_L2 = 32 * 2**20
+"""Bytes of keys and values that blocks which run at once should share."""
+
+
+@untraced
+def attention(
+    q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
+    softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
+    return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``softmax(scale * q @ k.T) @ v`` for each head; with `return_lse`, also the logsumexp of the scores.
+
+    q           (B, SQ, H, D), or (B, H, SQ, D) with ``layout="bhsd"``: bf16 or f16, D contiguous, other strides
+                multiples of 16 bytes. D a multiple of 8, up to 256
+    k, v        (B, SK, HK, D) and (B, SK, HK, DV), or as `layout` says; H is a multiple of HK, DV at most D
+    out         (B, SQ, H, DV), or as `layout` says; made where it is not given
+    causal      True or 'bottom-right': the last query sees all keys; 'top-left': the first query sees the first key
+    window      (left, right): how many keys before and behind its own place a query sees; None: all. The place is as
+                `causal` aligns it, bottom-right where there is none
+    softcap     scores become ``softcap * tanh(score / softcap)``
+    scale       positive; default: ``D ** -0.5``
+    score_mod   ``(score, b, h, q_idx, kv_idx) -> score``, compiled in: `score` is a vector of f32, the last two are
+                vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them
+    mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
+    return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
+    config      None: the one that was measured best for these head dims
+    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator
+    Errors      ValueError for shapes that do not fit; TypeError for torch's that want a gradient, as there is none yet;
+                `cutelite.ArgumentError` for strides that TMA refuses
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    if any(getattr(x, "requires_grad", False) for x in (q, k, v)) and _differentiated():
+        raise TypeError("attention has no derivative: detach q, k and v, or call it under torch.no_grad()")
+    if any(x.ndim != 4 for x in (q, k, v)):
+        raise ValueError(f"q, k and v have four modes, not {q.ndim}, {k.ndim} and {v.ndim}")
+    shape = (*q.shape[:3], v.shape[3])
+    out = empty(q, shape) if out is None else out
+    if tuple(out.shape) != shape:
+        raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
+    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
+    if tuple(by_head[1].shape) != (batch, kv_heads, sk, dim) or kv_heads == 0 or heads % kv_heads:
+        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: as {layout}, do not fit")
+    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
+        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    lse = empty(q, (batch, heads, sq), "f32")
+    left, right, offset = _seen(causal, window, sk - sq)
+    mod = _capped(softcap, score_mod)
+    if 0 not in lse.shape:
+        if sk == 0:
+            out[...], lse[...] = 0, -float("inf")
+        else:
+            problem = Problem(
+                getattr(cl, rt.read(q).dtype), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
+            )
+            config = config or chosen(-(-dim // BOX) * BOX)
+            tiles = -(-sq // (ROWS * config.groups)) * heads * batch
+            band = max(1, IN_L2 // (sk * (dim + dim_v) * 2))
+            band = min(1 << (band.bit_length() - 1), batch * heads)
+            ends = (FAR if x is None else x for x in (left, right))
+            unit = scale if mod is not None else scale / LN2
+            build(config, problem)[tiles](*by_head, lse, unit, offset, *ends, band)
+    return (out, lse) if return_lse else out
+
+
+def _differentiated() -> bool:
+    import torch
+
+    return bool(torch.is_grad_enabled())
+
+
+def _seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
+    """How many keys before and behind its own place a query sees, and what is added to its index for that place."""
+    if causal not in (False, True, "top-left", "bottom-right"):
+        raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
+    left, right = window
+    if any(x is not None and not 0 <= x < FAR for x in window):
+        raise ValueError(f"window is {window}: each is None, or 0 to {FAR - 1} keys")
+    if causal:
+        right = 0
+    return left, right, 0 if causal == "top-left" else more
+
+
+def _capped(softcap: float | None, score_mod: Mod | None) -> Mod | None:
+    """`score_mod`, behind a cap where there is one."""
+    inner = settled(score_mod)
+    if softcap is None:
+        return inner
+    if not softcap > 0:
+        raise ValueError(f"softcap is positive, not {softcap}")
+    cap = float(softcap)
+
+    def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        score = cl.math.tanh(score * (1.0 / cap), fast=True) * cap
+        return score if inner is None else inner(score, b, h, q_idx, kv_idx)
+
+    return settled(capped)
+
+
+def reference(
+    q: Any, k: Any, v: Any, *, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,
+    scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
+    layout: str = "bshd",
+) -> tuple[Any, Any]:  # fmt: skip
+    """The same in float64, by NumPy: output and logsumexp. Mods get arrays that broadcast to (SQ, SK)."""
+    import numpy as np
+
+    q, k, v = (np.asarray(x).astype(np.float64) for x in (q, k, v))
+    if layout == "bshd":
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    k, v = (x.repeat(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    s = np.einsum("bhqd,bhkd->bhqk", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if softcap is not None:
+        s = softcap * np.tanh(s / softcap)
+    rows, columns = np.arange(s.shape[2])[:, None], np.arange(s.shape[3])[None]
+    left, right, offset = _seen(causal, window, s.shape[3] - s.shape[2])
+    sees = np.ones(s.shape[2:], bool)
+    if left is not None:
+        sees &= columns >= rows + offset - left
+    if right is not None:
+        sees &= columns <= rows + offset + right
+    for b in range(s.shape[0]):
+        for h in range(s.shape[1]):
+            if score_mod is not None:
+                s[b, h] = score_mod(s[b, h], b, h, rows, columns)
+            here = sees if mask_mod is None else sees & mask_mod(b, h, rows, columns)
+            s[b, h] = np.where(here, s[b, h], -np.inf)
+    top = s.max(-1, keepdims=True, initial=-np.inf)
+    p = np.exp(s - np.where(np.isinf(top), 0, top))
+    total = p.sum(-1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        o = np.einsum("bhqk,bhkd->bhqd", np.where(total == 0, 0, p / total), v)
+        lse = (np.log(total) + np.where(np.isinf(top), 0, top))[..., 0]
+    return (o.swapaxes(1, 2) if layout == "bshd" else o), lse

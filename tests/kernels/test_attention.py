@@ -1,0 +1,134 @@
+"""`kernels.attention` against float64: masks, lengths, head dims, scores made against the guess, mods, refusals."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import attention, reference
+from cutelite.kernels.attention.forward import LN2, Config, Problem, build, chosen
+from cutelite.toolchain import find
+
+BF16 = ml_dtypes.bfloat16
+
+
+def inputs(sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int = 0, dtype: Any = BF16) -> list[Any]:
+    numbers = np.random.default_rng(sq + sk)
+    shapes = (sq, heads, dim), (sk, kv_heads, dim), (sk, kv_heads, dim_v or dim)
+    return [numbers.standard_normal((1, *shape)).astype(dtype) for shape in shapes]
+
+
+def compare(q: Any, k: Any, v: Any, **how: Any) -> None:
+    o, lse = attention(q, k, v, return_lse=True, **how)
+    want, sums = reference(q, k, v, **how)
+    np.testing.assert_allclose(o.astype(np.float64), want, atol=8e-3, rtol=8e-3)
+    np.testing.assert_allclose(lse, sums, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sq", "sk", "how"),
+    [
+        (130, 200, {}),
+        (130, 200, {"causal": True}),
+        (150, 70, {"causal": True}),  # the first 80 queries see nothing
+        (70, 200, {"causal": "top-left"}),
+        (100, 400, {"window": (40, 10)}),
+        (65, 400, {"causal": True, "window": (150, None)}),
+        (1, 1, {}),
+        (3, 129, {"softcap": 2.0, "scale": 0.3}),
+    ],
+)
+def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
+    compare(*inputs(sq, sk, 2, 1, 128), **how)
+
+
+@pytest.mark.parametrize(("dim", "dim_v"), [(64, 64), (96, 96), (192, 128), (256, 256), (72, 40)])
+def test_head_dims(dim: int, dim_v: int) -> None:
+    compare(*inputs(70, 150, 2, 2, dim, dim_v, np.float16), causal=True)
+
+
+def test_either_layout_with_padded_strides() -> None:
+    q, k, v = (np.pad(x, ((0, 0), (0, 0), (0, 0), (0, 8)))[..., :64] for x in inputs(70, 90, 4, 2, 64))
+    compare(q, k, v)
+    compare(*(x.swapaxes(1, 2) for x in (q, k, v)), layout="bhsd")
+
+
+@pytest.mark.parametrize("kind", ["growing", "falling", "jump", "equal", "huge", "tails"])
+def test_scores_made_against_the_guess(kind: str) -> None:
+    """Blocks come from the last keys to the first: 'falling' outgrows the guess in each of them."""
+    q, k, v = (x.astype(np.float32) for x in inputs(64, 640, 1, 1, 128))
+    place = np.arange(640).reshape(1, 640, 1, 1)
+    unit = np.eye(1, 128, dtype=np.float32)[0] * 128**0.5
+    if kind in ("growing", "falling"):
+        q, k = 0.1 * q + unit, 0.1 * k + unit / 128**0.5 * (place // 128) * (30 if kind == "growing" else -30)
+    elif kind == "jump":
+        q, k = 0.1 * q + unit, 0.1 * k + unit / 128**0.5 * (place == 131) * 500
+    elif kind == "equal":
+        q, k = np.ones_like(q), np.ones_like(k)
+    elif kind == "huge":
+        q, k = 30 * q, 30 * k
+    else:
+        q, k = q**3, k**3
+    compare(*(x.astype(BF16) for x in (q, k, v)))
+
+
+def test_nan_of_a_key_is_in_outputs_and_logsumexp_of_those_who_see_it() -> None:
+    q, k, v = inputs(300, 300, 1, 1, 128)
+    k[0, 140] = np.nan
+    o, lse = attention(q, k, v, causal=True, return_lse=True)
+    assert (np.isnan(lse[0, 0]) == (np.arange(300) >= 140)).all()
+    assert (np.isnan(o.astype(np.float32)[0, :, 0, 5]) == (np.arange(300) >= 140)).all()
+
+
+def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + (q_idx - kv_idx) * -0.05 * (h + 1)
+
+
+def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (q_idx - kv_idx <= 20) & (kv_idx - q_idx <= 3)
+
+
+def test_mods_are_functions_of_python() -> None:
+    q, k, v = inputs(100, 200, 2, 1, 64)
+    compare(q, k, v, score_mod=slope)
+    compare(q, k, v, mask_mod=near, causal="top-left")
+    compare(q, k, v, score_mod=slope, mask_mod=near, softcap=3.0)
+
+
+@pytest.mark.parametrize("problem", [Problem(cl.bf16, 128, 128, right=True), Problem(cl.bf16, 64, 64)])
+def test_no_race_in_a_few_schedules(problem: Problem) -> None:
+    config = Config(2, 64, guess=True)
+    q, k, v = (x.swapaxes(1, 2) for x in inputs(100, 200, 1, 1, problem.dim))
+    o, lse = np.empty_like(q), np.empty((1, 1, 100), np.float32)
+    report = build(config, problem).check(1, None, q, k, v, o, lse, 0.1 / LN2, 100, 1 << 30, 0, 1, seeds=3)
+    assert not report.kinds, str(report)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("dim", [64, 128, 192, 256])
+def test_powers_are_taken_while_values_are_multiplied(dim: int) -> None:
+    """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
+    config = chosen(dim)
+    kernel = build(config, Problem(cl.bf16, dim, dim if dim != 192 else 128))
+    dim_v = 128 if dim == 192 else dim
+    shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
+    compiled = kernel.compile(*shapes, (1, 2, 512), 1.0, 0, 0, 0, 1, arch="sm_90a")
+    assert (compiled.spills, compiled.warnings) == (0, [])
+    steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
+    assert steps
+    for step in steps:
+        assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= config.columns // 2
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q, k, v = inputs(8, 8, 3, 2, 64)
+    with pytest.raises(ValueError, match="do not fit"):
+        attention(q, k, v)
+    q = q[:, :, :2]
+    for how in ({"layout": "sbhd"}, {"scale": -1.0}, {"softcap": 0.0}, {"causal": "left"}, {"window": (-1, None)}):
+        with pytest.raises(ValueError, match=next(iter(how))):
+            attention(q, k, v, **how)
+    with pytest.raises(ValueError, match="multiples of 8"):
+        attention(q[..., :60], k[..., :60], v)
