@@ -49,9 +49,11 @@ def on_compile(listener: Listener) -> Listener:
             print(f"{event.name} for {event.arch}: {event.seconds:.2f} s")
 
     Kernels that come from memory or disk are none. What a listener raises is raised by the launch that compiled.
-    Gives back the listener; `cutelite.off_compile` takes it away.
+    Gives back the listener; `cutelite.off_compile` takes it away. Errors: TypeError for what cannot be called.
     """
     global _listeners
+    if not callable(listener):
+        raise TypeError(f"on_compile takes a function of an event, not {listener!r}")
     _listeners = (*_listeners, listener)
     return listener
 

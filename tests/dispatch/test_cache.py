@@ -27,8 +27,8 @@ N = cl.dims("N")
 
 def compiled(function: Any, options: dict[str, Any] | None = None, **given: Any) -> Compiled:
     """`function` compiled as in a process of its own: nothing but the disk remembers."""
-    kernel = Kernel(getattr(function, "__cutelite_function__", function), Options(**(options or {})), (64, 1, 1))
-    return kernel.compile(**given)
+    kernel = Kernel(getattr(function, "__cutelite_function__", function), Options(**(options or {})))
+    return kernel.compile(**{"block": 64, **given})
 
 
 def entries(cache: Path) -> list[Path]:

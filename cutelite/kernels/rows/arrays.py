@@ -7,9 +7,10 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
+from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import MOST, width
 
-DTYPES = {"bfloat16": cl.bf16, "float16": cl.f16, "float32": cl.f32}
+DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
 
 
 class Rows:
@@ -17,12 +18,12 @@ class Rows:
 
     array    torch's, CuPy's or NumPy's, of any number of modes; the last one is a row
     dtype    bf16, f16 or f32
-    vector   elements that one access may take
+    vector   elements that one access may take, by pitch and address
     Errors   `cl.ArgumentError` for other dtypes, and for rows of 0 or more than 262,144 elements
     """
 
     def __init__(self, array: Any, name: str) -> None:
-        found = DTYPES.get(str(array.dtype).rpartition(".")[2])
+        found = DTYPES.get(code_of(array))
         if found is None:
             raise rt.ArgumentError(f"{name} has dtype {array.dtype}; rows are of bfloat16, float16 or float32")
         if not array.shape or not 1 <= array.shape[-1] <= MOST:
@@ -31,8 +32,11 @@ class Rows:
         self.n = int(array.shape[-1])
         self.m = math.prod(map(int, array.shape[:-1]))
         self.matrix = array.reshape((self.m, self.n))
-        if self.n > 1 and step(self.matrix, 1) != 1:
+        view = rt.read(self.matrix)
+        if self.n > 1 and view.strides[1] != 1:
             self.matrix = contiguous(self.matrix)
+            view = rt.read(self.matrix)
+        self.vector = width(found.bytes, view.strides[0] if self.m > 1 else 0, view.pointer // found.bytes)
 
     def like(self, other: Rows, name: str) -> Rows:
         """These rows. Errors: `cl.ArgumentError` where they are not as many, as long and of the dtype of `other`."""
@@ -42,52 +46,26 @@ class Rows:
         return self
 
     def at_once(self, cluster: int) -> int:
-        """How many clusters of so many blocks run at once, a multiprocessor for each block; in the simulator 2."""
-        on_gpu = getattr(self.matrix, "is_cuda", hasattr(self.matrix, "__cuda_array_interface__"))
-        return rt.max_active_clusters(cluster) if on_gpu else 2
-
-    @property
-    def vector(self) -> int:
-        """The elements of one access, by pitch and address."""
-        pitch = step(self.matrix, 0) if self.m > 1 else 0
-        return width(self.dtype.bytes, pitch, address(self.matrix) // self.dtype.bytes)
-
-
-def step(array: Any, mode: int) -> int:
-    """The stride of a mode, in elements."""
-    stride = array.stride(mode) if callable(getattr(array, "stride", None)) else array.strides[mode] // array.itemsize
-    return int(stride)
-
-
-def address(array: Any) -> int:
-    """Where the first element is."""
-    if hasattr(array, "data_ptr"):
-        return int(array.data_ptr())
-    about = array.__cuda_array_interface__ if hasattr(array, "__cuda_array_interface__") else array.__array_interface__
-    return int(about["data"][0])
+        """How many clusters of so many blocks run at once, a multiprocessor for each block; in the simulator a few."""
+        return clusters_at_once(cluster, self.matrix)
 
 
 def contiguous(array: Any) -> Any:
-    """A row-major copy."""
+    """A row-major copy, or the array itself where it is row-major."""
     return array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
-
-
-def empty_like(array: Any, shape: tuple[int, ...] | None = None, dtype: str | None = None) -> Any:
-    """A row-major array of the library and in the place of `array`, with nothing in it yet."""
-    shape = tuple(array.shape) if shape is None else shape
-    if hasattr(array, "new_empty"):  # torch
-        import torch
-
-        return array.new_empty(shape, dtype=None if dtype is None else getattr(torch, dtype))
-    library = __import__(type(array).__module__.partition(".")[0])
-    return library.empty(shape, array.dtype if dtype is None else dtype)
 
 
 def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
     """An array of `n` elements side by side, and its dtype; None for None."""
     if array is None:
         return None
-    dtype = DTYPES.get(str(array.dtype).rpartition(".")[2])
+    dtype = DTYPES.get(code_of(array))
     if dtype is None or tuple(array.shape) != (n,):
         raise rt.ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}, and should have {n} elements")
-    return (array if n == 1 or step(array, 0) == 1 else contiguous(array)), dtype
+    return flat(array, n), dtype
+
+
+def flat(array: Any, n: int) -> Any:
+    """`n` elements side by side, in order."""
+    made = array.reshape((n,))
+    return made if n == 1 or rt.read(made).strides[0] == 1 else contiguous(made)

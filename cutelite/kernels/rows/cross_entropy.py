@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
-from cutelite.kernels.rows.arrays import Rows, contiguous, empty_like, step
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_light
 from cutelite.kernels.rows.softmax import exponentials, merge, power
 
@@ -139,7 +140,7 @@ def cross_entropy(
     """
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
-    loss, lse = (empty_like(x, tuple(x.shape[:-1]), "float32") for _ in range(2))
+    loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
     p = how or plan(rows.n, rows.vector)
     kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
     kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
@@ -166,12 +167,12 @@ def cross_entropy_backward(
     """
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
-    out = empty_like(x) if out is None else out
+    out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out").like(rows, "out")
     p = how or plan_light(rows.n, math.gcd(rows.vector, results.vector))
     kernel = backward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
-    flat = [contiguous(each).reshape((rows.m,)) for each in (lse, gradient)]
-    kernel[p.grid(rows), p.block](rows.matrix, targets, *flat, results.matrix)
+    vectors = [flat(each, rows.m) for each in (lse, gradient)]
+    kernel[p.grid(rows), p.block](rows.matrix, targets, *vectors, results.matrix)
     return out
 
 
@@ -181,5 +182,4 @@ def targets_of(rows: Rows, target: Any) -> Any:
         raise cl.ArgumentError(
             f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of {rows.m} rows is needed"
         )
-    flat = target.reshape((rows.m,))
-    return flat if rows.m == 1 or step(flat, 0) == 1 else contiguous(flat)
+    return flat(target, rows.m)

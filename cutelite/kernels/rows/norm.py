@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.rows.arrays import Rows, as_vector, empty_like
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import Rows, as_vector
 from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
@@ -298,10 +299,10 @@ def apply(
     rows = Rows(x, "x")
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
-    y = empty_like(x)
-    total = x if more is None else empty_like(x)
+    y = empty(x, tuple(x.shape))
+    total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
-    mean, rstd = empty_like(x, leading, "float32") if center else None, empty_like(x, leading, "float32")
+    mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
     vector = math.gcd(rows.vector, *(Rows(each, "").vector for each in (y, total)))
     p = how or plan(rows.n, vector if more is None else math.gcd(vector, more.vector))
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset)), p)
@@ -349,15 +350,15 @@ def norm_backward(
     gradients, rows = Rows(dy, "dy"), Rows(normed.total, "total")
     gradients.like(rows, "dy")
     w, _, kind = weights(rows, weight, None)
-    dx = empty_like(normed.total)
+    dx = empty(normed.total, tuple(normed.total.shape))
     more = None if add is None else Rows(add, "add").like(rows, "add")
     vector = math.gcd(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     p = how or plan_sums(rows.n, vector)
     teams = min(p.blocks * rows.at_once(p.cluster), -(-rows.m // p.teams))
-    dw = None if w is None else empty_like(dx, (teams * p.teams, rows.n), "float32")
-    db = empty_like(dx, (teams * p.teams, rows.n), "float32") if bias else None
+    dw = None if w is None else empty(dx, (teams * p.teams, rows.n), "f32")
+    db = empty(dx, (teams * p.teams, rows.n), "f32") if bias else None
     mean = None if normed.mean is None else normed.mean.reshape((rows.m,))
     kernel = backward(Norm(rows.dtype, rows.n, mean is not None, kind, float(offset)), p)
     kernel[teams * p.cluster, p.block](
@@ -378,7 +379,7 @@ def summed(parts: Any, like: Any, dtype: Any) -> Any:
     """The sums over the first mode of `parts`, in the dtype of `like`; None for None."""
     if parts is None:
         return None
-    out = empty_like(like, (parts.shape[1],))
+    out = empty(like, (parts.shape[1],))
     add_up(dtype)[-(-parts.shape[1] // COLUMNS), THREADS](parts, out)
     return out
 

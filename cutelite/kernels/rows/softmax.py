@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
-from cutelite.kernels.rows.arrays import Rows, empty_like
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_two
 
 M = cl.dims("M")  # rows
@@ -122,7 +123,7 @@ def log_softmax(x: Any, *, out: Any = None, how: Plan | None = None) -> Any:
 def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
-    out = empty_like(x) if out is None else out
+    out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out")
     p = how or plan(rows.n, math.gcd(rows.vector, results.vector))
     forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
@@ -136,7 +137,7 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     out      where to write; may be dy
     """
     gradients, values = Rows(dy, "dy"), Rows(y, "y")
-    out = empty_like(y) if out is None else out
+    out = empty(y, tuple(y.shape)) if out is None else out
     results = Rows(out, "out")
     p = how or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
     kernel = backward(values.dtype, values.n, p, log)
