@@ -33,7 +33,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench bench-launch bench-gemm demo update-goldens pythons
+.PHONY: test lint gpu-test bench bench-attention bench-launch bench-gemm demo update-goldens pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -61,6 +61,9 @@ bench: $(INSTALLED)
 
 bench-launch: $(INSTALLED)
 	$(PY) tests/bench/launch.py
+
+bench-attention: $(INSTALLED)
+	$(PY) tests/bench/attention.py
 
 SETS := large,skinny
 bench-gemm: $(INSTALLED)

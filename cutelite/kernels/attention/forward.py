@@ -36,6 +36,7 @@ class Config:
     stages    blocks of keys, and of values, that are held
     turns     warpgroups take turns at the tensor cores
     guess     powers are taken of the differences to the greatest scores of earlier blocks
+    pairs     blocks without a mask are computed two by two: powers of one need no copies for those of the next
     regs      registers of a thread that loads, and of one that computes
     """
 
@@ -44,16 +45,19 @@ class Config:
     stages: int = 2
     turns: bool = True
     guess: bool = False
+    pairs: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
 def chosen(dim: int) -> Config:
-    """For the head dim of the tile, a multiple of 64: the configuration that was measured best."""
+    """For a tile's head dim, a multiple of 64: what was measured best (docs/lab/attention.md)."""
     if dim == 64:
-        return Config(3, regs=(32, 160))
+        return Config(3, 96, guess=True, regs=(32, 160))
     if dim == 128:
-        return Config(guess=True)
-    return Config(columns=96 if dim == 192 else 80, turns=False)
+        return Config(guess=True, pairs=True)
+    if dim == 192:
+        return Config(columns=96, turns=False)
+    return Config(columns=64, turns=False, guess=True)
 
 
 @dataclass(frozen=True)
@@ -269,8 +273,15 @@ def build(config: Config, problem: Problem) -> Any:
             clear = max(0, min(clear, (first + offset + right + 1) // BN))
         for i in range(end - 1 - start - clear):
             so_far = step(end - 2 - i, so_far, True)
-        for i in range(clear):
-            so_far = step(start + clear - 1 - i, so_far, False)
+        if config.pairs:
+            if clear % 2 == 1:
+                so_far = step(start + clear - 1, so_far, False)
+            for i in range(clear // 2):
+                so_far = step(start + clear // 2 * 2 - 1 - 2 * i, so_far, False)
+                so_far = step(start + clear // 2 * 2 - 2 - 2 * i, so_far, False)
+        else:
+            for i in range(clear):
+                so_far = step(start + clear - 1 - i, so_far, False)
         p, out, top, total, _, _, sv, _ = so_far
         values.consumer_wait(sv)
         out = cl.wgmma.mma_async(p, vt[None, None, sv.index], out)
