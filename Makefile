@@ -4,6 +4,7 @@
 # make lint             ruff, mypy, pyright
 # make bench            compile times, as docs/measurements.md has them
 # make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
+# make bench-attention  attention against cuDNN. Needs a GPU
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
