@@ -60,7 +60,8 @@ def against_grown(kind: str, sk: int, q: Any, k: Any, v: Any) -> list[Any]:
     return [x.bfloat16() for x in (q, k, v)]
 
 
-def wrong(q: Any, k: Any, v: Any, causal: bool) -> bool:
+def wrong(arrays: list[Any], causal: bool) -> bool:
+    q, k, v = arrays
     o, lse = attention(q, k, v, causal=causal, return_lse=True)
     q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
     k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
@@ -127,7 +128,7 @@ def main() -> None:
     print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
     sizes = (1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)
     dims = (128, 128), (64, 64), (256, 256), (192, 128), (96, 96)
-    bad = [(d, s, c) for d in dims for s in sizes for c in (False, True) if wrong(*made(2, *s, *d), causal=c)]
+    bad = [(d, s, c) for d in dims for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
     print("wrong:", bad or "none")
     for dim, dim_v in dims[:4]:
         if given.configs and dim not in CONFIGS:
