@@ -31,6 +31,7 @@ from cutelite.ir.function import Function
 from cutelite.ir.types import Scalar, TensorMap
 from cutelite.ir.verifier import verify
 from cutelite.options import Options
+from cutelite.passes.written import written_parameters
 from cutelite.target import Target
 from cutelite.toolchain import ToolchainError
 from cutelite_rt import Artifact
@@ -345,6 +346,7 @@ def _artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         registers=usage.registers if usage else -1,
         spills=usage.spill_stores + usage.spill_loads if usage else -1,
         max_threads=x * y * z,
+        written=written_parameters(build.front),
         built_with=cubin.cuda_version if cubin else (0, 0),
         signature={"warnings": build.warnings},
     )

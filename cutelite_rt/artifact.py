@@ -29,6 +29,7 @@ class Artifact(NamedTuple):
     block, cluster  (x, y, z) where the kernel was compiled for one shape
     registers       per thread; `spills` bytes per thread; both -1 where not known
     max_threads     per block that its registers allow; 0 where not known
+    written         names of the parameters that it writes through, where they are arrays
     built_with      CUDA version of the assembler, (0, 0) where not known
     signature       what the compiler wants back on load: plain JSON data (lists, not tuples; string keys)
 
@@ -47,6 +48,7 @@ class Artifact(NamedTuple):
     registers: int = -1
     spills: int = -1
     max_threads: int = 0
+    written: tuple[str, ...] = ()
     built_with: tuple[int, int] = (0, 0)
     signature: Any = None
 
@@ -93,7 +95,7 @@ class Artifact(NamedTuple):
 
 
 _IMAGES = ("cubin", "ptx")  # kept as they are, beside the JSON
-_TUPLES = ("params", "block", "cluster", "built_with")  # which come back from JSON as lists
+_TUPLES = ("params", "block", "cluster", "written", "built_with")  # which come back from JSON as lists
 
 
 def checksum(data: bytes) -> bytes:

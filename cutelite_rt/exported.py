@@ -238,6 +238,7 @@ class ExportedKernel:
                 return None
         ordinal = rules.device_of(self.__name__, fitted.arrays)
         function = self._function(index, device(ordinal))
+        rules.check_writable(self.__name__, fitted.arrays, function.artifact.written)
         if stream is None:
             stream = streams.current(view for _, view in fitted.arrays)
         config = _config(launch, grid, function, stream)

@@ -60,6 +60,9 @@ def check_artifact(artifact: Artifact) -> None:
     for i, kind in enumerate(artifact.params):
         if not isinstance(kind, str) or kind not in KINDS:
             raise _wrong(f"params[{i}]", kind, "the kind of a parameter")
+    for name in artifact.written:
+        if not isinstance(name, str):
+            raise _wrong("written", artifact.written, "names of parameters")
     for name in ("static_smem", "dynamic_smem", "max_threads"):
         fields.integer(name, 0)
     for name in ("registers", "spills"):

@@ -559,5 +559,8 @@ def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
             except UnreadableArray:  # which is told with the argument's name where Python launches
                 keep.append(exchange.refused(place))
                 continue
+            if view.readonly:  # whether that one is written, is looked at where Python launches
+                keep.append(exchange.refused(place))
+                continue
             keep.append((view, exchange.filled(place, view)))
     return stream, keep

@@ -9,6 +9,7 @@ import sys
 import time
 import weakref
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, f32
 from cutelite.dispatch import (
     ArgumentError,
@@ -342,6 +344,33 @@ def test_impossible_arrays_are_refused_alike(cuda: FakeCuda, on_gpu: GpuArray) -
                 with pytest.raises(cl.ArgumentError, match=f"argument `{name}` cannot be read: this Says .*{said}"):
                     run[1, 32](*arguments)
     both(cuda, pair, (1, 32), good, x)
+
+
+class ReadOnly:
+    """What says that it must not be written."""
+
+    def __init__(self, array: Any) -> None:
+        said = array.__cuda_array_interface__
+        self.__cuda_array_interface__ = {**said, "data": (said["data"][0], True)}
+
+
+def test_arrays_that_are_written_must_not_be_read_only(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    x, given = on_gpu((4, 8), gpu=1), ReadOnly(on_gpu((4, 8), gpu=1))
+    said = "argument `y` is read-only, and the kernel writes it; pass a copy"
+    compiled, python = pair_of(_copied)
+    for run in (compiled, python):
+        for _ in range(3):
+            went = launched(run, cuda, (1, 32), given, x)
+            assert isinstance(went[0], dict), went
+            with pytest.raises(
+                cl.ArgumentError, match="argument `y` is read-only, and the kernel writes it; pass a copy"
+            ):
+                run[1, 32](x, given)
+    python.export(tmp_path / "copied.cutelite", block=32, x=x, y=x, arch="sm_80")
+    exported = rt.load_kernel(tmp_path / "copied.cutelite")
+    exported[1](given, x)
+    with pytest.raises(cl.ArgumentError, match=said):
+        exported[1](x, given)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -43,8 +43,8 @@ def test_instructions_of_examples_carry_lines(name: str, monkeypatch: pytest.Mon
     for kernel, cubin in found.items():
         text = disassemble(cubin)
         assert text is not None
-        told = {line for file, line in LINE.findall(text) if Path(file).name == f"{name}.py"}
-        code = kernel.__cutelite_function__.__code__
+        code = kernel.__cutelite_function__.__code__  # of the example, or of the library
+        told = {line for file, line in LINE.findall(text) if Path(file).name == Path(code.co_filename).name}
         body = {line for _, _, line in code.co_lines() if line}
         assert told & {str(line) for line in body}, kernel
         instructions = [INSTRUCTION.match(line) for line in text.splitlines()]
