@@ -71,6 +71,7 @@ RINGS = (
 )
 RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
+ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
@@ -129,9 +130,7 @@ ROWS: tuple[Row, ...] = (
     Row("st_async", "weaken", "mbarrier.wait", "reach is 'cta'", "bar[0].wait(", BY_COPIES),
     Row("st_async", "late", EXPECT, "behind tensor.store", "", OWN_PLACE),
     Row("look_back", "poll", "cond_br", "it were False", "if seen == OWN:", "it then waits for the sum of all"),
-    Row(
-        ALONE, "poll", "cond_br", "it were False", "consumer_wait(state, seen)", "it then waits as if it had not asked"
-    ),
+    Row(ASKS, "poll", "cond_br", "it were False", "consumer_wait(state, seen)", "it then waits as if it had not asked"),
     Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "full[0].wait(", BY_COPIES),
     Row("split_sums", "weaken", "mbarrier.wait", "reach is 'cta'", "empty[0].wait(", HAS_READ),
     Row("barrier_again", "weaken", ARRIVE, RELAXED, "bar[0].arrive()", NOTHING_WRITTEN),

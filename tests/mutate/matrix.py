@@ -121,7 +121,7 @@ def check(base: Launched, function: Function, seeds: Sequence[int]) -> CheckRepo
     with kept(base):
         return sim.check(
             function, base.grid, base.args, dims=base.dims, smem_dynamic=base.smem, seeds=seeds, max_ops=MAX_OPS,
-            pdl=base.pdl,
+            pdl=base.pdl, untouched=base.untouched,
         )  # fmt: skip
 
 
