@@ -17,6 +17,7 @@ WARP = 32
 MOST_THREADS, MOST_BLOCKS = 1024, 8  # of a block; of a cluster, everywhere
 SMALL_BLOCK = 256  # threads of a block of a cluster, at least
 MOST = 262_144  # elements of a row: what the registers of a cluster hold
+SHARED = 220_000  # bytes of shared memory for rows
 RESIDENT = 2048  # threads that a multiprocessor holds
 REGISTERS = 65_536  # of a multiprocessor
 
@@ -89,6 +90,33 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
     teams = max(1, 128 // threads) if cluster == 1 else 1
     resident = min(RESIDENT, REGISTERS // registers)
     return Plan(threads, teams, cluster, vector, max(1, resident // (threads * teams)))
+
+
+def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
+    """The plan for softmax: the longest rows are copied ahead."""
+    return ahead(plan(n, vector), n, bytes, stages=2, rows=2) if n > 131_072 else plan(n, vector)
+
+
+def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
+    """The plan for norms: long rows are copied ahead, and weights are read once for all rows of a block.
+
+    rows  that a block keeps in shared memory: one of each input, and weights
+    """
+    most = MOST_THREADS * 32  # elements of a block
+    if n <= most:
+        return plan(n, vector)
+    cluster = 1 << (-(-n // most) - 1).bit_length()
+    p = ahead(Plan(MOST_THREADS, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
+    return p if p.stages else plan(n, vector)
+
+
+def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
+    """The plan with rows copied ahead, where there is room for so many, and where bulk copies take them.
+
+    These take whole 16 bytes from addresses that are multiples of 16.
+    """
+    copied = p.vector * bytes == ACCESS and n * bytes % ACCESS == 0
+    return replace(p, stages=stages) if copied and rows * -(-n // p.cluster) * bytes <= SHARED else p
 
 
 def plan_light(n: int, vector: int) -> Plan:

@@ -17,7 +17,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows
-from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_two
+from cutelite.kernels.rows.plan import Plan, pitches, plan_softmax, plan_two
 
 M = cl.dims("M")  # rows
 LOG2_E = math.log2(math.e)
@@ -125,7 +125,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     rows = Rows(x, "x")
     out = empty(x, tuple(x.shape)) if out is None else out
     results = Rows(out, "out")
-    p = how or plan(rows.n, math.gcd(rows.vector, results.vector))
+    p = how or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
     forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
     return out
 
