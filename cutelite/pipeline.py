@@ -307,7 +307,7 @@ def _spills(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
 def _crossings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
     """What the assembler moved behind fences of operands, at their lines; nothing is looked at where there are none."""
     assert build.final is not None, "the passes have run"
-    fences = {op["mark"]: op.span for op in build.final.ops() if op.name == "wgmma.fence_operand"}
+    fences = {op["mark"]: op.span for op in build.final.ops() if op.name == "wgmma.fence_operand" and op["held"]}
     if not fences or cubin is None:
         return []
     found = []

@@ -179,7 +179,7 @@ def _several(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def fence_operand(*values: Any) -> Any:
+def fence_operand(*values: Any, held: bool = True) -> Any:
     """Have vectors in registers by now: what makes them is not moved below, and what uses the result not above.
 
     Arithmetic is in no order with `mma_async` and `wait_group`, and compilers move it to where its results are wanted:
@@ -189,13 +189,14 @@ def fence_operand(*values: Any) -> Any:
     wanted of all that is to be held: sums hold what is summed.
 
     values   vectors that are readable
+    held     False: for compilers' choice of registers alone. No instruction, and no promise of order in machine code
     Result   the values; one by itself if there is only one
     Source   CUTLASS: warpgroup_fence_operand
     """
     for value in values:
         if not isinstance(value, Vector):
             raise mistake("wgmma-accumulator", f"fence_operand takes vectors, not {describe(value)}")
-    return emit(ops.FenceOperand(tuple(value.value for value in values)))
+    return emit(ops.FenceOperand(tuple(value.value for value in values), held))
 
 
 def descriptor(t: Tensor) -> Scalar:

@@ -429,10 +429,12 @@ class FenceOperand(Op):
     ptxas moves arithmetic across waits and whatever else names none of its registers; it moves none across `pmevent`,
     so this is one, of an event that nobody counts.
 
+    held  in machine code too; False: no instruction, and an assembler may move arithmetic across
     mark  tells fences of a kernel apart, in machine code too: `passes.number_fences` gives it
     """
 
     values: tuple[Value, ...]
+    held: bool = True
     mark: int = 0
 
     def result_types(self) -> tuple[Type, ...]:
@@ -446,7 +448,7 @@ class FenceOperand(Op):
             yield Problem("mark", f"a kernel has at most {1 << 16} fences of operands")
 
     def ptx(self) -> Ptx:
-        return tied("pmevent.mask ${mark};", self, "values")
+        return tied("pmevent.mask ${mark};" if self.held else "", self, "values")
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(*(lanes.get(value) for value in self.values))

@@ -3,7 +3,8 @@
     wgmma.fence_operand values=(%a,)   wgmma.fence_operand values=(%b,)
         ->   wgmma.fence_operand values=(%a,), mark=0   wgmma.fence_operand values=(%b,), mark=1
 
-Needs: verified IR. Keeps: everything else. A kernel without one comes back as it is.
+Needs: verified IR. Keeps: everything else, and fences that machine code need not hold. A kernel without one comes back
+as it is.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from cutelite.passes.rewrite import Rewrite
 
 
 def number_fences(function: Function, context: Context) -> Function:
-    if not any(isinstance(op, FenceOperand) for op in function.ops()):
+    if not any(isinstance(op, FenceOperand) and op.held for op in function.ops()):
         return function
     rewrite, count = Rewrite(function), 0
     for op in rewrite:
         new = rewrite.keep(op)
-        if isinstance(op, FenceOperand):
+        if isinstance(op, FenceOperand) and op.held:
             numbered = rewrite.with_results(new.with_fields(mark=count), new)
             rewrite.builder.block.ops[-1] = numbered
             count += 1

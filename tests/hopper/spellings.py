@@ -186,6 +186,7 @@ def _wgmma() -> Iterator[Spelling]:
     wait = lambda a, b, c: wgmma.WaitGroup(0, (a, c), (b,))  # noqa: E731
     yield Spelling("wgmma.wait_group values", (InFlight(acc), InFlight(Vec(i32, 16)), InFlight(Vec(f16, 16))), wait)
     yield Spelling("wgmma.fence_operand", (acc, Vec(bf16, 8)), lambda a, b: wgmma.FenceOperand((a, b)))
+    yield Spelling("wgmma.fence_operand, not held", (acc,), lambda a: wgmma.FenceOperand((a,), False))
     yield Spelling("wgmma.descriptor", (TILE,), wgmma.Descriptor)
 
 

@@ -293,7 +293,7 @@ class Plan:
                     scaled.consumer_release(state)
             added = cl.math.fma(acc, self.spread(*scales[2 * i : 2 * i + 2]), sums[i])
             if S > 1:
-                added = cl.wgmma.fence_operand(added)  # by now: the next products go to `acc` too
+                added = cl.wgmma.fence_operand(added, held=False)  # the next products want the registers of `acc`
             sums = (*sums[:i], added, *sums[i + 1 :])
         return acc, sums, seen
 

@@ -19,7 +19,7 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, as_vector
-from cutelite.kernels.rows.plan import Plan, pitches, plan_norm, plan_sums
+from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_norm, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 
@@ -304,8 +304,11 @@ def apply(
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
     vector = math.gcd(rows.vector, *(Rows(each, "").vector for each in (y, total)))
-    kept = sum(each is not None for each in (x, residual, weight, bias))
-    p = how or plan_norm(rows.n, vector if more is None else math.gcd(vector, more.vector), rows.dtype.bytes, kept)
+    if more is None:
+        kept = sum(each is not None for each in (x, weight, bias))
+        p = how or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
+    else:
+        p = how or plan(rows.n, math.gcd(vector, more.vector))
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset)), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.grid(rows), p.block](

@@ -98,9 +98,9 @@ def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
 
 
 def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
-    """The plan for norms: long rows are copied ahead, and weights are read once for all rows of a block.
+    """The plan for norms of one input: long rows are copied ahead, and weights are read once for all rows of a block.
 
-    rows  that a block keeps in shared memory: one of each input, and weights
+    rows  that a block keeps in shared memory: of the input, and weights
     """
     most = MOST_THREADS * 32  # elements of a block
     if n <= most:
