@@ -510,7 +510,9 @@ def why_wide(value: Any) -> str:
     pending, seen = [value], set()
     while pending:
         at = pending.pop()
-        if not isinstance(at, Value) or id(at) in seen or elem_of(at.type) != i64 or at.op is None:
+        if not isinstance(at, Value) or id(at) in seen or not isinstance(at.type, DType | Vec):
+            continue
+        if elem_of(at.type) != i64 or at.op is None:
             continue
         seen.add(id(at))
         line = f" in line {at.op.span.line}" if at.op.span else ""
