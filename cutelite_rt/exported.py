@@ -22,7 +22,7 @@ from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.exported_host import HostLauncher, Went, code_for
 from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
-from cutelite_rt.memory import ArrayView, read, reader_library
+from cutelite_rt.memory import ArrayView, check_writable, read, reader_library
 from cutelite_rt.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 
@@ -238,7 +238,7 @@ class ExportedKernel:
                 return None
         ordinal = rules.device_of(self.__name__, fitted.arrays)
         function = self._function(index, device(ordinal))
-        rules.check_writable(self.__name__, fitted.arrays, function.artifact.written)
+        check_writable(self.__name__, fitted.arrays, function.artifact.written)
         if stream is None:
             stream = streams.current(view for _, view in fitted.arrays)
         config = _config(launch, grid, function, stream)

@@ -10,12 +10,13 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite_rt import driver as cuda
 from cutelite_rt.device import Device, count, device
 from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
+from cutelite_rt.errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy
@@ -85,6 +86,13 @@ def is_array(value: object) -> bool:
         or hasattr(kind, "__dlpack__")
         or hasattr(value, "__cuda_array_interface__")
     )
+
+
+def check_writable(kernel: str, arrays: Sequence[tuple[str, ArrayView]], written: Sequence[str]) -> None:
+    """Refuse arrays that must not be written for parameters that the kernel writes. Errors: `ArgumentError`."""
+    for name, view in arrays:
+        if view.readonly and name in written:
+            raise ArgumentError(f"{kernel}(): argument `{name}` is read-only, and the kernel writes it; pass a copy")
 
 
 def reader_library(kind: type) -> str | None:

@@ -391,13 +391,6 @@ _KINDS: dict[str, Callable[[_Call, str, dict[str, Any], Any], None]] = {
 }
 
 
-def check_writable(kernel: str, arrays: Sequence[tuple[str, ArrayView]], written: Sequence[str]) -> None:
-    """Refuse arrays that must not be written for parameters that the kernel writes. Errors: `ArgumentError`."""
-    for name, view in arrays:
-        if view.readonly and name in written:
-            raise ArgumentError(f"{kernel}(): argument `{name}` is read-only, and the kernel writes it; pass a copy")
-
-
 def device_of(kernel: str, arrays: list[tuple[str, ArrayView]]) -> int | None:
     """The GPU that holds all arrays; None without arrays. Errors: `ArgumentError`."""
     if not arrays:

@@ -15,7 +15,6 @@ code that asks the system, the environment, files or clocks (`dispatch/purity.py
 from __future__ import annotations
 
 import copyreg
-import dis
 import enum
 import functools
 import itertools
@@ -559,6 +558,8 @@ def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None
     """What code imports as it goes: the module's name, the names taken from it (None without), and the level."""
     if _IMPORT_NAME not in code.co_code[::2]:
         return
+    import dis  # a millisecond, for code that imports as it goes
+
     constants: list[Any] = []
     for instruction in dis.get_instructions(code):
         if instruction.opname == "IMPORT_NAME":

@@ -37,8 +37,8 @@ from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.layout import dims_of
 from cutelite.options import Options
 from cutelite.target import Target
-from cutelite_rt import rules
 from cutelite_rt import stream as streams
+from cutelite_rt.memory import check_writable
 from cutelite_rt.shapes import is_wide
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ class Kernel:
         environment = self._settings.environment
         grid, spec, bound, stream = checked.grid, checked.spec, checked.bound, checked.stream
         compiled = self._compiled(launch, spec)
-        rules.check_writable(self.__name__, bound.arrays, compiled.artifact.written)
+        check_writable(self.__name__, bound.arrays, compiled.artifact.written)
         smem = launch.smem + compiled.artifact.dynamic_smem
         function = self._function(spec, compiled, ordinal)
         if stream is None:
