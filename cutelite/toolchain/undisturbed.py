@@ -1,8 +1,8 @@
 """LLVM undisturbed: by signals in its midst, and by forks.
 
 An exception that a signal's handler raises (Ctrl-C, a test's time limit) between two calls of LLVM may leave objects
-half taken down, and LLVM ends the process over that. Python runs handlers in the main thread alone, so the main
-thread has another one do the work, and waits: the wait is what is interrupted.
+half taken down, and LLVM ends the process over that. Python runs handlers in the main thread alone: there they are put
+off until LLVM is done.
 
 Modules are closed before their contexts (`parsed`), by whoever made them. Left to Python's collector of cycles, such as
 the traceback of an error makes, they would be closed in any order and thread, which LLVM does not survive.
@@ -14,17 +14,21 @@ no thread is at work, and a child that could not wait for it compiles nothing.
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Handler = Callable[[int, FrameType | None], Any]
 
 PATIENCE_S = 60.0  # of a fork, before it goes on without
+_SIGNALS = tuple(map(int, signal.valid_signals()))
 _at_work = threading.RLock()
 _held = False  # by the thread that forks
 _broken = False  # forked in the midst of LLVM's work
@@ -35,29 +39,43 @@ def undisturbed(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
 
     Errors  what the function raises; `ToolchainError` in a child that was forked in the midst of LLVM's work
     """
+    if _broken:
+        raise ToolchainError("llvm", "this process was forked while another thread compiled, and can compile nothing")
+    with _at_work, _signals_later():
+        return function(*args, **kwargs)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Put off what Python's handlers of signals do, in the main thread, until the end."""
     if threading.current_thread() is not threading.main_thread():
-        return _alone(function, args, kwargs)  # type: ignore[no-any-return]
-    made: list[Any] = []
-
-    def work() -> None:
-        try:
-            made.append((_alone(function, args, kwargs), None))
-        except BaseException as problem:
-            made.append((None, problem))
-
-    thread = threading.Thread(target=work, name="cutelite-llvm")
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before: dict[int, Handler] = {}
     try:
-        thread.start()
-    except RuntimeError:  # Python is ending, and starts no thread any more
-        return _alone(function, args, kwargs)  # type: ignore[no-any-return]
-    thread.join()
-    result, problem = made.pop()
-    if problem is not None:
-        try:
-            raise problem
-        finally:
-            del problem  # whose traceback holds this frame
-    return result  # type: ignore[no-any-return]
+        for each in _SIGNALS:
+            handler = signal.getsignal(each)
+            if callable(handler):
+                before[each] = handler
+                signal.signal(each, lambda number, frame: came.append((number, frame)))
+        yield
+    finally:
+        _restore(dict(before))
+        for number, frame in came:
+            before[number](number, frame)
+
+
+def _restore(handlers: dict[int, Handler]) -> None:
+    """Put handlers back, all of them, whatever one raises that is back already."""
+    try:
+        while handlers:
+            number = next(iter(handlers))
+            signal.signal(number, handlers[number])
+            del handlers[number]
+    finally:
+        if handlers:
+            _restore(handlers)
 
 
 @contextmanager
@@ -77,13 +95,6 @@ def parsed(llvm: Any, text: str) -> Iterator[Any]:
         if module is not None:
             module.close()
         context.close()
-
-
-def _alone(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _broken:
-        raise ToolchainError("llvm", "this process was forked while another thread compiled, and can compile nothing")
-    with _at_work:
-        return function(*args, **kwargs)
 
 
 def _before_fork() -> None:
