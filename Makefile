@@ -2,7 +2,7 @@
 # make demo             a GEMM for Hopper, on a GPU if there is one and on the simulator if not
 # make gpu-test         the tests that need a GPU, and the examples, which use it where torch sees one
 # make lint             ruff, mypy, pyright
-# make bench            compile times, as docs/measurements.md has them
+# make bench            compile times, as docs/lab/measurements.md has them
 # make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
 # make bench-attention  attention against cuDNN. Needs a GPU
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU

@@ -4,6 +4,8 @@ One warp of the first warpgroup only starts copies; each of the other two warpgr
 128 x 256 tile. A stage's `full` barrier counts the bytes TMA brings, its `empty` barrier the two consumers.
 Results leave through shared memory and TMA. Any M, N, K that TMA takes (N and K multiples of 8): what a tile has
 over the edge reads as zero, and is not written: rows of C are whole units of TMA.
+
+hopper_gemm_tiled.py is the one to read first; this one shows what its pipelines and tiled MMAs do.
 """
 
 from typing import Any

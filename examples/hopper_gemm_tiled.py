@@ -4,6 +4,9 @@ As many blocks as there are SMs take tiles in turn. One thread brings tiles of A
 warpgroups multiply them by wgmma, put the results into shared memory by stmatrix, and one thread stores these by TMA
 while the next tile is multiplied. Any M, N, K that TMA takes (N and K multiples of 8): what lies over the edge reads
 zeros and is not written.
+
+Of the Hopper GEMMs among the examples, read this one first: hopper_gemm.py does the same without pipelines and tiled
+MMAs, every barrier by hand, and gemm.py calls the library's, which is built as this one is.
 """
 
 from typing import Any

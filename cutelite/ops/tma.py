@@ -2,7 +2,7 @@
 
 A map says how the tensor lies in global memory and which box of it one operation moves. In shared memory the box
 is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permuted by an XOR of address bits. Rows of
-fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs/measurements.md).
+fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs/lab/measurements.md).
 
     cp.async.bulk.tensor.g2s     counts its bytes on an mbarrier, in one CTA or (multicast) in several
     cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
@@ -13,7 +13,7 @@ large, and for loads negative: what lies outside of the tensor is read as 0 and 
 bytes, is a multiple of 16: any other is an illegal instruction on the hardware, and so is a store or a reduction at a
 negative one. Where rows of the tensor (its innermost extent) are no multiple of 16 bytes, a store or reduction also
 reaches what follows each row up to the next multiple. All this was seen on an H200, and is what the simulator does
-(docs/measurements.md). TMA works in the async proxy.
+(docs/lab/measurements.md). TMA works in the async proxy.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class SimTensorMap:
         return tile.reshape(-1).view(np.uint8)
 
     def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
-        # On an H200, rows are written in chunks, and none at negative coordinates: docs/measurements.md.
+        # On an H200, rows are written in chunks, and none at negative coordinates: docs/lab/measurements.md.
         if min(coord) < 0:
             at = ", ".join(map(str, coord))
             what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
@@ -101,7 +101,7 @@ class SimTensorMap:
 
         whole_chunks  rows of the tensor are taken to reach up to the next multiple of 16 bytes
         """
-        if coord[-1] * self.type.elem.bytes % ROW_UNIT:  # an illegal instruction on an H200: docs/measurements.md
+        if coord[-1] * self.type.elem.bytes % ROW_UNIT:  # an illegal instruction on an H200: docs/lab/measurements.md
             what = (
                 f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
             )

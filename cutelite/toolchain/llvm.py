@@ -1,4 +1,4 @@
-"""LLVM IR text -> PTX, through the NVPTX backend that llvmlite brings. Measurements: docs/compile-time.md.
+"""LLVM IR text -> PTX, through the NVPTX backend that llvmlite brings. Measurements: docs/lab/compile-time.md.
 
 LLVM is told to do little. Layouts and constants are folded before it, register allocation and scheduling come
 after it, in ptxas. So instead of the default pipeline, which costs more than all the rest, four function passes

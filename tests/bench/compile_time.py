@@ -1,4 +1,4 @@
-"""Compile times, as whole processes: the table of docs/measurements.md.
+"""Compile times, as whole processes: the table of docs/lab/measurements.md.
 
     python tests/bench/compile_time.py [--runs 10] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Calls a second of the layout algebra on typical operands: the table of docs/measurements.md.
+"""Calls a second of the layout algebra on typical operands: the table of docs/lab/measurements.md.
 
     python tests/bench/layouts.py
 

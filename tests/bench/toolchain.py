@@ -1,4 +1,4 @@
-"""What LLVM and ptxas cost, and what the choices in `cutelite.toolchain.llvm` buy: the tables of docs/compile-time.md.
+"""Costs of LLVM and ptxas, and of each choice in `cutelite.toolchain.llvm`: the tables of docs/lab/compile-time.md.
 
     python tests/bench/toolchain.py           every table, half a minute
     python tests/bench/toolchain.py VARIANT   one line of the first table as JSON; the above runs it for each,

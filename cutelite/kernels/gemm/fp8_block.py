@@ -4,7 +4,7 @@ Tensor cores add up fp8 products with few bits. So each 128 along K are multipli
 they come to is multiplied by its scales and added to the sums in f32, by ordinary instructions. While a warpgroup does
 that, the others multiply: there are three with 64 rows each, or two that multiply twice 64 rows, one behind the other
 by the same registers. Both want registers' bandwidth, and so does any other instruction: the loop over K got faster by
-what was left out of it (docs/gemm-special.md). That is why blocks of K come in pairs, whose places in shared memory
+what was left out of it (docs/lab/gemm-special.md). That is why blocks of K come in pairs, whose places in shared memory
 differ by a number.
 
 Everything else is as in any persistent GEMM: one thread brings tiles of A and B by TMA, with the scales of A, and
