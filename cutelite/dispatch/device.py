@@ -102,9 +102,18 @@ def _host_array(view: rt.ArrayView) -> Any:
     reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True) if extent)
     if view.size == 0:
         return numpy.empty(view.shape, f"u{size}")
-    memory = _Memory(view.pointer, (reach + 1) * size, view.readonly, view.owner)
-    flat = numpy.asarray(memory).view(f"u{size}")
-    return numpy.lib.stride_tricks.as_strided(flat, view.shape, tuple(stride * size for stride in view.strides))
+    first, end = _allocation(view) or (view.pointer, view.pointer + (reach + 1) * size)
+    memory = numpy.asarray(_Memory(first, end - first, view.readonly, view.owner))
+    strides = tuple(stride * size for stride in view.strides)
+    return numpy.ndarray(view.shape, f"u{size}", memory, view.pointer - first, strides)
+
+
+def _allocation(view: rt.ArrayView) -> tuple[int, int] | None:
+    """The bytes, from and to, of which the array is a part: TMA writes the last 16 of a row whole. None: not known."""
+    if view.library != "torch" or not hasattr(view.owner, "untyped_storage"):
+        return None
+    storage = view.owner.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 class _Memory:

@@ -15,6 +15,7 @@ from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import run, tuned
 from cutelite.kernels.lent import is_jax, on_jax
+from cutelite_rt.dtype import DTYPES
 
 if TYPE_CHECKING:
     import numpy
@@ -32,8 +33,8 @@ def gemm(
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
     a, b        (M, K) and (K, N), or both with the same batches in front, or A alone: then these are rows of one
-                matrix. Contiguous along either mode, rows a multiple of 16 bytes apart. bf16, f16, fp8 (e4m3, e5m2),
-                i8; f32 with ``precision="tf32"``
+                matrix. bf16, f16, fp8 (e4m3, e5m2), i8; f32 with ``precision="tf32"``. Read as they lie where they are
+                contiguous along either mode and rows a multiple of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for i8. Rows of `out` that are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
@@ -125,6 +126,7 @@ def arguments(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None =
     """
     if a.ndim > 2 and (b.ndim == 2 or a.ndim > 3):
         a, b, out, fused = folded(a, b, out, fused)
+    a, b = for_tma(a), for_tma(b)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     scale_a, scale_b = (x if x is None else x.reshape(-1) for x in (fused.scales.a, fused.scales.b))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
@@ -143,6 +145,20 @@ def arguments(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None =
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
     scales = cl.Scales(scale_a, scale_b)
     return problem, a, b, out, cl.Fused(fused.c, fused.bias, scales, fused.alpha, fused.beta)
+
+
+def for_tma(operand: Any) -> Any:
+    """The operand itself, or a copy whose rows lie a multiple of 16 bytes apart where TMA cannot read it as it lies."""
+    view = rt.read(operand)
+    bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
+    for row in -1, -2:  # contiguous along K or along the other mode
+        steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
+        if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
+            return operand
+    *lead, rows, columns = view.shape
+    made = empty(operand, (*lead, rows, -(-columns * bytes // 16) * 16 // bytes))[..., :columns]
+    made[...] = operand
+    return made
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
