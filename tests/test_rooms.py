@@ -24,6 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
     "interop": {"dispatch", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
+    "models": {"interop", "kernels"},
     "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "kernels", "pipeline", "cutelite_rt"},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TRACED = ("cutelite.kernels", "cutelite.interop", "cutelite.layout")
+TRACED = ("cutelite.kernels", "cutelite.models", "cutelite.interop", "cutelite.layout")
 """Rooms that torch.compile may look into: their functions call operators, or compute with numbers."""
 
 _told = False

@@ -1,0 +1,14 @@
+"""Models of `transformers` on the kernels of `cutelite.kernels`: one call changes a model that is there.
+
+    from cutelite.models import accelerate
+
+    print(accelerate(model))     # what was changed, and what was left and why
+
+accelerate.py   which layers are changed, recognised by their code     layers.py      what they do then
+attention.py    the attention that `transformers` calls               experts.py     experts of a mixture
+operators.py    products of one input with several weights, as an operator of torch
+"""
+
+from cutelite.models.accelerate import Report, accelerate, restore
+
+__all__ = ["Report", "accelerate", "restore"]

@@ -1,0 +1,121 @@
+"""Attention of models: queries, keys and values from one GEMM, rotated, and `cutelite.kernels.attention` behind.
+
+`transformers` calls attention by a name that the model's configuration has. Here "cutelite" is that name: other
+architectures, whose layers are left as they are, get the kernel by it too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from cutelite.kernels.attention.call import attention
+from cutelite.models.layers import TYPES, project, projected
+
+NAME = "cutelite"
+"""Of this attention, among those of `transformers`."""
+MOST_DIM = 256
+
+
+def forward(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, dropout: float = 0.0,
+    scaling: float | None = None, is_causal: bool | None = None, **more: Any,
+) -> tuple[Tensor, None]:  # fmt: skip
+    """Compute attention as `transformers` asks for it.
+
+    query, key, value  (B, H, S, D), keys and values with a divisor of H heads
+    attention_mask     None, or (B, 1, SQ, SK): then torch computes it
+    Gives              (B, SQ, H, D), and None for the weights, which are never stored
+    """
+    if not fits(query, key, value, attention_mask, dropout, more):
+        return sdpa_attention_forward(  # type: ignore[no-any-return]
+            module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
+        )
+    window = more.get("sliding_window")
+    causal = (getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
+    out = attention(
+        *(x.transpose(1, 2) for x in (query, key, value)), causal="top-left" if causal else False,
+        window=(None if window is None else window - 1, None), scale=scaling, softcap=more.get("softcap"),
+    )  # fmt: skip
+    return out, None
+
+
+def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, more: dict[str, Any]) -> bool:
+    """Tell whether the kernel takes these."""
+    dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
+    return (
+        mask is None
+        and not dropout
+        and query.dtype in TYPES
+        and query.shape[2] == key.shape[2]
+        and more.get("position_bias") is None
+        and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
+        and dims[1] <= dims[0]
+        and all(step % 8 == 0 for step in steps)
+        and not (torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)))
+    )
+
+
+def register() -> None:
+    """Make the name known to `transformers`. Masks are as for torch's attention: None where causality says it all."""
+    AttentionInterface.register(NAME, forward)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+
+
+class Attention:
+    """Attention of a decoder: one GEMM before it, rotary embedding, one GEMM behind with the residual added."""
+
+    config: Any
+    head_dim: int
+    scaling: float
+    layer_idx: int
+    q_proj: Any
+    k_proj: Any
+    v_proj: Any
+    o_proj: Any
+
+    @property
+    def window(self) -> int | None:
+        """How many keys a query sees at most, itself included; None: all before it."""
+        return getattr(self, "sliding_window", None)
+
+    def forward(
+        self, hidden_states: Tensor, position_embeddings: tuple[Tensor, Tensor],
+        attention_mask: Tensor | None = None, past_key_values: Any = None, residual: Tensor | None = None, **more: Any,
+    ) -> tuple[Tensor, Any]:  # fmt: skip
+        """As the layer's own, with `residual` added to the result."""
+        shape = hidden_states.shape[:-1]
+        heads = projected(hidden_states, [self.q_proj, self.k_proj, self.v_proj]).view(*shape, -1, self.head_dim)
+        each = self.k_proj.out_features // self.head_dim
+        q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
+        if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k = rotated(q, k, *position_embeddings)
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        if past_key_values is not None:
+            k, v = past_key_values.update(k, v, self.layer_idx)
+        call = AttentionInterface().get_interface(self.config._attn_implementation, sdpa_attention_forward)
+        dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
+        more |= {} if self.window is None else {"sliding_window": self.window}
+        out, weights = call(self, q, k, v, attention_mask, dropout=dropout, scaling=self.scaling, **more)
+        return project(self.o_proj, out.reshape(*shape, -1), residual), weights
+
+
+class WindowedAttention(Attention):
+    """The same, of a model whose configuration has one window for all layers."""
+
+    @property
+    def window(self) -> int | None:
+        return getattr(self.config, "sliding_window", None)
+
+
+def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """Rotary embedding of queries and keys, (B, S, H, D), by halves of a head; cos and sin are (B, S, D)."""
+    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+    return apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=2)  # type: ignore[no-any-return]

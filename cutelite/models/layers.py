@@ -1,0 +1,114 @@
+"""What layers of a model do on cutelite's kernels: each class stands before the layer's own, whose parameters it uses.
+
+A layer that gets something its kernels do not take (a dtype, a hook in between) does what it did before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cutelite.kernels.rows.operators import norm_forward
+from cutelite.models.operators import linear
+
+TYPES = torch.bfloat16, torch.float16
+
+
+class Linear:
+    """A dense layer as `torch.ops.cutelite.linear`, in bf16 and f16."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x @ weight.T + bias``."""
+        if not taken(x, self.weight):
+            return nn.functional.linear(x, self.weight, self.bias)
+        return linear(x, [self.weight], self.bias)
+
+
+class RMSNorm:
+    """Norm of rows: a row is read once, whatever its length."""
+
+    weight: Tensor
+    variance_epsilon: float
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """``x / sqrt(mean(x ** 2) + eps) * weight``, computed in f32."""
+        return normed(hidden_states, self.weight, self.variance_epsilon)
+
+
+class GatedMLP:
+    """``down(silu(gate(x)) * up(x))``: gate and up in one GEMM where their weights lie beside each other."""
+
+    gate_proj: Any
+    up_proj: Any
+    down_proj: Any
+
+    def forward(self, x: Tensor) -> Tensor:
+        """As the layer's own."""
+        return self.added(x, None)
+
+    def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
+        """The same, and `residual` added in the last GEMM."""
+        both = projected(x, [self.gate_proj, self.up_proj])
+        gate, up = both.chunk(2, dim=-1)
+        return project(self.down_proj, nn.functional.silu(gate) * up, residual)
+
+
+class DecoderLayer:
+    """A layer whose residuals are added in the GEMMs that end its halves."""
+
+    self_attn: Any
+    mlp: Any
+    input_layernorm: Any
+    post_attention_layernorm: Any
+
+    def forward(self, hidden_states: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """As the layer's own."""
+        attention, mlp = self.self_attn, self.mlp
+        normed = self.input_layernorm(hidden_states)
+        if plain(attention.o_proj):
+            kwargs["residual"] = hidden_states
+            hidden_states, _ = attention(normed, *args, **kwargs)
+        else:
+            hidden_states = hidden_states + attention(normed, *args, **kwargs)[0]
+        normed = self.post_attention_layernorm(hidden_states)
+        if isinstance(mlp, GatedMLP) and plain(mlp):
+            return mlp.added(normed, hidden_states)
+        return hidden_states + mlp(normed)
+
+
+def taken(*tensors: Tensor) -> bool:
+    """Tell whether GEMMs take these: all bf16, or all f16."""
+    return tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
+
+
+def plain(layer: Any) -> bool:
+    """Tell whether a call of the layer is its `forward`, with nothing hooked in."""
+    return not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks)
+
+
+def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """RMSNorm over the last mode."""
+    result: Tensor = norm_forward(x, weight, None, None, eps, 0.0, False)[0]
+    return result
+
+
+def projected(x: Tensor, layers: list[Any]) -> Tensor:
+    """The results of dense layers for the same input, one after the other along the last mode."""
+    weights = [layer.weight for layer in layers]
+    if not (all(isinstance(layer, Linear) and plain(layer) for layer in layers) and taken(x, *weights)):
+        return torch.cat([layer(x) for layer in layers], -1)
+    biases = [layer.bias for layer in layers]
+    bias = None if biases[0] is None else torch.cat(biases)
+    return linear(x, weights, bias)
+
+
+def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """A dense layer, and what is added to its result."""
+    if residual is None or not (isinstance(layer, Linear) and plain(layer) and taken(x, layer.weight, residual)):
+        return layer(x) if residual is None else residual + layer(x)
+    return linear(x, [layer.weight], layer.bias, residual)

@@ -1,0 +1,105 @@
+"""One input times several weights: `torch.ops.cutelite.linear`, one GEMM where the weights lie beside each other.
+
+Projections to queries, keys and values share their input, as the two of a gated MLP do. As one GEMM they read it once
+and fill the GPU better. `beside` lays weights out for that; each stays a parameter of its own.
+"""
+
+# mypy: disable-error-code="untyped-decorator"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutelite.interop.torch import custom_op
+from cutelite.kernels.gemm.call import fused_of, multiply
+
+
+def beside(weights: Sequence[Tensor]) -> None:
+    """Move matrices of as many columns, row after row, into one allocation. They keep their values and their names."""
+    if joined(weights) is None:
+        whole = torch.cat([weight.detach() for weight in weights])
+        for weight, part in zip(weights, whole.split([len(weight) for weight in weights]), strict=True):
+            weight.data = part
+
+
+def joined(weights: Sequence[Tensor]) -> Tensor | None:
+    """All rows of the weights as one matrix over the same memory; None where they lie elsewhere."""
+    first, at = weights[0], weights[0].data_ptr()
+    for weight in weights:
+        alike = weight.dtype == first.dtype and weight.shape[1:] == first.shape[1:]
+        if not (alike and weight.is_contiguous() and weight.data_ptr() == at):
+            return None
+        at += weight.numel() * weight.element_size()
+    rows = sum(len(weight) for weight in weights)
+    return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
+
+
+@custom_op("cutelite::linear", mutates_args=())
+def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
+    """``x @ cat(weights).T + bias + add``, (..., N) for all rows N of the weights.
+
+    x        (..., K)
+    weights  (N_i, K) each; one GEMM where they lie one after the other in memory, else one each
+    bias     (N,)
+    add      (..., N): a residual, added before the result is rounded
+    """
+    out = x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+    whole, start = joined(weights), 0
+    for weight in weights if whole is None else [whole]:
+        at = slice(start, start + len(weight))
+        part = None if bias is None else bias[at]
+        more = None if add is None else add[..., at]
+        multiply(x, weight.T, out[..., at], fused_of(more, part, beta=0.0 if add is None else 1.0))
+        start = at.stop
+    return out
+
+
+@linear.register_fake
+def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
+    return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
+
+
+@custom_op("cutelite::linear_backward", mutates_args=())
+def linear_backward(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
+    """Gradients of x and of all weights' rows as one matrix, each empty where `needs` says that nobody wants it."""
+    of_x, of_weights = x.new_empty((0,)), x.new_empty((0,))
+    rows = grad.reshape(-1, grad.shape[-1])
+    if needs[0]:
+        whole = joined(weights)
+        of_x = x.new_empty(x.shape)
+        multiply(grad, torch.cat(list(weights)) if whole is None else whole, of_x, fused_of())
+    if needs[1]:
+        of_weights = x.new_empty((rows.shape[1], x.shape[-1]))
+        multiply(rows.T, x.reshape(-1, x.shape[-1]), of_weights, fused_of())
+    return [of_x, of_weights]
+
+
+@linear_backward.register_fake
+def _(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool]) -> list[Tensor]:
+    shapes = (x.shape, (grad.shape[-1], x.shape[-1]))
+    return [x.new_empty(shape if need else (0,)) for shape, need in zip(shapes, needs, strict=True)]
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    x, weights, *more = inputs
+    ctx.rows = [len(weight) for weight in weights]
+    ctx.bias, ctx.add = (len(more) > i and more[i] is not None for i in range(2))
+    ctx.save_for_backward(x, *weights)
+
+
+def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+    x, *weights = ctx.saved_tensors
+    grad = grad.contiguous()
+    wanted = [weight.requires_grad for weight in weights]
+    of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
+    parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
+    of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(grad.dtype) if ctx.bias else None
+    return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
+
+
+linear.register_autograd(_differentiate, setup_context=_remember)

@@ -1,0 +1,170 @@
+"""Models of `transformers` with cutelite's kernels under them: logits, gradients and tokens as their own.
+
+Tiny models of random weights; on a GPU where there is one, else simulated.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+import transformers
+
+from cutelite.models import accelerate, restore
+from cutelite.models.accelerate import same
+from cutelite.models.operators import joined, linear
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SIZES = {
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 96, "max_position_embeddings": 64,
+}  # fmt: skip
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+MODELS = {
+    "Llama": SIZES,
+    "Llama with biases": {**SIZES, "attention_bias": True, "mlp_bias": True},
+    "Qwen2": SIZES,
+    "Qwen3": SIZES,
+    "Qwen3Moe": SIZES | EXPERTS,
+    "Mistral": SIZES | {"sliding_window": None},
+    "Mistral in windows": SIZES | {"sliding_window": 7},
+}
+
+
+def made(name: str, dtype: Any = torch.bfloat16) -> Any:
+    torch.manual_seed(0)
+    kind = name.partition(" ")[0]
+    config = getattr(transformers, f"{kind}Config")(**MODELS[name])
+    model = getattr(transformers, f"{kind}ForCausalLM")(config).to(DEVICE)
+    for parameter in model.parameters():  # norms and biases too, which else are ones and zeros
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    return model.to(dtype)
+
+
+def tokens(rows: int = 2, columns: int = 17) -> Any:
+    return torch.randint(0, 96, (rows, columns), generator=torch.Generator().manual_seed(1)).to(DEVICE)
+
+
+def off(found: Any, right: Any) -> float:
+    return float((found.double() - right.double()).norm() / right.double().norm())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_logits(name: str) -> None:
+    model, ids = made(name).eval(), tokens()
+    with torch.no_grad():
+        right, own = copy.deepcopy(model).float()(ids).logits, model(ids).logits
+        report = accelerate(model)
+        found = model(ids).logits
+    assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+    assert len(report.changed["attention"]) == len(report.changed["decoder layer"]) == 2
+    assert not any("Linear" in why or "Norm" in why or "MLP" in why for why in report.left)
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen3"])
+def test_gradients(name: str) -> None:
+    model, ids = made(name), tokens()
+
+    def gradients(of: Any) -> tuple[float, dict[str, Any]]:
+        of.zero_grad()
+        loss = of(ids, labels=ids).loss
+        loss.backward()
+        return float(loss), {key: parameter.grad for key, parameter in of.named_parameters()}
+
+    loss, right = gradients(copy.deepcopy(model).float())
+    _, own = gradients(copy.deepcopy(model))
+    accelerate(model)
+    with_ours, found = gradients(model)
+    assert abs(with_ours - loss) < 1e-2
+    for key, gradient in found.items():
+        assert off(gradient, right[key]) <= 1.3 * off(own[key], right[key]) + 5e-3, key
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_tokens(cache: str) -> None:
+    """In f32, where GEMMs and attention stay torch's, and norms do not."""
+    model, ids = made("Llama", torch.float32).eval(), tokens()
+    how: dict[str, Any] = {"max_new_tokens": 6, "do_sample": False, "pad_token_id": 0, "disable_compile": True}
+    right = model.generate(ids, **how)
+    accelerate(model)
+    assert model.generate(ids, cache_implementation=cache, **how).tolist() == right.tolist()
+
+
+def test_padded_batches_are_masked() -> None:
+    model, ids = made("Llama").eval(), tokens()
+    mask = torch.ones_like(ids)
+    mask[1, :5] = 0
+    with torch.no_grad():
+        own = model(ids, attention_mask=mask).logits
+        accelerate(model)
+        found = model(ids, attention_mask=mask).logits
+    assert off(found[mask.bool()], own[mask.bool()]) < 0.02
+
+
+def test_weights_beside_each_other_keep_their_names() -> None:
+    model = made("Llama")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    accelerate(model)
+    layer = model.model.layers[0].self_attn
+    assert joined([layer.q_proj.weight, layer.k_proj.weight, layer.v_proj.weight]) is not None
+    assert model.state_dict().keys() == before.keys()
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    layer.k_proj.weight.data = layer.k_proj.weight.data.clone()  # as `.to()` or a checkpoint may leave them
+    x = torch.randn(3, 64, dtype=torch.bfloat16, device=DEVICE)
+    weights = [layer.q_proj.weight, layer.k_proj.weight]
+    assert off(linear(x, weights), x.double() @ torch.cat(weights).double().T) < 4e-3
+
+
+def test_restored() -> None:
+    model, ids = made("Qwen3Moe").eval(), tokens()
+    with torch.no_grad():
+        own = model(ids).logits
+        kinds = [type(layer) for layer in model.modules()]
+        accelerate(model)
+        assert accelerate(model).changed.keys() <= {"experts"}  # again: there is nothing left to change
+        restore(model)
+        assert [type(layer) for layer in model.modules()] == kinds
+        assert torch.equal(model(ids).logits, own)
+
+
+def test_layers_that_differ_are_left_and_named() -> None:
+    class Clipped(transformers.models.llama.modeling_llama.LlamaRMSNorm):
+        def forward(self, hidden_states: Any) -> Any:
+            return super().forward(hidden_states).clamp(-1, 1)
+
+    model, ids = made("Llama").eval(), tokens()
+    model.model.norm = Clipped(64).to(model.dtype)
+    model.model.layers[0].mlp.act_fn = torch.nn.GELU()
+    with torch.no_grad():
+        own = model(ids).logits
+        report = accelerate(model)
+        found = model(ids).logits
+    assert off(found, own) < 0.02
+    assert report.left["unknown Clipped"] == ["model.norm"]
+    assert "model.layers.0.mlp" not in report.changed["gated MLP"]
+
+
+def test_functions_are_the_same_by_what_they_call() -> None:
+    def scope(scale: float) -> Any:
+        space: dict[str, Any] = {"__name__": f"of_{scale}"}
+        exec(f"def inner(x):\n    return x * {scale}\ndef outer(x):\n    return inner(x) + 1\n", space)
+        return space["outer"]
+
+    assert same(scope(2.0), scope(2.0))
+    assert not same(scope(2.0), scope(3.0))
+
+
+def test_hooks_still_see_their_layers() -> None:
+    model, ids, seen = made("Llama").eval(), tokens(), []
+    accelerate(model)
+    for layer in (model.model.layers[1].self_attn.o_proj, model.model.layers[0].mlp, model.model.layers[0].mlp.up_proj):
+        layer.register_forward_hook(lambda layer, given, result: seen.append(result.shape[-1]))
+    with torch.no_grad():
+        model(ids)
+    assert seen == [128, 64, 64]
