@@ -31,7 +31,6 @@ _WHERE = {
     " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
-    "cutelite.lang.fragments": "full full_like zeros_like",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile multicast_peers",
@@ -56,7 +55,7 @@ _WHERE = {
     "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy cooperative_clear",
-    "cutelite.lang.values": "where Scalar Vector",
+    "cutelite.lang.values": "where Scalar Vector full full_like zeros_like",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
     "cutelite.lang.asm": "inline_ptx",

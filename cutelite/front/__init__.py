@@ -4,14 +4,15 @@ types       what a kernel's parameters can be
 build       starts the evaluation of a kernel; read this first
 bytecode    code object -> instructions with spans, the same for every Python version
 cfg         instructions -> basic blocks, loops, what is live where
-state       where the evaluation stands on one path: locals, stack, which threads come there
-regions     in which order blocks are executed, and how often: branches, unrolled loops, loops on the GPU
-merge       what several paths computed becomes one state where they meet
+state       one path through a function: locals, stack, the threads that come there
+regions     the walk over a function's blocks
+loops       how often the blocks of a loop are executed: unrolled, on trial, or a loop on the GPU
+merge       the states of several paths, made into one where the paths meet
 tree        structures that hold run-time values, taken apart and put together
 frame       one function being evaluated; `names`, `operators`, `containers`, `branches`, `patterns` and `calls`
             hold what its instructions do
 closure     functions made inside kernels
 builtins    Python's builtins on run-time values; `iterators` and `strings` hold ranges and texts
 mutation    which compile-time objects a kernel may change
-evaluation  what the frames of one kernel share, and how mistakes are told
+evaluation  the state that the frames of one kernel share, and errors that Python raised
 """

@@ -17,7 +17,8 @@ from cutelite.front.operators import truth_of
 from cutelite.front.state import Conflict, State, new_share, split
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.function import Jump
-from cutelite.lang.values import Scalar, mistake
+from cutelite.lang.emit import mistake
+from cutelite.lang.values import Scalar
 from cutelite.ops.arith import Not
 from cutelite.ops.control import AssertFail, CondBr
 

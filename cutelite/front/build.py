@@ -20,7 +20,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Function, Value, reverse_postorder
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor, TensorMap
-from cutelite.lang.values import describe, wrap
+from cutelite.lang.emit import describe, wrap
 from cutelite.ops.control import Ret
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)

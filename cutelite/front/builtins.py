@@ -23,22 +23,9 @@ from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, f32, f64, i32, i64
 from cutelite.lang.annotations import Tensor, TmaTensor
-from cutelite.lang.values import (
-    Arithmetic,
-    Runtime,
-    Scalar,
-    as_value,
-    describe,
-    floordiv,
-    logical_and,
-    logical_or,
-    maximum,
-    minimum,
-    mistake,
-    modulo,
-    to_dtype,
-    wrap,
-)
+from cutelite.lang.emit import Runtime, describe, mistake, wrap
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
 from cutelite.layout import DimExpr
 from cutelite.layout import maximum as maximum_of_dims
 from cutelite.layout import minimum as minimum_of_dims
@@ -91,7 +78,7 @@ def _extremum(
 def _sum(frame: Frame, items: Any, start: Any = 0) -> Any:
     total = start
     for item in iterate_static(items):
-        plain_zero = type(total) is int and total == 0 and isinstance(item, Arithmetic) and item.dtype != boolean
+        plain_zero = type(total) is int and total == 0 and isinstance(item, RuntimeNumber) and item.dtype != boolean
         total = item if plain_zero else binary(frame, "+", total, item)
     return total
 
@@ -277,7 +264,7 @@ def is_instance(x: Any, kinds: Any) -> bool:
     """A run-time number is an instance of its dtype, of `int` or `float` as it is one, and of its own class."""
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, DType):
-            found = isinstance(x, Arithmetic) and x.dtype == kind
+            found = isinstance(x, RuntimeNumber) and x.dtype == kind
         elif isinstance(x, Scalar) and kind in (int, float, bool):
             t = x.dtype
             found = {int: t.is_int or t == boolean, float: t.is_float, bool: t == boolean}[kind]

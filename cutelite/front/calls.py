@@ -18,6 +18,7 @@ from cutelite.front import bytecode, cfg, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
 from cutelite.front.containers import take
+from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import DeadEnd, Frame, handles
 from cutelite.front.iterators import StaticIter, exhaust, iterate_static
 from cutelite.front.merge import merge
@@ -29,7 +30,8 @@ from cutelite.front.unready import check_keys
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
-from cutelite.lang.values import Runtime, describe, mistake, to_dtype
+from cutelite.lang.emit import Runtime, describe, mistake
+from cutelite.lang.promotion import to_dtype
 
 MAX_DEPTH = 400
 """Calls that may be inlined into each other."""
@@ -100,6 +102,17 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
         _call_python(frame, init, [made, *args], kwargs)
         return made
     return _native(frame, function, args, kwargs)
+
+
+def evaluate_in(evaluation: Evaluation) -> Callable[[Closure, list[Any], dict[str, Any]], Any]:
+    """Return what evaluates a call of a function of the kernel's that native code makes. Errors: `closure`."""
+
+    def evaluate(closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if evaluation.frame is None:
+            raise mistake("closure", f"{closure.__name__}() was made in a kernel, and can be called only there")
+        return call(evaluation.frame, closure, args, kwargs)
+
+    return evaluate
 
 
 # Functions that are inlined.
@@ -344,7 +357,7 @@ def _callable(frame: Frame, x: Any) -> Any:
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     defaults, kwdefaults = function.__defaults__ or (), function.__kwdefaults__ or {}
-    return Closure(frame.evaluation, code, function.__globals__, cells, defaults, kwdefaults)
+    return Closure(evaluate_in(frame.evaluation), code, function.__globals__, cells, defaults, kwdefaults)
 
 
 def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from cutelite.front.state import UNBOUND
+from cutelite.front.state import UNBOUND, State
 
-if TYPE_CHECKING:
-    from cutelite.front.evaluation import Evaluation
-    from cutelite.front.frame import Frame
+
+class Owner(Protocol):
+    """The frame that a variable belongs to."""
+
+    state: State | None
 
 
 class Cell:
@@ -17,52 +20,52 @@ class Cell:
 
     __slots__ = ("content", "name", "owner")
 
-    def __init__(self, owner: Frame, name: str) -> None:
-        self.owner: Frame | None = owner
+    def __init__(self, owner: Owner, name: str) -> None:
+        self.owner: Owner | None = owner
         self.name = name
         self.content: Any = UNBOUND
 
     def get(self) -> Any:
-        """The content, UNBOUND if there is none."""
+        """Return the content, or UNBOUND."""
         if self.owner is None or self.owner.state is None:
             return self.content
         return self.owner.state.locals.get(self.name, UNBOUND)
 
     def detach(self, content: Any) -> None:
-        """From now on the content is fixed: its frame has ended, or has made a new cell under this name."""
+        """Fix the content: the frame has ended, or has made a new cell under this name."""
         self.owner, self.content = None, content
 
 
 class Closure:
     """A function of the kernel's: a lambda, nested `def` or comprehension, or a function that native code calls.
 
-    Calling it, as native code may, evaluates it where the kernel stands.
+    evaluate  what to do where native code calls it: evaluate the call where the kernel stands
     """
 
-    __slots__ = ("__name__", "cells", "code", "defaults", "evaluation", "globals", "kwdefaults")
+    __slots__ = ("__name__", "cells", "code", "defaults", "evaluate", "globals", "kwdefaults")
 
     def __init__(
         self,
-        evaluation: Evaluation,
+        evaluate: Callable[[Closure, list[Any], dict[str, Any]], Any],
         code: CodeType,
         globals: dict[str, Any],
         cells: dict[str, Any],
         defaults: tuple[Any, ...],
         kwdefaults: dict[str, Any],
     ) -> None:
-        self.evaluation, self.code, self.globals, self.cells = evaluation, code, globals, cells
+        self.evaluate, self.code, self.globals, self.cells = evaluate, code, globals, cells
         self.defaults, self.kwdefaults, self.__name__ = defaults, kwdefaults, code.co_name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.evaluation.call_back(self, list(args), kwargs)
+        return self.evaluate(self, list(args), kwargs)
 
     def parts(self) -> tuple[Any, list[Any]]:
-        """(what must be the same for two to be the same function, what may hold run-time values)."""
+        """Return what must be the same for two to be the same function, and what may hold run-time values."""
         cells = tuple((name, id(cell)) for name, cell in self.cells.items())
         return (self.code, id(self.globals), cells), [self.defaults, self.kwdefaults]
 
     def with_parts(self, children: list[Any]) -> Closure:
-        return Closure(self.evaluation, self.code, self.globals, self.cells, *children)
+        return Closure(self.evaluate, self.code, self.globals, self.cells, *children)
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}>"

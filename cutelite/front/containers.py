@@ -12,7 +12,7 @@ from cutelite.front.iterators import iterate_static
 from cutelite.front.state import State
 from cutelite.front.strings import RuntimeText, join_text, make_text
 from cutelite.front.unready import check_key
-from cutelite.lang.values import describe, mistake
+from cutelite.lang.emit import describe, mistake
 
 
 def take(state: State, n: int) -> list[Any]:

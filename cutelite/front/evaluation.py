@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import builtins
 import difflib
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.front import calls
 from cutelite.front.bytecode import Code
+from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
-from cutelite.front.regions import Known
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.builder import Builder
-from cutelite.lang.values import describe, mistake
-
-if TYPE_CHECKING:
-    from cutelite.front.closure import Closure
-    from cutelite.front.frame import Frame
+from cutelite.lang.emit import describe, mistake
 
 
 class Evaluation:
     """The evaluation of one kernel.
 
-    frame     the innermost one that is executing an instruction
-    memory    what is known of loops that have been executed before
-    depth     of inlined calls
+    frame   the innermost `Frame` that is executing an instruction (frames know this module, not the other way round)
+    memory  what is remembered of loops that have been executed before
+    depth   of inlined calls
+    cached  results of functions under `functools.cache`
     """
 
     def __init__(self, builder: Builder, assertions: bool) -> None:
@@ -34,16 +29,10 @@ class Evaluation:
         self.assertions = assertions
         self.mutables = Mutables()
         self.memory: dict[Any, Known] = {}
-        self.frame: Frame | None = None
+        self.frame: Any = None
         self.depth = 0
-        self.cached: dict[Any, Any] = {}  # results of functions under `functools.cache`, of this evaluation
+        self.cached: dict[Any, Any] = {}
         self._spans: dict[tuple[int, int], tuple[Code, Span | None, dict[int, Span]]] = {}
-
-    def call_back(self, closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Native code calls a function of the kernel's."""
-        if self.frame is None:
-            raise mistake("closure", f"{closure.__name__}() was made in a kernel, and can be called only there")
-        return calls.call(self.frame, closure, args, kwargs)
 
     def spans_of(self, code: Code, call: Span | None) -> dict[int, Span]:
         """The spans of a function's instructions where it is inlined at `call`, by offset; filled as they are met."""
@@ -69,13 +58,6 @@ class Evaluation:
         operands = isinstance(error, TypeError) and "unsupported operand" in str(error)
         help = "one of the operands is not a number, or has no such operator" if operands else ""
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
-
-    def unknown_name(self, name: str, frame: Frame) -> CompileError:
-        """No such local, global or builtin."""
-        known = [*frame.code.pycode.co_varnames, *frame.code.free, *frame.globals, *dir(builtins)]
-        near = difflib.get_close_matches(name, known, 1)
-        help = f"did you mean `{near[0]}`?" if near else ""
-        return mistake("unknown-name", f"the name `{name}` is not defined", help=help)
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:
         """An object lacks an attribute."""

@@ -14,20 +14,19 @@ Python cannot delegate to objects is done here and in the modules that register 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cutelite.diag import CompileError, InternalError, Span
+from cutelite.front import loops
 from cutelite.front.bytecode import Code, Instr, stack_effect
-from cutelite.front.cfg import Block, Cfg
+from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.closure import Cell
+from cutelite.front.evaluation import Evaluation
 from cutelite.front.mutation import CONTAINERS
 from cutelite.front.regions import Regions, Returned
 from cutelite.front.state import Conflict, Share, State
 from cutelite.ir.function import Value
-from cutelite.lang.values import mistake
-
-if TYPE_CHECKING:
-    from cutelite.front.evaluation import Evaluation
+from cutelite.lang.emit import mistake
 
 
 class DeadEnd(Exception):
@@ -106,6 +105,9 @@ class Frame:
             raise error.at(builder.span) from error.__cause__
         finally:
             (self.state, self.block, self.instr), evaluation.frame = outer, caller
+
+    def run_loop(self, loop: Loop, entry: State) -> None:
+        loops.execute(self.regions, loop, entry)
 
     def _check_operands(self, instr: Instr, state: State) -> None:
         """A value that depends on the path may be given a name or thrown away, but not used."""

@@ -9,23 +9,10 @@ from typing import Any, NamedTuple
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import i32, i64
+from cutelite.lang.emit import describe, mistake, wrap
 from cutelite.lang.loops import MAX_ITEMS
-from cutelite.lang.values import (
-    Scalar,
-    as_value,
-    common_type,
-    describe,
-    dim_type,
-    literal_type,
-    logical_and,
-    maximum,
-    minimum,
-    mistake,
-    to_dtype,
-    unsigned,
-    where,
-    wrap,
-)
+from cutelite.lang.promotion import as_value, common_type, dim_type, literal_type, to_dtype, unsigned
+from cutelite.lang.values import Scalar, logical_and, maximum, minimum, where
 from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
 
 

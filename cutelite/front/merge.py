@@ -17,7 +17,8 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import InFlight, Type, boolean, f32, i32, i64
 from cutelite.ir.types import Scalar as DType
-from cutelite.lang.values import Runtime, adapt, as_value, describe, dim_type, literal_type, why_wide, wrap
+from cutelite.lang.emit import Runtime, describe, wrap
+from cutelite.lang.promotion import adapt, as_value, dim_type, literal_type, why_wide
 from cutelite.layout import DimExpr
 from cutelite.ops.control import Br
 from cutelite.ops.wgmma import Fence

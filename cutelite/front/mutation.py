@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from cutelite.front.state import Share
-from cutelite.lang.values import mistake
+from cutelite.lang.emit import mistake
 
 CONTAINERS = (list, dict, set, deque, bytearray)
 _MUTATORS = """

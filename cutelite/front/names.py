@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import functools
 from types import FunctionType
 from typing import Any
 
+from cutelite.diag import CompileError
 from cutelite.front import calls, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
 from cutelite.front.frame import Frame, handles
 from cutelite.front.state import UNBOUND, Conflict, State
+from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Runtime, describe, mistake
 from cutelite.ops.tensor import SmemAlloc
 
 
@@ -119,8 +121,16 @@ def _global(frame: Frame, state: State, instr: Instr) -> None:
     if value is UNBOUND:
         value = getattr(builtins, name, UNBOUND)
     if value is UNBOUND:
-        raise frame.evaluation.unknown_name(name, frame)
+        raise _unknown(name, frame)
     state.stack.append(value)
+
+
+def _unknown(name: str, frame: Frame) -> CompileError:
+    """Return the error for a name that is no local, global or builtin."""
+    known = [*frame.code.pycode.co_varnames, *frame.code.free, *frame.globals, *dir(builtins)]
+    near = difflib.get_close_matches(name, known, 1)
+    help = f"did you mean `{near[0]}`?" if near else ""
+    return mistake("unknown-name", f"the name `{name}` is not defined", help=help)
 
 
 # Nested functions.
@@ -147,7 +157,7 @@ def _function(frame: Frame, state: State, instr: Instr) -> None:
     given = {kind: state.stack.pop() for kind in reversed(instr.arg)}
     cells = dict(zip(code.co_freevars, given.get("closure", ()), strict=True))
     defaults, kwdefaults = given.get("defaults", ()), given.get("kwdefaults", {})
-    state.stack.append(Closure(frame.evaluation, code, frame.globals, cells, defaults, kwdefaults))
+    state.stack.append(Closure(calls.evaluate_in(frame.evaluation), code, frame.globals, cells, defaults, kwdefaults))
 
 
 # Attributes and imports.

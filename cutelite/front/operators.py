@@ -32,20 +32,9 @@ from cutelite.front.unready import (
 )
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
-from cutelite.lang.values import (
-    Arithmetic,
-    Runtime,
-    Scalar,
-    Vector,
-    as_value,
-    describe,
-    logical_and,
-    logical_not,
-    logical_or,
-    mistake,
-    truth,
-    wrap,
-)
+from cutelite.lang.emit import Runtime, describe, mistake, wrap
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth
 from cutelite.layout import DimExpr, prove_le, prove_lt
 
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
@@ -253,7 +242,7 @@ def _identical(a: Any, b: Any) -> Any:
             return (x if y else logical_not(x)) if x.dtype == boolean else False
         if isinstance(x, DType) and y in NUMBERS:
             raise not_a_class(x, y)
-        if isinstance(x, Scalar | Vector | DimExpr) and isinstance(y, Arithmetic | DimExpr | int | float):
+        if isinstance(x, Scalar | Vector | DimExpr) and isinstance(y, RuntimeNumber | DimExpr | int | float):
             raise mistake("identity", "`is` on run-time numbers", help="compare them with `==`")
     return a is b or (isinstance(a, Runtime) and isinstance(b, Runtime) and a.value is b.value)
 

@@ -9,7 +9,9 @@ from cutelite.diag import CompileError
 from cutelite.front import tree
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f64, i32, i64, u32, u64
-from cutelite.lang.values import Runtime, Scalar, as_value, describe, mistake, to_dtype, wrap
+from cutelite.lang.emit import Runtime, describe, mistake, wrap
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import Scalar
 from cutelite.layout import DimExpr
 
 SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)")

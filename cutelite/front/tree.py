@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cutelite.front.closure import Closure
-from cutelite.lang.values import Runtime, is_numpy_number
+from cutelite.lang.emit import Runtime
+from cutelite.lang.promotion import is_numpy_number
 from cutelite.layout import DimExpr
 
 

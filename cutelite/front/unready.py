@@ -15,8 +15,10 @@ from cutelite.front import tree
 from cutelite.front.closure import Closure
 from cutelite.front.strings import RuntimeText
 from cutelite.ir.types import Scalar as DType
+from cutelite.lang.emit import Runtime, describe, incomparable, mistake, not_a_key
 from cutelite.lang.index import Axes
-from cutelite.lang.values import Arithmetic, Runtime, describe, incomparable, is_numpy_number, mistake, not_a_key
+from cutelite.lang.promotion import is_numpy_number
+from cutelite.lang.values import RuntimeNumber
 from cutelite.layout import DimExpr
 
 FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType, Closure)
@@ -54,7 +56,7 @@ def check_operands(a: Any, b: Any, symbol: str) -> None:
     for x in (a, b):
         if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
             raise _error(x, f"`{symbol}` is not defined for {describe(x)}", "")
-        if isinstance(x, Runtime) and not isinstance(x, Arithmetic) and symbol in ("<", "<=", ">", ">="):
+        if isinstance(x, Runtime) and not isinstance(x, RuntimeNumber) and symbol in ("<", "<=", ">", ">="):
             raise incomparable(x)
 
 
@@ -86,7 +88,7 @@ def not_a_class(dtype: DType, kind: Any) -> CompileError:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | DimExpr | Arithmetic) or is_numpy_number(x)
+    return isinstance(x, int | float | DimExpr | RuntimeNumber) or is_numpy_number(x)
 
 
 def _is_ours(x: Any) -> bool:

@@ -1,1 +1,16 @@
-"""What kernel authors import: annotations, run-time values and intrinsics. Each of them becomes ops."""
+"""The words that kernel authors import: annotations, run-time values and intrinsics. Each becomes ops.
+
+emit         what words are made with: ops appended, errors at the user's line, proxies of SSA values
+promotion    numbers of all kinds as SSA values; the types in which two of them meet
+fragments    parts, reductions and broadcasts of vectors with a shape
+values       `Scalar` and `Vector`, with Python's operators; `where`, `full`
+annotations  what a kernel's parameters say, and the types that become of it
+
+tensor       memory seen through a layout; `coord`, `shaped`, `algebra`, `whole`, `storage` and `address` go with it
+index        threads, blocks, clusters; `warp`, `words`, `sync`, `registers` and `cluster` let them work together
+math         mathematics; `fastmath`, `libm` and `libm_tables` say how; `bits`, `convert` for bits and conversions
+mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm` are what their names say
+copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
+mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
+loops        `static_range`; `pipeline` and `pipeline_checks` serve the rings of `cutelite.lib`
+"""

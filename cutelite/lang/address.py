@@ -15,7 +15,8 @@ from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.values import Runtime, as_value, builder_here, describe, mistake
+from cutelite.lang.emit import Runtime, builder_here, describe, mistake
+from cutelite.lang.promotion import as_value
 from cutelite.layout import Layout, Swizzle, rank
 from cutelite.ops.congruence import Known, known
 from cutelite.ops.tensor import TensorPtr, TensorView

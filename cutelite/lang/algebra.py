@@ -13,8 +13,8 @@ from typing import Any
 from cutelite import layout as leaf
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.coord import CoordTensor
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
-from cutelite.lang.values import describe, mistake
 from cutelite.layout import ComposedLayout, Layout, LayoutError, make_layout, static_value
 
 

@@ -17,13 +17,16 @@ Nothing here looks at arguments: that is `cutelite.dispatch`.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import sys
 import types
 import typing
 from collections.abc import Callable
 from typing import Any
 
+from cutelite import layout as layouts
 from cutelite.diag import CompileError, Mistake, Span
 from cutelite.diag.span import caller
 from cutelite.ir.types import SCALARS, boolean, f32, i32
@@ -89,9 +92,7 @@ class TensorSpec:
         if self.order == "col":
             return Layout(shape)
         if any(isinstance(extent, tuple) for extent in shape):
-            from cutelite.layout import row_major  # of nested modes too; launching most kernels need not load it
-
-            return row_major(shape)
+            return layouts.row_major(shape)  # of nested modes too; loaded only here
         return Layout(shape, Layout(shape[::-1]).stride[::-1])
 
     def __or__(self, other: None) -> OptionalSpec:
@@ -298,18 +299,14 @@ def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
 
 
 def _parameter(function: Any, name: str) -> Span:
-    """Where a parameter of a function stands; the line of the function where its source cannot be read."""
-    import ast
-    import inspect
-    import textwrap
-
+    """Return the place of a parameter of a function; the line of the function where its source cannot be read."""
     code = function.__code__
     try:
         lines, first = inspect.getsourcelines(code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        indent = len(lines[0]) - len(lines[0].lstrip())
+        tree = ast.parse("".join(line[indent:] for line in lines))
     except (OSError, SyntaxError, TypeError):
         return Span(code.co_filename, code.co_firstlineno)
-    indent = len(lines[0]) - len(lines[0].lstrip())
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg == name:
             last, end = node.end_lineno or node.lineno, node.end_col_offset or 0

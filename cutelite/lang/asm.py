@@ -6,8 +6,9 @@ from typing import Any
 
 from cutelite.ir.types import Type
 from cutelite.lang.address import address
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import as_value, emit
 from cutelite.ops import asm as ops
 
 

@@ -21,8 +21,10 @@ from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, Vec
 from cutelite.ir.types import Scalar as DType
 from cutelite.lang.address import address
+from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake, wrap
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Handle, Runtime, Vector, as_value, describe, emit, mistake, wrap
+from cutelite.lang.values import Vector
 from cutelite.ops import atomics as ops
 
 Semantic = Literal["relaxed", "acquire", "release", "acq_rel"]

@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import elem_of, i32, with_elem
-from cutelite.lang.values import as_value, emit, promote, where, wrap
+from cutelite.lang.emit import emit, wrap
+from cutelite.lang.promotion import as_value, promote
+from cutelite.lang.values import where
 from cutelite.ops import bits as ops
 
 Int = Any

@@ -13,8 +13,10 @@ from cutelite.ir.types import Ptr, Vec, elem_of, i32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.address import address, place_of
+from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, barrier_value
-from cutelite.lang.values import Scalar, Vector, as_value, describe, emit, mistake
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import Scalar, Vector
 from cutelite.ops import cluster as ops
 
 

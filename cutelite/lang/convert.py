@@ -6,7 +6,9 @@ from typing import Any, Literal, TypeVar
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, elem_of, with_elem
-from cutelite.lang.values import Arithmetic, Scalar, Vector, as_value, builder_here, describe, emit, mistake, wrap
+from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 from cutelite.ops import convert as ops
 
 N = TypeVar("N", Scalar, Vector)
@@ -44,7 +46,7 @@ def bitcast(x: Any, dtype: DType) -> Any:
     Errors   `bitcast` where the bits are not a whole number of `dtype`
     Source   LLVM LangRef: bitcast; it takes no instruction
     """
-    if not isinstance(x, Arithmetic):
+    if not isinstance(x, RuntimeNumber):
         text = f"bitcast takes a run-time number, not {describe(x)}"
         raise mistake("bitcast", text, help="give a literal a type: cl.f32(x)")
     t = x.value.type

@@ -14,9 +14,11 @@ from typing import Any
 
 from cutelite.ir.builder import Builder
 from cutelite.ir.types import I32_DIM_LIMIT, i64
+from cutelite.lang.emit import describe, mistake, wrap
+from cutelite.lang.promotion import as_value, dim_type, is_number
 from cutelite.lang.shaped import Shaped
 from cutelite.lang.tensor import TmaTensor, _slices, _split, _widened
-from cutelite.lang.values import as_value, describe, dim_type, is_number, logical_and, mistake, wrap
+from cutelite.lang.values import logical_and
 from cutelite.layout import DimExpr, Layout, LayoutError, make_identity_layout, prove_le, prove_lt, size
 from cutelite.layout.inttuple import flatten_to_tuple
 

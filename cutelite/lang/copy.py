@@ -19,8 +19,10 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.algebra import check_reach, is_tensor
 from cutelite.lang.copy_ops import CopyOp, TileOp
+from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Scalar, as_value, describe, emit, mistake
+from cutelite.lang.values import Scalar
 from cutelite.layout import (
     Layout,
     LayoutError,

@@ -17,9 +17,11 @@ from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import Vec, u32
 from cutelite.lang.convert import bitcast
 from cutelite.lang.cp_async import policy_value
+from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import barrier_value
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import as_value, describe, emit, mistake, where
+from cutelite.lang.values import where
 from cutelite.layout import Layout, coalesce, static_value
 
 VECTOR_BYTES = 16

@@ -14,8 +14,10 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import i32, u16, u64
 from cutelite.lang.address import address, place_of, same_bytes
+from cutelite.lang.emit import Handle, describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, amount, barrier_value
-from cutelite.lang.values import Handle, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import Scalar
 
 BULK_ALIGN = ops.cp_async.BULK_ALIGN
 EVICT_NORMAL = 0x1000000000000000

@@ -6,7 +6,9 @@ from typing import Any
 
 from cutelite.ir.function import Jump
 from cutelite.ir.types import f32
-from cutelite.lang.values import Arithmetic, Scalar, as_value, builder_here, describe, emit, mistake, to_dtype, truth
+from cutelite.lang.emit import builder_here, describe, emit, mistake
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import RuntimeNumber, Scalar, truth
 from cutelite.ops import debug as ops
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.index import Special
@@ -26,7 +28,7 @@ def printf(fmt: str, *args: Any) -> None:
 
 
 def _argument(x: Any) -> Any:
-    if isinstance(x, Arithmetic) and x.dtype.is_float and not x.dtype.arithmetic:
+    if isinstance(x, RuntimeNumber) and x.dtype.is_float and not x.dtype.arithmetic:
         x = to_dtype(x, f32)
     return as_value(x)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cutelite.lang.values import emit
+from cutelite.lang.emit import emit
 from cutelite.ops import math as ops
 
 Number = Any

@@ -1,4 +1,4 @@
-"""Vectors with a shape: what ``tensor.load()`` gives. Reductions, broadcasts, and vectors made of one number.
+"""Vectors with a shape: what ``tensor.load()`` gives. Here: their parts, reductions and broadcasts, as SSA values.
 
     v = fragment.load()                  # of the fragment's shape, say ((2, 2), 4)
     m = v.reduce("max", modes=(0,))      # over the first mode: shape (4,)
@@ -6,17 +6,17 @@
     row = v[(0, None), 2]                # part of it: shape (2,)
 
 Elements are in colexicographic order of their coordinates. Operators and mathematics keep the shape; where two shapes
-meet, modes of extent 1 are repeated.
+meet, modes of extent 1 are repeated. `lang.values.Vector` has these functions as methods.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from cutelite.ir.function import Value
-from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import Vec, boolean
-from cutelite.lang.values import Vector, as_value, emit, mistake
+from cutelite.ir.types import Vec, boolean, elem_of
+from cutelite.lang.emit import append, mistake
 from cutelite.layout import Layout, static_value
 from cutelite.ops import arith
 
@@ -32,32 +32,44 @@ COMBINE: dict[str, Any] = {
 
 
 def extent(shape: Any) -> int:
-    """How many elements a compile-time shape has."""
+    """Return the number of elements of a shape that is known at compile time. Errors: `vector-shape`."""
     found = static_value(Layout(shape).size)
     if found is None:
         raise mistake("vector-shape", f"a vector has a shape known at compile time, not {shape}")
     return found
 
 
-def reshape(v: Vector, shape: Any) -> Vector:
-    """The same elements, in the same order, under another shape."""
+def count(v: Value) -> int:
+    """Return the number of elements of a vector."""
+    assert isinstance(v.type, Vec)
+    return v.type.n
+
+
+def shape_of(v: Value) -> tuple[Any, ...]:
+    """Return the shape of a vector: that of the tensor it was loaded from, or which it was given."""
+    return (count(v),) if v.shape is None else v.shape
+
+
+def reshape(v: Value, shape: Any) -> Value:
+    """Return the same elements, in the same order, under another shape."""
     shape = shape if isinstance(shape, tuple) else (shape,)
-    if extent(shape) != v.n:
-        raise mistake("vector-shape", f"{v.n} elements cannot have the shape {shape}, of {extent(shape)}")
-    return _picked(v, tuple(range(v.n)), shape)
+    if extent(shape) != count(v):
+        raise mistake("vector-shape", f"{count(v)} elements cannot have the shape {shape}, of {extent(shape)}")
+    return _picked(v, range(count(v)), shape)
 
 
-def part(v: Vector, coord: tuple[Any, ...]) -> Any:
-    """The element at a compile-time coordinate, nested as the shape; with None or `:`, the vector that is left."""
-    if len(coord) != len(v.shape):
-        raise mistake("rank", f"{len(coord)} indices into a vector of {len(v.shape)} modes", f"its shape is {v.shape}")
-    if not _within(coord, v.shape):
-        raise mistake("out-of-bounds", f"{coord} is no coordinate of a vector of shape {v.shape}")
-    kept = _kept(coord, Layout(v.shape))
-    first = Layout(v.shape)(*_fixed(coord))
+def part(v: Value, coord: tuple[Any, ...]) -> Value:
+    """Return the element at a compile-time coordinate, nested as the shape; with None or `:`, what is left."""
+    shape = shape_of(v)
+    if len(coord) != len(shape):
+        raise mistake("rank", f"{len(coord)} indices into a vector of {len(shape)} modes", f"its shape is {shape}")
+    if not _within(coord, shape):
+        raise mistake("out-of-bounds", f"{coord} is no coordinate of a vector of shape {shape}")
+    kept = _kept(coord, Layout(shape))
+    first = Layout(shape)(*_fixed(coord))
     if not kept:
-        return emit(arith.VecGather(v.value, (first,), scalar=True))
-    return _picked(v, tuple(first + at for at in _offsets(kept)), tuple(mode.shape for mode in kept))
+        return append(arith.VecGather(v, (first,), scalar=True))  # type: ignore[no-any-return]
+    return _picked(v, (first + at for at in _offsets(kept)), tuple(mode.shape for mode in kept))
 
 
 def _whole(index: Any) -> bool:
@@ -71,7 +83,7 @@ def _within(coord: Any, shape: Any) -> bool:
 
 
 def _kept(coord: tuple[Any, ...], layout: Layout) -> list[Layout]:
-    """The modes that a coordinate leaves."""
+    """Return the modes that a coordinate leaves."""
     found: list[Layout] = []
     for index, mode in zip(coord, layout, strict=True):
         found += [mode] if _whole(index) else _kept(index, mode) if isinstance(index, tuple) else []
@@ -79,33 +91,33 @@ def _kept(coord: tuple[Any, ...], layout: Layout) -> list[Layout]:
 
 
 def _fixed(coord: Any) -> Any:
-    """The coordinate with 0 for the modes that it leaves."""
+    """Return the coordinate with 0 for the modes that it leaves."""
     return tuple(map(_fixed, coord)) if isinstance(coord, tuple) else 0 if _whole(coord) else coord
 
 
-def broadcast_to(v: Vector, shape: Any) -> Vector:
-    """Modes of extent 1 repeated to the extents of `shape`; new modes come at the end."""
+def broadcast_to(v: Value, shape: Any) -> Value:
+    """Repeat modes of extent 1 to the extents of `shape`; new modes come at the end."""
     shape = shape if isinstance(shape, tuple) else (shape,)
-    have = (*v.shape, *(1,) * (len(shape) - len(v.shape)))
+    before = shape_of(v)
+    have = (*before, *(1,) * (len(shape) - len(before)))
     if len(have) != len(shape):
-        raise mistake("broadcast", f"a vector of shape {v.shape} cannot become one of shape {shape}")
+        raise mistake("broadcast", f"a vector of shape {before} cannot become one of shape {shape}")
     strides: list[Any] = []
     step = 1
     for mode, (is_now, wanted) in enumerate(zip(have, shape, strict=True)):
-        count = extent(is_now)
-        if count not in (1, extent(wanted)):
-            raise mistake("broadcast", f"mode {mode} of {v.shape} is {is_now}, neither 1 nor the {wanted} of {shape}")
-        compact = Layout(wanted)
-        strides.append(_scaled(compact.stride, 0 if count == 1 else step))
-        step *= count
+        number = extent(is_now)
+        if number not in (1, extent(wanted)):
+            raise mistake("broadcast", f"mode {mode} of {before} is {is_now}, neither 1 nor the {wanted} of {shape}")
+        strides.append(_scaled(Layout(wanted).stride, 0 if number == 1 else step))
+        step *= number
     layout = Layout(shape, tuple(strides))
-    return _picked(v, tuple(layout(i) for i in range(extent(shape))), shape)
+    return _picked(v, (layout(i) for i in range(extent(shape))), shape)
 
 
 def together(a: Value, b: Value) -> tuple[Value, Value]:
-    """Two vector values of different shapes, as operands of one operator: modes of extent 1 are repeated.
+    """Return two vectors of different shapes as operands of one operator: modes of extent 1 are repeated.
 
-    Shapes of as many elements that cannot be broadcast to each other are combined in order.
+    Shapes with the same number of elements that cannot be broadcast to each other are combined in order.
     """
     width = max(len(a.shape), len(b.shape))
     shapes = [(*v.shape, *(1,) * (width - len(v.shape))) for v in (a, b)]
@@ -113,61 +125,45 @@ def together(a: Value, b: Value) -> tuple[Value, Value]:
     if extents[0] == extents[1]:
         return a, b
     if any(1 not in pair and len(set(pair)) > 1 for pair in zip(*extents, strict=True)):
-        if _count(a) == _count(b):
+        if count(a) == count(b):
             return a, b
         raise mistake("broadcast", f"vectors of shapes {a.shape} and {b.shape} cannot be combined", help="reshape one")
     common = tuple(x if extent(x) > 1 else y for x, y in zip(*shapes, strict=True))
-    return broadcast_to(Vector(a), common).value, broadcast_to(Vector(b), common).value
+    return broadcast_to(a, common), broadcast_to(b, common)
 
 
-def _count(v: Value) -> int:
-    assert isinstance(v.type, Vec)
-    return v.type.n
-
-
-def reduce(v: Vector, operation: Reduction, modes: Any = None, init: Any = None) -> Any:
-    """Elements combined over some modes, or over all.
-
-    operation   'sum', 'prod', 'max', 'min'; of bools 'all', 'any'
-    modes       an index or a tuple of them; None for all, which gives a scalar
-    init        combined with the result at the end
-    Order       a balanced tree: halves are combined element by element, so each step is one op
-    """
+def reduce(v: Value, operation: Reduction, modes: Any = None) -> Value:
+    """Combine the elements over some modes, or over all (None): see `Vector.reduce`."""
+    shape = shape_of(v)
     if operation not in COMBINE:
         raise mistake("reduce", f"{operation!r} is none of {', '.join(COMBINE)}")
-    if (v.dtype == boolean) != (operation in ("all", "any")):
-        raise mistake("reduce", f"a {operation} is not for {v.dtype}")
-    gone = tuple(range(len(v.shape))) if modes is None else modes if isinstance(modes, tuple) else (modes,)
-    if any(not isinstance(mode, int) or not 0 <= mode < len(v.shape) for mode in gone):
-        raise mistake("reduce", f"modes {gone} are not all modes of a vector of shape {v.shape}")
-    whole = Layout(v.shape)
-    kept = [whole[mode] for mode in range(len(v.shape)) if mode not in gone]
-    dropped = [whole[mode] for mode in gone]
-    shape = tuple(mode.shape for mode in kept)
+    if (elem_of(v.type) == boolean) != (operation in ("all", "any")):
+        raise mistake("reduce", f"a {operation} is not for {elem_of(v.type)}")
+    gone = tuple(range(len(shape))) if modes is None else modes if isinstance(modes, tuple) else (modes,)
+    if any(not isinstance(mode, int) or not 0 <= mode < len(shape) for mode in gone):
+        raise mistake("reduce", f"modes {gone} are not all modes of a vector of shape {shape}")
+    whole = Layout(shape)
+    kept = [whole[mode] for mode in range(len(shape)) if mode not in gone]
     starts = _offsets(kept)
-    rows = [emit(arith.VecGather(v.value, tuple(start + at for start in starts))) for at in _offsets(dropped)]
-    combine = COMBINE[operation]
+    rows = [_gather(v, (start + at for start in starts)) for at in _offsets([whole[mode] for mode in gone])]
     while len(rows) > 1:
         half = len(rows) // 2
         left, right = _joined(rows[:half]), _joined(rows[half : 2 * half])
-        both = emit(combine(left.value, right.value))
-        width = len(starts)
-        parts = [emit(arith.VecGather(both.value, tuple(range(i * width, (i + 1) * width)))) for i in range(half)]
+        both = append(COMBINE[operation](left, right))
+        parts = [_gather(both, range(i * len(starts), (i + 1) * len(starts))) for i in range(half)]
         rows = parts + rows[2 * half :]
-    result = rows[0] if modes is not None else rows[0][0]
-    if init is not None:
-        result = emit(combine(result.value, as_value(init, result.value.type)))
-    if modes is not None:
-        result.value.shape = shape or (1,)
-    return result
+    if modes is None:
+        return append(arith.VecGather(rows[0], (0,), scalar=True))  # type: ignore[no-any-return]
+    rows[0].shape = tuple(mode.shape for mode in kept) or (1,)
+    return rows[0]
 
 
-def _joined(rows: list[Any]) -> Any:
-    return rows[0] if len(rows) == 1 else emit(arith.VecMake(tuple(row.value for row in rows)))
+def _joined(rows: list[Value]) -> Value:
+    return rows[0] if len(rows) == 1 else append(arith.VecMake(tuple(rows)))
 
 
 def _offsets(modes: list[Layout]) -> list[int]:
-    """The index of each coordinate of some modes."""
+    """Return the index of each coordinate of some modes."""
     found = [0]
     for mode in modes:
         found = [at + mode(c) for c in range(extent(mode.shape)) for at in found]
@@ -178,26 +174,11 @@ def _scaled(stride: Any, factor: int) -> Any:
     return tuple(_scaled(part, factor) for part in stride) if isinstance(stride, tuple) else stride * factor
 
 
-def _picked(v: Vector, picks: tuple[int, ...], shape: tuple[Any, ...]) -> Vector:
-    made: Vector = emit(arith.VecGather(v.value, picks))
-    made.value.shape = shape
+def _gather(v: Value, picks: Iterable[int]) -> Value:
+    return append(arith.VecGather(v, tuple(picks)))  # type: ignore[no-any-return]
+
+
+def _picked(v: Value, picks: Iterable[int], shape: tuple[Any, ...]) -> Value:
+    made = _gather(v, picks)
+    made.shape = shape
     return made
-
-
-def full(shape: Any, x: Any, dtype: DType) -> Vector:
-    """A vector of that shape whose elements are all `x`."""
-    shape = shape if isinstance(shape, tuple) else (shape,)
-    made = Vector(as_value(x, Vec(dtype, extent(shape))))
-    made.value.shape = shape
-    return made
-
-
-def full_like(v: Any, x: Any, dtype: DType | None = None) -> Vector:
-    """A vector of the shape of `v`, a vector or a tensor, whose elements are all `x`."""
-    return full(v.shape, x, dtype or v.dtype)
-
-
-def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
-    """A vector of the shape of `v`, of zeros."""
-    dtype = dtype or v.dtype
-    return full(v.shape, 0.0 if dtype.is_float else False if dtype == boolean else 0, dtype)

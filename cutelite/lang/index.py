@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.types import i64
-from cutelite.lang.values import Scalar, builder_here, emit, mistake, to_dtype
+from cutelite.lang.emit import builder_here, emit, mistake
+from cutelite.lang.promotion import to_dtype
+from cutelite.lang.values import Scalar
 from cutelite.ops.index import Special
 
 OF_THE_GRID = ("ctaid", "nctaid", "clusterid")

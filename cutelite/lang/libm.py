@@ -15,8 +15,10 @@ from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import elem_of, f32, f64, i32, i64, with_elem
+from cutelite.lang.emit import emit
 from cutelite.lang.libm_tables import TABLES
-from cutelite.lang.values import as_value, emit, where
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import where
 from cutelite.ops import arith, convert, math, trig
 
 Number = Any

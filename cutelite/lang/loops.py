@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cutelite.lang.values import describe, mistake
+from cutelite.lang.emit import describe, mistake
 
 MAX_ITEMS = 100_000
 """Items that a compile-time iterator may yield: one that has not ended then is taken for endless."""

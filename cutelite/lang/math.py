@@ -19,19 +19,9 @@ from typing import Any, TypeVar
 
 from cutelite.ir.types import Vec, boolean, f16, f32, f64
 from cutelite.lang import fastmath, libm
-from cutelite.lang.values import (
-    Arithmetic,
-    Scalar,
-    Vector,
-    as_value,
-    builder_here,
-    describe,
-    emit,
-    mistake,
-    promote,
-    to_dtype,
-    wrap,
-)
+from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
+from cutelite.lang.promotion import as_value, promote, to_dtype
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
 
@@ -61,7 +51,7 @@ def _floats(*xs: Any) -> tuple[Any, ...]:
 
 
 def _float(x: Any) -> Any:
-    if not isinstance(x, Arithmetic):
+    if not isinstance(x, RuntimeNumber):
         raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
     if not (x.dtype.arithmetic or x.dtype == boolean):
         raise mistake("no-arithmetic", f"{x.dtype} is a storage format", help="convert it first: `x.to(cl.f32)`")

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f16
 from cutelite.lang.address import address
-from cutelite.lang.values import Vector, describe, emit, mistake
+from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.values import Vector
 from cutelite.ops import ldmatrix as matrix_ops
 from cutelite.ops import mma as mma_ops
 

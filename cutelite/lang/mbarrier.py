@@ -22,7 +22,9 @@ from typing import Any
 from cutelite import ops
 from cutelite.ir.function import Value
 from cutelite.ir.types import Ptr, boolean, i32, u32, u64
-from cutelite.lang.values import Handle, Scalar, as_value, describe, emit, mistake, to_dtype
+from cutelite.lang.emit import Handle, describe, emit, mistake
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import Scalar
 
 
 class Barrier(Handle):

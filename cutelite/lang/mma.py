@@ -14,6 +14,7 @@ An accumulator of wgmma is a value (`Accumulator`), in flight until `acc.wait()`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from cutelite import ops
@@ -21,9 +22,11 @@ from cutelite.ir.types import InFlight, f32, i32, u32
 from cutelite.lang import wgmma
 from cutelite.lang.algebra import is_tensor, thread_coordinate
 from cutelite.lang.copy import extent
+from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mma_ops import MODES, MmaOp, MmaUniversalOp, WarpgroupMmaOp
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_rmem_tensor
-from cutelite.lang.values import Vector, as_value, describe, emit, mistake
+from cutelite.lang.values import Vector
 from cutelite.layout import (
     Layout,
     coalesce,
@@ -380,9 +383,7 @@ def _warp_mma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
 
 
 def _fma(op: Any, a: Vector, b: Vector, c: Vector) -> Any:
-    from cutelite.lang.math import fma  # mathematics is much to load, for this alone
-
-    return fma(a, b, c)
+    return emit(ops.arith.Fma(a.value, b.value, c.value))
 
 
 def _warpgroup_gemm(
@@ -445,8 +446,6 @@ def at(t: Tensor, i: int, j: int) -> Tensor:
 
 
 def _view(t: Tensor, layout: Layout, offset: Any) -> Tensor:
-    from math import gcd
-
     align = gcd(t._type.align, known_divisor(offset) * t.dtype.bytes)
     moved = None if type(offset) is int and offset == 0 else as_value(offset)
     return emit(TensorView(t.value, t._retyped_type(layout, align=align), moved))  # type: ignore[no-any-return]

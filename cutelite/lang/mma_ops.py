@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from cutelite import ops
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f32
-from cutelite.lang.values import mistake
+from cutelite.lang.emit import mistake
 from cutelite.layout import Layout
 from cutelite.ops import wgmma_layouts
 

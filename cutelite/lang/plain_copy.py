@@ -13,8 +13,9 @@ from typing import Any
 
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.copy import decision, extent
+from cutelite.lang.emit import describe, emit, mistake
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import as_value, describe, emit, mistake
 from cutelite.layout import Layout, LayoutError, coalesce, composition, known_divisor, make_layout, static_value
 from cutelite.ops.tensor import TensorView, accesses
 

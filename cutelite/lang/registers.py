@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from cutelite.ir.types import u32
-from cutelite.lang.values import Scalar, as_value, emit
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import Scalar
 from cutelite.ops import registers as ops
 
 

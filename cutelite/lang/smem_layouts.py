@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cutelite.ir.types import Scalar as DType
-from cutelite.lang.values import mistake
+from cutelite.lang.emit import mistake
 from cutelite.layout import ComposedLayout, Layout, Swizzle, tile_to_shape
 from cutelite.ops.swizzles import SWIZZLES
 

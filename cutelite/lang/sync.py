@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cutelite.ir.types import u32
-from cutelite.lang.values import Scalar, as_value, emit, truth
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import Scalar, truth
 from cutelite.ops import sync as ops
 
 Scope = Literal["cta", "cluster", "gpu", "sys"]

@@ -22,18 +22,11 @@ from cutelite.lang import whole
 from cutelite.lang.address import pointer
 from cutelite.lang.annotations import Tensor as TensorAnnotation
 from cutelite.lang.annotations import TmaTensor as TmaTensorAnnotation
+from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake, proxy_of
+from cutelite.lang.mbarrier import Barrier
+from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.shaped import Shaped
-from cutelite.lang.values import (
-    Handle,
-    Runtime,
-    Scalar,
-    Vector,
-    as_value,
-    describe,
-    emit,
-    mistake,
-    to_dtype,
-)
+from cutelite.lang.values import Scalar, Vector
 from cutelite.layout import (
     ComposedLayout,
     DimExpr,
@@ -55,6 +48,7 @@ from cutelite.ops import tensor as ops
 WHOLE = slice(None)
 
 
+@proxy_of(TensorType)
 class Tensor(Shaped, Runtime, TensorAnnotation):
     """A tensor of one memory space. `Tensor[dtype, shape]` is the annotation: see `lang.annotations`."""
 
@@ -88,8 +82,6 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
             return self._sliced(key)
         tensor, coord = self._located(key)
         if self.dtype.kind == "barrier":
-            from cutelite.lang.mbarrier import Barrier
-
             pointer = emit(ops.TensorPtr(tensor.value, coord, align=self.dtype.bytes))
             return Barrier(pointer.value)
         return emit(ops.TensorLoad(tensor.value, coord))
@@ -223,6 +215,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         return TensorType(dtype or t.elem, t.space, layout, t.align if align is None else align, t.swizzle)
 
 
+@proxy_of(TensorMapType)
 class TmaTensor(Runtime, TmaTensorAnnotation):
     """A tensor in global memory that TMA copies tiles of: a kernel parameter annotated `TmaTensor[...]`."""
 

@@ -18,8 +18,8 @@ from cutelite.lang.copy_ops import (
     CopyReduceBulkTensorTileS2GOp,
 )
 from cutelite.lang.cp_async import cp_async_bulk
+from cutelite.lang.emit import describe, mistake
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import describe, mistake
 from cutelite.layout import E, coalesce, size, static_value
 
 

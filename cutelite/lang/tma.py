@@ -21,9 +21,10 @@ from cutelite.ir.function import Value
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.ir.types import TensorMap
 from cutelite.lang.cp_async import Cache, coordinate, mask_value, policy_value
+from cutelite.lang.emit import describe, emit, mistake
 from cutelite.lang.mbarrier import Barrier, barrier_value
 from cutelite.lang.tensor import Tensor, TmaTensor, row_major
-from cutelite.lang.values import Scalar, describe, emit, mistake
+from cutelite.lang.values import Scalar
 from cutelite.layout import Layout, is_static, size, static_value
 from cutelite.ops import tensor as tensor_ops
 from cutelite.ops import tma as ops

@@ -9,18 +9,10 @@ from __future__ import annotations
 from typing import Any, Literal, TypeVar
 
 from cutelite.ir.types import elem_of, f32, i32, u32
+from cutelite.lang.emit import builder_here, emit, mistake, wrap
 from cutelite.lang.index import linear_thread_idx
-from cutelite.lang.values import (
-    Scalar,
-    Vector,
-    as_value,
-    builder_here,
-    emit,
-    mistake,
-    to_dtype,
-    truth,
-    wrap,
-)
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import Scalar, Vector, truth
 from cutelite.lang.words import from_words, map_values, to_words
 from cutelite.ops import warp as ops
 

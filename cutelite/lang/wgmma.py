@@ -20,9 +20,11 @@ from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
+from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
 from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Handle, Runtime, Scalar, Vector, as_value, describe, emit, mistake
+from cutelite.lang.values import Scalar, Vector
 from cutelite.layout import Layout, composition, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
 from cutelite.ops.wgmma_layouts import (

@@ -12,7 +12,9 @@ from math import gcd
 from typing import Any
 
 from cutelite.ir.types import Tensor as TensorType
-from cutelite.lang.values import Runtime, Vector, as_value, describe, emit, mistake
+from cutelite.lang.emit import Runtime, describe, emit, mistake
+from cutelite.lang.promotion import as_value
+from cutelite.lang.values import Vector
 from cutelite.layout import Layout, flatten_to_tuple, is_static, known_divisor, static_value
 from cutelite.ops import arith
 from cutelite.ops.tensor import TensorLoadAll, TensorStoreAll, TensorView

@@ -12,7 +12,9 @@ from typing import Any
 
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Vec, boolean, elem_of, u8, u16, u32, with_elem
-from cutelite.lang.values import Scalar, Vector, as_value, describe, emit, mistake, to_dtype, wrap
+from cutelite.lang.emit import describe, emit, mistake, wrap
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import Scalar, Vector
 from cutelite.layout import DimExpr
 from cutelite.ops.arith import VecGather, VecMake
 from cutelite.ops.convert import Bitcast

@@ -10,11 +10,11 @@ from typing import Any
 from cutelite.lang import copy as copying
 from cutelite.lang import plain_copy
 from cutelite.lang.copy_ops import TileOp
+from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.tile_copy import copy_tile
 from cutelite.lang.tma import fence_proxy_async
-from cutelite.lang.values import mistake
 from cutelite.layout import cosize, make_layout
 
 UNIT = 16  # bytes: the widest store

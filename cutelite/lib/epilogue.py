@@ -11,13 +11,13 @@ from cutelite.ir.types import f32, mbarrier
 from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
 from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
+from cutelite.lang.emit import mistake
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
 from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
-from cutelite.lang.values import mistake
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy

@@ -21,12 +21,13 @@ from typing import Any
 
 from cutelite.ir.types import i32, mbarrier, u32
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
+from cutelite.lang.emit import mistake
 from cutelite.lang.index import block_dim, block_idx, block_rank_in_cluster, cluster_dim, grid_dim, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.sync import barrier_sync, syncthreads
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import maximum, minimum, mistake
+from cutelite.lang.values import maximum, minimum
 from cutelite.lang.warp import exchange, has_redux, make_warp_uniform, redux, syncwarp
 from cutelite.lang.words import map_values, pack, unpack, word_count
 

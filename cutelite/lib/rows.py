@@ -18,10 +18,10 @@ from typing import Any
 
 from cutelite.ir.types import i32, mbarrier
 from cutelite.lang.cp_async import cp_async_bulk
+from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
-from cutelite.lang.values import mistake
 from cutelite.lang.whole import fill as fill_tensor
 from cutelite.layout import make_layout
 from cutelite.lib.reduce import Team

@@ -274,7 +274,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 COMPILING = ("cutelite.ops", "cutelite.passes", "cutelite.lower", "cutelite.pipeline", "cutelite.front.build",
-             "cutelite.lang.values", "cutelite.sim", "llvmlite.binding", "numpy", "cuda", "torch", "tempfile",
+             "cutelite.lang.emit", "cutelite.sim", "llvmlite.binding", "numpy", "cuda", "torch", "tempfile",
              "subprocess", "platformdirs")  # fmt: skip
 
 

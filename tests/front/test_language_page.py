@@ -10,8 +10,9 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode
+from cutelite.front.loops.run_time import RunTimeLoop
 from cutelite.ir.types import bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from cutelite.lang.values import common_type
+from cutelite.lang.promotion import common_type
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 TYPES = (boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
@@ -47,6 +48,26 @@ def test_the_examples_run() -> None:
     assert len(blocks) >= 3
     for block in blocks:
         exec(compile(block, str(PAGE), "exec", dont_inherit=True), space)
+
+
+def test_the_page_about_a_loop_shows_what_the_compiler_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = PAGE.with_name("how-a-loop-is-compiled.md").read_text()
+    shown = dict(re.findall(r"```(\w+)\n(.*?)```", page, re.S))
+    attempts = []
+    closed = RunTimeLoop._closed
+
+    def recorded(self: RunTimeLoop, *states: Any) -> bool:
+        attempts.append(str(self.regions.builder.function))
+        return closed(self, *states)
+
+    monkeypatch.setattr(RunTimeLoop, "_closed", recorded)
+    space: dict[str, Any] = {"__name__": "loop_page"}
+    exec(compile(shown["python"], "loop_page", "exec", dont_inherit=True), space)
+    made = space["row_sum"].compile(block=32)
+    assert made.stage("cfg")["cfg"].strip() == shown["cfg"].strip()
+    assert made.ir.strip() == shown["cir"].strip()
+    assert len(attempts) == 2
+    assert shown["first"] in attempts[0]
 
 
 def test_all_that_is_refused_is_told() -> None:

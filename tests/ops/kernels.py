@@ -14,7 +14,7 @@ from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.types import SCALARS, Scalar, Tensor
-from cutelite.lang.values import wrap
+from cutelite.lang.emit import wrap
 from cutelite.layout import Layout
 from cutelite.ops.control import Ret
 from cutelite.pipeline import parameter_kinds

@@ -12,7 +12,7 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Type, elem_of
-from cutelite.lang.values import emit, wrap
+from cutelite.lang.emit import emit, wrap
 from cutelite.target import Target
 
 

@@ -15,8 +15,10 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Jump
 from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64, i8, i32, i64, u16, u32, u64
 from cutelite.lang import warp
+from cutelite.lang.emit import builder_here, wrap
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import shared
-from cutelite.lang.values import as_value, builder_here, where, wrap
+from cutelite.lang.values import where
 from cutelite.ops.arith import VecMake
 from cutelite.ops.control import Br, CondBr
 from cutelite.sim.error import SimError

@@ -1,0 +1,181 @@
+"""Loop-carried values: what the header of a run-time loop has parameters for, and how they are found.
+
+In    the states at the loop's entry, at its header, and where the body comes back to the header (the latch)
+Out   `Carried`: the parameters, by their place in the header's state
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cutelite.front import tree
+from cutelite.front.cfg import Cfg, Loop
+from cutelite.front.merge import NO_TYPE, fits, join_types, tell
+from cutelite.front.state import UNBOUND, Conflict, Slot, State, slots_of
+from cutelite.ir.types import Scalar as DType
+from cutelite.ir.types import Type, Vec, boolean
+from cutelite.lang.emit import Runtime
+from cutelite.lang.promotion import common_type
+from cutelite.lang.values import RuntimeNumber
+
+Carried = dict[tuple[str | int, int], Any]
+"""(slot, number of the leaf in it) -> type of the header's parameter; (slot, WHOLE_SLOT) -> a Conflict."""
+WHOLE_SLOT = -1
+
+
+def remembered(entry: State, live: frozenset[str], carried: Carried) -> Carried:
+    """Return what was carried when the loop was last executed, as far as what is there now fits these types."""
+    found: Carried = {}
+    for slot in slots_of([entry], live):
+        value = slot.read(entry)
+        for i, leaf in enumerate(() if isinstance(value, Conflict) else tree.leaves_of(value)):
+            t = carried.get((slot.key, i))
+            if t is not None and (leaf.value.type == t if isinstance(leaf, Runtime) else fits(leaf, t)):
+                found[slot.key, i] = t
+    return found
+
+
+def assigned_values(loop: Loop, entry: State, live: frozenset[str]) -> Carried:
+    """Return the run-time numbers that are assigned in the loop."""
+    slots = [slot for slot in slots_of([entry], live) if slot.key in loop.assigned]
+    values = [(slot, slot.read(entry)) for slot in slots]
+    return {(slot.key, 0): value.value.type for slot, value in values if isinstance(value, RuntimeNumber)}
+
+
+def assigned_literals(loop: Loop, entry: State, live: frozenset[str]) -> Carried:
+    """Return the types of the compile-time numbers that are assigned in the loop."""
+    slots = [slot for slot in slots_of([entry], live) if slot.key in loop.assigned]
+    values = [(slot, slot.read(entry)) for slot in slots]
+    return {(slot.key, 0): join_types([value]) for slot, value in values if type(value) in (int, float)}
+
+
+def grown(entry: State, header: State, latch: State, carried: Carried, live: frozenset[str]) -> Carried:
+    """Return `carried`, and whatever else changed between the header and the latch."""
+    found = dict(carried)
+    for slot in slots_of([entry], live):
+        before, after = slot.read(header), slot.read(latch)
+        if before is after or isinstance(before, Conflict):
+            continue
+        if isinstance(after, Conflict):
+            found[slot.key, WHOLE_SLOT] = after
+            continue
+        now: list[Any] = []
+        then: list[Any] = []
+        if not tree.same_structure(structure := tree.flatten(before, now), tree.flatten(after, then)):
+            found[slot.key, WHOLE_SLOT] = _changed_kind(slot, entry, latch)
+            continue
+        first = tree.leaves_of(slot.read(entry))
+        for i, (initial, a, b) in enumerate(zip(first, now, then, strict=True)):
+            if tree.same_leaf(a, b):
+                continue
+            t = _carried_type(carried.get((slot.key, i)), initial, a, b)
+            if t is NO_TYPE:
+                name = tree.leaf_name(structure, i)
+                found[slot.key, WHOLE_SLOT] = _changed_type(slot, name, entry, initial, latch, b)
+            else:
+                found[slot.key, i] = t
+    return found
+
+
+def _carried_type(known: Any, initial: Any, now: Any, then: Any) -> Any:
+    """Return the type of a parameter that is `initial` at first, `now` in an iteration and `then` in the next one.
+
+    From one execution of the body to the next it may only become wider: otherwise the search might not end.
+    """
+    if known is None:
+        return join_types([initial, then])
+    t = join_types([now, then])
+    if t is not NO_TYPE:
+        return t
+    t = join_types([initial, then])
+    if not (isinstance(t, DType) and isinstance(known, DType) and t.arithmetic and known.arithmetic):
+        return NO_TYPE
+    return t if common_type(known, t, "bits") == t else NO_TYPE
+
+
+def without_rash(found: Carried, before: Carried) -> Carried:
+    """Drop the conflicts found in an execution of the body in which numbers have turned out to change as well.
+
+    That execution took these numbers for compile-time constants: `max(x, k)` may be of another type when `k` is a
+    run-time number. A conflict that remains is found again.
+    """
+    numbers = {key: t for key, t in found.items() if key[1] != WHOLE_SLOT}
+    if all(before.get(key) == t for key, t in numbers.items()):
+        return found
+    return numbers | {key: t for key, t in before.items() if key[1] == WHOLE_SLOT}
+
+
+# Names that only the body binds.
+
+
+def bound_by(latch: State, entry: State, names: Iterable[str]) -> dict[str, Any]:
+    """Return what the body has bound that was not bound before, as far as header parameters can hold it."""
+    found = {}
+    for name in names:
+        value = latch.locals.get(name, UNBOUND)
+        if value is UNBOUND or isinstance(value, Conflict):
+            continue
+        before = entry.locals.get(name, UNBOUND)
+        types = [leaf.value.type for leaf in tree.leaves_of(value) if isinstance(leaf, Runtime)]
+        if (before is UNBOUND or isinstance(before, Conflict)) and all(map(_is_numeric, types)):
+            found[name] = value
+    return dict(sorted(found.items()))
+
+
+def alike(late: dict[str, Any], bound: dict[str, Any], name: str) -> bool:
+    """Tell whether what the body binds to a name has the structure and types that were assumed."""
+    if name not in late or name not in bound:
+        return False
+    before: list[Any] = []
+    after: list[Any] = []
+    if not tree.same_structure(tree.flatten(late[name], before), tree.flatten(bound[name], after)):
+        return False
+    return all(
+        a.value.type == b.value.type if isinstance(a, Runtime) and isinstance(b, Runtime) else tree.same_leaf(a, b)
+        for a, b in zip(before, after, strict=True)
+    )
+
+
+def late_types(late: dict[str, Any]) -> Carried:
+    """Return the parameters for names that are bound late."""
+    leaves = ((name, i, leaf) for name, value in late.items() for i, leaf in enumerate(tree.leaves_of(value)))
+    return {(name, i): leaf.value.type for name, i, leaf in leaves if isinstance(leaf, Runtime)}
+
+
+def _is_numeric(t: Type) -> bool:
+    elem = t.elem if isinstance(t, Vec) else t
+    return isinstance(elem, DType) and (elem.arithmetic or elem == boolean)
+
+
+# What cannot be carried.
+
+
+def bound_inside(name: str, loop: Loop, cfg: Cfg) -> Conflict:
+    """Return the conflict of a name that the body binds, and nothing before the loop."""
+    instrs = (instr for block in loop.blocks for instr in cfg.instrs(cfg.blocks[block]))
+    store = next((i.span for i in instrs if i.op in ("STORE", "STORE_CELL") and i.arg == name), None)
+    return Conflict(
+        "unbound",
+        "`{name}` is not bound if the loop does not get so far",
+        [("bound", store)],
+        "bind it before the loop",
+    )
+
+
+def _changed_kind(slot: Slot, entry: State, latch: State) -> Conflict:
+    return Conflict(
+        "type-changes",
+        "`{name}` is something else after an iteration of the loop",
+        tell([slot.read(entry), slot.read(latch)], [slot.place(entry), slot.place(latch)]),
+        "a loop on the GPU can only change numbers; unroll with `cl.static_range`, or use another name",
+    )
+
+
+def _changed_type(slot: Slot, leaf: str, entry: State, initial: Any, latch: State, then: Any) -> Conflict:
+    return Conflict(
+        "type-changes",
+        f"`{{name}}{leaf}` changes its type in the loop",
+        tell([initial, then], [slot.place(entry), slot.place(latch)]),
+        "give it the right type before the loop, as with `0.0` or `cl.f32(0)`, or convert it back in the loop",
+    )

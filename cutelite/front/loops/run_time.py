@@ -1,0 +1,173 @@
+"""Loops on the GPU: one header block, whose parameters are what changes from one iteration to the next.
+
+The body is executed until nothing changes that is not a parameter: see the trace in `cutelite.front.loops`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cutelite.diag import CompileError
+from cutelite.front import tree
+from cutelite.front.cfg import Loop
+from cutelite.front.loops.carried import (
+    WHOLE_SLOT,
+    Carried,
+    alike,
+    assigned_literals,
+    assigned_values,
+    bound_by,
+    bound_inside,
+    grown,
+    late_types,
+    remembered,
+    without_rash,
+)
+from cutelite.front.merge import hint, leaf_value, merge, wrap_like
+from cutelite.front.regions import Regions, Running
+from cutelite.front.state import Slot, State, new_share, slots_of, split
+from cutelite.ir.function import Jump, Value
+from cutelite.ir.types import boolean, elem_of
+from cutelite.lang.emit import Runtime
+from cutelite.lang.promotion import as_value
+from cutelite.ops.control import Br
+
+
+class Known(NamedTuple):
+    """What is remembered of a loop that has been executed before, by the same chain of calls.
+
+    peeled   iterations of a `while` that were unrolled before it turned out to be a run-time loop
+    carried  the parameters of its header
+    late     the names that only the body binds, with what it bound to them: for a `for` that is certain to begin
+    """
+
+    peeled: int
+    carried: Carried
+    late: dict[str, Any]
+
+
+class RunTimeLoop:
+    """One run-time loop on its way to being found.
+
+    carried  the parameters of the header, as far as they are known
+    late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
+    fresh    the names that the body binds to another object whenever it is executed: no parameter can stand for those
+    params   the parameters of the header last opened, in their order
+    """
+
+    def __init__(self, regions: Regions, loop: Loop, entry: State, peeled: int = 0) -> None:
+        self.regions, self.loop, self.entry, self.peeled = regions, loop, entry, peeled
+        self.live = regions.cfg.live_in[loop.header]
+        self.key = (regions.key, loop.header, regions.iteration)
+        known = regions.memory.get(self.key)
+        self.certain = loop.is_for and entry.stack[-1].begins
+        self.carried = self._first_guess(known)
+        self.late: dict[str, Any] = known.late if known and self.certain else {}
+        self.fresh: set[str] = set()
+        self.params: list[tuple[str | int, int]] = []
+
+    def run(self) -> State | None:
+        """Execute the loop; the state of the iterations that its unrolled body leaves over, if there are any."""
+        regions, first_error = self.regions, None
+        while True:
+            self.carried = {key: t for key, t in self.carried.items() if key[0] not in self.fresh}
+            self.carried |= late_types(self.late)
+            regions.memory[self.key] = Known(self.peeled, self.carried, self.late)
+            undo = regions.snapshot(self.entry)
+            header = self._open_header()
+            before = header.fork(header.block, header.share)
+            running = Running(self.loop, self.entry.share)
+            try:
+                back = regions.body(self.loop, header, running)
+            except CompileError as error:  # perhaps only because numbers that change were still constants
+                bold = assigned_literals(self.loop, self.entry, self.live) | self.carried
+                if first_error is not None or bold == self.carried:
+                    raise first_error or error from None
+                undo()
+                self.carried, first_error = bold, error
+                continue
+            if not back or self._closed(before, merge(regions.builder, back, self.live)):
+                break
+            undo()
+        regions.late.pop(self.loop.header, None)
+        self._share_out(running.left)
+        return running.rest
+
+    def _first_guess(self, known: Known | None) -> Carried:
+        """Return what was carried when the loop was last executed, and the run-time numbers that are assigned in it."""
+        carried = assigned_values(self.loop, self.entry, self.live)
+        if known:
+            carried |= remembered(self.entry, self.live, known.carried)
+        if self.loop.is_for:  # the counter changes in any case
+            place, counter = len(self.entry.stack) - 1, self.entry.stack[-1]
+            carried[place, 0] = counter.type
+            if counter.more is not None:
+                carried[place, 3] = boolean
+        return carried
+
+    def _open_header(self) -> State:
+        """Return the state in a new header block, with a parameter for everything carried; enter it from the entry.
+
+        Parameters of what is bound late begin as any number: nothing reads it.
+        """
+        builder, entry = self.regions.builder, self.entry
+        block = builder.new_block(label="loop")
+        state = entry.fork(block, new_share())
+        self.params = []
+        args: list[Value] = []
+        builder.block = entry.block
+        for slot in slots_of([entry], self.live):
+            if (slot.key, WHOLE_SLOT) in self.carried:
+                slot.write(state, self.carried[slot.key, WHOLE_SLOT])
+                continue
+            leaves: list[Any] = []
+            structure = tree.flatten(slot.read(entry), leaves)
+            for i, leaf in enumerate(leaves):
+                t = self.carried.get((slot.key, i))
+                if t is not None:
+                    args.append(leaf_value(leaf, t))
+                    self.params.append((slot.key, i))
+                    block.params.append(Value(t, hint=hint(slot, structure, i)))
+                    leaves[i] = wrap_like(leaf, block.params[-1])
+            slot.write(state, tree.with_leaves(slot.read(entry), iter(leaves)))
+        late = self.regions.late[self.loop.header] = {}
+        for name, value in self.late.items():
+            leaves = []
+            structure = tree.flatten(value, leaves)
+            for i, leaf in enumerate(leaves):
+                if isinstance(leaf, Runtime):
+                    t = leaf.value.type
+                    args.append(as_value(False if elem_of(t) == boolean else 0, t))
+                    self.params.append((name, i))
+                    block.params.append(Value(t, hint=hint(Slot(name), structure, i)))
+                    leaves[i] = wrap_like(leaf, block.params[-1])
+            late[name] = tree.with_leaves(value, iter(leaves))
+        for name in sorted(self.live & self.loop.assigned - state.locals.keys()):
+            state.locals[name] = bound_inside(name, self.loop, self.regions.cfg)
+        builder.emit(Br(Jump(block, tuple(args))))
+        builder.block = block
+        return state
+
+    def _closed(self, header: State, latch: State) -> bool:
+        """Jump back to the header if its parameters are all that changed, and return True; else add what else did."""
+        found = grown(self.entry, header, latch, self.carried, self.live)
+        names = self.live & self.loop.assigned - self.fresh if self.certain else ()
+        bound = bound_by(latch, self.entry, names)
+        changed = {name for name in self.late.keys() | bound.keys() if not alike(self.late, bound, name)}
+        if found == self.carried and not changed:
+            leaves = {key: tree.leaves_of(Slot(key).read(latch)) for key, _ in self.params}
+            args = [leaf_value(leaves[key][i], self.carried[key, i]) for key, i in self.params]
+            self.regions.builder.emit(Br(Jump(header.block, tuple(args))))
+            return True
+        if found == self.carried:
+            self.fresh |= self.late.keys() & changed
+        found = {key: t for key, t in found.items() if key[0] not in self.late}
+        self.late = {name: value for name, value in bound.items() if name not in self.fresh}
+        self.carried = without_rash(found, self.carried)
+        return False
+
+    def _share_out(self, left: list[State]) -> None:
+        """Split the entry's share among the ways out: leaving is one decision; with a single way out, it is none."""
+        for state, part in zip(left, split(self.entry.share, len(left)) if left else (), strict=True):
+            state.share = part
+        self.regions.reshared(left)

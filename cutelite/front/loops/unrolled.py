@@ -1,0 +1,30 @@
+"""Loops over compile-time items: the body is executed once for each."""
+
+from __future__ import annotations
+
+from cutelite.front.cfg import Loop
+from cutelite.front.merge import merge
+from cutelite.front.regions import Regions
+from cutelite.front.state import State
+from cutelite.lang.emit import mistake
+
+UNROLL_LIMIT = 100_000
+"""The most iterations that are unrolled. A `while` that has not ended by then is taken for one that never does."""
+
+
+def unrolled(regions: Regions, loop: Loop, state: State) -> None:
+    """Execute the body until no path comes back to the header. Errors: `unrolling` beyond `UNROLL_LIMIT` times."""
+    outer = regions.iteration
+    for n in range(UNROLL_LIMIT):
+        regions.iteration = (*outer, n)
+        back = regions.body(loop, state, None)
+        if not back:
+            regions.iteration = outer
+            return
+        state = merge(regions.builder, back, regions.cfg.live_in[loop.header])
+    regions.builder.span = regions.span(loop)
+    raise mistake(
+        "unrolling",
+        f"this loop is unrolled, and has more than {UNROLL_LIMIT} iterations",
+        help="use `range` for a loop on the GPU",
+    )

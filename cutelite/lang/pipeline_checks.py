@@ -1,0 +1,29 @@
+"""Arguments of the pipelines in `cutelite.lib`: teams of whole warps or warpgroups, rings of at least one stage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.lang.emit import describe, mistake
+
+WARP, WARPGROUP = 32, 128
+
+
+def whole_warps(threads: int) -> int:
+    """Return the number of warps of `threads` threads. Errors: `pipeline` where they are not whole warps."""
+    if threads < WARP or threads % WARP:
+        raise mistake("pipeline", f"the threads of a pipeline come in whole warps of {WARP}, and here are {threads}")
+    return threads // WARP
+
+
+def whole_warpgroups(threads: int) -> int:
+    """Return the number of warpgroups of `threads` threads. Errors: `pipeline` where they are not whole warpgroups."""
+    if threads < WARPGROUP or threads % WARPGROUP:
+        raise mistake("pipeline", f"readers by wgmma come in whole warpgroups of {WARPGROUP}, and here are {threads}")
+    return threads // WARPGROUP
+
+
+def check_stages(stages: Any) -> None:
+    """Check that a ring has at least one buffer, and that their number is known at compile time. Errors: `pipeline`."""
+    if not isinstance(stages, int) or stages < 1:
+        raise mistake("pipeline", f"a pipeline has 1 stage or more, known at compile time, not {describe(stages)}")

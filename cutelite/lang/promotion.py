@@ -1,0 +1,277 @@
+"""Numbers of all kinds as SSA values, and the types in which two of them meet.
+
+In    literals, NumPy's numbers, dim expressions, proxies
+Out   SSA values of one type. `docs/language.md` states the table of types that `common_type` implements
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import I32_DIM_LIMIT, SCALARS, InFlight, Type, Vec, boolean, elem_of, f32, i32, i64, with_elem
+from cutelite.ir.types import Scalar as DType
+from cutelite.lang import fragments
+from cutelite.lang.emit import Runtime, builder_here, describe, in_flight, mistake, wrap
+from cutelite.layout import DimExpr, fold
+from cutelite.ops import arith, convert, index
+
+Number = int | float
+LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) * 2.0**127}
+"""The largest number of float types that are narrower than Python's."""
+Bounds = tuple[int, int]
+"""The least and the greatest value."""
+
+
+def is_number(x: Any) -> bool:
+    """Tell whether `x` is a number: a literal, a dim expression, or a run-time scalar or vector."""
+    if isinstance(x, Runtime):
+        return isinstance(x.value.type, DType | Vec)
+    return isinstance(x, int | float | DimExpr) or is_numpy_number(x)
+
+
+def is_numpy_number(x: Any) -> bool:
+    """Tell whether `x` is a scalar of NumPy's. In a kernel it counts as the literal that it holds."""
+    return type(x).__module__ == "numpy" and getattr(x, "shape", None) == () and hasattr(x, "item")
+
+
+def dim_type(expr: DimExpr) -> DType:
+    """Return i32 if the expression cannot exceed it, given the types of its dims; else i64."""
+    low, high = fold(expr, _DimBounds(builder_here("a dim").function.dims))
+    return i32 if i32.range[0] <= low and high <= i32.range[1] else i64
+
+
+class _DimBounds:
+    """The bounds of a dim expression, from those of its dims. Divisors are positive: `cutelite.layout` sees to that."""
+
+    def __init__(self, dims: dict[str, Value]) -> None:
+        self.dims = dims
+
+    def const(self, value: int) -> Bounds:
+        return value, value
+
+    def dim(self, dim: Any) -> Bounds:
+        held = self.dims.get(dim.name)
+        return 0, I32_DIM_LIMIT if held is None or held.type == i32 else i64.range[1]
+
+    def add(self, a: Bounds, b: Bounds) -> Bounds:
+        return a[0] + b[0], a[1] + b[1]
+
+    def sub(self, a: Bounds, b: Bounds) -> Bounds:
+        return a[0] - b[1], a[1] - b[0]
+
+    def mul(self, a: Bounds, b: Bounds) -> Bounds:
+        products = [x * y for x in a for y in b]
+        return min(products), max(products)
+
+    def floordiv(self, a: Bounds, b: Bounds) -> Bounds:
+        return min(a[0] // max(b[0], 1), a[0]), max(a[1] // max(b[0], 1), a[1] // max(b[1], 1))
+
+    def mod(self, a: Bounds, b: Bounds) -> Bounds:
+        return 0, b[1] - 1
+
+    def min(self, a: Bounds, b: Bounds) -> Bounds:
+        return min(a[0], b[0]), min(a[1], b[1])
+
+    def max(self, a: Bounds, b: Bounds) -> Bounds:
+        return max(a[0], b[0]), max(a[1], b[1])
+
+
+def literal_type(x: Number | bool) -> DType:
+    """Return the type of a literal that meets nothing typed: bool, i32 (i64 if it must be), f32."""
+    if isinstance(x, bool):
+        return boolean
+    if isinstance(x, int):
+        return i32 if i32.range[0] <= x <= i32.range[1] else i64
+    return f32
+
+
+def as_value(x: Any, type: Type | None = None) -> Value:
+    """Return the SSA value of a proxy, literal or dim expression; with `type`, as an operand of that type.
+
+    A literal adapts to `type` if that loses nothing (an int to any wide enough int or any float, a float to any
+    float). A run-time scalar becomes a vector where `type` is one. Any other difference is an error.
+    """
+    match x:
+        case Runtime():
+            value = x.value
+        case bool() | int() | float():
+            return _literal(x, elem_of(type) if type else literal_type(x), type)
+        case DimExpr():
+            value = builder_here("a dim").emit(index.Dim(x, dim_type(x)))
+            if type is not None and elem_of(type).arithmetic:
+                value = converted(value, with_elem(value.type, elem_of(type)))
+        case Value():
+            value = x
+        case _ if is_numpy_number(x):
+            return as_value(x.item(), type)
+        case _:
+            raise mistake("not-a-number", f"a number is needed here, not {describe(x)}")
+    if type is None or value.type == type:
+        return value
+    if type == i32 and isinstance(value.op, convert.Convert) and isinstance(value.op.a.op, index.Special):
+        return value.op.a  # `block_idx.x` of a wide launch: by itself it fits
+    if isinstance(type, Vec) and value.type == type.elem:
+        return builder_here("a vector").emit(arith.VecSplat(value, type.n))  # type: ignore[no-any-return]
+    if isinstance(value.type, InFlight):
+        raise in_flight()
+    raise mistake(
+        "type-mismatch",
+        f"{type} is needed here, not {value.type}",
+        why_wide(value),
+        f"convert it: `x.to(cl.{elem_of(type)})`",
+    )
+
+
+def why_wide(value: Any) -> str:
+    """Return, in words, what made `value` an i64; "" where it is none, or was declared as one.
+
+    Among the values that it was computed from, this is a dim, or a block index of a wide launch.
+    """
+    pending, seen = [value], set()
+    while pending:
+        at = pending.pop()
+        if not isinstance(at, Value) or id(at) in seen or not isinstance(at.type, DType | Vec):
+            continue
+        if elem_of(at.type) != i64 or at.op is None:
+            continue
+        seen.add(id(at))
+        line = f" in line {at.op.span.line}" if at.op.span else ""
+        if isinstance(at.op, index.Dim):
+            return f"an i64, since `{at.op.expr}`{line} may need 64 bits"
+        if isinstance(at.op, convert.Convert) and isinstance(at.op.a.op, index.Special):
+            return f"an i64, since the block index{line} is one in a launch of this size"
+        pending += at.op.operands
+    return ""
+
+
+def _literal(x: Number, elem: DType, type: Type | None) -> Value:
+    if elem.is_int and isinstance(x, float) and not isinstance(x, bool):
+        raise mistake("literal", f"the literal {x} does not fit {elem}", help=f"convert it: `cl.{elem}({x})`")
+    if elem.is_int and not elem.range[0] <= int(x) <= elem.range[1]:
+        raise mistake("literal", f"the literal {x} does not fit {elem}, which holds {elem.range[0]} to {elem.range[1]}")
+    if elem.kind == "bool" and not isinstance(x, bool):
+        raise mistake("literal", f"the literal {x} is no bool", help="write True, False, or a comparison")
+    number = float(x) if elem.is_float else x if elem.kind == "bool" else int(x)
+    if elem.is_float and LARGEST.get(elem.name, math.inf) < abs(number) < math.inf:
+        raise mistake("literal", f"the literal {x} does not fit {elem}, whose largest number is {LARGEST[elem.name]:g}")
+    return _constant(number, elem, type)
+
+
+def _constant(number: Number, elem: DType, type: Type | None = None) -> Value:
+    builder = builder_here("a literal")
+    value: Value = builder.emit(arith.Const(number, elem))
+    return builder.emit(arith.VecSplat(value, type.n)) if isinstance(type, Vec) else value
+
+
+def converted(value: Value, type: Type) -> Value:
+    """Convert `value` to the element type of `type`: by one `cvt`, or by several where no single one does it."""
+    for elem in convert.steps(elem_of(value.type), elem_of(type)):
+        value = builder_here("a conversion").emit(convert.Convert(value, elem))
+    return value
+
+
+def promote(a: Any, b: Any, mode: str = "arith") -> tuple[Value, Value]:
+    """Return the two operands of a binary operator in their common type.
+
+    mode  'arith', 'bits', 'compare' or 'select': see `common_type`
+    """
+    x, y = _literal_or_value(a), _literal_or_value(b)
+    if isinstance(x, Value) and isinstance(y, Value):
+        elem = common_type(elem_of(x.type), elem_of(y.type), mode)
+    elif isinstance(x, Value):
+        elem = adapt(y, elem_of(x.type), mode)
+    elif isinstance(y, Value):
+        elem = adapt(x, elem_of(y.type), mode)
+    else:
+        elem = common_type(literal_type(x), literal_type(y), mode)
+    vectors = [v for v in (x, y) if isinstance(v, Value) and isinstance(v.type, Vec)]
+    n, shapes = {v.type.n for v in vectors if isinstance(v.type, Vec)}, {v.shape for v in vectors}
+    if len(shapes) > 1 and None not in shapes:
+        x, y = fragments.together(x, y)
+        n = {v.type.n for v in (x, y) if isinstance(v.type, Vec)}
+    if len(n) > 1:
+        raise mistake("vector-length", f"vectors of {min(n)} and {max(n)} elements cannot be combined")
+    return _operand(x, elem, n), _operand(y, elem, n)
+
+
+def _literal_or_value(x: Any) -> Any:
+    if isinstance(x, bool | int | float):
+        return x
+    return x.item() if is_numpy_number(x) else as_value(x)
+
+
+def _operand(x: Value | Number, elem: DType, n: set[int]) -> Value:
+    shape: Type = Vec(elem, next(iter(n))) if n else elem
+    if not isinstance(x, Value):
+        return _literal(x, elem, shape) if not (elem.is_int and isinstance(x, bool)) else _literal(int(x), elem, shape)
+    return as_value(converted(x, with_elem(x.type, elem)), shape)
+
+
+def adapt(literal: Number, elem: DType, mode: str) -> DType:
+    """Return the type in which a literal meets a typed operand: the operand's, unless that would lose something."""
+    if isinstance(literal, bool):
+        return common_type(boolean, elem, mode)
+    if isinstance(literal, int):
+        return common_type(i32, elem, mode) if elem.kind == "bool" else elem
+    return elem if elem.is_float else common_type(f32, elem, mode)
+
+
+def common_type(a: DType, b: DType, mode: str = "arith") -> DType:
+    """Return the type in which two types meet: floats go before integers, wider before narrower, and no sign is lost.
+
+    mode  'bits': an unsigned integer goes before a signed one that is not wider. 'arith': two bools meet as i32
+    """
+    for t in (a, b):
+        if not (t.arithmetic or t.kind == "bool"):
+            raise mistake("no-arithmetic", f"{t} is a storage format", help="convert it first: `x.to(cl.f32)`")
+    if a == b:
+        return i32 if a.kind == "bool" and mode == "arith" else a
+    if a.kind == "bool":
+        return b
+    if b.kind == "bool":
+        return a
+    if a.is_float and b.is_float:
+        return a if a.bits > b.bits else b if b.bits > a.bits else f32  # f16 with bf16 meets in f32
+    if a.is_float or b.is_float:
+        return a if a.is_float else b
+    if a.kind == b.kind:
+        return a if a.bits > b.bits else b
+    return _mixed_sign(a if a.kind == "int" else b, a if a.kind == "uint" else b, mode)
+
+
+def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
+    if signed.bits > unsigned.bits:
+        return signed
+    if mode == "bits":
+        return unsigned
+    if unsigned.bits == 64:
+        raise mistake(
+            "mixed-sign", f"no integer type holds both {signed} and {unsigned}", help="convert one of them explicitly"
+        )
+    return SCALARS[f"i{unsigned.bits * 2}"]
+
+
+def unsigned(t: DType) -> DType:
+    """Return the unsigned integer type of the width of `t`."""
+    return SCALARS[f"u{t.bits}"]
+
+
+def to_dtype(x: Any, dtype: DType) -> Any:
+    """Convert `x` to `dtype`, whatever that loses: `cl.f16(x)`, `x.to(cl.f16)`."""
+    if isinstance(x, bool | int | float):
+        if dtype.is_int and isinstance(x, float):
+            if not math.isfinite(x):
+                raise mistake("literal", f"the literal {x} has no value as {dtype}")
+            x = int(x)
+        if dtype.is_int:
+            low, high = dtype.range
+            x = (int(x) - low) % (high - low + 1) + low
+        if dtype.arithmetic or dtype.kind == "bool":
+            return wrap(_constant(bool(x) if dtype.kind == "bool" else float(x) if dtype.is_float else int(x), dtype))
+        x = wrap(_constant(float(x), f32))
+    value = as_value(x)
+    if not isinstance(value.type, DType | Vec):
+        raise mistake("not-a-number", f"{value.type} cannot be converted to {dtype}")
+    return wrap(converted(value, with_elem(value.type, dtype)))
