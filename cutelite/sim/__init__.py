@@ -1,19 +1,22 @@
 """The simulator: what a kernel means, on the CPU. The second backend, and the definition of what the IR means.
 
-run.py          the entry: `run(function, grid, args, ...)`
-launch.py       arguments and what all blocks share          buffers.py  tensormap.py
-program.py      a function made ready for execution
-schedule.py     who runs when                                policy.py  strand.py  collective.py  blocked.py
-lanes.py        threads as an op sees them                   crowd.py
-machine.py      a CTA as an op sees it                       barrier.py  mbarrier.py  engine.py  registers.py
-memory.py       addresses, bytes and their checks            atomics.py
-error.py        what a kernel did wrong                      report.py
-trace.py        what happens when, for Perfetto
+run.py        the entry: `run(function, grid, args, ...)`
+launch.py     arguments, and the state that all blocks share     buffers.py  tensormap.py  policy.py
+program.py    a function made ready for execution
+schedule.py   the order in which threads run                     strand.py  collective.py  blocked.py  task.py  spins.py
+lanes.py      threads as an op sees them                         crowd.py
+machine.py    a CTA as an op sees it                             engine.py  mbarrier.py  barrier.py  registers.py
+                                                                 roster.py
+memory.py     addresses, bytes and their checks                  atomics.py
+actors.py     who makes an access: threads, asynchronous work
+events.py     what an observer is told                           checker/  trace.py (a timeline, for Perfetto)
+error.py      mistakes of the kernel                             report.py
 """
 
 from cutelite.sim.checker import CheckFailed, CheckReport, Finding, TooLarge, check
 from cutelite.sim.error import Place, SimError
-from cutelite.sim.launch import Observer, Report
+from cutelite.sim.events import Observer
+from cutelite.sim.launch import Report
 from cutelite.sim.run import run
 from cutelite.sim.tensormap import SimTensorMap
 from cutelite.sim.trace import Timeline, trace

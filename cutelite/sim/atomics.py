@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cutelite.ir.types import Scalar
-from cutelite.sim.error import Accuser
+from cutelite.sim.actors import Accuser
 from cutelite.sim.memory import Selected, Space, memory_dtype
 
 Array = Any

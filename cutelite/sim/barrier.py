@@ -7,16 +7,15 @@ count the barrier completes when all threads of the CTA that have not exited hav
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.simulation import Wait
+from cutelite.sim.actors import Executing
+from cutelite.sim.events import BarrierArrive, BarrierGeneration, ClusterArrive, ClusterPhase, Event
 from cutelite.sim.program import WARP
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.machine import Machine
+from cutelite.sim.roster import Roster
 
 Array = Any
 
@@ -28,16 +27,16 @@ _COMBINE: dict[str, Callable[[Array, int | None], int]] = {
     "or": lambda mine, before: int(np.any(mine) or bool(before)),
     "popc": lambda mine, before: int(np.count_nonzero(mine)) + (before or 0),
 }
-"""barrier.red: from the predicates of some threads, and what the threads before them gave."""
+"""barrier.red: the predicates of some threads combined with the value of the threads before them."""
 
 
 class Barrier:
     """One named barrier.
 
-    generation  how often it has completed
+    generation  the number of times it has completed
     count       threads that take part in this generation; None: all that have not exited
-    here        for each lane of the CTA's warps whether its thread has arrived; exited ones of its warp count too
-    value       what barrier.red has combined so far, and `result` of the generation before
+    here        bool (lanes of the CTA's warps,): the thread has arrived; exited threads of its warp count too
+    value       of barrier.red, combined so far; `result` is that of the generation before
     """
 
     __slots__ = ("count", "generation", "here", "result", "value")
@@ -50,14 +49,52 @@ class Barrier:
         self.result = 0
 
 
+class ClusterBarrier:
+    """The barrier of a cluster.
+
+    live              bool (ranks, threads): which threads have not exited
+    arrived           the same shape: those that have arrived in the current `phase`
+    phase_of_arrival  the same shape: the phase in which a thread arrived that has not waited yet; -1 for the others
+    """
+
+    def __init__(self, live: Array, changed: Callable[[], None]) -> None:
+        self.live, self._changed = live, changed
+        self.arrived = np.zeros_like(live)
+        self.phase_of_arrival = np.full(live.shape, -1, np.int64)
+        self.phase = 0
+
+    def complete_if_full(self) -> None:
+        """Complete when all threads that have not exited have arrived."""
+        if self.arrived.any() and not np.count_nonzero(self.live & ~self.arrived):
+            self.phase += 1
+            self.arrived[:] = False
+            self._changed()
+
+    def why(self) -> str:
+        """The reason to wait, for reports."""
+        return f"cluster barrier: {np.count_nonzero(self.arrived)} of {np.count_nonzero(self.live)} threads arrived"
+
+
 class Barriers:
-    """The barriers of one CTA; implements `ir.simulation.Barriers`."""
+    """The named barriers of the CTA of that rank, and its side of the cluster's; implements `ir.simulation.Barriers`.
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.named = [Barrier(machine.warp_count * WARP) for _ in range(COUNT)]
+    changed  called when a barrier completes
+    tell     tells the observer, if there is one
+    """
 
-    def sync(self, lanes: ThreadLanes, id: Array | int = 0, count: Array | int | None = None) -> Wait:
+    def __init__(
+        self,
+        roster: Roster,
+        cluster: ClusterBarrier,
+        rank: int,
+        changed: Callable[[], None],
+        tell: Callable[[Event], None] | None,
+    ) -> None:
+        self.roster, self.cluster, self.rank, self._changed, self._tell = roster, cluster, rank, changed, tell
+        self._warps = -(-roster.threads // WARP)
+        self.named = [Barrier(self._warps * WARP) for _ in range(COUNT)]
+
+    def sync(self, lanes: Executing, id: Array | int = 0, count: Array | int | None = None) -> Wait:
         waits = [self._arrive(lanes, *which) for which in _groups(lanes, id, count)]
         if len(waits) == 1:
             return waits[0][1]
@@ -71,12 +108,12 @@ class Barriers:
         on = tuple((where, wait.on[0][1]) for where, wait in waits)
         return Wait(ready, lambda: "; ".join(str(wait.why()) for _, wait in waits if callable(wait.why)), on)
 
-    def arrive(self, lanes: ThreadLanes, id: Array | int, count: Array | int) -> None:
+    def arrive(self, lanes: Executing, id: Array | int, count: Array | int) -> None:
         for which in _groups(lanes, id, count):
             self._arrive(lanes, *which)
 
     def reduce(
-        self, lanes: ThreadLanes, id: Array | int, count: Array | int | None, action: str, a: Array
+        self, lanes: Executing, id: Array | int, count: Array | int | None, action: str, a: Array
     ) -> Generator[Wait, None, Array]:
         results = np.zeros(len(lanes.tid), np.int64)
         for where, number, expected in _groups(lanes, id, count):
@@ -94,13 +131,13 @@ class Barriers:
             if barrier.count is None and barrier.here.any():
                 self._complete_if_full(barrier)
 
-    def _arrive(self, lanes: ThreadLanes, where: Array, number: int, count: int | None) -> tuple[Array, Wait]:
+    def _arrive(self, lanes: Executing, where: Array, number: int, count: int | None) -> tuple[Array, Wait]:
         if not 0 <= number < COUNT:
             lanes.fault(where, f"there is no barrier {number}: they are numbered 0 to {COUNT - 1}", "barrier")
         if count is not None and (count <= 0 or count % WARP):
             lanes.fault(where, f"barrier {number} for {count} threads: must be a multiple of {WARP}", "barrier")
-        if count is not None and count > -(-self.machine.threads // WARP) * WARP:
-            text = f"barrier {number} for {count} threads in a block of {self.machine.threads}"
+        if count is not None and count > self._warps * WARP:
+            text = f"barrier {number} for {count} threads in a block of {self.roster.threads}"
             lanes.fault(where, text, "barrier", "it can never complete")
         barrier = self.named[number]
         if barrier.count != count and barrier.here.any():
@@ -117,30 +154,31 @@ class Barriers:
             text = f"barrier {number}: {arrived} threads arrived, but {expected} take part"
             lanes.fault(where, text, "barrier")
         generation = barrier.generation
-        on = ("barrier", number, generation)
-        self.machine.event("barrier.arrive", lanes, on=on, where=where)
+        on = BarrierGeneration(number, generation)
+        if self._tell is not None:
+            self._tell(BarrierArrive(lanes, on, where))
         self._complete_if_full(barrier)
         return where, Wait(lambda: barrier.generation != generation, lambda: self._why(number), ((where, on),))
 
     def _arrived(self, barrier: Barrier) -> int:
-        """How many threads count as arrived."""
+        """The number of threads that count as arrived."""
         if barrier.count is None:
             return int(np.count_nonzero(barrier.here))
         here = barrier.here.reshape(-1, WARP)
         live = np.zeros(len(barrier.here), bool)
-        live[: self.machine.threads] = self.machine.live
+        live[: self.roster.threads] = self.roster.live
         whole = here.any(axis=1) & ~(live.reshape(-1, WARP) & ~here).any(axis=1)
         return int(np.where(whole, WARP, here.sum(axis=1)).sum())
 
     def _expected(self, barrier: Barrier) -> int:
-        return self.machine.live_count if barrier.count is None else barrier.count
+        return self.roster.live_count if barrier.count is None else barrier.count
 
     def _complete_if_full(self, barrier: Barrier) -> None:
         if self._arrived(barrier) >= self._expected(barrier):
             barrier.generation += 1
             barrier.here[:] = False
             barrier.result, barrier.value = barrier.value or 0, None
-            self.machine.launch.changed()
+            self._changed()
 
     def _why(self, number: int) -> str:
         barrier = self.named[number]
@@ -148,28 +186,29 @@ class Barriers:
 
     # The barrier of the cluster
 
-    def cluster_arrive(self, lanes: ThreadLanes) -> None:
-        cluster, rank = self.machine.cluster, self.machine.rank
+    def cluster_arrive(self, lanes: Executing) -> None:
+        cluster, rank = self.cluster, self.rank
         help = "every arrival at the cluster barrier needs its wait before the next one"
-        again = cluster.phase_of_arrival[rank, lanes.tid % self.machine.threads] >= 0
+        again = cluster.phase_of_arrival[rank, lanes.tid % self.roster.threads] >= 0
         lanes.fault(again, "a second arrival at the cluster barrier before its wait", "barrier", help)
         mine = lanes.tid[lanes.mask]
         cluster.phase_of_arrival[rank, mine] = cluster.phase
         cluster.arrived[rank, mine] = True
-        self.machine.event("cluster.arrive", lanes, phase=cluster.phase)
+        if self._tell is not None:
+            self._tell(ClusterArrive(lanes, ClusterPhase(cluster.phase)))
         cluster.complete_if_full()
 
-    def cluster_wait(self, lanes: ThreadLanes) -> Wait:
-        cluster, rank = self.machine.cluster, self.machine.rank
-        tid = lanes.tid % self.machine.threads
+    def cluster_wait(self, lanes: Executing) -> Wait:
+        cluster, rank = self.cluster, self.rank
+        tid = lanes.tid % self.roster.threads
         phase = cluster.phase_of_arrival[rank, tid]
         lanes.fault(phase < 0, "a wait at the cluster barrier without an arrival", "barrier")
         cluster.phase_of_arrival[rank, lanes.tid[lanes.mask]] = -1
-        on = tuple((lanes.mask & (phase == n), ("cluster", n)) for n in np.unique(phase[lanes.mask]).tolist())
+        on = tuple((lanes.mask & (phase == n), ClusterPhase(n)) for n in np.unique(phase[lanes.mask]).tolist())
         return Wait(lambda: cluster.phase > phase, cluster.why, on)
 
 
-def _groups(lanes: ThreadLanes, id: Array | int, count: Array | int | None) -> Iterator[tuple[Array, int, int | None]]:
+def _groups(lanes: Executing, id: Array | int, count: Array | int | None) -> Iterator[tuple[Array, int, int | None]]:
     """The lanes that name the same barrier and count: a mask, the barrier and the count."""
     if isinstance(id, int) and (count is None or isinstance(count, int)):
         yield lanes.mask, id, count

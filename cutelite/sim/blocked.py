@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.strand import Strand
 
 Array = Any
 
@@ -60,37 +55,3 @@ class Blocked:
                 why = wait.why if isinstance(wait.why, str) else wait.why()
                 found[why] = np.concatenate([found[why], mine]) if why in found else mine
         return found
-
-
-class Task:
-    """A step that blocked half-way: its generator, who executes it, and the strands that go on when it is done."""
-
-    __slots__ = ("lanes", "op", "steps", "strands", "wait")
-
-    def __init__(self, op: Op, lanes: ThreadLanes, strands: list[Strand], steps: Iterator[Wait]) -> None:
-        self.op, self.lanes, self.strands, self.steps = op, lanes, strands, steps
-        self.wait: Wait | None = None
-
-    def advance(self) -> bool:
-        """Go on as far as possible; whether it is done."""
-        while True:
-            if self.wait is not None:
-                if not np.all(self.wait.ready()):
-                    return False
-                self._tell(self.wait)
-            self.wait = next(self.steps, None)
-            if self.wait is None:
-                return True
-
-    def _tell(self, wait: Wait) -> None:
-        """Tell the observer, if there is one, that the threads go on."""
-        lanes, machine = self.lanes, self.lanes.machine
-        if machine.launch.observer is not None:
-            which = np.flatnonzero(lanes.mask)
-            machine.event("resume", lanes, wait=wait, op=self.op, tid=lanes.tid[which], lanes=which)
-
-    @property
-    def why(self) -> str:
-        if self.wait is None:
-            return ""
-        return self.wait.why if isinstance(self.wait.why, str) else self.wait.why()

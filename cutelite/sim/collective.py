@@ -13,24 +13,26 @@ import numpy as np
 
 from cutelite.ir.function import Value
 from cutelite.ir.simulation import Wait
-from cutelite.sim.blocked import Blocked, Task
+from cutelite.sim.blocked import Blocked
 from cutelite.sim.crowd import Crowd
+from cutelite.sim.events import Together
 from cutelite.sim.lanes import ThreadLanes
 from cutelite.sim.program import WARP, WARPGROUP, Step
 from cutelite.sim.strand import BLOCKED, IN_TASK, PARKED, REPLACED, RUNNABLE, Strand
+from cutelite.sim.task import Task
 
 Array = Any
 
 
 @dataclass(slots=True)
-class Outcome:
+class StepOutcome:
     """What became of the strands that came to a collective step: where they are now, and steps that blocked."""
 
     strands: list[Strand]
     tasks: list[Task] = field(default_factory=list)
 
 
-def arrive(strand: Strand, step: Step, parked: dict[Step, list[Strand]]) -> Outcome:
+def arrive(strand: Strand, step: Step, parked: dict[Step, list[Strand]]) -> StepOutcome:
     """`strand` comes to `step`: it is executed for all units that are now complete; the others are parked."""
     if strand.is_whole(step.unit) and not _has_choice(strand, step):
         return execute(step, [strand], strand.unit_ids(step.unit))
@@ -39,9 +41,9 @@ def arrive(strand: Strand, step: Step, parked: dict[Step, list[Strand]]) -> Outc
     return assemble(step, parked)
 
 
-def assemble(step: Step, parked: dict[Step, list[Strand]]) -> Outcome:
+def assemble(step: Step, parked: dict[Step, list[Strand]]) -> StepOutcome:
     """Execute `step` for the units of which no thread is missing any more."""
-    outcome = Outcome([])
+    outcome = StepOutcome([])
     for group, unit in _complete_groups(step, parked.get(step, [])):
         taking_part = _extract(step, parked, group)
         done = execute(step, taking_part, [unit])
@@ -66,12 +68,12 @@ def missing(step: Step, strands: list[Strand]) -> Array:
                 wanted[unit * step.unit : (unit + 1) * step.unit] = True
         else:
             wanted[:] = True
-    wanted &= machine.live
+    wanted &= machine.roster.live
     wanted[here] = False
     return np.flatnonzero(wanted)
 
 
-def execute(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
+def execute(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
     """Execute `step` by `strands`, which have all the threads that take part, for each of `units`."""
     if step.unit == WARPGROUP:
         _check_warpgroups(step, strands, units)
@@ -87,15 +89,16 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
         for unit in units:
             crowd = Crowd(step.op, strands, [unit], step.unit, outputs)
             waits.append((step.simulate(crowd), crowd))
-    if step.unit:
+    tell = strands[0].machine.tell
+    if step.unit and tell is not None:
         for _, taking_part in waits:
-            strands[0].machine.event("together", taking_part)
+            tell(Together(taking_part))
     for strand in strands:
         strand.pc += 1
         strand.state = RUNNABLE
         if any(wait is not None for wait, _ in waits):
             _block(strand, step, waits)
-    return Outcome(strands)
+    return StepOutcome(strands)
 
 
 def _has_choice(strand: Strand, step: Step) -> bool:
@@ -110,9 +113,9 @@ def _lanes(step: Step, strands: list[Strand], units: list[int]) -> Any:
     return Crowd(step.op, strands, units, step.unit, {})
 
 
-def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> Outcome:
+def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
     """Steps that may block half-way are executed for one unit at a time, each with strands of its own."""
-    outcome = Outcome([])
+    outcome = StepOutcome([])
     for unit in units:
         own: list[Strand] = []
         for strand in strands:
@@ -160,11 +163,11 @@ def _complete_groups(step: Step, strands: list[Strand]) -> list[tuple[Array, int
     if step.members is not None:
         return _member_groups(step, strands, here)
     if step.unit == 0:
-        return [(np.flatnonzero(here), 0)] if not np.count_nonzero(machine.live & ~here) else []
+        return [(np.flatnonzero(here), 0)] if not np.count_nonzero(machine.roster.live & ~here) else []
     groups = []
     for unit in np.unique(np.flatnonzero(here) // step.unit).tolist():
         part = slice(unit * step.unit, (unit + 1) * step.unit)
-        if not np.count_nonzero(machine.live[part] & ~here[part]):
+        if not np.count_nonzero(machine.roster.live[part] & ~here[part]):
             groups.append((unit * step.unit + np.flatnonzero(here[part]), unit))
     return groups
 
@@ -182,7 +185,7 @@ def _member_groups(step: Step, strands: list[Strand], here: Array) -> list[tuple
     parked = np.flatnonzero(here)
     for warp, mask in np.unique(np.stack([parked // WARP, masks[parked]], axis=1), axis=0).tolist():
         wanted = _lanes_of(warp, mask, len(here))
-        wanted = wanted[strands[0].machine.live[wanted]]
+        wanted = wanted[strands[0].machine.roster.live[wanted]]
         if np.all(here[wanted] & (masks[wanted] == mask)):
             groups.append((wanted, warp))
     return groups

@@ -1,73 +1,40 @@
 """Asynchronous work: what TMA, bulk copies, cp.async and wgmma do between their issue and the wait that retires them.
 
-Each piece of work has two moments: it reads its sources, and later writes its destination. When they happen is for
-the schedule to choose: at once, as late as a wait allows, or somewhere in between, work of different instructions
-in any order. A wait executes what it waits for; work that ends on an mbarrier is executed at the latest when no
-thread can go on without it.
+Each piece of work has two moments: it reads its sources, and later writes its destination. The schedule chooses when:
+at once, as late as a wait allows, or somewhere in between, work of different instructions in any order. A wait
+executes what it waits for. Work that ends on an mbarrier is executed at the latest when no thread can go on without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from cutelite.diag import Mistake
-from cutelite.ir.op import Op
-from cutelite.ir.types import Scalar
-from cutelite.sim.atomics import atomic
-from cutelite.sim.error import Place, SimError
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.machine import Machine
+from cutelite.sim.actors import DONE, ISSUED, READ, Executing, Work, WorkAgent
+from cutelite.sim.events import Event, GroupWait, WorkDone, WorkStart
+from cutelite.sim.launch import SimLaunch
 
 Array = Any
 
-ISSUED, READ, DONE = range(3)
 RESULTS_KEPT = 256  # of retired work that writes registers: a wait asks for them a few instructions later
 
 
-class Work:
-    """One piece of work.
+class Engine:
+    """The asynchronous work of one CTA; implements `ir.simulation.Engine`.
 
-    tid    the threads that started it
-    group  for each of them, how many groups it had committed in `queue` before: the group it belongs to
-    waited a wait has retired it: being done is luck, until then
+    agent  makes the agent by which a piece of work accesses memory
+    tell   tells the observer, if there is one
     """
-
-    __slots__ = (
-        "barrier", "data", "group", "in_order", "op", "proxy", "queue", "read", "stage", "ticket", "tid", "waited",
-        "write",
-    )  # fmt: skip
 
     def __init__(
         self,
-        ticket: int,
-        queue: str,
-        op: Op,
-        tid: Array,
-        group: Array,
-        read: Callable[[Agent], Any],
-        write: Callable[[Agent, Any], None] | None,
-        in_order: bool,
-        barrier: int | None = None,
-        proxy: str = "async",
+        launch: SimLaunch,
+        agent: Callable[[Work], WorkAgent],
+        tell: Callable[[Event], None] | None,
     ) -> None:
-        self.ticket, self.queue, self.op, self.tid, self.group = ticket, queue, op, tid, group
-        self.read, self.write, self.in_order = read, write, in_order
-        self.barrier, self.proxy = barrier, proxy
-        self.stage = ISSUED
-        self.waited = False
-        self.data: Any = None
-
-
-class Engine:
-    """The asynchronous work of one CTA; implements `ir.simulation.Engine`."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+        self.launch, self._agent, self._tell = launch, agent, tell
         self.pending: list[Work] = []
         self.retired: dict[int, Work] = {}
         self._committed: dict[str, Array] = {}
@@ -75,10 +42,10 @@ class Engine:
 
     def start(
         self,
-        lanes: ThreadLanes,
+        lanes: Executing,
         queue: str,
-        read: Callable[[Agent], Any],
-        write: Callable[[Agent, Any], None] | None = None,
+        read: Callable[[WorkAgent], Any],
+        write: Callable[[WorkAgent, Any], None] | None = None,
         *,
         lane: int | None = None,
         in_order: bool = False,
@@ -90,16 +57,17 @@ class Engine:
         work = Work(self._next_ticket, queue, lanes.op, tid, group, read, write, in_order, barrier, proxy)
         self._next_ticket += 1
         self.pending.append(work)
-        self.machine.event("async.start", lanes, work=work)
-        if self.machine.launch.policy.eager():
+        if self._tell is not None:
+            self._tell(WorkStart(work))
+        if self.launch.policy.eager():
             self._finish(work)
         return work.ticket
 
-    def commit(self, lanes: ThreadLanes, queue: str) -> None:
+    def commit(self, lanes: Executing, queue: str) -> None:
         self._groups(queue)[lanes.tid[lanes.mask]] += 1
 
-    def wait(self, lanes: ThreadLanes, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
-        due = np.zeros(self.machine.threads, np.int64)  # for each thread, the first group that need not be complete
+    def wait(self, lanes: Executing, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
+        due = np.zeros(self.launch.threads, np.int64)  # for each thread, the first group that need not be complete
         tid = lanes.tid[lanes.mask]
         due[tid] = self._groups(queue)[tid] + 1 if pending is None else self._groups(queue)[tid] - pending
         for work in self.retired.values():
@@ -111,15 +79,16 @@ class Engine:
                 self._read(work)
             else:
                 self._finish(work)
-        self.machine.event("async.wait", lanes, queue=queue, pending=pending, reads_only=reads_only)
+        if self._tell is not None:
+            self._tell(GroupWait(lanes, queue, pending, reads_only))
 
     def after(
-        self, lanes: ThreadLanes, queue: str, action: Callable[[Agent], None], *, lane: int | None = None
+        self, lanes: Executing, queue: str, action: Callable[[WorkAgent], None], *, lane: int | None = None
     ) -> None:
         threads = set((lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]).tolist())
         before = [w for w in self.pending if w.queue == queue and not threads.isdisjoint(w.tid.tolist())]
 
-        def read(agent: Agent) -> None:
+        def read(agent: WorkAgent) -> None:
             for work in before:
                 self._finish(work)
 
@@ -132,12 +101,10 @@ class Engine:
         for work in [done] if done is not None else self.pending:
             if work.ticket == ticket:
                 help = "commit its group, and wait for that group before the result is used"
-                Agent(self.machine, work).fail(
-                    "in-flight", f"a result of {work.op.name} that no wait retired", help=help
-                )
+                self._agent(work).fail("in-flight", f"a result of {work.op.name} that no wait retired", help=help)
         raise LookupError(f"there is no asynchronous work {ticket}, or its result was asked for too late")
 
-    def in_flight(self, lanes: ThreadLanes, queue: str) -> bool:
+    def in_flight(self, lanes: Executing, queue: str) -> bool:
         threads = set(lanes.tid[lanes.mask].tolist())
         return any(w.queue == queue and not threads.isdisjoint(w.tid.tolist()) for w in self.pending)
 
@@ -177,7 +144,7 @@ class Engine:
         """For each thread, how many groups it has committed in `queue`."""
         found = self._committed.get(queue)
         if found is None:
-            found = self._committed[queue] = np.zeros(self.machine.threads, np.int64)
+            found = self._committed[queue] = np.zeros(self.launch.threads, np.int64)
         return found
 
     def _is_first(self, work: Work) -> bool:
@@ -195,8 +162,8 @@ class Engine:
             for other in [w for w in self.pending if self._precedes(w, work)]:
                 self._finish(other)
         work.stage = READ
-        work.data = work.read(Agent(self.machine, work))
-        self.machine.launch.changed()
+        work.data = work.read(self._agent(work))
+        self.launch.changed()
 
     def _finish(self, work: Work) -> None:
         self._read(work)
@@ -205,58 +172,11 @@ class Engine:
         work.stage = DONE
         self.pending.remove(work)
         if work.write is not None:
-            work.write(Agent(self.machine, work), work.data)
+            work.write(self._agent(work), work.data)
         else:
             self.retired[work.ticket] = work
             if len(self.retired) > RESULTS_KEPT:
                 del self.retired[next(iter(self.retired))]
-        self.machine.event("async.done", None, work=work)
-        self.machine.launch.changed()
-
-
-class Agent:
-    """The hand of the engine in one piece of work; implements `ir.simulation.Agent`."""
-
-    __slots__ = ("machine", "work")
-
-    def __init__(self, machine: Machine, work: Work) -> None:
-        self.machine, self.work = machine, work
-
-    def load(self, space: str, address: Array, elem: Scalar, n: int = 1) -> Array:
-        return self.machine.spaces[space].load(address, elem, n, self)
-
-    def store(self, space: str, address: Array, elem: Scalar, data: Array) -> None:
-        self.machine.spaces[space].store(address, elem, data, self)
-
-    def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None:
-        atomic(self.machine.spaces[space], address.reshape(-1), action, elem, operand.reshape(-1), None, self)
-
-    def complete_tx(self, address: int, bytes: int) -> None:
-        self.machine.mbarriers.complete_tx(self, np.array([address]), bytes)
-
-    def arrive(self, address: int, count: int = 1) -> None:
-        self.machine.mbarriers.arrive_later(self, address, count)
-
-    def result(self, ticket: int) -> Any:
-        return self.machine.engine.take_result(ticket)
-
-    def fail(
-        self,
-        code: str,
-        title: str,
-        *,
-        element: int | None = None,
-        place: Place | None = None,
-        label: str = "",
-        help: str = "",
-    ) -> NoReturn:
-        machine = self.machine
-        raise SimError(
-            Mistake(code, title, label or "by this asynchronous operation", help),
-            kernel=machine.launch.kernel,
-            seed=machine.launch.seed,
-            op=self.work.op,
-            block=machine.block,
-            threads=[machine.thread(tid) for tid in self.work.tid.tolist()],
-            place=place,
-        )
+        if self._tell is not None:
+            self._tell(WorkDone(work))
+        self.launch.changed()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
 
 from cutelite.diag import Mistake, Note, Span, render
 from cutelite.ir.op import Op
@@ -85,20 +84,3 @@ def _threads(threads: Sequence[tuple[int, int, int]]) -> str:
     shown = ", ".join(map(str, threads[:THREADS_SHOWN]))
     more = f" and {len(threads) - THREADS_SHOWN} more" if len(threads) > THREADS_SHOWN else ""
     return f"thread{'s' if len(threads) > 1 else ''} {shown}{more}"
-
-
-class Accuser(Protocol):
-    """Who executes an access (`Lanes` or `Agent`), and so knows how to report a mistake in it."""
-
-    def fail(
-        self,
-        code: str,
-        title: str,
-        *,
-        element: int | None = None,
-        place: Place | None = None,
-        label: str = "",
-        help: str = "",
-    ) -> NoReturn:
-        """Raise a `SimError`; `element` is the position of the address at fault in the array of all of them."""
-        ...

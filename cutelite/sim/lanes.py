@@ -7,7 +7,7 @@ take no part) say where; everything else an op can ask for is here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from cutelite.layout.dims import Dim, DimExpr
 from cutelite.layout.expr import check_facts, dims_of, fold
 from cutelite.sim.atomics import atomic
 from cutelite.sim.error import Place, SimError
+from cutelite.sim.machine import Machine
 from cutelite.sim.memory import memory_dtype
-
-if TYPE_CHECKING:
-    from cutelite.sim.machine import Machine
 
 Array = Any
 

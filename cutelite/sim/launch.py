@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from cutelite.ir.function import Function, Value
 from cutelite.ir.types import Ptr, Scalar, Tensor, TensorMap
 from cutelite.layout.expr import check_facts, dims_of
 from cutelite.sim.buffers import Buffers
-from cutelite.sim.memory import Observer as MemoryObserver
+from cutelite.sim.events import Observer
 from cutelite.sim.memory import Space, Tally
 from cutelite.sim.policy import Policy
 from cutelite.sim.program import Program
@@ -24,20 +24,6 @@ Index = tuple[int, int, int]
 Extent = int | Sequence[int]
 
 MOST_THREADS = 1024  # in a block
-
-
-class Observer(MemoryObserver, Protocol):
-    """Told of every access, and of all that orders accesses. The checker of the memory model is one.
-
-    Events, with the machine and the lanes or agent they happened to: 'fence'; 'mbarrier.init', '.inval', '.arrive',
-    '.expect_tx', '.complete_tx', '.phase' (one completes) and '.wait'; 'barrier.arrive'; 'cluster.arrive';
-    'async.start', '.done' and '.wait'; 'resume' (threads go on after a wait); 'together' (all lanes of warps have come
-    to an instruction); 'exit'.
-
-    One that has a method `step(op, lanes)` is also told of every op before it is executed.
-    """
-
-    def event(self, machine: Any, kind: str, who: object, **facts: object) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +42,7 @@ class Report:
     seconds: float
 
 
-class Launch:
+class SimLaunch:
     """A kernel, its arguments in memory, and the counters of one simulation of it."""
 
     def __init__(

@@ -65,22 +65,28 @@ about as fast as one NumPy gather.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
 
+from cutelite.diag import Mistake
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
-from cutelite.sim.barrier import Barriers
+from cutelite.ir.types import Scalar
+from cutelite.sim.actors import Executing, Work
+from cutelite.sim.atomics import atomic
+from cutelite.sim.barrier import Barriers, ClusterBarrier
 from cutelite.sim.engine import Engine
+from cutelite.sim.error import Place, SimError
+from cutelite.sim.events import Event, Fence
+from cutelite.sim.launch import SimLaunch
 from cutelite.sim.mbarrier import Mbarriers
 from cutelite.sim.memory import LOCAL_WINDOW, NOBODYS, RANK_SHIFT, SHARED_WINDOW, UNWRITTEN, Region, Space
-from cutelite.sim.program import WARP, Frame, Program
+from cutelite.sim.program import WARP, MemoryPlan, Program
 from cutelite.sim.registers import RegisterPool
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.launch import Launch
+from cutelite.sim.roster import Roster
 
 Array = Any
 Index = tuple[int, int, int]
@@ -92,59 +98,41 @@ LOCAL_GAP = 16  # bytes between the local memories of two threads
 class Cluster:
     """CTAs that run together and reach each other's shared memory; without clusters, one CTA.
 
-    live              bool (ranks, threads): who has not exited
-    arrived           the same shape: who has arrived at the cluster barrier in its current `phase`
-    phase_of_arrival  the same shape: in which phase those have that have not waited yet, -1 for the others
+    smem     the shared memory of each CTA, by its rank
+    live     bool (ranks, threads): which threads have not exited
+    barrier  the barrier of the cluster
     """
 
-    def __init__(self, launch: Launch, first: Index) -> None:
-        self.launch = launch
+    def __init__(self, launch: SimLaunch, first: Index) -> None:
         x, y, z = launch.cluster
         self.first = first
         offsets = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
         self.smem = [shared_memory(launch.program.shared, launch.smem_dynamic, rank) for rank in range(len(offsets))]
         self.live = np.ones((len(offsets), launch.threads), bool)
-        self.arrived = np.zeros_like(self.live)
-        self.phase_of_arrival = np.full(self.live.shape, -1, np.int64)
-        self.phase = 0
+        self.barrier = ClusterBarrier(self.live, launch.changed)
         self.machines = [
-            Machine(self, rank, (first[0] + i, first[1] + j, first[2] + k)) for rank, (i, j, k) in enumerate(offsets)
+            Machine(launch, self, rank, (first[0] + i, first[1] + j, first[2] + k))
+            for rank, (i, j, k) in enumerate(offsets)
         ]
-
-    def smem_of(self, rank: int) -> Region | None:
-        return self.smem[rank] if 0 <= rank < len(self.smem) else None
-
-    def complete_if_full(self) -> None:
-        """Let the cluster barrier complete when all threads that have not exited have arrived."""
-        if self.arrived.any() and not np.count_nonzero(self.live & ~self.arrived):
-            self.phase += 1
-            self.arrived[:] = False
-            self.launch.changed()
-
-    def why(self) -> str:
-        return f"cluster barrier: {np.count_nonzero(self.arrived)} of {np.count_nonzero(self.live)} threads arrived"
 
 
 class Machine:
     """One CTA; implements `ir.simulation.Machine`.
 
     rank, block   in its cluster; blockIdx
-    threads       of the CTA; `live` says which have not exited, `exits` counts exits
+    threads       of the CTA; `roster` says which have not exited
     spaces        'gmem', 'smem', 'cluster', 'rmem': memory as this CTA sees it
+    tell          tells the observer of the launch of an event; None without one
     """
 
-    def __init__(self, cluster: Cluster, rank: int, block: Index) -> None:
-        launch = cluster.launch
+    def __init__(self, launch: SimLaunch, cluster: Cluster, rank: int, block: Index) -> None:
         self.cluster, self.launch, self.rank, self.block = cluster, launch, rank, block
         self.program: Program = launch.program
         self.cluster_size = len(cluster.smem)
         self.index = block[0] + launch.grid[0] * (block[1] + launch.grid[1] * block[2])
         self.threads = launch.threads
         self.warp_count = -(-self.threads // WARP)
-        self.live = cluster.live[rank]
-        self.live_count = self.threads
-        self.exits = 0
-        self._live_by: dict[int, tuple[int, Array]] = {}
+        self.roster = Roster(cluster.live[rank])
         own = cluster.smem[rank]
         self.local_bytes = _rounded_up(self.program.local.size) + LOCAL_GAP if self.program.local.sizes else 0
         observer = launch.observer
@@ -154,26 +142,27 @@ class Machine:
             "cluster": Space("cluster", cluster.smem, observer, launch.tally),
             "rmem": Space("rmem", [self._local_memory()] if self.local_bytes else [], observer),
         }
-        self.engine = Engine(self)
-        self.mbarriers = Mbarriers(self)
-        self.barriers = Barriers(self)
-        self.registers = RegisterPool(self)
+        self.tell: Callable[[Event], None] | None = None if observer is None else partial(observer.event, self)
+        self.engine = Engine(launch, partial(Agent, self), self.tell)
+        self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch.changed, self.tell)
+        self.barriers = Barriers(self.roster, cluster.barrier, rank, launch.changed, self.tell)
+        self.registers = RegisterPool(self.warp_count, self.program.function.attrs, launch.changed)
 
     def _local_memory(self) -> Region:
-        frame = self.program.local
-        region = Region(0, np.zeros(self.threads * self.local_bytes, np.uint8), frame.names, tracked=True,
+        plan = self.program.local
+        region = Region(0, np.zeros(self.threads * self.local_bytes, np.uint8), plan.names, tracked=True,
                         period=self.local_bytes)  # fmt: skip
         assert region.state is not None
-        _mark_allocated(region.state.reshape(self.threads, -1), frame)
+        _mark_allocated(region.state.reshape(self.threads, -1), plan)
         return region
 
     # Addresses
 
-    def smem_address(self, alloc: Op, lanes: ThreadLanes) -> Array:
+    def smem_address(self, alloc: Op, lanes: Executing) -> Array:
         offset = self.program.shared.offsets[alloc]
         return np.full(len(lanes.tid), self.cluster.smem[self.rank].base + RESERVED_SMEM + offset, np.int64)
 
-    def rmem_address(self, alloc: Op, lanes: ThreadLanes) -> Array:
+    def rmem_address(self, alloc: Op, lanes: Executing) -> Array:
         # A new allocation each time: what an earlier iteration wrote is undefined again.
         offset = self.program.local.offsets[alloc]
         size = self.program.local.sizes[alloc]
@@ -212,23 +201,13 @@ class Machine:
         x, y, _ = self.launch.block
         return tid % x, tid // x % y, tid // (x * y)
 
-    def live_by(self, unit: int) -> Array:
-        """How many threads of each warp (or warpgroup) have not exited."""
-        found = self._live_by.get(unit)
-        if found is None or found[0] != self.exits:
-            counts = np.bincount(np.flatnonzero(self.live) // unit, minlength=-(-self.threads // unit))
-            found = self._live_by[unit] = (self.exits, counts)
-        return found[1]
-
     def exit(self, tid: Array) -> None:
         """These threads have left the kernel."""
-        self.live[tid] = False
-        self.live_count -= len(tid)
-        self.exits += 1
+        self.roster.leave(tid)
         self.barriers.check_exits()
-        self.cluster.complete_if_full()
+        self.cluster.barrier.complete_if_full()
         self.launch.changed()
-        if self.live_count == 0:
+        if self.roster.live_count == 0:
             self.engine.drain(("cp.async", "wgmma"))  # what the SM itself finishes before it gives the block up
             self.cluster.smem[self.rank].kill()
 
@@ -281,31 +260,76 @@ class Machine:
             "total_smem_size": self.cluster.smem[self.rank].size - RESERVED_SMEM,
         }
 
-    def set_registers(self, lanes: ThreadLanes, count: int) -> Wait | None:
+    def set_registers(self, lanes: Executing, count: int) -> Wait | None:
         return self.registers.set(lanes, count)
 
-    # For the checker of the memory model
+    def fence(self, lanes: Executing, kind: str) -> None:
+        if self.tell is not None:
+            self.tell(Fence(lanes, kind))
 
-    def fence(self, lanes: ThreadLanes, kind: str) -> None:
-        self.event("fence", lanes, fence=kind)
 
-    def event(self, kind: str, who: object, **facts: object) -> None:
-        """Tell the observer of the launch, if there is one, what happened besides accesses."""
-        if self.launch.observer is not None:
-            self.launch.observer.event(self, kind, who, **facts)
+class Agent:
+    """A piece of asynchronous work in its CTA, while it accesses memory; implements `ir.simulation.Agent`."""
+
+    __slots__ = ("machine", "work")
+
+    def __init__(self, machine: Machine, work: Work) -> None:
+        self.machine, self.work = machine, work
+
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1) -> Array:
+        return self.machine.spaces[space].load(address, elem, n, self)
+
+    def store(self, space: str, address: Array, elem: Scalar, data: Array) -> None:
+        self.machine.spaces[space].store(address, elem, data, self)
+
+    def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None:
+        atomic(self.machine.spaces[space], address.reshape(-1), action, elem, operand.reshape(-1), None, self)
+
+    def complete_tx(self, address: int, bytes: int) -> None:
+        self.machine.mbarriers.work_completes(self, self.work, address, bytes)
+
+    def arrive(self, address: int, count: int = 1) -> None:
+        self.machine.mbarriers.work_arrives(self, self.work, address, count)
+
+    def result(self, ticket: int) -> Any:
+        return self.machine.engine.take_result(ticket)
+
+    def place(self, space: str, address: int) -> Place:
+        return self.machine.spaces[space].place(address)
+
+    def fail(
+        self,
+        code: str,
+        title: str,
+        *,
+        element: int | None = None,
+        place: Place | None = None,
+        label: str = "",
+        help: str = "",
+    ) -> NoReturn:
+        machine = self.machine
+        raise SimError(
+            Mistake(code, title, label or "by this asynchronous operation", help),
+            kernel=machine.launch.kernel,
+            seed=machine.launch.seed,
+            op=self.work.op,
+            block=machine.block,
+            threads=[machine.thread(tid) for tid in self.work.tid.tolist()],
+            place=place,
+        )
 
 
 _WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}
 
 
-def shared_memory(frame: Frame, dynamic: int, rank: int) -> Region:
+def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:
     """The shared memory of the CTA with that rank: what the system keeps, static memory, dynamic memory."""
-    size = RESERVED_SMEM + frame.size + dynamic
-    names = {offset + RESERVED_SMEM: name for offset, name in frame.names.items()}
+    size = RESERVED_SMEM + plan.size + dynamic
+    names = {offset + RESERVED_SMEM: name for offset, name in plan.names.items()}
     region = Region(rank << RANK_SHIFT, np.zeros(size, np.uint8), names, tracked=True)
     assert region.state is not None
     region.state[:RESERVED_SMEM] = NOBODYS
-    _mark_allocated(region.state[RESERVED_SMEM : RESERVED_SMEM + frame.size], frame)
+    _mark_allocated(region.state[RESERVED_SMEM : RESERVED_SMEM + plan.size], plan)
     return region
 
 
@@ -314,11 +338,11 @@ def _rounded_up(size: int) -> int:
     return -(-size // LOCAL_GAP) * LOCAL_GAP
 
 
-def _mark_allocated(state: Array, frame: Frame) -> None:
+def _mark_allocated(state: Array, plan: MemoryPlan) -> None:
     """Bytes of allocations are `UNWRITTEN`, those between them nobody's. The last axis of `state` is the frame."""
     state[...] = NOBODYS
-    for op, offset in frame.offsets.items():
-        state[..., offset : offset + frame.sizes[op]] = UNWRITTEN
+    for op, offset in plan.offsets.items():
+        state[..., offset : offset + plan.sizes[op]] = UNWRITTEN
 
 
 def _lane_mask(relation: str, lane: Array) -> Array:

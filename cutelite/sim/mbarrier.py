@@ -9,18 +9,29 @@ arrivals pending. That a byte belongs to a live mbarrier is known to the memory,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from cutelite.ir.op import Op
 from cutelite.ir.simulation import Wait
-from cutelite.sim.error import Accuser, Place
-from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.machine import Machine
+from cutelite.sim.actors import Accuser, Executing, Work
+from cutelite.sim.error import Place
+from cutelite.sim.events import (
+    Event,
+    MbarrierArrive,
+    MbarrierAt,
+    MbarrierExpect,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPhase,
+    MbarrierTest,
+    MbarrierWait,
+    WorkArrive,
+    WorkComplete,
+)
+from cutelite.sim.memory import BARRIER, RANK_SHIFT, UNWRITTEN, Region, Space
 
 Array = Any
 
@@ -49,12 +60,19 @@ class Word(NamedTuple):
 
 
 class Mbarriers:
-    """Operations on mbarriers by the threads of one CTA; implements `ir.simulation.Mbarriers`."""
+    """Operations on mbarriers by the threads of one CTA; implements `ir.simulation.Mbarriers`.
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    space, smem  the shared memory of the cluster, and its regions by rank
+    changed      called when an mbarrier is different
+    tell         tells the observer, if there is one
+    """
 
-    def init(self, lanes: ThreadLanes, address: Array, count: Array | int) -> None:
+    def __init__(
+        self, space: Space, smem: list[Region], changed: Callable[[], None], tell: Callable[[Event], None] | None
+    ) -> None:
+        self.space, self.smem, self._changed, self._tell = space, smem, changed, tell
+
+    def init(self, lanes: Executing, address: Array, count: Array | int) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
         for lane, at in _active(lanes, address):
             region, offset, place = self._bytes(lanes, lane, at)
@@ -69,38 +87,40 @@ class Mbarriers:
                 )
             region.state[offset : offset + 8] = BARRIER
             self._put(region, offset, Word(0, int(counts[lane]), int(counts[lane]), 0))
-            self.machine.event("mbarrier.init", lanes, address=at, lane=lane)
+            if self._tell is not None:
+                self._tell(MbarrierInit(lanes, at, lane))
 
-    def inval(self, lanes: ThreadLanes, address: Array) -> None:
+    def inval(self, lanes: Executing, address: Array) -> None:
         for lane, at in _active(lanes, address):
             region, offset, _ = self._live(lanes, lane, at)
             assert region.state is not None
             region.state[offset : offset + 8] = UNWRITTEN
-            self.machine.event("mbarrier.inval", lanes, address=at, lane=lane)
+            if self._tell is not None:
+                self._tell(MbarrierInval(lanes, at, lane))
 
-    def arrive(self, lanes: ThreadLanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
+    def arrive(self, lanes: Executing, address: Array, count: Array | int = 1, *, expect: Array | int = 0) -> Array:
         return self._each(lanes, address, count, expect, drop=False)
 
     def arrive_drop(
-        self, lanes: ThreadLanes, address: Array, count: Array | int = 1, *, expect: Array | int = 0
+        self, lanes: Executing, address: Array, count: Array | int = 1, *, expect: Array | int = 0
     ) -> Array:
         return self._each(lanes, address, count, expect, drop=True)
 
-    def expect_tx(self, lanes: ThreadLanes, address: Array, bytes: Array | int) -> None:
+    def expect_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
         amounts = np.broadcast_to(bytes, lanes.tid.shape)
         for lane, at in _active(lanes, address):
-            self.machine.event("mbarrier.expect_tx", lanes, address=at, bytes=int(amounts[lane]), lane=lane)
-            self._change(lanes, lane, at, tx=int(amounts[lane]))
+            if self._tell is not None:
+                self._tell(MbarrierExpect(lanes, at, lane, complete=False))
+            self._change(lanes, lanes.op, lane, at, tx=int(amounts[lane]))
 
-    def complete_tx(self, lanes: Accuser, address: Array, bytes: Array | int) -> None:
-        """Also for the asynchronous engine, whose agent is no `Lanes`: then with one address."""
-        amounts = np.broadcast_to(bytes, np.shape(address))
-        for lane, at in _active(lanes, np.atleast_1d(address)):
-            amount = int(amounts.reshape(-1)[lane])
-            self.machine.event("mbarrier.complete_tx", lanes, address=at, bytes=amount, lane=lane)
-            self._change(lanes, lane, at, tx=-amount)
+    def complete_tx(self, lanes: Executing, address: Array, bytes: Array | int) -> None:
+        amounts = np.broadcast_to(bytes, lanes.tid.shape)
+        for lane, at in _active(lanes, address):
+            if self._tell is not None:
+                self._tell(MbarrierExpect(lanes, at, lane, complete=True))
+            self._change(lanes, lanes.op, lane, at, tx=-int(amounts[lane]))
 
-    def expect_arrivals(self, lanes: ThreadLanes, address: Array, count: Array | int = 1) -> None:
+    def expect_arrivals(self, lanes: Executing, address: Array, count: Array | int = 1) -> None:
         counts = np.broadcast_to(count, lanes.tid.shape)
         for lane, at in _active(lanes, address):
             region, offset, place = self._live(lanes, lane, at)
@@ -109,36 +129,44 @@ class Mbarriers:
                 lanes.fail("mbarrier", f"{place.name} has too many arrivals pending", element=lane, place=place)
             self._put(region, offset, word._replace(pending=word.pending + int(counts[lane])))
 
-    def arrive_later(self, who: Accuser, address: int, count: int) -> None:
-        """An arrival by the asynchronous engine."""
-        self.machine.event("mbarrier.arrive", who, address=address, count=count, expect=0)
-        self._change(who, 0, address, arrivals=count)
+    def work_arrives(self, who: Accuser, work: Work, address: int, count: int) -> None:
+        """Asynchronous work arrives."""
+        if self._tell is not None:
+            self._tell(WorkArrive(work, address))
+        self._change(who, work.op, 0, address, arrivals=count)
 
-    def test(self, lanes: ThreadLanes, address: Array, parity: Array, tell: bool = True) -> Array:
+    def work_completes(self, who: Accuser, work: Work, address: int, bytes: int) -> None:
+        """Asynchronous work counts bytes as arrived."""
+        if self._tell is not None:
+            self._tell(WorkComplete(work, address))
+        self._change(who, work.op, 0, address, tx=-bytes)
+
+    def test(self, lanes: Executing, address: Array, parity: Array, tell: bool = True) -> Array:
         parities = np.broadcast_to(parity, lanes.tid.shape)
         done = np.zeros(len(lanes.tid), bool)
         for at, where in _by_address(lanes, address):
             region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
             done[where] = int(region.view(8)[1][offset // 8]) >> _PARITY & 1 != parities[where] & 1
-            if tell and self.machine.launch.observer is not None:
-                self.machine.event("mbarrier.test", lanes, address=at, where=where & done, tried=where)
+            if tell and self._tell is not None:
+                self._tell(MbarrierTest(lanes, at, where & done, where))
         return done
 
-    def test_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Array:
+    def test_state(self, lanes: Executing, address: Array, state: Array) -> Array:
         return self.test(lanes, address, _parity_of(state))
 
-    def wait(self, lanes: ThreadLanes, address: Array, parity: Array) -> Wait:
+    def wait(self, lanes: Executing, address: Array, parity: Array) -> Wait:
         parities = np.broadcast_to(parity, lanes.tid.shape) & 1
         self.test(lanes, address, parities, tell=False)  # for its errors, now
         cells: list[tuple[Array, Any, Any]] = []
         for at, where in _by_address(lanes, address):
             region, offset, _ = self._live(lanes, int(np.argmax(where)), at)
             cells.append((region.view(8)[1], offset // 8, where))
-        self.machine.event("mbarrier.wait", lanes, address=address, parity=parities)
+        if self._tell is not None:
+            self._tell(MbarrierWait(lanes, address, parities))
         if len(cells) == 1 and len(set(parities[cells[0][2]].tolist())) == 1:
             words, index, where = cells[0]
             waited = int(parities[int(np.argmax(where))])
-            on = (where, ("mbarrier", int(address[int(np.argmax(where))])))
+            on = (where, MbarrierAt(int(address[int(np.argmax(where))])))
             return Wait(
                 lambda: int(words[index]) >> _PARITY & 1 != waited, lambda: self._why(address, parities, where), (on,)
             )
@@ -150,10 +178,10 @@ class Mbarriers:
             return done
 
         lanes_mask = lanes.mask.copy()
-        on_each = tuple((where, ("mbarrier", at)) for at, where in _by_address(lanes, address))
+        on_each = tuple((where, MbarrierAt(at)) for at, where in _by_address(lanes, address))
         return Wait(ready, lambda: self._why(address, parities, lanes_mask), on_each)
 
-    def wait_state(self, lanes: ThreadLanes, address: Array, state: Array) -> Wait:
+    def wait_state(self, lanes: Executing, address: Array, state: Array) -> Wait:
         return self.wait(lanes, address, _parity_of(state))
 
     def pending_count(self, state: Array) -> Array:
@@ -162,8 +190,8 @@ class Mbarriers:
     # One object
 
     def word(self, address: int) -> Word | None:
-        """How an mbarrier stands; None where there is none that lives."""
-        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        """The state of a live mbarrier; None where there is none."""
+        region = self._region(address)
         if region is None or region.dead or region.state is None:
             return None
         offset = address - region.base
@@ -171,9 +199,7 @@ class Mbarriers:
             return None
         return Word.read(int(region.view(8)[1][offset // 8]))
 
-    def _each(
-        self, lanes: ThreadLanes, address: Array, count: Array | int, expect: Array | int, *, drop: bool
-    ) -> Array:
+    def _each(self, lanes: Executing, address: Array, count: Array | int, expect: Array | int, *, drop: bool) -> Array:
         counts = np.broadcast_to(count, lanes.tid.shape)
         amounts = np.broadcast_to(expect, lanes.tid.shape)
         states = np.zeros(len(lanes.tid), np.uint64)
@@ -190,26 +216,24 @@ class Mbarriers:
                 states[mine] = np.uint64(before._replace(pending=0).bits()) | left.astype(np.uint64) << np.uint64(
                     _PENDING
                 )
-                self.machine.event("mbarrier.arrive", lanes, address=at, count=int(total[-1]), expect=0, where=where)
-                self._change(lanes, int(mine[0]), at, arrivals=int(total[-1]))
+                if self._tell is not None:
+                    self._tell(MbarrierArrive(lanes, at, 0, where))
+                self._change(lanes, lanes.op, int(mine[0]), at, arrivals=int(total[-1]))
             else:
                 for lane in mine.tolist():
                     word = Word.read(int(region.view(8)[1][offset // 8]))
                     states[lane] = word.bits()
-                    self._tell_arrival(lanes, lane, at, int(counts[lane]), int(amounts[lane]))
-                    self._change(lanes, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop)
+                    if self._tell is not None:  # of one lane alone: the phase may complete before the next one arrives
+                        self._tell(MbarrierArrive(lanes, at, int(amounts[lane]), np.arange(len(where)) == lane))
+                    self._change(
+                        lanes, lanes.op, lane, at, tx=int(amounts[lane]), arrivals=int(counts[lane]), drop=drop
+                    )
         return states
 
-    def _tell_arrival(self, lanes: ThreadLanes, lane: int, address: int, count: int, expect: int) -> None:
-        """Of one lane alone: the phase may complete before the next one arrives."""
-        if self.machine.launch.observer is not None:
-            where = np.arange(len(lanes.tid)) == lane
-            self.machine.event("mbarrier.arrive", lanes, address=address, count=count, expect=expect, where=where)
-
     def _change(
-        self, who: Accuser, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False
+        self, who: Accuser, op: Op, lane: int, address: int, *, tx: int = 0, arrivals: int = 0, drop: bool = False
     ) -> None:
-        """expect-tx or complete-tx, then arrivals; and the phase's completion if that was all."""
+        """Change the bytes, then the arrivals that a phase expects, and complete it when nothing is missing."""
         region, offset, place = self._live(who, lane, address)
         word = Word.read(int(region.view(8)[1][offset // 8]))
         total = word.tx + tx
@@ -224,21 +248,26 @@ class Mbarriers:
         word = Word(word.parity, expected, word.pending - arrivals, total)
         if word.pending == 0 and word.tx == 0:
             word = Word(word.parity ^ 1, word.expected, word.expected, 0)
-            self.machine.event("mbarrier.phase", who, address=address, parity=word.parity ^ 1)
+            if self._tell is not None:
+                self._tell(MbarrierPhase(address, op))
         self._put(region, offset, word)
 
     def _put(self, region: Region, offset: int, word: Word) -> None:
         region.view(8)[1][offset // 8] = word.bits()
-        self.machine.launch.changed()
+        self._changed()
+
+    def _region(self, address: int) -> Region | None:
+        """The shared memory that an address is in."""
+        rank = address >> RANK_SHIFT
+        return self.smem[rank] if 0 <= rank < len(self.smem) else None
 
     def _bytes(self, who: Accuser, lane: int, address: int) -> tuple[Region, int, Place]:
-        """Where the 8 bytes at `address` are; refuses addresses outside of shared memory, or misaligned."""
-        space = self.machine.spaces["cluster"]
-        place = space.place(address)
+        """The 8 bytes at `address`: region, offset, name. Refuse what is misaligned or outside of shared memory."""
+        place = self.space.place(address)
         if address % 8:
             who.fail("misaligned", f"an mbarrier at an address that is no multiple of 8: {place.name}", element=lane,
                      place=place)  # fmt: skip
-        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        region = self._region(address)
         if region is None or not 0 <= address - region.base <= region.size - 8:
             who.fail("out-of-bounds", "an mbarrier outside of shared memory", element=lane, place=place)
         if region.dead:
@@ -262,8 +291,8 @@ class Mbarriers:
 
     def describe(self, address: int, parity: int) -> str:
         """'mbarrier full[2]: phase of parity 1; 1 of 2 arrivals and 4096 bytes are missing'."""
-        place = self.machine.spaces["cluster"].place(address)
-        region = self.machine.cluster.smem_of(address >> RANK_SHIFT)
+        place = self.space.place(address)
+        region = self._region(address)
         name = f"{place.name}[{place.offset // 8}]"
         if region is None or region.dead:
             return f"mbarrier {name} of a block that has exited"
@@ -278,14 +307,13 @@ def _parity_of(state: Array) -> Array:
     return (state >> np.uint64(_PARITY) & np.uint64(1)).astype(np.int64)
 
 
-def _active(who: Any, address: Array) -> Iterator[tuple[int, int]]:
-    """The active lanes and their addresses; one of each for the asynchronous engine."""
-    mask = getattr(who, "mask", None)
-    for lane in range(len(address)) if mask is None else np.flatnonzero(mask).tolist():
+def _active(lanes: Executing, address: Array) -> Iterator[tuple[int, int]]:
+    """The active lanes and their addresses."""
+    for lane in np.flatnonzero(lanes.mask).tolist():
         yield lane, int(address[lane])
 
 
-def _by_address(lanes: ThreadLanes, address: Array) -> Iterator[tuple[int, Array]]:
+def _by_address(lanes: Executing, address: Array) -> Iterator[tuple[int, Array]]:
     """The different addresses, and the active lanes that have each."""
     first = int(address[int(np.argmax(lanes.mask))])
     if np.count_nonzero(address == first) == len(address):

@@ -19,7 +19,8 @@ import numpy as np
 
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar
-from cutelite.sim.error import Accuser, Place, SimError
+from cutelite.sim.actors import Accuser
+from cutelite.sim.error import Place, SimError
 
 Array = Any
 

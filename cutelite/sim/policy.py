@@ -13,11 +13,9 @@ one that goes wrong under any of them is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from random import Random
 from typing import Literal
-
-from cutelite.sim.strand import Strand
 
 Moment = Literal["early", "late", "any"]
 Pick = Literal["first", "last", "any"]
@@ -72,20 +70,20 @@ class Policy:
             more = Random(f"more {seed}")
             self.reads = more.choice(("latest", "oldest", "any", "any"))
             self.yields = more.random() < 0.5
-        self._ranks: dict[tuple[int, int], float] = {}
+        self._ranks: dict[Hashable, float] = {}
 
     def turn(self) -> int:
         return self.turns[0] if len(self.turns) == 1 else self.random.choice(self.turns)
 
-    def choose(self, strands: list[Strand]) -> int:
-        """The position of the strand that runs next."""
-        if len(strands) == 1 or self.pick == "first":
+    def choose(self, count: int, warp: Callable[[int], Hashable]) -> int:
+        """Choose one of `count` strands to run next; `warp` names the warp of each."""
+        if count == 1 or self.pick == "first":
             return 0
         if self.pick == "last":
-            return len(strands) - 1
+            return count - 1
         if self.pick == "any":
-            return self.random.randrange(len(strands))
-        return min(range(len(strands)), key=lambda i: self._rank(strands[i]))
+            return self.random.randrange(count)
+        return min(range(count), key=lambda i: self._rank(warp(i)))
 
     def eager(self) -> bool:
         """Whether asynchronous work that was just issued happens now."""
@@ -99,8 +97,7 @@ class Policy:
         """Which of several pieces of asynchronous work."""
         return 0 if self.moment != "any" else self.random.randrange(count)
 
-    def _rank(self, strand: Strand) -> float:
-        key = (strand.machine.index, int(strand.tid[0]) // 32)
-        if key not in self._ranks:
-            self._ranks[key] = self.random.random()
-        return self._ranks[key]
+    def _rank(self, warp: Hashable) -> float:
+        if warp not in self._ranks:
+            self._ranks[warp] = self.random.random()
+        return self._ranks[warp]

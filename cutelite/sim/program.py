@@ -1,6 +1,6 @@
 """A function made ready for execution: steps, reconvergence points, live values and addresses, found once.
 
-In: a verified `ir.Function` at any stage. Out: a `Program`: for each block its `Code`.
+In: a verified `ir.Function` at any stage. Out: a `Program`: for each block its `BlockCode`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Step(NamedTuple):
     strong: bool  # an access that threads may agree by
 
 
-class Code:
+class BlockCode:
     """One block. `meet` is where threads that part here come together again: its immediate post-dominator."""
 
     __slots__ = ("label", "live_in", "live_out", "meet", "params", "steps")
@@ -44,7 +44,7 @@ class Code:
         self.label = block.label
         self.params = tuple(block.params)
         self.steps = tuple([_step(op, watch) for op in block.ops])
-        self.meet: Code | None = None
+        self.meet: BlockCode | None = None
         self.live_in: frozenset[Value] = frozenset()  # without the parameters
         self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
 
@@ -83,18 +83,18 @@ class Program:
     def __init__(self, function: Function, watch: Watch | None = None) -> None:
         self.function = function
         order = reverse_postorder(function.entry)
-        self.codes: dict[Block, Code] = {block: Code(block, watch) for block in order}
+        self.codes: dict[Block, BlockCode] = {block: BlockCode(block, watch) for block in order}
         self.entry = self.codes[function.entry]
         for block, meet in post_dominators(order).items():
             self.codes[block].meet = self.codes[meet]
         for block, (live_in, live_out) in liveness(order).items():
             self.codes[block].live_in, self.codes[block].live_out = live_in, live_out
         ops = [op for block in order for op in block.ops]
-        self.shared = Frame(SmemAlloc, ops)
-        self.local = Frame(RmemAlloc, ops)
+        self.shared = MemoryPlan(SmemAlloc, ops)
+        self.local = MemoryPlan(RmemAlloc, ops)
 
 
-class Frame:
+class MemoryPlan:
     """Where the allocations of a space lie: offsets that a pass chose or, without one, side by side with a gap.
 
     offsets  allocation op -> byte offset (dynamic ones: `size`)

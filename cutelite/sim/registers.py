@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.simulation import Wait
+from cutelite.sim.actors import Executing
 from cutelite.sim.program import WARP
-
-if TYPE_CHECKING:
-    from cutelite.sim.lanes import ThreadLanes
-    from cutelite.sim.machine import Machine
 
 Array = Any
 
@@ -20,18 +18,17 @@ MOST_PER_THREAD = 255
 
 
 class RegisterPool:
-    """What each warp of a CTA holds, and what is free. Every thread starts with the same number."""
+    """The registers that each warp of a CTA holds, and the free ones. Every thread starts with the same number."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        warps = machine.warp_count
-        per_sm = max(1, int(machine.program.function.attrs.get("min_blocks") or 1))
+    def __init__(self, warps: int, attrs: Mapping[str, Any], changed: Callable[[], None]) -> None:
+        self._changed = changed
+        per_sm = max(1, int(attrs.get("min_blocks") or 1))
         fair = REGISTER_FILE // per_sm // (warps * WARP) // 8 * 8  # allocated in eights
-        start = min(fair, int(machine.program.function.attrs.get("max_registers") or MOST_PER_THREAD))
+        start = min(fair, int(attrs.get("max_registers") or MOST_PER_THREAD))
         self.held = np.full(warps, start, np.int64)
         self.free = 0  # a CTA's pool is what it was launched with: only what its warps give back
 
-    def set(self, lanes: ThreadLanes, count: int) -> Wait | None:
+    def set(self, lanes: Executing, count: int) -> Wait | None:
         """Each warp of `lanes` gives registers back, or takes more; waits until there are enough."""
         warps = np.unique(lanes.tid[lanes.mask] // WARP)
         if not 24 <= count <= 256 or count % 8:
@@ -54,4 +51,4 @@ class RegisterPool:
     def _take(self, warps: Array, count: int, registers: int) -> None:
         self.held[warps] = count
         self.free -= registers
-        self.machine.launch.changed()
+        self._changed()

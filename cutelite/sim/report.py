@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,14 +11,25 @@ from cutelite.diag import Mistake, Note
 from cutelite.ir.op import Op
 from cutelite.sim.collective import missing
 from cutelite.sim.error import SimError
+from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Machine
-from cutelite.sim.program import WARP
+from cutelite.sim.program import WARP, Step
 from cutelite.sim.strand import Join, Strand
-
-if TYPE_CHECKING:
-    from cutelite.sim.schedule import Scheduler
+from cutelite.sim.task import Task
 
 GROUPS_SHOWN = 16
+
+
+class Situation(Protocol):
+    """All threads, by what they are doing: what a report is about. `Scheduler` is one."""
+
+    launch: SimLaunch
+    runnable: list[Strand]
+    resting: list[Strand]
+    blocked: list[Strand]
+    tasks: list[Task]
+    parked: dict[Machine, dict[Step, list[Strand]]]
+    joins: list[Join]
 
 
 class Group(NamedTuple):
@@ -33,41 +44,41 @@ class Group(NamedTuple):
         return f"block {self.machine.block}: {threads_text(self.tid)} {self.doing}"
 
 
-def deadlock(scheduler: Scheduler) -> SimError:
+def deadlock(now: Situation) -> SimError:
     """Nobody can go on: who waits where, and for what."""
-    groups = list(all_groups(scheduler))
+    groups = list(all_groups(now))
     first = groups[0]
     lonely = [group for group in groups if group.op.scope != "thread" and group.doing.startswith("wait for the others")]
     code, title = "deadlock", "a deadlock: no thread can go on"
     if lonely:
         first, code = lonely[0], "divergence"
         title = f"a deadlock: not all threads that {first.op.name} needs come to it"
-    return _error(scheduler, Mistake(code, title, str(first)), first, groups)
+    return _error(now, Mistake(code, title, str(first)), first, groups)
 
 
-def endless(scheduler: Scheduler) -> SimError:
+def endless(now: Situation) -> SimError:
     """The limit of ops is reached."""
-    groups = list(all_groups(scheduler))
-    title = f"no end after {scheduler.launch.ops} operations"
+    groups = list(all_groups(now))
+    title = f"no end after {now.launch.ops} operations"
     help = "threads that spin may wait for something that never comes; a long kernel needs a larger `max_ops`"
-    return _error(scheduler, Mistake("endless", title, groups[0].doing, help), groups[0], groups)
+    return _error(now, Mistake("endless", title, groups[0].doing, help), groups[0], groups)
 
 
-def spinning(scheduler: Scheduler, spinning: list[Strand]) -> SimError:
+def spinning(now: Situation, spinning: list[Strand]) -> SimError:
     """All who can go on do the same again and again."""
     at = _group(spinning[0], spinning[0].op, "spin")
     title = "a deadlock: the threads that can go on spin, and nobody is left to change what they look at"
-    others = [group for group in all_groups(scheduler) if (group.machine, group.tid) != (at.machine, at.tid)]
-    return _error(scheduler, Mistake("deadlock", title, str(at)), at, others)
+    others = [group for group in all_groups(now) if (group.machine, group.tid) != (at.machine, at.tid)]
+    return _error(now, Mistake("deadlock", title, str(at)), at, others)
 
 
-def check_convergence(scheduler: Scheduler, join: Join) -> None:
+def check_convergence(now: Situation, join: Join) -> None:
     """Raise if somebody waits at a collective op for threads that have passed it by, and have arrived at `join`."""
     if not join.arrived:
         return
     machine = join.arrived[0].machine
     arrived = np.concatenate([strand.tid for strand in join.arrived])
-    for step, strands in scheduler.parked[machine].items():
+    for step, strands in now.parked[machine].items():
         if step.members is not None or not strands:
             continue
         others = np.intersect1d(missing(step, strands), arrived)
@@ -77,34 +88,34 @@ def check_convergence(scheduler: Scheduler, join: Join) -> None:
             label = f"{threads_text(tuple(here.tolist()))} are here; {threads_text(tuple(others.tolist()))} are not"
             mistake = Mistake("divergence", title, label, "move it out of the branch, or let all of them take it")
             group = Group(machine, tuple(here.tolist()), step.op, "are here")
-            raise _error(scheduler, mistake, group, [])
+            raise _error(now, mistake, group, [])
 
 
-def all_groups(scheduler: Scheduler) -> Iterator[Group]:
+def all_groups(now: Situation) -> Iterator[Group]:
     """What all threads are doing, those that wait first."""
-    for strand in scheduler.blocked:
+    for strand in now.blocked:
         if strand.blocked is not None:
             for why, lanes in strand.blocked.reasons().items():
                 yield _group(strand, strand.blocked.op, f"wait for {why}", lanes)
-    for task in scheduler.tasks:
+    for task in now.tasks:
         for strand in task.strands:
             yield _group(strand, task.op, f"wait for {task.why}")
-    for parked in scheduler.parked.values():
+    for parked in now.parked.values():
         for step, strands in parked.items():
             others = threads_text(tuple(missing(step, strands).tolist()))
             for strand in strands:
                 yield _group(strand, step.op, f"wait for the others of the {_unit_name(step.op)}: {others}")
-    for strand in [*scheduler.runnable, *scheduler.resting]:
+    for strand in [*now.runnable, *now.resting]:
         yield _group(strand, strand.op, f"execute {strand.op.name}")
-    for join in scheduler.joins:
+    for join in now.joins:
         for strand in join.arrived:
             yield _group(strand, strand.op, "wait where they meet those they parted from")
 
 
-def state_text(scheduler: Scheduler) -> str:
+def state_text(now: Situation) -> str:
     """A line for each group of threads."""
     lines = []
-    for group in all_groups(scheduler):
+    for group in all_groups(now):
         where = f" at {group.op.span.place()}" if group.op.span is not None else ""
         lines.append(f"{group}{where}")
     return "\n".join(lines)
@@ -138,12 +149,12 @@ def _unit_name(op: Op) -> str:
     return {"cta": "block"}.get(op.scope, op.scope)
 
 
-def _error(scheduler: Scheduler, mistake: Mistake, at: Group, groups: list[Group]) -> SimError:
+def _error(now: Situation, mistake: Mistake, at: Group, groups: list[Group]) -> SimError:
     others = [group for group in groups if group is not at]
     notes = [Note(str(group), group.op.span) for group in others[:GROUPS_SHOWN]]
     if len(others) > GROUPS_SHOWN:
         notes.append(Note(f"and {len(others) - GROUPS_SHOWN} more groups of threads"))
-    launch = scheduler.launch
+    launch = now.launch
     threads = [at.machine.thread(tid) for tid in at.tid]
     return SimError(mistake, kernel=launch.kernel, seed=launch.seed, op=at.op, block=at.machine.block, threads=threads,
                     notes=notes)  # fmt: skip

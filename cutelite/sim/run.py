@@ -10,7 +10,8 @@ from typing import TextIO
 import numpy as np
 
 from cutelite.ir.function import Function
-from cutelite.sim.launch import Extent, Launch, Observer, Report
+from cutelite.sim.events import Observer
+from cutelite.sim.launch import Extent, Report, SimLaunch
 from cutelite.sim.report import state_text
 from cutelite.sim.schedule import Scheduler
 
@@ -52,7 +53,7 @@ def run(
                   do not fit the kernel; `InternalError` for what the simulator does wrong
     """
     started = time.perf_counter()
-    launch = Launch(
+    launch = SimLaunch(
         function,
         grid,
         args,

@@ -19,14 +19,16 @@ import numpy as np
 from cutelite.diag import InternalError
 from cutelite.ir.op import Op
 from cutelite.sim import collective
-from cutelite.sim.blocked import Blocked, Task
+from cutelite.sim.blocked import Blocked
 from cutelite.sim.error import SimError
-from cutelite.sim.launch import Launch
+from cutelite.sim.events import Exit, Resume, Retire
+from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
-from cutelite.sim.program import WARP, Code, Step
+from cutelite.sim.program import WARP, BlockCode, Step
 from cutelite.sim.report import check_convergence, deadlock, endless, spinning
 from cutelite.sim.spins import CALM, CYCLE, LONG, PAUSE, Spins, looks
 from cutelite.sim.strand import AT_JOIN, BLOCKED, EXITED, IN_TASK, PARTING, RUNNABLE, Join, Strand, merge
+from cutelite.sim.task import Task
 from cutelite.sim.typecheck import check_results
 
 PATIENCE = (1 << 6, 1 << 13)
@@ -43,7 +45,7 @@ class Scheduler:
     joins                      meeting points at which somebody has arrived
     """
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: SimLaunch) -> None:
         self.launch = launch
         self.policy = launch.policy
         self.max_ops = launch.max_ops
@@ -56,7 +58,7 @@ class Scheduler:
         self.joins: list[Join] = []
         self._op: Op | None = None  # being executed, for reports of our own mistakes
         self._polled = -1
-        self._patience: dict[Code, int] = {}
+        self._patience: dict[BlockCode, int] = {}
         self._quiet_since = 0  # ops at the last time that a strand blocked, met others or exited
         self._quiet_for = PATIENCE[1]
         self._spins = Spins()
@@ -126,7 +128,8 @@ class Scheduler:
         for cluster in [c for c in self.clusters if not np.count_nonzero(c.live)]:
             for machine in cluster.machines:
                 machine.engine.drain()
-                machine.event("retire", None)
+                if machine.tell is not None:
+                    machine.tell(Retire())
                 del self.parked[machine]
             self.clusters.remove(cluster)
             self._admit(waiting)
@@ -150,7 +153,7 @@ class Scheduler:
     def _turn(self) -> None:
         if not self.runnable:
             self.runnable, self.resting = self.resting, []
-        strand = self.runnable.pop(self.policy.choose(self.runnable))
+        strand = self.runnable.pop(self.policy.choose(len(self.runnable), self._warp))
         if self.runnable:
             strand = self._gather(strand)
         budget = self.policy.turn()
@@ -171,6 +174,11 @@ class Scheduler:
                 self.runnable.insert(0 if self.policy.pick == "first" else len(self.runnable), strand)
         else:
             self._file(strand)
+
+    def _warp(self, position: int) -> tuple[int, int]:
+        """The warp of a runnable strand."""
+        strand = self.runnable[position]
+        return strand.machine.index, int(strand.tid[0]) // WARP
 
     def _watch(self, strand: Strand, calm: int) -> None:
         """Nothing has changed for long: see whether all who can go on spin. If so, help whom that may help."""
@@ -267,7 +275,7 @@ class Scheduler:
             check_results((s for s in outcome.strands if s.state != IN_TASK), step.op)
         self._take_up(outcome, strand)
 
-    def _take_up(self, outcome: collective.Outcome, current: Strand | None = None) -> None:
+    def _take_up(self, outcome: collective.StepOutcome, current: Strand | None = None) -> None:
         """File the strands that executed a collective step, but for the one whose turn it is."""
         for task in outcome.tasks:
             self._continue(task)
@@ -341,7 +349,8 @@ class Scheduler:
                 self._release(join)
             join = join.parent
         machine = strand.machine
-        machine.event("exit", strand)
+        if machine.tell is not None:
+            machine.tell(Exit(strand.tid))
         machine.exit(strand.tid)
         parked = self.parked[machine]
         for step in list(parked):
@@ -375,11 +384,11 @@ class Scheduler:
     def _resume(self, strand: Strand) -> None:
         blocked = strand.blocked
         strand.state, strand.blocked, strand.spent = RUNNABLE, None, 0
-        if blocked is not None and self.launch.observer is not None:
+        tell = strand.machine.tell
+        if blocked is not None and tell is not None:
             for i, wait in enumerate(blocked.waits):
                 mine = blocked.which == i
-                strand.machine.event("resume", strand, wait=wait, op=blocked.op, tid=strand.tid[mine],
-                                     lanes=blocked.position[mine])  # fmt: skip
+                tell(Resume(blocked.op, wait, strand.tid[mine], blocked.position[mine]))
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
         """The threads that are ready go on; the strand of the others."""

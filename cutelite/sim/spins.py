@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.contract import Effect
 from cutelite.ir.op import Op
+from cutelite.sim.machine import Machine
 from cutelite.sim.strand import Strand
-
-if TYPE_CHECKING:
-    from cutelite.sim.machine import Machine
 
 Array = Any
 

@@ -9,18 +9,16 @@ the cost of an op hardly depends on it.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cutelite.ir.function import Jump, Value
 from cutelite.layout.dims import Dim
+from cutelite.sim.blocked import Blocked
 from cutelite.sim.lanes import ThreadLanes
-from cutelite.sim.program import Code
-
-if TYPE_CHECKING:
-    from cutelite.sim.blocked import Blocked
-    from cutelite.sim.machine import Machine
+from cutelite.sim.machine import Machine
+from cutelite.sim.program import BlockCode
 
 Array = Any
 
@@ -33,7 +31,7 @@ MANY_VALUES = 1024  # from so many on, those that nobody will use again are drop
 
 
 class Join:
-    """Where threads that parted meet again: the block that comes after all their ways (`Code.meet`).
+    """Where threads that parted meet again: the block that comes after all their ways (`BlockCode.meet`).
 
     awaited  how many threads of those that parted have neither arrived nor exited
     parent   the join that the threads were under way to when they parted
@@ -42,7 +40,7 @@ class Join:
 
     __slots__ = ("arrived", "awaited", "code", "parent", "since")
 
-    def __init__(self, code: Code, parent: Join | None, awaited: int) -> None:
+    def __init__(self, code: BlockCode, parent: Join | None, awaited: int) -> None:
         self.code, self.parent, self.awaited = code, parent, awaited
         self.arrived: list[Strand] = []
         self.since = 0
@@ -60,7 +58,7 @@ class Strand(ThreadLanes):
 
     __slots__ = ("_whole", "blocked", "code", "join", "parting", "pc", "regs", "spent", "state")
 
-    def __init__(self, machine: Machine, tid: Array, regs: dict[Any, Any], code: Code, pc: int = 0) -> None:
+    def __init__(self, machine: Machine, tid: Array, regs: dict[Any, Any], code: BlockCode, pc: int = 0) -> None:
         super().__init__(machine, code.steps[0].op, tid, np.ones(len(tid), bool), True)
         self.regs = regs
         self.code = code
@@ -93,14 +91,15 @@ class Strand(ThreadLanes):
 
     def is_whole(self, unit: int) -> bool:
         """Whether it has all the threads of each of its warps (or warpgroups, by `unit`) that have not exited."""
-        exits = self.machine.exits
+        roster = self.machine.roster
+        exits = roster.exits
         found = self._whole.get(unit)
         if found is None or found[0] != exits:
             if unit == 0:
-                whole = len(self.tid) == self.machine.live_count
+                whole = len(self.tid) == roster.live_count
             else:
-                here = np.bincount(self.tid // unit, minlength=-(-self.machine.threads // unit))
-                whole = not np.count_nonzero((here != self.machine.live_by(unit)) & (here > 0))
+                here = np.bincount(self.tid // unit, minlength=-(-roster.threads // unit))
+                whole = not np.count_nonzero((here != roster.live_by(unit)) & (here > 0))
             found = self._whole[unit] = (exits, whole)
         return found[1]
 

@@ -17,7 +17,7 @@ from cutelite.ir.types import TensorMap, u8
 from cutelite.layout import Layout, flatten
 from cutelite.layout.expr import evaluate
 from cutelite.ops.tma import ROW_UNIT, TILE_ALIGN, row_pitch
-from cutelite.sim.engine import Agent
+from cutelite.sim.actors import WorkAgent
 from cutelite.sim.memory import memory_dtype
 
 Array = Any
@@ -57,19 +57,19 @@ class SimTensorMap:
             raise ValueError(f"a TMA descriptor of memory at {address:#x}, which is no multiple of 16 bytes")
         return copy
 
-    def read(self, agent: Agent, coord: Sequence[int]) -> Array:
+    def read(self, agent: WorkAgent, coord: Sequence[int]) -> Array:
         inside, addresses = self._elements(agent, coord)
         tile = np.zeros(self.type.box, memory_dtype(self.type.elem))
         if addresses.size:
             tile[inside] = agent.load("gmem", addresses, self.type.elem)[..., 0]
         return tile.reshape(-1).view(np.uint8)
 
-    def write(self, agent: Agent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
+    def write(self, agent: WorkAgent, coord: Sequence[int], tile: Array, action: str | None = None) -> None:
         # On an H200, rows are written in chunks, and none at negative coordinates: docs/lab/measurements.md.
         if min(coord) < 0:
             at = ", ".join(map(str, coord))
             what = f"a TMA store or reduction at ({at}): negative coordinates are for loads alone"
-            agent.fail("out-of-bounds", what, place=agent.machine.spaces["gmem"].place(self.address))
+            agent.fail("out-of-bounds", what, place=agent.place("gmem", self.address))
         inside, addresses = self._elements(agent, coord, whole_chunks=True)
         if not addresses.size:
             return
@@ -79,23 +79,23 @@ class SimTensorMap:
         else:
             agent.atomic("gmem", addresses.reshape(-1), action, self.type.elem, data.reshape(-1))
 
-    def get_smem(self, agent: Agent, address: int) -> Array:
+    def get_smem(self, agent: WorkAgent, address: int) -> Array:
         return agent.load("cluster", self._chunks(agent, address), u8, CHUNK).reshape(-1)
 
-    def put_smem(self, agent: Agent, address: int, tile: Array) -> None:
+    def put_smem(self, agent: WorkAgent, address: int, tile: Array) -> None:
         agent.store("cluster", self._chunks(agent, address), u8, tile.reshape(-1, CHUNK))
 
-    def _chunks(self, agent: Agent, address: int) -> Array:
+    def _chunks(self, agent: WorkAgent, address: int) -> Array:
         """Where the chunks of a tile at this shared address lie, in the order of the tile."""
         if address % TILE_ALIGN:
-            place = agent.machine.spaces["cluster"].place(address)
+            place = agent.place("cluster", address)
             agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
         plain = address + self._chunk_offsets
         bits = SWIZZLED_BITS[self.type.swizzle]
         return plain ^ (plain >> 3 & ((1 << bits) - 1) << 4)
 
     def _elements(
-        self, agent: Agent, coord: Sequence[int], whole_chunks: bool = False
+        self, agent: WorkAgent, coord: Sequence[int], whole_chunks: bool = False
     ) -> tuple[tuple[slice, ...], Array]:
         """The part of the tile that lies inside the tensor, and the addresses of its elements.
 
@@ -105,7 +105,7 @@ class SimTensorMap:
             what = (
                 f"a TMA tile that starts {coord[-1]} elements of {self.type.elem} into a row: no multiple of 16 bytes"
             )
-            agent.fail("misaligned", what, place=agent.machine.spaces["gmem"].place(self.address))
+            agent.fail("misaligned", what, place=agent.place("gmem", self.address))
         inside: list[slice] = []
         addresses: Array = np.int64(self.address)
         unit = ROW_UNIT // self.type.elem.bytes if whole_chunks else 1

@@ -28,8 +28,29 @@ from cutelite.ir.contract import Effect
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
+from cutelite.sim.actors import Executing, Work
 from cutelite.sim.error import SimError
+from cutelite.sim.events import (
+    Awaited,
+    BarrierArrive,
+    BarrierGeneration,
+    ClusterArrive,
+    ClusterPhase,
+    Event,
+    GroupWait,
+    MbarrierArrive,
+    MbarrierAt,
+    MbarrierExpect,
+    MbarrierPhase,
+    MbarrierWait,
+    Resume,
+    WorkArrive,
+    WorkComplete,
+    WorkDone,
+    WorkStart,
+)
 from cutelite.sim.launch import Extent
+from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.program import WARP
 from cutelite.sim.run import run
 
@@ -71,14 +92,14 @@ class Costs:
 class _Block:
     """The state of one CTA: a clock for each warp, and when its units are busy."""
 
-    number: int
+    machine: Machine
     clock: Array
     copying: list[tuple[float, float]] = field(default_factory=list)  # when the unit that copies is busy, in order
     multiplying: list[tuple[float, float]] = field(default_factory=list)
     parity: dict[int, int] = field(default_factory=dict)  # of each warp's wait for an mbarrier
     rows: dict[int, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))  # copies, as shown
     doing: dict[int, tuple[Span | None, str, float]] = field(default_factory=dict)
-    flying: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))  # not waited for, by queue
+    flying: dict[str, list[Work]] = field(default_factory=lambda: defaultdict(list))  # not waited for, by queue
 
 
 class Timeline:
@@ -92,10 +113,10 @@ class Timeline:
         self.name, self.costs = name, costs
         self.events: list[dict[str, Any]] = []
         self.cycles = 0.0
-        self._blocks: dict[Any, _Block] = {}
-        self._finish: dict[Any, float] = {}  # of each piece of asynchronous work
-        self._issue: dict[Any, float] = {}
-        self._moved: dict[Any, int] = defaultdict(int)
+        self._blocks: dict[Machine, _Block] = {}
+        self._finish: dict[Work, float] = {}  # of each piece of asynchronous work
+        self._issue: dict[Work, float] = {}
+        self._moved: dict[Work, int] = defaultdict(int)
         self._arrived: dict[tuple[Any, int], float] = {}  # the latest arrival of each mbarrier's phase
         self._phases: dict[tuple[Any, int], list[float]] = defaultdict(list)
         self._met: dict[object, float] = defaultdict(float)  # the latest arrival at each barrier
@@ -110,8 +131,8 @@ class Timeline:
     # What the simulator tells.
 
     def access(self, who: Any, region: Any, offset: Array, unit: int, kind: str, data: Array | None) -> None:
-        work = getattr(who, "work", None)
-        if work is not None:
+        if isinstance(who, Agent):
+            work = who.work
             self._moved[work] += len(offset) * unit if kind != "read" or work.write is None else 0
 
     def tolerates(self, error: SimError) -> bool:
@@ -127,10 +148,33 @@ class Timeline:
             self._at_line(block, warp, op.span)
         block.clock[warps] += self._cost(op)
 
-    def event(self, machine: Any, kind: str, who: Any, **facts: Any) -> None:
-        handler = getattr(self, "_on_" + kind.replace(".", "_"), None)
-        if handler is not None:
-            handler(self._block(machine), machine, who, **facts)
+    def event(self, machine: Machine, event: Event) -> None:
+        block = self._block(machine)
+        match event:
+            case Resume():
+                self._resume(block, event)
+            case BarrierArrive(lanes, on, where):
+                self._meet((machine, on), self._time_of(block, lanes, where))
+            case ClusterArrive(lanes, on):
+                self._meet((machine.cluster, on), self._time_of(block, lanes))
+            case MbarrierWait(lanes, _, parity):
+                for lane in np.flatnonzero(lanes.mask).tolist():
+                    block.parity[int(lanes.tid[lane]) // WARP] = int(parity[lane])
+            case MbarrierArrive(lanes, address, _, where):
+                self._count(block, address, self._time_of(block, lanes, where))
+            case MbarrierExpect(lanes, address, _, complete=True):
+                self._count(block, address, self._time_of(block, lanes))
+            case WorkArrive(work, address) | WorkComplete(work, address):
+                self._count(block, address, self._finished(block, work))
+            case MbarrierPhase(address):
+                self._phase(block, address)
+            case WorkStart(work):
+                self._issue[work] = float(block.clock[np.unique(work.tid // WARP)].max())
+                block.flying[work.queue].append(work)
+            case WorkDone(work):
+                self._finished(block, work)
+            case GroupWait():
+                self._wait_for_groups(block, event)
 
     def done(self) -> None:
         """The simulation is over: the rows get their names."""
@@ -168,95 +212,78 @@ class Timeline:
             block.clock[warp] = time
             self._at_line(block, warp, op.span)
 
-    def _warps(self, who: Any, where: Array | None = None) -> list[int]:
-        return np.unique(who.tid[who.mask if where is None else where] // WARP).tolist()  # type: ignore[no-any-return]
+    def _warps(self, lanes: Executing, where: Array | None = None) -> list[int]:
+        found: list[int] = np.unique(lanes.tid[lanes.mask if where is None else where] // WARP).tolist()
+        return found
 
-    def _time_of(self, block: _Block, who: Any, where: Array | None = None) -> float:
-        """When these threads, or a piece of work, do what they do."""
-        if hasattr(who, "work"):
-            return self._finished(block, who.work)
-        warps = self._warps(who, where)
+    def _time_of(self, block: _Block, lanes: Executing, where: Array | None = None) -> float:
+        """The time at which these threads do what they do."""
+        warps = self._warps(lanes, where)
         return float(block.clock[warps].max()) if warps else 0.0
 
-    def _on_resume(self, block: _Block, machine: Any, who: Any, *, wait: Any, op: Op, tid: Array, lanes: Array) -> None:
+    def _resume(self, block: _Block, event: Resume) -> None:
         """Threads go on: not before what they waited for."""
-        for where, on in wait.on:
-            for position, thread in zip(lanes.tolist(), tid.tolist(), strict=True):
+        for where, on in event.wait.on:
+            assert isinstance(on, Awaited)
+            for position, thread in zip(event.positions.tolist(), event.tid.tolist(), strict=True):
                 if where is not None and not where[position]:
                     continue
                 warp = thread // WARP
-                time, what = self._completion(block, machine, warp, on)
-                self._waits_until(block, warp, time, op, what)
+                time, what = self._completion(block, warp, on)
+                self._waits_until(block, warp, time, event.op, what)
 
-    def _completion(self, block: _Block, machine: Any, warp: int, on: Any) -> tuple[float, str]:
-        if on[0] == "mbarrier":
-            address = on[1]
-            phases = self._phases[machine.cluster, address]
-            parity = block.parity.get(warp, 0)
-            last = [time for number, time in enumerate(phases) if number % 2 == parity]
-            return (last[-1] + self.costs.barrier if last else 0.0), _barrier_name(machine, address)
-        key = (machine.cluster if on[0] == "cluster" else machine, *on)
-        return self._met[key] + self.costs.barrier, " ".join(map(str, on[:2]))
+    def _completion(self, block: _Block, warp: int, on: Awaited) -> tuple[float, str]:
+        """When what a warp waits for is complete, and its name."""
+        match on:
+            case MbarrierAt(address):
+                phases = self._phases[block.machine.cluster, address]
+                parity = block.parity.get(warp, 0)
+                last = [time for number, time in enumerate(phases) if number % 2 == parity]
+                return (last[-1] + self.costs.barrier if last else 0.0), _barrier_name(block.machine, address)
+            case BarrierGeneration(number):
+                return self._met[block.machine, on] + self.costs.barrier, f"barrier {number}"
+            case ClusterPhase(phase):
+                return self._met[block.machine.cluster, on] + self.costs.barrier, f"cluster {phase}"
 
     # Barriers.
 
-    def _on_barrier_arrive(self, block: _Block, machine: Any, who: Any, *, on: Any, where: Array) -> None:
-        key = (machine, *on)
-        self._met[key] = max(self._met[key], self._time_of(block, who, where))
+    def _meet(self, barrier: tuple[object, BarrierGeneration | ClusterPhase], time: float) -> None:
+        """Threads arrive at a barrier."""
+        self._met[barrier] = max(self._met[barrier], time)
 
-    def _on_cluster_arrive(self, block: _Block, machine: Any, who: Any, *, phase: int) -> None:
-        key = (machine.cluster, "cluster", phase)
-        self._met[key] = max(self._met[key], self._time_of(block, who))
+    def _count(self, block: _Block, address: int, time: float) -> None:
+        """Threads or work arrive on an mbarrier, or count bytes."""
+        key = (block.machine.cluster, address)
+        self._arrived[key] = max(self._arrived.get(key, 0.0), time)
 
-    def _on_mbarrier_wait(self, block: _Block, machine: Any, who: Any, *, address: Array, parity: Array) -> None:
-        for lane in np.flatnonzero(who.mask).tolist():
-            block.parity[int(who.tid[lane]) // WARP] = int(parity[lane])
-
-    def _on_mbarrier_arrive(self, block: _Block, machine: Any, who: Any, *, address: int, **facts: Any) -> None:
-        self._counts(block, machine, who, address, facts.get("where"))
-
-    def _on_mbarrier_complete_tx(self, block: _Block, machine: Any, who: Any, *, address: int, **facts: Any) -> None:
-        self._counts(block, machine, who, address, None)
-
-    def _counts(self, block: _Block, machine: Any, who: Any, address: int, where: Array | None) -> None:
-        key = (machine.cluster, address)
-        self._arrived[key] = max(self._arrived.get(key, 0.0), self._time_of(block, who, where))
-
-    def _on_mbarrier_phase(self, block: _Block, machine: Any, who: Any, *, address: int, parity: int) -> None:
-        key = (machine.cluster, address)
+    def _phase(self, block: _Block, address: int) -> None:
+        """A phase of an mbarrier completes."""
+        key = (block.machine.cluster, address)
         end = self._arrived.pop(key, 0.0)
         phases = self._phases[key]
         begin = phases[-1] if phases else 0.0
         name = f"phase {len(phases)}"
-        owner = self._block(machine.cluster.machines[address >> 24])
-        self._slice(owner, self._barrier_row(machine, address), name, begin, max(begin, end), {})
+        owner = self._block(block.machine.cluster.machines[address >> 24])
+        self._slice(owner, self._barrier_row(block.machine, address), name, begin, max(begin, end), {})
         phases.append(max(begin, end))
 
     # Asynchronous work.
 
-    def _on_async_start(self, block: _Block, machine: Any, who: Any, *, work: Any) -> None:
-        self._issue[work] = float(block.clock[np.unique(work.tid // WARP)].max())
-        block.flying[work.queue].append(work)
-
-    def _on_async_done(self, block: _Block, machine: Any, who: Any, *, work: Any) -> None:
-        self._finished(block, work)
-
-    def _on_async_wait(
-        self, block: _Block, machine: Any, who: Any, *, queue: str, pending: int | None, reads_only: bool
-    ) -> None:
+    def _wait_for_groups(self, block: _Block, event: GroupWait) -> None:
         """The groups that this retires have an end, before which nobody goes on."""
+        machine, lanes, queue, pending = block.machine, event.lanes, event.queue, event.pending
         due = np.zeros(machine.threads, np.int64)  # as in `Engine.wait`
-        mine = who.tid[who.mask]
+        mine = lanes.tid[lanes.mask]
         due[mine] = machine.engine.committed(queue)[mine] + (1 if pending is None else -pending)
         retired = [work for work in block.flying[queue] if np.count_nonzero(work.group < due[work.tid])]
         for work in retired:
             end = self._finished(block, work)
-            for warp in np.intersect1d(work.tid // WARP, self._warps(who)).tolist():
-                self._waits_until(block, warp, end, who.op, f"{queue} groups")
+            for warp in np.intersect1d(work.tid // WARP, self._warps(lanes)).tolist():
+                self._waits_until(block, warp, end, lanes.op, f"{queue} groups")
         gone = set(map(id, retired))
         block.flying[queue] = [work for work in block.flying[queue] if id(work) not in gone]
 
-    def _finished(self, block: _Block, work: Any) -> float:
+    def _finished(self, block: _Block, work: Work) -> float:
         """When the work is done; it is given its place on the unit that does it when that is first asked."""
         end = self._finish.get(work)
         if end is None:
@@ -264,14 +291,14 @@ class Timeline:
             self._finish[work] = end
         return end
 
-    def _multiply(self, block: _Block, work: Any) -> float:
-        op = work.op
+    def _multiply(self, block: _Block, work: Work) -> float:
+        op: Any = work.op
         length: float = self.costs.column * op.n * max(1, len(op.steps))
         begin = _reserved(block.multiplying, self._issue[work], length)
         self._slice(block, CORE, f"{op.name} n={op.n}", begin, begin + length, {"line": _line(op.span)})
         return begin + length + self.costs.drain
 
-    def _copy(self, block: _Block, work: Any) -> float:
+    def _copy(self, block: _Block, work: Work) -> float:
         moved = self._moved.pop(work, 0)
         if not moved:
             return self._issue[work]
@@ -284,20 +311,20 @@ class Timeline:
 
     # The file.
 
-    def _block(self, machine: Any) -> _Block:
+    def _block(self, machine: Machine) -> _Block:
         found = self._blocks.get(machine)
         if found is None:
-            found = self._blocks[machine] = _Block(machine.index, np.zeros(machine.warp_count))
+            found = self._blocks[machine] = _Block(machine, np.zeros(machine.warp_count))
         return found
 
     def _slice(self, block: _Block, row: int, name: str, begin: float, end: float, facts: Mapping[str, Any]) -> None:
         if end <= begin:
             return
         scale = CYCLES_IN_A_MICROSECOND
-        self.events.append({"name": name, "ph": "X", "pid": block.number, "tid": row, "ts": begin / scale,
+        self.events.append({"name": name, "ph": "X", "pid": block.machine.index, "tid": row, "ts": begin / scale,
                             "dur": (end - begin) / scale, "args": dict(facts)})  # fmt: skip
 
-    def _barrier_row(self, machine: Any, address: int) -> int:
+    def _barrier_row(self, machine: Machine, address: int) -> int:
         """One row for each mbarrier, in the order of their addresses; the name is said with the first phase."""
         row = BARRIERS + (address & 0xFFFFFF) // 8 % (CORE - BARRIERS)
         self._named[machine.cluster.machines[address >> 24].index, row] = _barrier_name(machine, address)
@@ -371,6 +398,6 @@ def _line(span: Span | None) -> str:
     return "" if span is None else f"{Path(span.filename).name}:{span.line}"
 
 
-def _barrier_name(machine: Any, address: int) -> str:
+def _barrier_name(machine: Machine, address: int) -> str:
     place = machine.spaces["cluster"].place(address)
     return f"{place.name}[{place.offset // 8}]"

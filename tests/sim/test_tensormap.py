@@ -15,9 +15,9 @@ from cutelite.ir.parser import parse_type
 from cutelite.ir.types import SCALARS, TensorMap
 from cutelite.layout import Dim, Layout
 from cutelite.sim import SimError, SimTensorMap
+from cutelite.sim.actors import Work
 from cutelite.sim.buffers import Buffers
-from cutelite.sim.engine import Agent, Work
-from cutelite.sim.machine import RESERVED_SMEM
+from cutelite.sim.machine import RESERVED_SMEM, Agent
 from cutelite.sim.memory import Space
 from tests.sim.kernels import SEEDS, kernel, machine_of
 

@@ -19,6 +19,8 @@ from cutelite.sim.checker.findings import Finding, Side
 from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
 from cutelite.sim.error import SimError
+from cutelite.sim.events import Event, Retire
+from cutelite.sim.machine import Machine
 from cutelite.sim.memory import Region
 
 Array = Any
@@ -38,7 +40,7 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Implements `sim.launch.Observer`."""
+    """Implements `sim.events.Observer`."""
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -72,8 +74,8 @@ class Costs:
     def tolerates(self, error: SimError) -> bool:
         return error.code == "uninitialised"
 
-    def event(self, machine: Any, kind: str, who: object, **facts: object) -> None:
-        if kind == "retire":
+    def event(self, machine: Machine, event: Event) -> None:
+        if isinstance(event, Retire):
             self._retired += 1
             launch = machine.launch
             check_length(self.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)

@@ -1,6 +1,6 @@
 """The memory model at work: told of every access and of all that orders accesses, it keeps who knows of what.
 
-In    the events of a simulation (`sim.launch.Observer`)
+In    the events of a simulation (`sim.events`)
 Out   `Finding`s, to `found`
 
 The rules, by the PTX ISA (memory consistency model; async proxy; mbarrier; wgmma; cp.async):
@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cutelite.diag import Note
 from cutelite.ir.contract import Effect
-from cutelite.ir.simulation import Wait
+from cutelite.ir.op import Op
+from cutelite.sim.actors import Executing, Work
 from cutelite.sim.checker.access import Accesses, Actor, Conflict, Threads, Worker
 from cutelite.sim.checker.clocks import (
     CLUSTER,
@@ -55,14 +56,38 @@ from cutelite.sim.checker.records import Barrier, Block, Exited, Group
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.checker.shadow import READ, STRONG_READ, STRONG_WRITE, WRITE, Shadow, reach_of
 from cutelite.sim.error import SimError
+from cutelite.sim.events import (
+    BarrierArrive,
+    BarrierGeneration,
+    ClusterArrive,
+    ClusterPhase,
+    Event,
+    Exit,
+    Fence,
+    GroupWait,
+    MbarrierArrive,
+    MbarrierAt,
+    MbarrierExpect,
+    MbarrierInit,
+    MbarrierInval,
+    MbarrierPhase,
+    MbarrierTest,
+    MbarrierWait,
+    Resume,
+    Retire,
+    Together,
+    WorkArrive,
+    WorkComplete,
+    WorkDone,
+    WorkStart,
+)
+from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.memory import RANK_SHIFT, Region
-
-if TYPE_CHECKING:
-    from cutelite.sim.engine import Work
-    from cutelite.sim.machine import Machine
 
 Array = Any
 
+
+OfMbarrier = MbarrierWait | MbarrierTest | MbarrierArrive | MbarrierExpect | MbarrierPhase | WorkArrive | WorkComplete
 
 GENERATIONS = 4
 """Of a barrier, so many are remembered: nobody waits for one when the one after the next completes."""
@@ -79,7 +104,7 @@ class Ahead(NamedTuple):
 
 
 class Checker:
-    """Implements `sim.launch.Observer`."""
+    """Implements `sim.events.Observer`."""
 
     def __init__(self, reporter: Reporter, written: set[str], ahead: Ahead | None = None) -> None:
         self.report = reporter
@@ -126,7 +151,7 @@ class Checker:
                 return None
         shadow = self._shadow(region, unit)
         granules, each = shadow.indices(offset, unit)
-        work = getattr(holder, "work", None)
+        work = holder.work if isinstance(holder, Agent) else None
         if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
         if work is not None:
@@ -164,7 +189,8 @@ class Checker:
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
         """Global memory is accessed, which a kernel ahead may still write: not before griddepcontrol.wait."""
         assert self.ahead is not None
-        work, op = getattr(holder, "work", None), holder.op if not hasattr(holder, "work") else holder.work.op
+        work = holder.work if isinstance(holder, Agent) else None
+        op = holder.op if work is None else work.op
         if (work is not None and work.queue == "none" and work.barrier is None) or getattr(op, "cache", "") == "nc":
             return  # a prefetch; a promise that nobody writes
         if len(self._after_it) < self.clocks.count:
@@ -347,10 +373,65 @@ class Checker:
 
     # Order
 
-    def event(self, machine: Any, kind: str, who: Any, **facts: Any) -> None:
-        handle = getattr(self, "_on_" + kind.replace(".", "_"), None)
-        if handle is not None:
-            handle(self._block(machine), who, **facts)
+    def event(self, machine: Machine, event: Event) -> None:
+        block = self._block(machine)
+        match event:
+            case Together(lanes):
+                self._together(block, lanes)
+            case Resume():
+                self._resume(block, event)
+            case Fence(lanes, kind):
+                self._fence(block, lanes, kind)
+            case BarrierArrive(lanes, on, where):
+                self._meet(block, block.rank, on, block.first + lanes.tid[where], CTA)
+            case ClusterArrive(lanes, phase):
+                relaxed = getattr(lanes.op, "relaxed", False)
+                self._meet(block, -1, phase, block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
+            case WorkStart(work):
+                self._start(block, work)
+            case WorkDone(work):
+                self._issued.pop(work, None)
+            case GroupWait():
+                self._wait_for_groups(block, event)
+            case MbarrierInit() | MbarrierInval() | Exit() | Retire():
+                self._begin_or_end(block, event)
+            case _:
+                self._mbarrier(block, event)
+
+    def _begin_or_end(self, block: Block, event: MbarrierInit | MbarrierInval | Exit | Retire) -> None:
+        match event:
+            case MbarrierInit(lanes, address, lane):
+                self._init(block, lanes, address, lane)
+            case MbarrierInval(lanes, address, lane):
+                self._inval(block, lanes, address, lane)
+            case Exit(tid):
+                self._exit(block, tid)
+            case Retire():
+                self._retire(block)
+
+    def _mbarrier(self, block: Block, event: OfMbarrier) -> None:
+        """What happens to mbarriers that live."""
+        if isinstance(event, MbarrierWait):
+            self._wait(block, event)
+            return
+        barrier = self._barriers.get((block.number, event.address))
+        if barrier is None:
+            return
+        match event:
+            case MbarrierArrive():
+                self._arrive(block, barrier, event)
+            case MbarrierExpect(lanes, address, lane):
+                threads = block.first + lanes.tid[lane : lane + 1]
+                self._use(block, lanes.op, barrier, address, threads)
+                self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
+            case MbarrierTest():
+                self._test(block, barrier, event)
+            case MbarrierPhase(address, op):
+                self._turn(block, barrier, address, op)
+            case WorkArrive(work, address):
+                self._work_arrives(block, barrier, work, address)
+            case WorkComplete(work, address):
+                self._work_completes(block, barrier, work, address)
 
     def _block(self, machine: Machine) -> Block:
         found = self._blocks.get(machine)
@@ -383,7 +464,7 @@ class Checker:
         for thread in self._early.keys() & set(threads.tolist()):
             del self._early[thread]
 
-    def _on_fence(self, block: Block, lanes: Any, fence: str) -> None:
+    def _fence(self, block: Block, lanes: Executing, fence: str) -> None:
         threads = block.first + lanes.tid[lanes.mask]
         if not len(threads):
             return
@@ -415,7 +496,7 @@ class Checker:
             if semantic == "sc":
                 self._sc.add(REACH[scope], block.number, block.rank, self.clocks.publish(threads))
 
-    def _on_together(self, block: Block, lanes: Any) -> None:
+    def _together(self, block: Block, lanes: Executing) -> None:
         """Lanes of a warp execute an instruction together, and so have their waits behind them."""
         tid = lanes.tid[lanes.mask]
         threads = block.first + tid
@@ -427,16 +508,17 @@ class Checker:
             self.clocks.go_on(mine)
             self.clocks.has_waited[mine] = False
 
-    def _on_barrier_arrive(self, block: Block, lanes: Any, on: tuple[object, ...], where: Array) -> None:
-        self._meet(block, block.rank, on, block.first + lanes.tid[where], CTA)
-
-    def _on_cluster_arrive(self, block: Block, lanes: Any, phase: int) -> None:
-        relaxed = getattr(lanes.op, "relaxed", False)
-        self._meet(block, -1, ("cluster", phase), block.first + lanes.tid[lanes.mask], CLUSTER, relaxed)
-
-    def _meet(self, block: Block, rank: int, on: object, threads: Array, scope: int, relaxed: bool = False) -> None:
-        assert isinstance(on, tuple)
-        self._meetings.pop((block.number, rank, (*on[:-1], on[-1] - GENERATIONS)), None)
+    def _meet(
+        self,
+        block: Block,
+        rank: int,
+        on: BarrierGeneration | ClusterPhase,
+        threads: Array,
+        scope: int,
+        relaxed: bool = False,
+    ) -> None:
+        """Threads arrive at a barrier of their block, or of the cluster (rank -1)."""
+        self._meetings.pop((block.number, rank, on.earlier(GENERATIONS)), None)
         place = self._meetings.setdefault((block.number, rank, on), Published())
         if self._early and rank >= 0 and not self._grid_waiters.isdisjoint(threads.tolist()):
             self._grid_meetings.append(place)
@@ -451,18 +533,18 @@ class Checker:
             place.add(min(reach, scope), block.number, block.rank, known)
         place.add(EVERYBODY, block.number, block.rank, self.clocks.told_relaxed(threads))
 
-    def _on_resume(self, block: Block, who: Any, wait: Wait, op: Any, tid: Array, lanes: Array) -> None:
+    def _resume(self, block: Block, event: Resume) -> None:
         """Threads go on after a wait: they acquire what was released to what they waited for."""
-        for where, on in wait.on:
-            threads = block.first + (tid if where is None else tid[where[lanes]])
+        for where, on in event.wait.on:
+            threads = block.first + (event.tid if where is None else event.tid[where[event.positions]])
             if not len(threads):
                 continue
-            assert isinstance(on, tuple)
-            if on[0] == "mbarrier":
-                self._observe(block, op, threads, on[1])
-                self._waited[block.number, on[1]] = self._waited.get((block.number, on[1]), 0) - len(threads)
+            if isinstance(on, MbarrierAt):
+                self._observe(block, event.op, threads, on.address)
+                key = block.number, on.address
+                self._waited[key] = self._waited.get(key, 0) - len(threads)
                 continue
-            rank, scope = (-1, CLUSTER) if on[0] == "cluster" else (block.rank, CTA)
+            rank, scope = (-1, CLUSTER) if isinstance(on, ClusterPhase) else (block.rank, CTA)
             place = self._meetings.get((block.number, rank, on))
             if place is not None:
                 self.clocks.learn(threads, place.to(scope, block.number, block.rank))
@@ -471,7 +553,7 @@ class Checker:
 
     # mbarriers
 
-    def _on_mbarrier_init(self, block: Block, lanes: Any, address: int, lane: int) -> None:
+    def _init(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
         agent = block.first + int(lanes.tid[lane])
         name = ("mbarrier", block.number, address, self.clocks.count)
         copies = self.clocks.named(block.number, name)
@@ -490,7 +572,7 @@ class Checker:
         actor = Threads(self.clocks, np.full(each, agent), SEEN)
         self._settle(block, op, region, shadow, granules, actor, WRITE, False, None)
 
-    def _on_mbarrier_inval(self, block: Block, lanes: Any, address: int, lane: int) -> None:
+    def _inval(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)
         if barrier is None:
             return
@@ -517,28 +599,12 @@ class Checker:
         over = self.clocks.known_to(np.full(len(waited), agent), PAST, waiters, barrier.waited[waited])
         return np.unique(np.concatenate([users[~known], waiters[~over]]))
 
-    def _on_mbarrier_arrive(
-        self, block: Block, who: Any, address: int, count: int, expect: int, where: Array | None = None
-    ) -> None:
-        barrier = self._barriers.get((block.number, address))
-        if barrier is None:
-            return
-        work = getattr(who, "work", None)
-        if work is not None:  # cp.async.mbarrier.arrive
-            thread = block.first + int(work.tid[0])
-            copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
-            then = self._issued[work]
-            ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
-            barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
-            barrier.sources[work.op] = None
-            barrier.finished = barrier.phase + 1
-            self._finish(block, work, barrier, address)
-            return
-        threads = block.first + who.tid[where]
-        self._use(block, who.op, barrier, address, threads)
-        self._stray("arrival", block, who.op, barrier, address, barrier.phases.arrive(threads, expect))
+    def _arrive(self, block: Block, barrier: Barrier, event: MbarrierArrive) -> None:
+        address, op = event.address, event.lanes.op
+        threads = block.first + event.lanes.tid[event.where]
+        self._use(block, op, barrier, address, threads)
+        self._stray("arrival", block, op, barrier, address, barrier.phases.arrive(threads, event.expect))
         barrier.arrived[self.clocks.local[threads]] = barrier.phase + 1
-        op = who.op
         remote = address >> RANK_SHIFT != block.rank
         scope = CLUSTER if remote else REACH[getattr(op, "reach", "cta")]
         relaxed = getattr(op, "relaxed", False)
@@ -547,25 +613,16 @@ class Checker:
             executed = barrier.coming.by[scope, block.number, block.rank].rows(RAN, PAST)
             barrier.coming.add(EVERYBODY, block.number, block.rank, executed)
 
-    def _on_mbarrier_expect_tx(self, block: Block, lanes: Any, address: int, bytes: int, lane: int) -> None:
-        barrier = self._barriers.get((block.number, address))
-        if barrier is not None:
-            threads = block.first + lanes.tid[lane : lane + 1]
-            self._use(block, lanes.op, barrier, address, threads)
-            self._stray("arrival", block, lanes.op, barrier, address, barrier.phases.expect(threads))
+    def _work_arrives(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
+        """cp.async.mbarrier.arrive."""
+        thread = block.first + int(work.tid[0])
+        copies = self.clocks.of_agent(int(self.clocks.copier(thread)), work.ticket, GENERIC_ROWS)
+        then = self._issued[work]
+        ran = join(then.knowledge.rows(RAN), self.clocks.past_of(then))
+        barrier.coming.add(CTA, block.number, block.rank, join(copies, ran))
+        self._finish(block, work, barrier, address)
 
-    def _on_mbarrier_complete_tx(self, block: Block, who: Any, address: int, bytes: int, lane: int) -> None:
-        barrier = self._barriers.get((block.number, address))
-        if barrier is None:
-            return
-        work = getattr(who, "work", None)
-        if work is None:
-            threads = block.first + who.tid[lane : lane + 1]
-            self._use(block, who.op, barrier, address, threads)
-            self._stray("arrival", block, who.op, barrier, address, barrier.phases.expect(threads))
-            return
-        barrier.sources[work.op] = None
-        barrier.finished = barrier.phase + 1
+    def _work_completes(self, block: Block, barrier: Barrier, work: Work, address: int) -> None:
         self._finish(block, work, barrier, address)
         agent, clock = barrier.init
         then = self._issued[work]
@@ -594,11 +651,8 @@ class Checker:
                 users = [(block.machine, int(t) - block.first) for t in threads[left]]
                 self.report.mbarrier_init(block, op, users, address, barrier.op, self._threads(who[:1]), False)
 
-    def _on_mbarrier_phase(self, block: Block, who: Any, address: int, parity: int) -> None:
-        barrier = self._barriers.get((block.number, address))
-        if barrier is None:
-            return
-        op = who.work.op if hasattr(who, "work") else who.op
+    def _turn(self, block: Block, barrier: Barrier, address: int, op: Op) -> None:
+        """The phase of an mbarrier completes."""
         for waits, threads in barrier.phases.turn(barrier.coming.all()):
             self._stray("late", block, waits, barrier, address, threads, op)
         barrier.done = barrier.coming.snapshot()
@@ -608,7 +662,8 @@ class Checker:
             stores = self.clocks.of_agent(barrier.stores, barrier.phase, GENERIC_ROWS)
             barrier.done.add(GPU, block.number, address >> RANK_SHIFT, stores)
 
-    def _on_mbarrier_wait(self, block: Block, lanes: Any, address: Array, parity: Array) -> None:
+    def _wait(self, block: Block, event: MbarrierWait) -> None:
+        lanes, address, parity = event.lanes, event.address, event.parity
         threads = block.first + lanes.tid
         for at in np.unique(address[lanes.mask]).tolist():
             barrier = self._barriers.get((block.number, at))
@@ -620,18 +675,17 @@ class Checker:
                 barrier.waited[self.clocks.local[mine]] = WAITING
                 self._waited[block.number, at] = self._waited.get((block.number, at), 0) + len(mine)
 
-    def _on_mbarrier_test(self, block: Block, lanes: Any, address: int, where: Array, tried: Array) -> None:
-        barrier = self._barriers.get((block.number, address))
-        if barrier is not None:
-            looking = block.first + lanes.tid[tried]
-            self._use(block, lanes.op, barrier, address, looking, waits=True)
-            barrier.waited[self.clocks.local[looking]] = self.clocks.own[PAST, looking]
-            self._waited.setdefault((block.number, address), 0)
-            self._looked_for[block.number, address] = bool(len(looking) > np.count_nonzero(where))
-            if np.count_nonzero(where):
-                threads = block.first + lanes.tid[where]
-                self._stray("early", block, lanes.op, barrier, address, barrier.phases.tested(lanes.op, threads))
-                self._observe(block, lanes.op, threads, address)
+    def _test(self, block: Block, barrier: Barrier, event: MbarrierTest) -> None:
+        address, op, tid = event.address, event.lanes.op, event.lanes.tid
+        looking = block.first + tid[event.tried]
+        self._use(block, op, barrier, address, looking, waits=True)
+        barrier.waited[self.clocks.local[looking]] = self.clocks.own[PAST, looking]
+        self._waited.setdefault((block.number, address), 0)
+        threads = block.first + tid[event.where]
+        self._looked_for[block.number, address] = len(looking) > len(threads)
+        if len(threads):
+            self._stray("early", block, op, barrier, address, barrier.phases.tested(op, threads))
+            self._observe(block, op, threads, address)
 
     def _observe(self, block: Block, op: Any, threads: Array, address: int) -> None:
         """Threads have seen the latest phase complete."""
@@ -651,6 +705,8 @@ class Checker:
 
     def _finish(self, block: Block, work: Work, barrier: Barrier, address: int) -> None:
         """Asynchronous work arrives, or counts its bytes."""
+        barrier.sources[work.op] = None
+        barrier.finished = barrier.phase + 1
         if not barrier.phases.finish(self._issued[work]):
             self._stray("arrival", block, work.op, barrier, address, block.first + work.tid)
 
@@ -663,7 +719,8 @@ class Checker:
 
     # Asynchronous work
 
-    def _on_async_start(self, block: Block, lanes: Any, work: Work) -> None:
+    def _start(self, block: Block, work: Work) -> None:
+        """Threads have started asynchronous work."""
         threads = block.first + work.tid
         if len(threads) == 1:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
@@ -705,10 +762,8 @@ class Checker:
             warps.append(Knowledge({**known.parts, cluster: part}))
         return self.clocks.common(warps)
 
-    def _on_async_done(self, block: Block, who: object, work: Work) -> None:
-        self._issued.pop(work, None)
-
-    def _on_async_wait(self, block: Block, lanes: Any, queue: str, pending: int | None, reads_only: bool) -> None:
+    def _wait_for_groups(self, block: Block, event: GroupWait) -> None:
+        lanes, queue, pending = event.lanes, event.queue, event.pending
         committed = block.machine.engine.committed(queue)
         tids = lanes.tid[lanes.mask]
         if queue == "wgmma":
@@ -727,13 +782,13 @@ class Checker:
                 self.clocks.copied[GENERIC_ROWS, agent] = np.maximum(self.clocks.copied[GENERIC_ROWS, agent], ticket)
             else:
                 names = [f"{queue}.read"] if queue == "bulk" else []
-                names += [] if reads_only else [queue]
+                names += [] if event.reads_only else [queue]
                 threads = block.first + lanes.tid[lanes.mask] if queue == "wgmma" else np.array([agent])
                 for name in names:
                     known = self.clocks.of_agent(self.clocks.named(block.number, (agent, name)), ticket, NOT_INIT)
                     self.clocks.learn(threads, known)
                 self.clocks.learn(threads, done[-1].past)
-            if not reads_only:
+            if not event.reads_only:
                 self._groups[agent, queue] = [group for group in groups if group.number >= due]
 
     # Atomic and strong accesses as synchronisation
@@ -844,16 +899,16 @@ class Checker:
 
     # The end of a block
 
-    def _on_exit(self, block: Block, strand: Any) -> None:
-        machine = block.machine
-        threads = block.first + strand.tid
+    def _exit(self, block: Block, tid: Array) -> None:
+        """Threads leave the kernel: they do so after all that they did."""
+        threads = block.first + tid
         for thread in threads.tolist() if self._early else ():
             for tell in self._early.pop(thread, {}).values():
                 tell()
         key = (block.number, block.rank, "exit")
         place = self._meetings.setdefault(key, Published())
         place.add(CTA, block.number, block.rank, self.clocks.publish(threads))
-        if machine.live_count > len(strand.tid):
+        if block.machine.roster.live_count > len(tid):
             return
         known = self._meetings.pop(key).to(CTA, block.number, block.rank)
         region = block.cluster.smem[block.rank]
@@ -908,7 +963,8 @@ class Checker:
         if word is not None and word.tx:
             self.report.bytes_left(block, address, barrier.op, list(barrier.sources), word.tx)
 
-    def _on_retire(self, block: Block, who: object) -> None:
+    def _retire(self, block: Block) -> None:
+        """A block is over."""
         launch = block.machine.launch
         self._retired += 1
         check_length(launch.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cutelite.sim.checker.clocks import Knowledge, Published
 from cutelite.sim.checker.phases import Phases
-
-if TYPE_CHECKING:
-    from cutelite.sim.launch import Launch
-    from cutelite.sim.machine import Machine
+from cutelite.sim.launch import SimLaunch
+from cutelite.sim.machine import Machine
 
 
 class Group(NamedTuple):
@@ -31,7 +29,7 @@ class Exited(NamedTuple):
     """What is left of a block, to name its threads."""
 
     block: tuple[int, int, int]
-    launch: Launch
+    launch: SimLaunch
 
     def thread(self, tid: int) -> tuple[int, int, int]:
         x, y, _ = self.launch.block

@@ -1,0 +1,93 @@
+"""Who acts in a simulation: threads that execute an op, and asynchronous work that threads started.
+
+The parts of a CTA (`engine`, `mbarrier`, `barrier`, `registers`) know the threads by the protocol `Executing`, and so
+need none of what lies above them. `Strand` and `Crowd` implement it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol
+
+from cutelite.ir.op import Op
+from cutelite.ir.simulation import Agent
+from cutelite.sim.error import Place
+
+Array = Any
+
+
+class Accuser(Protocol):
+    """Whoever makes an access, and so can report a mistake in it: threads, or asynchronous work."""
+
+    def fail(
+        self,
+        code: str,
+        title: str,
+        *,
+        element: int | None = None,
+        place: Place | None = None,
+        label: str = "",
+        help: str = "",
+    ) -> NoReturn:
+        """Raise a `SimError`; `element` is the position of the address at fault in the array of all of them."""
+
+
+class Executing(Accuser, Protocol):
+    """Threads of one CTA that execute an op together.
+
+    op    the op
+    mask  bool (lanes,): the active ones
+    tid   int64 (lanes,): linear thread index in the CTA
+    """
+
+    op: Op
+    mask: Array
+    tid: Array
+
+    def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
+        """Raise a `SimError` if any active lane of `where` is true."""
+
+
+class WorkAgent(Agent, Accuser, Protocol):
+    """Asynchronous work while it accesses memory; `machine.Agent` implements it."""
+
+    def place(self, space: str, address: int) -> Place:
+        """The allocation at an address, for reports."""
+
+
+ISSUED, READ, DONE = range(3)
+"""Stages of asynchronous work."""
+
+
+class Work:
+    """One piece of asynchronous work.
+
+    tid     the threads that started it
+    group   for each of them, the number of groups it had committed in `queue` before: the group this belongs to
+    waited  a wait has retired it; until then it is done by luck alone
+    """
+
+    __slots__ = (
+        "barrier", "data", "group", "in_order", "op", "proxy", "queue", "read", "stage", "ticket", "tid", "waited",
+        "write",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        ticket: int,
+        queue: str,
+        op: Op,
+        tid: Array,
+        group: Array,
+        read: Callable[[WorkAgent], Any],
+        write: Callable[[WorkAgent, Any], None] | None,
+        in_order: bool,
+        barrier: int | None = None,
+        proxy: str = "async",
+    ) -> None:
+        self.ticket, self.queue, self.op, self.tid, self.group = ticket, queue, op, tid, group
+        self.read, self.write, self.in_order = read, write, in_order
+        self.barrier, self.proxy = barrier, proxy
+        self.stage = ISSUED
+        self.waited = False
+        self.data: Any = None
