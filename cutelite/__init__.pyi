@@ -154,6 +154,7 @@ from cutelite.lang.index import lane_idx as lane_idx
 from cutelite.lang.index import linear_thread_idx as linear_thread_idx
 from cutelite.lang.index import thread_idx as thread_idx
 from cutelite.lang.index import warp_idx as warp_idx
+from cutelite.lang.loops import range as range
 from cutelite.lang.loops import static_range as static_range
 from cutelite.lang.matrix import ldmatrix as ldmatrix
 from cutelite.lang.matrix import mma_sync as mma_sync
@@ -728,6 +729,7 @@ __all__ = [
     "product_each",
     "product_like",
     "raked_product",
+    "range",
     "rank",
     "recast_layout",
     "recast_tensor",

@@ -12,7 +12,7 @@ from cutelite.diag import CompileError
 from cutelite.front.bytecode import Instr
 from cutelite.front.containers import take
 from cutelite.front.frame import DeadEnd, Frame, handles
-from cutelite.front.iterators import Range, StaticIter, iterate, iterate_static
+from cutelite.front.iterators import Range, StaticIter, count_along, iterate_static
 from cutelite.front.operators import truth_of
 from cutelite.front.state import Conflict, State, new_share, split
 from cutelite.front.strings import RuntimeText
@@ -84,7 +84,7 @@ def _decided(state: State, known: Any) -> Any:
 
 @handles("ITER")
 def _iter(frame: Frame, state: State, instr: Instr) -> None:
-    """Of a range the loop itself decides, in `regions`, whether it is unrolled."""
+    """Push an iterator; a range itself, for `loops` decides whether it is unrolled."""
     x = state.stack.pop()
     if isinstance(x, Range):
         state.stack.append(x)
@@ -96,7 +96,7 @@ def _iter(frame: Frame, state: State, instr: Instr) -> None:
 def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
     iterator = state.stack.pop()
     if isinstance(iterator, Range):  # the body leaves at once: this is no loop
-        iterator = frame.native(iterate, iterator)
+        iterator = frame.native(count_along, iterator)
     _, done = frame.block.successors
     if isinstance(iterator, StaticIter):
         if iterator.exhausted:
@@ -114,7 +114,11 @@ def _for_iter(frame: Frame, state: State, instr: Instr) -> bool | None:
         body, out = fork(frame, state, more)
         frame.builder.block = out.block
         out.locals |= frame.regions.late.get(frame.block.index, {})
-        frame.regions.edge(done, out)
+        if iterator.rest is None:
+            frame.regions.edge(done, out)
+        else:
+            out.stack.append(iterator.remainder())
+            frame.regions.remainder(out)
         frame.builder.block = body.block
         state.block, state.share, state.facts = body.block, body.share, body.facts
     state.stack += [iterator.advanced(), iterator.index]

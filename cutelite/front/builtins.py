@@ -22,6 +22,7 @@ from cutelite.front.operators import binary, overloads, truth_of
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean, f32, f64, i32, i64
+from cutelite.lang import loops
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
@@ -41,6 +42,7 @@ def _number(x: Any) -> Any:
 
 
 special(range)(lambda frame, *args: make_range(*args))
+special(loops.range)(lambda frame, *args, **kwargs: make_range(*args, **kwargs))
 
 
 # Of several numbers.

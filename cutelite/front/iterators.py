@@ -1,4 +1,4 @@
-"""What `for` iterates over: compile-time items, which are unrolled, or a range, which is a loop on the GPU."""
+"""Iterators of `for`: compile-time items, which are unrolled, or a range, which is a loop on the GPU."""
 
 from __future__ import annotations
 
@@ -85,14 +85,20 @@ def exhaust(x: Iterator[Any]) -> StaticIter:
 class RangeIter(NamedTuple):
     """A loop counter on the GPU, which goes on until `index` equals `end`: exact even where adding `step` wraps.
 
-    more  whether there is a next one, where that is not the same as ``index != end``: a counter that goes all the
-          way round its type ends where it began
+    more    tells whether there is a next number, where ``index != end`` does not: a counter that goes all the way
+            round its type ends where it began
+    unroll  the number of iterations that the loop's body has; whether there is a next number is asked once for all
+    lane    the number of the iteration within the body
+    rest    the counter of the iterations that are left over when the body does not fit another time, or None
     """
 
     index: Any
     end: Any
     step: Any
     more: Any = None
+    unroll: int = 1
+    lane: int = 0
+    rest: Any = None
 
     @property
     def type(self) -> DType:
@@ -100,12 +106,12 @@ class RangeIter(NamedTuple):
         return counter_type(self.index, self.end, self.step)
 
     def stop(self) -> Any:
-        """The end; the index where there are no more numbers."""
+        """Return the end; the index where there are no more numbers."""
         return self.end if self.more is None else where(self.more, self.end, self.index)
 
     @property
     def begins(self) -> bool:
-        """Whether it is certain that there is a first number."""
+        """True where it is certain that there is a first number."""
         if self.more is not None:
             return False
         if isinstance(self.index, int) and isinstance(self.end, int):
@@ -113,11 +119,30 @@ class RangeIter(NamedTuple):
         return all(isinstance(x, int | DimExpr) for x in self[:3]) and prove_lt(self.index, self.end)
 
     def goes_on(self) -> Any:
+        """Return whether there is a next number, which may be known at run time only."""
+        if self.lane:
+            return True
         return self.index != self.end if self.more is None else self.more
 
     def advanced(self) -> RangeIter:
-        index = self.index + self.step
-        return RangeIter(index, self.end, self.step, None if self.more is None else index != self.end)
+        """Return the counter of the next iteration."""
+        index, lane = self.index + self.step, (self.lane + 1) % self.unroll
+        more = self.more if lane or self.more is None else index != self.end
+        return self._replace(index=index, more=more, lane=lane)
+
+    def remainder(self) -> RangeIter | StaticIter:
+        """Return what iterates over the numbers that are left over: where they are known, one after the other."""
+        rest: RangeIter = self.rest
+        return rest.one_by_one() if isinstance(rest.index, int) and isinstance(rest.end, int) else rest
+
+    def one_by_one(self) -> StaticIter:
+        """Return the numbers of a counter that is known at compile time, as run-time numbers of its type."""
+        numbers = range(self.index, self.end, self.step)
+        return StaticIter(tuple(wrap(as_value(number, self.type)) for number in numbers))
+
+
+MAX_UNROLL = 64
+"""The most iterations that the body of a loop may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +150,14 @@ class Range:
     """`range(start, stop, step)` inside a kernel: `for` over it is a loop on the GPU. `cl.static_range` unrolls.
 
     Where all three are known at compile time it is also a sequence for `zip`, `tuple`, comprehensions and the like.
+
+    unroll  the number of iterations that the body of the loop has
     """
 
     start: Any
     stop: Any
     step: Any
+    unroll: int = 1
 
     def described(self) -> str:
         return "a range"
@@ -173,22 +201,22 @@ class Range:
         return reversed(self.items)
 
     def backwards(self) -> Range:
-        """The same numbers from last to first."""
+        """Return the same numbers from last to first."""
         if self.is_static:
             turned = self.items[::-1]
-            return Range(turned.start, turned.stop, turned.step)
-        counter = iterate(self)
-        return Range(counter.stop() - counter.step, counter.index - counter.step, -counter.step)
+            return Range(turned.start, turned.stop, turned.step, self.unroll)
+        counter = count_along(self)
+        return Range(counter.stop() - counter.step, counter.index - counter.step, -counter.step, self.unroll)
 
     def count(self) -> Any:
-        """How many numbers there are."""
+        """Return the number of its numbers."""
         if self.is_static:
             return len(self.items)
-        counter = iterate(self)
+        counter = count_along(self)
         return (counter.stop() - counter.index) // counter.step
 
     def holds(self, x: Any) -> Any:
-        """Whether the integer `x` is among them."""
+        """Return whether the integer `x` is among them."""
         if not isinstance(self.step, int) or not (isinstance(x, int) or (isinstance(x, Scalar) and x.dtype.is_int)):
             raise mistake("runtime-range", "`in` takes an integer, and a range whose step is known at compile time")
         low, high = (self.start, self.stop) if self.step > 0 else (self.stop + 1, self.start + 1)
@@ -196,8 +224,11 @@ class Range:
         return inside if abs(self.step) == 1 else logical_and(inside, (x - self.start) % abs(self.step) == 0)
 
 
-def make_range(*args: Any) -> Range:
-    """What ``range(...)`` is in a kernel."""
+def make_range(*args: Any, unroll: Any = 1) -> Range:
+    """Return what ``range(...)`` and ``cl.range(..., unroll=...)`` are in a kernel. Errors: `range`."""
+    if not isinstance(unroll, int) or isinstance(unroll, bool) or not 1 <= unroll <= MAX_UNROLL:
+        text = f"`unroll` is a compile-time integer from 1 to {MAX_UNROLL}, not {describe(unroll)}"
+        raise mistake("range", text, help="`cl.static_range` unrolls a loop as a whole")
     if not 1 <= len(args) <= 3:
         raise mistake("range", f"range takes 1 to 3 arguments, not {len(args)}")
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -206,11 +237,11 @@ def make_range(*args: Any) -> Range:
             raise mistake("range", f"range takes integers, not {describe(x)}")
     if isinstance(step, int) and step == 0:
         raise mistake("range", "the step of a range must not be 0")
-    return Range(start, stop, step)
+    return Range(start, stop, step, unroll)
 
 
 def counter_type(*parts: Any) -> DType:
-    """The type of a counter that starts, ends and steps so: i32, or what its run-time parts have in common."""
+    """Return the type of a counter with this start, end and step: i32, or what its run-time parts have in common."""
     typed = [dim_type(x) if isinstance(x, DimExpr) else x.dtype for x in parts if isinstance(x, Scalar | DimExpr)]
     literals = [x for x in parts if isinstance(x, int)]
     if not typed:
@@ -224,8 +255,41 @@ def counter_type(*parts: Any) -> DType:
     return t
 
 
-def iterate(r: Range) -> RangeIter:
-    """The counter of a range at its start."""
+def iterate(r: Range) -> RangeIter | StaticIter:
+    """Return what a loop over a range goes through: a counter; or the numbers, where they all fit into one body."""
+    counter = count_along(r)
+    if r.unroll == 1:
+        return counter
+    if r.is_static and len(r.items) <= r.unroll:
+        return counter.one_by_one()
+    return _in_groups(counter, r.unroll)
+
+
+def _in_groups(counter: RangeIter, unroll: int) -> RangeIter:
+    """Return the counter of a loop whose body has `unroll` iterations, with the counter of those left over."""
+    start, end, step, some, *_ = counter
+    if isinstance(start, int) and isinstance(end, int | DimExpr):
+        left = (end - start) // step % unroll
+        middle = end - left * step
+        rest = None if isinstance(left, int) and left == 0 else RangeIter(middle, end, step)
+        return RangeIter(start, middle, step, None, unroll, 0, rest)
+    t = counter.type
+    up, size = (step > 0, abs(step)) if isinstance(step, int) else (step > 0, where(step > 0, step, -step))
+    if some is None:  # step is 1 or -1, and the distance is the number of iterations
+        left = to_dtype(to_dtype(end - start if up else start - end, unsigned(t)) % unroll, t)
+        middle = end - left * step
+        return RangeIter(start, middle, step, None, unroll, 0, RangeIter(middle, end, step))
+    last = end - step  # it is as far from the start as a number of the unsigned type can tell
+    distance = where(up, last - start, start - last)
+    before = to_dtype(distance, unsigned(t)) // to_dtype(size, unsigned(t))  # the last one
+    left = where(some, (before + 1) % unroll, 0)
+    middle = end - to_dtype(left, t) * step
+    enough = logical_and(some, before >= unroll - 1)
+    return RangeIter(start, middle, step, enough, unroll, 0, RangeIter(middle, end, step, left != 0))
+
+
+def count_along(r: Range) -> RangeIter:
+    """Return the counter of a range at its start, for one iteration after the other."""
     start, stop, step = r.start, r.stop, r.step
     if r.is_static:
         return RangeIter(int(start), start + step * len(r.items), int(step))
@@ -248,14 +312,14 @@ def iterate(r: Range) -> RangeIter:
 
 
 def _as_counter(x: Any, t: DType) -> Any:
-    """A part of a range in the counter's type; literals that fit it stay literals."""
+    """Return a part of a range in the counter's type; literals that fit it stay literals."""
     if isinstance(x, int) and t.range[0] <= x <= t.range[1]:
         return int(x)
     return to_dtype(wrap(as_value(x)) if isinstance(x, DimExpr) else x, t)
 
 
 def _end(start: Any, stop: Any, step: Any, t: DType) -> tuple[Any, Any]:
-    """Whether there are any numbers, and ``start + step * (how many there are)`` modulo the range of their type.
+    """Return whether there are any numbers, and ``start + step * (their number)`` modulo the range of their type.
 
     Distances are unsigned: from -2**31 to 2**31 - 1 is further than an i32 can tell.
     """

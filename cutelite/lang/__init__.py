@@ -12,5 +12,5 @@ math         mathematics; `fastmath`, `libm` and `libm_tables` say how; `bits`, 
 mbarrier     barriers that count arrivals and bytes; `atomics`, `debug` and `asm` are what their names say
 copy         copies by atoms: `copy_ops`, `tile_copy`, `plain_copy`, `cp_async`, `tma`, `smem_layouts`
 mma          matrix products by atoms: `mma_ops`, `matrix`, `wgmma`
-loops        `static_range`; `pipeline` and `pipeline_checks` serve the rings of `cutelite.lib`
+loops        `range` and `static_range`; `pipeline` and `pipeline_checks` serve the rings of `cutelite.lib`
 """

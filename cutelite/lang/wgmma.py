@@ -82,7 +82,7 @@ def mma_async(
     metadata: Vector | Scalar | None = None,
     steps: slice = slice(None),
 ) -> Handle:
-    """Start ``acc + a @ b.T``, and return at once: the accumulator, in flight.
+    """Start ``acc + a @ b.T``, and return the accumulator at once, in flight.
 
     a            (64, K) in shared memory; or in registers: a vector of the elements that `operand_a` gives this
                  thread for each step of K, which are those of an accumulator (64, K) converted to 16 bits
@@ -91,12 +91,12 @@ def mma_async(
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
     negate_a     multiply by ``-a``; `negate_b` likewise
     saturate     integers only: clamp sums instead of letting them wrap
-    metadata     A is sparse: `a` is what `compress_sparse` keeps of it, (64, K / 2), and this which that is: words of
-                 this thread, u32, one for each 32 bytes of a row of `a`, or each 64 where elements have 16 or 32 bits
+    metadata     for a sparse A, of which `a` is what `compress_sparse` keeps, (64, K / 2): the places of what is kept,
+                 u32 words of this thread, one for each 32 bytes of a row of `a`; for elements of 16 or 32 bits, each 64
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
                  one group of them
-    steps        which of the instructions along K, each of 32 bytes: ``slice(0, 2)`` for the first two, to start a
-                 product in parts. For a dense A in shared memory
+    steps        the instructions to start, of those along K, each of 32 bytes: ``slice(0, 2)`` for the first two, to
+                 start a product in parts. For a dense A in shared memory
     Layouts      rows of one swizzled row each as TMA brings them, or any other that `smem_matrix` describes; f16 and
                  bf16 tiles may be contiguous along M or N instead of K (a transposed view)
     Types        f16, bf16, tf32, e4m3 and e5m2 (mixed too) into f32; f16 and fp8 also into f16; i8, u8 into i32
@@ -107,22 +107,11 @@ def mma_async(
     sparse = metadata is not None
     right = matrix(b, "b", sparse)
     k = static_extent(b, 1) // (2 if sparse else 1)
-    left = matrix(a, "a") if isinstance(a, Tensor) else None
+    left = _left_matrix(a, b, k)
     elem_a = operand_type(a)
-    if left is not None and (left.rows != M or static_extent(a, 1) != k):
-        raise mistake(
-            "wgmma-operand",
-            f"A has {left.rows} rows of {static_extent(a, 1)}, and B is {b.shape}: A must be (64, {k})",
-            help="give each warpgroup its 64 rows: `a.tile((64, K), (i, 0))`",
-        )
     if not isinstance(acc, Vector | Handle):
         raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
     elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
-    steps_a = left.steps if left else (0,) * len(right.steps)
-    along_k = tuple(zip(steps_a, right.steps, strict=True))
-    if steps != slice(None) and (left is None or sparse or not along_k[steps]):
-        text = f"{steps} of {len(along_k)} instructions along K"
-        raise mistake("wgmma-operand", text, help="`steps` takes at least one, of a dense A in shared memory")
     kind, more = (ops.MmaAsyncSp, {"meta": words(metadata)}) if sparse else (ops.MmaAsync, {})
     started = kind(
         acc.value,
@@ -133,7 +122,7 @@ def mma_async(
         elem_a=elem_a,
         elem_b=b.dtype,
         elem_d=elem_d,
-        steps=along_k[steps],
+        steps=_along_k(left, right, steps, sparse),
         fence=not fenced,  # where all is in flight too: ptxas wants one in each iteration of a loop, or adds it
         a_major=left.major if left else "K",
         b_major=right.major,
@@ -143,6 +132,30 @@ def mma_async(
         **more,
     )
     return emit(started)  # type: ignore[no-any-return]
+
+
+def _left_matrix(a: Any, b: Tensor, k: int) -> SmemMatrix | None:
+    """Return how wgmma reads A in shared memory, checked against B; None for registers."""
+    if not isinstance(a, Tensor):
+        return None
+    left = matrix(a, "a")
+    if left.rows != M or static_extent(a, 1) != k:
+        raise mistake(
+            "wgmma-operand",
+            f"A has {left.rows} rows of {static_extent(a, 1)}, and B is {b.shape}: A must be (64, {k})",
+            help="give each warpgroup its 64 rows: `a.tile((64, K), (i, 0))`",
+        )
+    return left
+
+
+def _along_k(left: SmemMatrix | None, right: SmemMatrix, steps: slice, sparse: bool) -> tuple[tuple[int, int], ...]:
+    """Return the steps of both operands along K, those of `steps`."""
+    steps_a = left.steps if left else (0,) * len(right.steps)
+    along_k = tuple(zip(steps_a, right.steps, strict=True))
+    if steps != slice(None) and (left is None or sparse or not along_k[steps]):
+        text = f"{steps} of {len(along_k)} instructions along K"
+        raise mistake("wgmma-operand", text, help="`steps` takes at least one, of a dense A in shared memory")
+    return along_k[steps]
 
 
 def commit_group() -> None:

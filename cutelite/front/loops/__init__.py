@@ -49,7 +49,10 @@ def execute(regions: Regions, loop: Loop, entry: State) -> None:
         iterator = StaticIter(iterate_static(iterator)) if loop.collects else iterate(iterator)
         entry.block = regions.builder.block
         entry.stack[-1] = iterator
-    if isinstance(iterator, RangeIter):
-        RunTimeLoop(regions, loop, entry).run()
-    else:
+    if not isinstance(iterator, RangeIter):
         unrolled(regions, loop, entry)
+    elif (rest := RunTimeLoop(regions, loop, entry).run()) is not None:
+        outer = regions.iteration
+        regions.iteration = (*outer, iterator.unroll)  # not one of those in the body
+        execute(regions, loop, rest)
+        regions.iteration = outer

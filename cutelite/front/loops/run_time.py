@@ -78,7 +78,7 @@ class RunTimeLoop:
             before = header.fork(header.block, header.share)
             running = Running(self.loop, self.entry.share)
             try:
-                back = regions.body(self.loop, header, running)
+                back = self._body(header, running)
             except CompileError as error:  # perhaps only because numbers that change were still constants
                 bold = assigned_literals(self.loop, self.entry, self.live) | self.carried
                 if first_error is not None or bold == self.carried:
@@ -92,6 +92,21 @@ class RunTimeLoop:
         regions.late.pop(self.loop.header, None)
         self._share_out(running.left)
         return running.rest
+
+    def _body(self, state: State, running: Running) -> list[State]:
+        """Execute as many iterations as the body has; the states that come back to the header from the last."""
+        regions, outer = self.regions, self.regions.iteration
+        unroll = self.entry.stack[-1].unroll if self.loop.is_for else 1
+        try:
+            for lane in range(unroll):
+                regions.iteration = (*outer, lane) if unroll > 1 else outer
+                back = regions.body(self.loop, state, running)
+                if not back or lane == unroll - 1:
+                    break
+                state = merge(regions.builder, back, self.live)
+        finally:
+            regions.iteration = outer
+        return back
 
     def _first_guess(self, known: Known | None) -> Carried:
         """Return what was carried when the loop was last executed, and the run-time numbers that are assigned in it."""
