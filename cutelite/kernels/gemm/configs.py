@@ -19,6 +19,8 @@ class Config:
     piece     columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle   tiles are walked in bands so many tiles wide, along `raster`
     splits    how many blocks share the K of a tile; another kernel adds up what they find
+    together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
+              `cluster` is (1, 1), and a block has one tile
     regs      registers of a thread that loads, and of one that multiplies
     """
 
@@ -31,6 +33,7 @@ class Config:
     swizzle: int = 8
     raster: Literal["M", "N", "hilbert"] = "M"
     splits: int = 1
+    together: int = 1
     regs: tuple[int, int] = (40, 232)
 
 
