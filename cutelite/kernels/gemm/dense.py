@@ -82,7 +82,8 @@ def build(config: Config, problem: Problem) -> Any:
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, cl.NamedBarrier(1 + group, GROUP))
             fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
             bars = cl.Fetch(fetch.bars[group, None])
-            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, 2, group, config.together, problem.acc)
+            groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
+            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, config.together, problem.acc)
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
     return gemm
