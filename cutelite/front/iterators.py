@@ -33,11 +33,11 @@ class StaticIter:
         return "an iterator"
 
     def start(self) -> StaticIter:
-        """An iterator at the beginning."""
+        """Return an iterator at the beginning."""
         return StaticIter(self.taken())
 
     def taken(self) -> tuple[Any, ...]:
-        """The remaining items; what can be iterated over only once has been after this."""
+        """Return the remaining items. A one-shot iterator is spent after this."""
         if self.spent:
             raise mistake(
                 "exhausted",
@@ -56,7 +56,7 @@ class StaticIter:
         return self.at >= len(self.items)
 
     def __iter__(self) -> Iterator[Any]:
-        """For native code."""
+        """Iterate in native code."""
         return iter(self.taken())
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +67,7 @@ class StaticIter:
 
 
 def iterate_static(x: Any) -> tuple[Any, ...]:
-    """The items of a compile-time sequence, or of a run-time object of static length."""
+    """Return the items of a compile-time sequence, or of a run-time object of static length."""
     if isinstance(x, StaticIter):
         return x.taken()
     if isinstance(x, tuple) and len(x) <= MAX_ITEMS:
@@ -79,7 +79,7 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
 
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
-    """A one-shot iterator of Python's as items: paths that share it must not take them from each other."""
+    """Return a one-shot iterator of Python's as items: paths that share it must not take them from each other."""
     return StaticIter(iterate_static(x), once=True)
 
 
@@ -134,7 +134,7 @@ class RangeIter(NamedTuple):
         return self._replace(index=index, more=more, lane=lane)
 
     def remainder(self) -> RangeIter | StaticIter:
-        """Return what iterates over the numbers that are left over: where they are known, one after the other."""
+        """Return the iterator over the numbers that are left over: where they are known, one after the other."""
         rest: RangeIter = self.rest
         return rest.one_by_one(self.ahead) if isinstance(rest.index, int) and isinstance(rest.end, int) else rest
 
@@ -169,7 +169,7 @@ class Range:
 
     @property
     def items(self) -> range:
-        """As Python's range. Errors: `runtime-range` where something is known at run time only."""
+        """The range as Python's. Errors: `runtime-range` where something is known at run time only."""
         if not self.is_static:
             raise mistake(
                 "runtime-range",
@@ -264,7 +264,7 @@ def counter_type(*parts: Any) -> DType:
 
 
 def iterate(r: Range) -> RangeIter | StaticIter:
-    """Return what a loop over a range goes through: a counter; or the numbers, where they all fit into one body."""
+    """Return the iterator of a loop over a range: a counter; or the numbers, where they all fit into one body."""
     counter = count_along(r)
     if r.unroll == 1:
         return counter

@@ -36,7 +36,7 @@ from cutelite.ops.control import Br
 
 
 class Known(NamedTuple):
-    """What is remembered of a loop that has been executed before, by the same chain of calls.
+    """The memory of a loop that has been executed before, by the same chain of calls.
 
     peeled   iterations of a `while` that were unrolled before it turned out to be a run-time loop
     carried  the parameters of its header
@@ -72,7 +72,7 @@ class RunTimeLoop:
         self.counter = entry.stack[-1] if loop.is_for else RangeIter(0, 0, 1)
 
     def run(self) -> State | None:
-        """Execute the loop; the state of the iterations that its unrolled body leaves over, if there are any."""
+        """Execute the loop. Return the state in which its unrolled body leaves iterations over, or None."""
         regions, first_error = self.regions, None
         while True:
             self.carried = {key: t for key, t in self.carried.items() if key[0] not in self.fresh}
@@ -102,7 +102,7 @@ class RunTimeLoop:
         return running.rest
 
     def _body(self, state: State, running: Running) -> list[State]:
-        """Execute as many iterations as the body has; the states that come back to the header from the last."""
+        """Execute as many iterations as the body has; return the states that come back to the header from the last."""
         regions, outer = self.regions, self.regions.iteration
         unroll = self.counter.unroll
         self.starts = []
