@@ -38,7 +38,7 @@ _WHERE = {
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
-    "cutelite.lib.rows": "RowPartition RowStream",
+    "cutelite.lib.rows": "RowPartition RowStream RowTile",
     "cutelite.lib.reduce": "Team warp_reduce block_reduce cluster_reduce",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",

@@ -19,6 +19,7 @@ from typing import Any
 from cutelite.ir.types import i32, mbarrier
 from cutelite.lang.cp_async import cp_async_bulk
 from cutelite.lang.emit import mistake
+from cutelite.lang.index import block_dim, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
@@ -141,12 +142,69 @@ class RowPartition:
         elif first + self.vector <= self.end():
             copy_vector(memory, held, first - begin, self.vector, piece, into)
         else:
-            for j in static_range(self.vector):
-                if first + j < self.end():
-                    if into:
-                        memory[first - begin + j] = held[j, piece]
-                    else:
-                        held[j, piece] = memory[first - begin + j]
+            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, piece, into)
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """Neighbouring elements of a row, whose length may be known at run time only, dealt out to the threads of a block.
+
+    begin   the column of the first one, a multiple of `vector`
+    end     the column behind the last one of the row
+    vector  neighbouring elements that go to one thread
+    pieces  vectors of a thread: number i is `i` times the block's threads further on
+    """
+
+    begin: Any
+    end: Any
+    vector: int
+    pieces: int
+
+    @property
+    def size(self) -> Any:
+        """The elements of a tile."""
+        return block_dim.x * self.vector * self.pieces
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of a thread's part."""
+        return self.vector, self.pieces
+
+    def first(self, piece: int) -> Any:
+        """The column of the first element of one of this thread's vectors."""
+        return self.begin + (piece * block_dim.x + thread_idx.x) * self.vector
+
+    def load(self, row: Any, fill: Any = 0) -> Any:
+        """Read this thread's elements of `row`; the vector, of shape (vector, pieces), has `fill` beyond it.
+
+        Who   each thread for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        if self.begin + self.size <= self.end:
+            for i in static_range(self.pieces):
+                copy_vector(row, held, self.first(i), self.vector, i, into=False)
+        else:
+            fill_tensor(held, fill)
+            self.move_what_is_there(row, held, into=False)
+        return held.load()
+
+    def store(self, v: Any, row: Any) -> None:
+        """Write this thread's elements `v`, of shape (vector, pieces), to `row`.
+
+        Who   each thread for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        held.store(v)
+        self.move_what_is_there(row, held, into=True)
+
+    def move_what_is_there(self, row: Any, held: Any, into: bool) -> None:
+        """Copy between memory and registers what lies within the row."""
+        for i in static_range(self.pieces):
+            first = self.first(i)
+            if first + self.vector <= self.end:
+                copy_vector(row, held, first, self.vector, i, into)
+            else:
+                copy_elements(row, held, first, self.end, self.vector, i, into)
 
 
 @dataclass(frozen=True)
@@ -267,6 +325,16 @@ def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: b
         there.store(held[None, piece].load())
     else:
         held[None, piece].store(there.load())
+
+
+def copy_elements(row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool) -> None:
+    """Copy the elements of a vector that are before `end`."""
+    for j in static_range(width):
+        if first + j < end:
+            if into:
+                row[first + j] = held[j, piece]
+            else:
+                held[j, piece] = row[first + j]
 
 
 def check_row(row: Any, n: int) -> None:
