@@ -303,6 +303,7 @@ from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowStream as RowStream
+from cutelite.lib.rows import RowTile as RowTile
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -508,6 +509,7 @@ __all__ = [
     "ResultRing",
     "RowPartition",
     "RowStream",
+    "RowTile",
     "Scalar",
     "ScaledBasis",
     "Scales",

@@ -58,7 +58,7 @@ class RowPartition:
         """The shape of a thread's part."""
         return self.vector, self.pieces
 
-    def first(self, piece: int) -> Any:
+    def first(self, piece: Any) -> Any:
         """The column of the first element of one of this thread's vectors."""
         return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
 
@@ -120,6 +120,43 @@ class RowPartition:
             self.move(memory, held, i, begin, into=False)
         return held.load()
 
+    def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
+        """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
+
+        step    ``step(state, v, keep)`` gives the state behind `v`, a vector of (vector, pieces), with `fill` beyond
+                the row; ``keep(u)`` is `u` with 0 there
+        pieces  vectors that are loaded together
+        Gives   the last state
+        Who     each thread of the team for itself
+        """
+        check_row(row, self.n)
+        whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces
+        held = make_rmem_tensor(row.dtype, make_layout((self.vector, pieces)))
+        for start in range(0, whole, pieces):
+            for i in static_range(pieces):
+                copy_vector(row, held, self.first(start + i), self.vector, i, into=False)
+            state = step(state, held.load(), same)
+        for start in static_range(whole, self.pieces, pieces):
+            count = min(pieces, self.pieces - start)
+            fill_tensor(held, fill)
+            for i in static_range(count):
+                self.move(row, held, start + i, 0, into=False, place=i)
+            state = step(state, held.load(), self.keep_from(start))
+        return state
+
+    def keep_from(self, start: int) -> Any:
+        """A function that puts 0 for elements beyond the row, of a few vectors from number `start` on."""
+
+        def keep(v: Any) -> Any:
+            held = make_rmem_tensor(v.dtype, make_layout((self.vector, v.n // self.vector)))
+            held.store(v)
+            for i in static_range(v.n // self.vector):
+                for j in static_range(self.vector):
+                    held[j, i] = held[j, i] if self.first(start + i) + j < self.end() else 0
+            return held.load()
+
+        return keep
+
     def store(self, v: Any, row: Any) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
 
@@ -131,18 +168,18 @@ class RowPartition:
         for i in static_range(self.pieces):
             self.move(row, held, i, 0, into=True)
 
-    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool) -> None:
-        """Copy one vector between memory and registers, as much of it as lies within the row."""
-        first = self.first(piece)
+    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool, place: int | None = None) -> None:
+        """Copy one vector between memory and registers, there number `place`, as far as it lies within the row."""
+        first, place = self.first(piece), piece if place is None else place
         if self.inside(piece):
-            copy_vector(memory, held, first - begin, self.vector, piece, into)
+            copy_vector(memory, held, first - begin, self.vector, place, into)
         elif self.n % self.vector == 0:
             if first < self.end():
-                copy_vector(memory, held, first - begin, self.vector, piece, into)
+                copy_vector(memory, held, first - begin, self.vector, place, into)
         elif first + self.vector <= self.end():
-            copy_vector(memory, held, first - begin, self.vector, piece, into)
+            copy_vector(memory, held, first - begin, self.vector, place, into)
         else:
-            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, piece, into)
+            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
 
 
 @dataclass(frozen=True)
@@ -316,6 +353,11 @@ class RowStream:
 
 def nothing(row: Any) -> None:
     """Ask for nothing."""
+
+
+def same(v: Any) -> Any:
+    """Give what is given."""
+    return v
 
 
 def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:

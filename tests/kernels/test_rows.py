@@ -204,7 +204,7 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("n", [1024, 1000])
 def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_CHECK", "1")
-    x, target = random((7, n), BF16), np.random.default_rng(1).integers(0, n, 7)
+    x = random((7, n), BF16)
     wide = x.astype(np.float64)
     exact = softmaxed(wide)
     close(soft.softmax(x, how=p), exact, BF16)
@@ -213,7 +213,6 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyP
         normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
         BF16,
     )
-    close(entropy.cross_entropy(x, target, how=p).loss, -np.log(exact)[np.arange(7), target], np.float32)
 
 
 CHECKED: dict[str, Any] = {

@@ -53,7 +53,9 @@ def test_hard_values_are_what_the_formulas_give(activation: str, dtype: Any) -> 
         exact = EXACT[activation](x.astype(np.float32)).astype(np.float64)
     found = activated(x, activation).astype(np.float64)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
-    np.testing.assert_allclose(found, exact, rtol=1e-2 if dtype == BF16 else 1e-5, atol=1e-20 if dtype == BF16 else 1e-6)
+    np.testing.assert_allclose(
+        found, exact, rtol=1e-2 if dtype == BF16 else 1e-5, atol=1e-20 if dtype == BF16 else 1e-6
+    )
 
 
 @pytest.mark.parametrize("start", [0, 1])

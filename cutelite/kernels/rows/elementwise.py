@@ -52,7 +52,7 @@ def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple
         tile = cl.RowTile(at * size, N, vector, pieces)
         given = [tile.load(each[row, None]).to(f32) for each in (a, b, c, d) if each is not None]
         found = function(*given)
-        for out, v in zip([each for each in (x, y, z) if each is not None], as_tuple(found)):
+        for out, v in zip([each for each in (x, y, z) if each is not None], as_tuple(found), strict=True):
             tile.store(v.to(out.dtype), out[row, None])
 
     return elements

@@ -123,4 +123,3 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 def exactly(x: Any) -> bool:
     """Say whether results need functions to the last bits: those of f32."""
     return code_of(x) == "f32"
-

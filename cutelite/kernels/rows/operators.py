@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import norm, operators_elements
 from cutelite.kernels.rows import softmax as soft
 
 
@@ -197,3 +197,5 @@ def _differentiate_entropy(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[An
 
 
 cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)
+
+__all__ = ["cross_entropy", "cross_entropy_backward", "norm_backward", "norm_forward", "operators_elements", "softmax"]
