@@ -19,7 +19,7 @@ from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.device import Device, device
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.exported_host import HostLauncher, Went, code_for
+from cutelite_rt.exported_host import HostLauncher, Went, image_for
 from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
 from cutelite_rt.memory import ArrayView, check_writable, read, reader_library
@@ -120,8 +120,8 @@ class ExportedKernel:
         self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
         self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])
 
-        code = code_for(bundle) if host_code and not sync else None
-        self._host = None if code is None else HostLauncher(bundle, code, cuda.get(), self._read, self._launch_named)
+        image = image_for(bundle) if host_code and not sync else None
+        self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), self._read, self._launch_named)
         self._subscript = self._by_python if self._host is None else self._host.subscript
         self._default = self.held(Launch())
 
