@@ -34,7 +34,7 @@ def _literal(*xs: Any) -> bool:
 
 
 def _by_python(name: str, *xs: Any) -> Any:
-    """Of literals; where Python raises, the infinity or NaN that IEEE 754 has."""
+    """Compute a function of literals; where Python raises, the infinity or NaN of IEEE 754."""
     function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
     try:
         return function(*xs)
@@ -77,7 +77,7 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
 
 
 def _exactly(function: Callable[..., Any], *xs: Any) -> Any:
-    """What `function` computes with every step rounded as it is written: `fmad` fuses none."""
+    """Return what `function` computes with each step rounded by itself: `fmad` fuses none."""
     with builder_here("mathematics").rounding_each():
         return function(*xs)
 
@@ -421,7 +421,7 @@ def round(x: N) -> N:
 
 
 def fmod(a: N, b: N) -> N:
-    """What is left of `a` after taking away `b` as often as it fits; signed like `a`. Exact; slow for large a/b."""
+    """The rest of `a` after taking away `b` as often as it fits, with the sign of `a`. Exact; slow for large a/b."""
     return _call("fmod", False, a, b)
 
 
@@ -459,22 +459,22 @@ def saturate(x: N) -> N:
 
 
 def isnan(x: Any) -> Any:
-    """Whether `x` is NaN."""
+    """Return whether `x` is NaN."""
     return _emit(lambda value: ops.FpTest(value, kind="nan"), "isnan", x)
 
 
 def isinf(x: Any) -> Any:
-    """Whether `x` is infinite."""
+    """Return whether `x` is infinite."""
     return _emit(lambda value: ops.FpTest(value, kind="inf"), "isinf", x)
 
 
 def isfinite(x: Any) -> Any:
-    """Whether `x` is neither infinite nor NaN."""
+    """Return whether `x` is neither infinite nor NaN."""
     return _emit(lambda value: ops.FpTest(value, kind="finite"), "isfinite", x)
 
 
 def signbit(x: Any) -> Any:
-    """Whether the sign of `x` is minus, also that of -0 and of NaN."""
+    """Return whether the sign of `x` is minus, also that of -0 and of NaN."""
     return copysign(1.0, x) < 0.0 if _literal(x) else _emit(ops.CopySign, "copysign", 1.0, x) < 0.0
 
 

@@ -51,8 +51,8 @@ class TiledMma:
     """An MMA operation repeated over a tile.
 
     op           the operation
-    atoms        a layout of how often it is repeated along M, N and K by different threads: to the number of the warp
-                 (or thread, or warpgroup)
+    atoms        a layout of its repeats along M, N and K by different threads, to the number of the warp (or thread, or
+                 warpgroup)
     permutation  for each of M, N and K: the extent of the tile, a multiple of what the atoms cover (then repeated by
                  the same threads), or a layout that permutes it; None for what the atoms cover
     """
@@ -63,7 +63,7 @@ class TiledMma:
 
     @property
     def size(self) -> int:
-        """How many threads take part."""
+        """The number of threads that take part."""
         return extent(self.atoms) * self.op.threads
 
     @property
@@ -92,7 +92,7 @@ class TiledMma:
         return ThrMma(self, thread)
 
     def parts(self, layout: Layout, operand: str) -> tuple[list[Layout], list[Layout]]:
-        """Of an operand of that layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
+        """Divide an operand's layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
         modes = MODES[operand]
         if layout.rank < 2:
             raise mistake(
@@ -121,7 +121,7 @@ class TiledMma:
         return threads, values + list(divided[1])[2:]
 
     def _permutation(self, operand: str, mode: int) -> Any:
-        """That of a mode, of an operand as it lies in memory."""
+        """Return the permutation of a mode of an operand, as it lies in memory."""
         given, packing = self.permutation[mode], self.op.packing(operand, mode)
         if packing == 1 or given is None:
             return given
@@ -130,7 +130,7 @@ class TiledMma:
         raise mistake("tiled-mma", f"K of a sparse MMA has an extent, but cannot be permuted by {given}")
 
     def tile_tv(self, operand: str) -> tuple[Layout, tuple[int, int], tuple[int, int, int]]:
-        """Of an operand of one tile: (thread, value) to index, its extents, (values of an atom, repeats, repeats)."""
+        """Return for an operand of a tile: (thread, value) to index, extents, (values of an atom, repeats, repeats)."""
         first, second = ((self.tile_size(mode), self.op.packing(operand, mode)) for mode in MODES[operand])
         extents = first[0] // first[1], second[0] // second[1]
         threads, values = self.parts(Layout(extents), operand)
@@ -251,7 +251,7 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
     """A tiled MMA.
 
     op           `MmaUniversalOp`, `WarpMmaOp` or `WarpgroupMmaOp`
-    atoms        how often it is repeated along M, N and K by different threads: extents, or a compact layout
+    atoms        its repeats along M, N and K by different threads: extents, or a compact layout
     permutation  for each of M, N and K the extent of the tile or a layout that permutes it: see `TiledMma`
     """
     if not isinstance(op, MmaOp):
@@ -276,7 +276,7 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """What wgmma adds up: a (64, n) accumulator for each repeat along M and N, M first.
+    """The accumulators of wgmma: a (64, n) one for each repeat along M and N, M first.
 
     In flight after `gemm`, until `wait`. `load()` gives all elements in the order of a partition of C.
     """
@@ -290,17 +290,17 @@ class Accumulator:
         return any(isinstance(part.value.type, InFlight) for part in self.parts)
 
     def wait(self, pending: int = 0) -> Accumulator:
-        """The same, readable, once at most `pending` later groups of wgmma are under way."""
+        """Return the accumulator, readable, once at most `pending` later groups of wgmma are under way."""
         done = wgmma.wait_group(pending, *self.parts)
         return Accumulator(done if isinstance(done, tuple) else (done,), self.rows, self.columns)
 
     def keep(self, pending: int) -> Accumulator:
-        """The same, still in flight, after a wait for all but `pending` groups; nothing of it moves above the wait."""
+        """Return it, still in flight, after a wait for all but `pending` groups; no use of it moves above the wait."""
         kept = wgmma.wait_group(pending, keep=self.parts)
         return Accumulator(kept if isinstance(kept, tuple) else (kept,), self.rows, self.columns)
 
     def load(self) -> Vector:
-        """Every element this thread holds, as one vector of the shape ((2, 2, n / 8), rows, columns).
+        """Return every element that this thread holds, as one vector of the shape ((2, 2, n / 8), rows, columns).
 
         The first mode is an instruction's: neighbours along N, the rows 8 apart, and every 8 columns.
         """
@@ -310,7 +310,7 @@ class Accumulator:
         return everything
 
     def store(self, values: Vector) -> Accumulator:
-        """The accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
+        """Return the accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
 
         values   as `load` gives them, readable
         """
@@ -322,7 +322,7 @@ class Accumulator:
         return Accumulator(parts, self.rows, self.columns)
 
     def _each(self) -> int:
-        """How many elements each part has; an error while one of them is in flight."""
+        """Return the number of elements of each part. Errors: `in-flight` while one of them is."""
         for part in self.parts:
             if not isinstance(part, Vector):
                 text = "this accumulator is in flight: wgmma may still be writing it"

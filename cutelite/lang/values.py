@@ -1,7 +1,8 @@
-"""Run-time numbers as kernels see them: proxies whose Python operators emit ops.
+"""Run-time numbers in kernels: proxies whose Python operators emit ops.
 
 A compile-time value is an ordinary Python object; a run-time number is a `Scalar` or a `Vector`. Operators on
-compile-time values alone are executed by Python and never come here. What two numbers meet in is in `promotion`.
+compile-time values alone are executed by Python and never come here. The type in which two numbers meet is decided in
+`promotion`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cutelite.ops import arith
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """``a // b``, rounded towards minus infinity, for integers and floats."""
+    """Return ``a // b``, rounded towards minus infinity, for integers and floats."""
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
@@ -36,7 +37,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def modulo(a: Any, b: Any) -> Any:
-    """``a % b`` with the sign of `b`, for integers and floats."""
+    """Return ``a % b`` with the sign of `b`, for integers and floats."""
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
@@ -47,7 +48,7 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def _float_remainder(x: Any, y: Any) -> Any:
-    """``x % y`` as CPython computes it: exact, but for the rounding of one sum where the signs differ."""
+    """Return ``x % y`` as CPython computes it: exact, but for the rounding of one sum where the signs differ."""
     with builder_here("%").rounding_each():
         rest, divisor = _left_over(x, y)
         moved = where((divisor < 0) != (rest < 0), rest + divisor, rest)
@@ -56,7 +57,7 @@ def _float_remainder(x: Any, y: Any) -> Any:
 
 
 def _float_quotient(x: Any, y: Any) -> Any:
-    """``x // y`` as CPython computes it, in f64 for every type, rounded to that of the operands; ``x / y`` for a 0."""
+    """Return ``x // y`` as CPython computes it, in f64 for every type, then rounded; ``x / y`` for a 0."""
     with builder_here("//").rounding_each():
         rest, divisor = _left_over(x, y)
         opposite = (rest != 0) & ((divisor < 0) != (rest < 0))
@@ -83,7 +84,7 @@ def _check_divisor(b: Any) -> None:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """``a / b``: always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
+    """Return ``a / b``, always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
     _check_divisor(b)
     x, y = promote(a, b)
     elem = elem_of(x.type)
@@ -94,7 +95,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
+    """Return ``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
     if isinstance(b, int) and not isinstance(b, bool):
         return _integer_power(a, b)
     x, y = promote(a, b)

@@ -58,8 +58,8 @@ def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
 def fence(*values: Any) -> Any:
     """Order this warpgroup's earlier register accesses and those of later wgmma; it orders no memory.
 
-    `mma_async` does it by itself, so this is for accumulators that several of them start from, or for none: the values
-    given come back in flight.
+    `mma_async` does it by itself. Call this for accumulators that several products start from, or without any. The
+    values given come back in flight.
 
     Source   PTX ISA: wgmma.fence
     """
@@ -135,7 +135,7 @@ def mma_async(
 
 
 def _left_matrix(a: Any, b: Tensor, k: int) -> SmemMatrix | None:
-    """Return how wgmma reads A in shared memory, checked against B; None for registers."""
+    """Return how wgmma reads A in shared memory, checked against B; None for A in registers."""
     if not isinstance(a, Tensor):
         return None
     left = matrix(a, "a")
@@ -170,7 +170,7 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
     keep     one accumulator or a tuple of them that stay in flight: they come back as they are, but nothing that
              uses them can be moved above the wait
     after    one readable vector or a tuple of them that are to be computed before the wait, while products are under
-             way: as `fence_operand` has them
+             way, as by `fence_operand`
     Result   the values, then those of `keep`, then those of `after`; one by itself if there is only one
     Source   PTX ISA: wgmma.wait_group
     """
@@ -188,20 +188,20 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
 
 
 def _several(results: Any) -> tuple[Any, ...]:
-    """What `emit` returns for no result, one, or more."""
+    """Return the results of `emit` as a tuple."""
     if results is None:
         return ()
     return results if isinstance(results, tuple) else (results,)
 
 
 def fence_operand(*values: Any, held: bool = True) -> Any:
-    """Have vectors in registers by now: what makes them is not moved below, and what uses the result not above.
+    """Have vectors in registers by now: ops that make them are not moved below, and ops that use the result not above.
 
-    Arithmetic is in no order with `mma_async` and `wait_group`, and compilers move it to where its results are wanted:
-    behind products that are to take its registers, which then want others, or behind a wait for products that it was
-    to overlap with. This holds in machine code too, where it is one instruction (PMTRIG, without effect); what an
-    assembler moves across all the same is counted after assembling, and told as a warning at this line. Give what is
-    wanted of all that is to be held: sums hold what is summed.
+    Arithmetic is not ordered with `mma_async` and `wait_group`. Compilers move it to where its results are used: behind
+    products that take over its registers and then need others, or behind a wait for products that it should overlap
+    with. The fence holds in machine code too, where it is one instruction (PMTRIG, without effect). Operations that an
+    assembler still moves across are counted after assembling, and become a warning at this line. Pass the last results
+    of what is to be held: a sum also holds its summands.
 
     values   vectors that are readable
     held     False: for compilers' choice of registers alone. No instruction, and no promise of order in machine code
@@ -242,7 +242,7 @@ def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
 
 
 def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:
-    """What a (thread, value) layout to m + 64 n says of this thread, once for each of `starts` along n."""
+    """Return this thread's coordinates by a (thread, value) layout to m + 64 n, for each of `starts` along n."""
     thread = linear_thread_idx() & (THREADS - 1)
     count = range(static_value(layout[1].size) or 0)
     rows, columns = _along_m(layout[1]), _along_n(layout[1])
@@ -252,7 +252,7 @@ def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:
 
 
 def _moved(base: Any, distances: list[int]) -> list[Any]:
-    """`base` plus each of the distances, each different sum computed once."""
+    """Return `base` plus each of the distances; equal sums are computed once."""
     sums = {distance: base + distance if distance else base for distance in dict.fromkeys(distances)}
     return [sums[distance] for distance in distances]
 
@@ -291,7 +291,7 @@ def words(metadata: Any) -> Value:
 
 
 def matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
-    """How wgmma reads the tile `t`; an error at the user's line if it cannot. `sparse`: it is B, and A is sparse."""
+    """Return how wgmma reads the tile `t`. Errors: `wgmma-operand`. `sparse`: `t` is B, and A is sparse."""
     if not isinstance(t, Tensor) or not isinstance(t.value.type, TensorType):
         raise mistake("wgmma-operand", f"`{name}` is a tile of shared memory, not {describe(t)}")
     try:
