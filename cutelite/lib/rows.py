@@ -34,19 +34,22 @@ COPIED = 16  # bytes: the unit of bulk copies
 class RowPartition:
     """The part of a row that each thread of a team has: a vector of shape (vector, pieces).
 
-    team    the threads: `Team`
-    n       elements of a row, known at compile time
-    vector  neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
+    team     the threads: `Team`
+    n        elements of a row, known at compile time
+    vector   neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
+    granule  blocks of a cluster begin at multiples of so many elements, itself a multiple of `vector`
     """
 
     team: Team
     n: int
     vector: int
+    granule: int = 1
 
     @property
     def chunk(self) -> int:
-        """The elements of a block, a multiple of `vector`; the last block may have fewer."""
-        return -(-self.n // (self.team.cluster * self.vector)) * self.vector
+        """The elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
+        unit = max(self.vector, self.granule)
+        return -(-self.n // (self.team.cluster * unit)) * unit
 
     @property
     def pieces(self) -> int:
@@ -186,21 +189,28 @@ class RowPartition:
 class RowTile:
     """Neighbouring elements of a row, whose length may be known at run time only, dealt out to the threads of a block.
 
-    begin   the column of the first one, a multiple of `vector`
-    end     the column behind the last one of the row
-    vector  neighbouring elements that go to one thread
-    pieces  vectors of a thread: number i is `i` times the block's threads further on
+    begin    the column of the first one, a multiple of `vector`
+    end      the column behind the last one of the row
+    vector   neighbouring elements that go to one thread
+    pieces   vectors of a thread: number i is `i` times as many vectors further on as there are threads
+    threads  that have the tile, by default all of the block; 1: this thread alone
     """
 
     begin: Any
     end: Any
     vector: int
     pieces: int
+    threads: int | None = None
 
     @property
     def size(self) -> Any:
         """The elements of a tile."""
-        return block_dim.x * self.vector * self.pieces
+        return self.team * self.vector * self.pieces
+
+    @property
+    def team(self) -> Any:
+        """How many threads have the tile."""
+        return block_dim.x if self.threads is None else self.threads
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -209,7 +219,7 @@ class RowTile:
 
     def first(self, piece: int) -> Any:
         """The column of the first element of one of this thread's vectors."""
-        return self.begin + (piece * block_dim.x + thread_idx.x) * self.vector
+        return self.begin + (piece * self.team + (0 if self.threads == 1 else thread_idx.x)) * self.vector
 
     def load(self, row: Any, fill: Any = 0) -> Any:
         """Read this thread's elements of `row`; the vector, of shape (vector, pieces), has `fill` beyond it.

@@ -5,6 +5,7 @@ arrays.py          what comes in: rows, strides, results of the same kind
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
 cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
+quantise.py        8 bits, casts, transposes     narrow.py         scales
 operators.py, operators_elements.py              all of them as torch's operators
 
 Each function takes arrays of torch, CuPy or NumPy (in the simulator); the last mode is a row, of 1 to 262,144

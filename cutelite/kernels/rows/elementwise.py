@@ -75,7 +75,7 @@ def elementwise(
     function  of vectors of f32, one for each input; gives a vector, or a tuple of them
     inputs    one to four arrays of one shape: bf16, f16 or f32
     out       up to three arrays to write to, which may be inputs; by default new ones
-    dtypes    codes such as 'bf16' of the new ones; by default one array of the dtype of the first input
+    dtypes    codes such as 'bf16' or 'e4m3' of the new ones; by default one array of the dtype of the first input
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
@@ -84,7 +84,7 @@ def elementwise(
     if out is None:
         kinds = dtypes or (first.dtype.name,)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
-    made = [Rows(x, f"output {i}", most=None) for i, x in enumerate(out)]
+    made = [Rows(x, f"output {i}", most=None, narrow=True) for i, x in enumerate(out)]
     for i, each in enumerate((*given, *made)):
         if (each.m, each.n) != (first.m, first.n):
             raise cl.ArgumentError(f"array {i} is {each.m} x {each.n}, and should be {first.m} x {first.n}")
@@ -105,7 +105,7 @@ def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows]) ->
         Kind(each.dtype, width(each.dtype.bytes, step, view.pointer // each.dtype.bytes))
         for each, step, view in zip(everything, pitch, views, strict=True)
     ]
-    vector = ACCESS // min(kind.dtype.bytes for kind in kinds)
+    vector = ACCESS // min(kind.dtype.bytes for kind in kinds[: len(given)])
     kernel = build(function, tuple(kinds[: len(given)]), tuple(kinds[len(given) :]), vector)
     size = THREADS * max(1, ACCESSES // len(given)) * vector
     arrays: list[Any] = [each.matrix.reshape((m, n)) for each in everything]

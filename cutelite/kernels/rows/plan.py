@@ -26,13 +26,14 @@ REGISTERS = 65_536  # of a multiprocessor
 class Plan:
     """The threads for a row.
 
-    threads  of each block
-    teams    rows that a block works on at a time
-    cluster  blocks that share a row
-    vector   elements of one access
-    blocks   that a multiprocessor is to hold at a time: sets how many registers a thread may have
+    threads       of each block
+    teams         rows that a block works on at a time
+    cluster       blocks that share a row
+    vector        elements of one access
+    blocks        that a multiprocessor is to hold at a time: sets how many registers a thread may have
     stages        rows that are copied to shared memory ahead; a block then works on one after the other
     shared_sums   sums over rows are kept in shared memory, not in registers
+    aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
 
     threads: int
@@ -42,6 +43,7 @@ class Plan:
     blocks: int
     stages: int = 0
     shared_sums: bool = False
+    aligned: int | None = None
 
     @property
     def block(self) -> int:
@@ -54,10 +56,14 @@ class Plan:
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
-    def team(self, n: int) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of rows of `n` elements."""
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else 1)
-        return team, cl.RowPartition(team, n, self.vector)
+    def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, which makes so many reductions a row, and its part of rows of `n` elements."""
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else reductions)
+        return team, cl.RowPartition(team, n, self.vector, granule)
+
+    def pitches(self, names: str) -> tuple[cl.Dim, ...]:
+        """Dims for the elements from one row to the next."""
+        return pitches(names, self.aligned or self.vector)
 
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
