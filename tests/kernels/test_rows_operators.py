@@ -56,3 +56,22 @@ def test_rope(interleaved: bool) -> None:
     compare(made.rope, (q, k, angles.cos(), angles.sin(), positions, interleaved, False), exact)
     given = q.detach().clone(), k.detach().clone()
     torch.library.opcheck(made.rope_, (*given, angles.cos(), angles.sin(), positions, interleaved, False))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_of_a_linear_layer(reduction: str) -> None:
+    losses = pytest.importorskip("cutelite.kernels.rows.operators_losses")
+    x, w = (t.detach().bfloat16().requires_grad_() for t in tensors((2, 9, 32), (40, 32)))
+    target = torch.randint(0, 40, (2, 9), device=x.device)
+    target[0, 1] = -100
+    torch.library.opcheck(losses.linear_loss, (x, w, target, reduction, 0.1, 0.0, -100, reduction != "none"))
+    wide = [t.detach().double().requires_grad_() for t in (x, w)]
+    exact = F.cross_entropy(
+        (wide[0] @ wide[1].T).flatten(0, 1), target.flatten(), reduction=reduction, label_smoothing=0.1
+    )
+    found = losses.linear_cross_entropy(x, w, target, reduction=reduction, smoothing=0.1)
+    torch.testing.assert_close(found.double().flatten(), exact.flatten(), rtol=2e-2, atol=2e-2)
+    weights = torch.rand_like(exact)
+    mine = torch.autograd.grad(found, (x, w), weights.float().view(found.shape))
+    for a, b in zip(mine, torch.autograd.grad(exact, wide, weights), strict=True):
+        assert (a.double() - b).norm() < 2e-2 * b.norm()

@@ -14,8 +14,12 @@ from typing import Any
 import torch
 
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import norm, operators_elements
+from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.operators_elements import activated, gated, rope, rope_
+from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+
+__all__ = ["activated", "cross_entropy", "gated", "linear_cross_entropy", "norm_forward", "rope", "rope_", "softmax"]
 
 
 @torch.library.custom_op("cutelite::softmax", mutates_args=())
@@ -197,5 +201,3 @@ def _differentiate_entropy(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[An
 
 
 cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)
-
-__all__ = ["cross_entropy", "cross_entropy_backward", "norm_backward", "norm_forward", "operators_elements", "softmax"]
