@@ -3,7 +3,7 @@
 To a checker a dtype is a class: ``Tensor[f32, (M, N)]`` means `f32`, and so does the parameter ``x: f32``, since an
 element, a tensor and a vector of f32 are used alike (``x[i, j]``, ``x + y``, ``x.shape``). Run-time values convert to
 each other where kernels convert them, so the classes below also stand for what no checker can follow.
-`tests/test_typing.py` holds this file to what the package exports.
+`docs/tools/stub.py` makes the imports and `__all__` of what the package exports; what is between is written by hand.
 """
 
 from typing import Annotated as Smem

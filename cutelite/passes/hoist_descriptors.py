@@ -43,7 +43,7 @@ Term = tuple[Value, int]
 """A value, and how many bytes each one of it is."""
 
 
-def part_descriptors(function: Function, context: Context) -> Function:
+def hoist_descriptors(function: Function, context: Context) -> Function:
     parts = {op: _taken_apart(op["t"]) for op in function.ops() if op.name == DESCRIPTOR}
     uniform = Uniform(function) if parts else None
     if uniform and all(uniform(value) for _, terms in parts.values() for value, _ in terms):

@@ -95,7 +95,7 @@ def test_a_parted_descriptor_is_the_whole_one(unit: int, distances: list[Distanc
     function = kernel(16 * unit, distances)
     whole = descriptor(function, distances)
     assert whole == descriptor(kernel(0, []), []) + unit
-    part = next(step for step in passes.PIPELINE if step.name == "part_descriptors")
+    part = next(step for step in passes.PIPELINE if step.name == "hoist_descriptors")
     parted = passes.run((part,), function, passes.Context(Target.parse("sm_90a")))
     assert descriptor(parted, distances) == whole, parted
 
