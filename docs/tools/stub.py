@@ -22,12 +22,10 @@ def stub(text: str) -> str:
     """The file with imports and `__all__` as the package has them now."""
     head, own = text[: text.index(FIRST)], text[text.index(LAST) : text.index("\n__all__ = [")]
     by_hand = declared(head + own)
-    homes = {**cutelite._HOME, **dict.fromkeys(cutelite._MODULES, "cutelite.lang")}
-    imports = sorted(
-        (module, not name[0].isupper(), sorting(name.lower()), name)
-        for name, module in homes.items()
-        if name not in by_hand
-    )
+    package = vars(cutelite)
+    homes = {**package["_HOME"], **dict.fromkeys(package["_MODULES"], "cutelite.lang")}
+    chosen = [(module, not name[0].isupper(), sorting(name.lower()), name) for name, module in homes.items()]
+    imports = sorted(row for row in chosen if row[-1] not in by_hand)
     lines = [f"from {module} import {name} as {name}\n" for module, *_, name in imports]
     exported = "".join(f'    "{name}",\n' for name in sorted(cutelite.__all__, key=sorting))
     return f"{head}{''.join(lines)}{own}\n__all__ = [\n{exported}]\n"

@@ -81,8 +81,8 @@ def through() -> Iterator[Operation]:
             yield Operation(f"{{0}}.to(cl.{small}).to(cl.{back})", (a,), back, meaning)
     for to in ("f16", "bf16", "e4m3", "e5m2"):
         for i in (0, 1):
-            meaning = lambda x, y, t=to, i=i: from_float((x, y)[i], t).astype(np.float32)  # noqa: E731
-            yield Operation(f"packed({{0}}, {{1}}, cl.{to})[{i}].to(cl.f32)", ("f32", "f32"), "f32", meaning)
+            both = lambda x, y, t=to, i=i: from_float((x, y)[i], t).astype(np.float32)  # noqa: E731
+            yield Operation(f"packed({{0}}, {{1}}, cl.{to})[{i}].to(cl.f32)", ("f32", "f32"), "f32", both)
 
 
 def same_bits() -> Iterator[Operation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ TOGETHER = 60  # operations in a kernel
 COMPUTED = [row for row in ROWS if row.computed]
 ALONE = [row for row in COMPUTED if row.op.scope == "thread"]
 COLLECTIVE = [row for row in COMPUTED if row.op.scope == "warp"]
-by_name = {"ids": lambda row: row.name}
+by_name = attrgetter("name")
 
 
 def packed(a: Any, b: Any, dtype: Any) -> Any:
@@ -117,24 +118,24 @@ def in_kernels(run: kernels.Runner, operations: list[Operation], columns: list[l
 PLACES = [pytest.param(kernels.run, id="sim"), pytest.param(kernels.run_gpu, id="gpu", marks=pytest.mark.sm(90))]
 
 
-@pytest.mark.parametrize("row", ALONE, **by_name)
+@pytest.mark.parametrize("row", ALONE, ids=by_name)
 def test_on_the_simulator(row: Row) -> None:
     assert not mistakes(row, straight, 8 if row.close else 2)
 
 
 @pytest.mark.sm(90)
-@pytest.mark.parametrize("row", ALONE, **by_name)
+@pytest.mark.parametrize("row", ALONE, ids=by_name)
 def test_on_a_gpu(row: Row) -> None:
     assert not mistakes(row, partial(in_kernels, kernels.run_gpu), 1 << 11 if row.close else 5)
 
 
 @pytest.mark.parametrize("run", PLACES)
-@pytest.mark.parametrize("row", COLLECTIVE, **by_name)
+@pytest.mark.parametrize("row", COLLECTIVE, ids=by_name)
 def test_of_a_warp(row: Row, run: kernels.Runner) -> None:
     assert not mistakes(row, partial(in_kernels, run))
 
 
-@pytest.mark.parametrize("row", COMPUTED, **by_name)
+@pytest.mark.parametrize("row", COMPUTED, ids=by_name)
 def test_the_word_becomes_the_op(row: Row) -> None:
     for operation in row.computed:
         function = kernels.build(
