@@ -12,7 +12,8 @@ import pytest
 import cutelite as cl
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
-from cutelite.lang.values import emit, logical_not, maximum, minimum
+from cutelite.lang.emit import emit
+from cutelite.lang.values import logical_not, maximum, minimum
 from cutelite.ops.arith import VecMake
 from tests.ops import kernels
 from tests.ops.straight import evaluate
