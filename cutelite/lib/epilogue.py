@@ -17,7 +17,7 @@ from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
-from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, shared
+from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, make_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
@@ -197,6 +197,7 @@ class Epilogue:
     blocks   how many blocks of a cluster have multiplied parts of K of the same tile; each finishes some of its pieces
     first    the first of these pieces
     held     where the accumulators go for that, shared memory (128, pieces, elements of a thread in a piece); else None
+    ready    barrier of the block's warpgroups that multiply: the memory of `held` is what they read before
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -210,24 +211,26 @@ class Epilogue:
     blocks: int = 1
     first: Any = 0
     held: Any = None
+    ready: NamedBarrier | None = None
 
     @classmethod
     def create(
         cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any,
-        blocks: int = 1, sums: Any = f32,
+        blocks: int = 1, memory: Any = None, sums: Any = f32, ready: NamedBarrier | None = None,
     ) -> Epilogue:  # fmt: skip
         """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
-        blocks  of the cluster, which share the K of each tile: then every block writes one tile, and leaves
-        sums    the dtype of accumulators
+        blocks  of the cluster, which share the K of each tile: then a block has one tile, and writes a part of it
+        memory  pointer to shared memory for the accumulators of all groups then: operands may have lain there
+        sums    their dtype
+        ready   a barrier of all warpgroups that have read this memory as operands; None: there is one
         Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill the ring so many times
                 over: the next tile would begin at a buffer that may still be read
         """
         wide, pieces = int(ring.op.n), shape[0] // ROWS * (shape[1] // int(ring.op.n))
-        if shape[0] % ROWS or shape[1] % wide or pieces % (ring.buffers * blocks):
+        if shape[0] % ROWS or shape[1] % wide or (pieces % ring.buffers and blocks == 1):
             text = f"a tile of {shape} is {pieces} pieces of ({ROWS}, {wide}), and the ring has {ring.buffers} buffers"
-            more = "" if blocks == 1 else f" in each of {blocks} blocks"
-            raise mistake("epilogue-pieces", text + more, help="whole pieces, a multiple of the buffers")
+            raise mistake("epilogue-pieces", text, help="whole pieces, a multiple of the buffers")
         ones, first, second = (
             vectors_for(x.dtype, groups, shape[mode])[group, None] if isinstance(x, TmaTensor) else None
             for x, mode in ((fused.bias, 1), (fused.scales.a, 0), (fused.scales.b, 1))
@@ -243,14 +246,19 @@ class Epilogue:
             (groups, lanes, pieces, (4, each // 4)),
             stride=(lanes * pieces * each, 4, lanes * each, (1, 4 * lanes)),
         )
-        held = shared(sums, layout, align=16)[group, None, None, None]
-        first = block_rank_in_cluster() * (pieces // blocks)
-        return Epilogue(shape, ring, d, fused, factor, fetch, vectors, blocks, first, held)
+        held = make_tensor(memory, layout, sums)[group, None, None, None]
+        first = block_rank_in_cluster() * -(-pieces // blocks)
+        return Epilogue(shape, ring, d, fused, factor, fetch, vectors, blocks, first, held, ready)
 
     @property
     def pieces(self) -> int:
-        """How many of a tile this block finishes."""
-        return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n)) // self.blocks
+        """How many of a tile this block finishes, at most."""
+        return -(-self.all_pieces // self.blocks)
+
+    @property
+    def all_pieces(self) -> int:
+        """How many a tile has."""
+        return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
 
     def place(self, i: Any) -> tuple[Any, Any]:
         """Row and column of a piece in the tile."""
@@ -271,8 +279,12 @@ class Epilogue:
         ]
         if self.ring.thread == 0 and len(tiles) > 0:
             self.fetch.start(0, tiles)
-        if self.fused.c is not None:
+        if self.fused.c is not None and self.has(0):
             self.bring(0, row, column, batch)
+
+    def has(self, i: int) -> Any:
+        """Tell whether there is a piece `i` for this block: the last one of a cluster may have fewer."""
+        return True if self.pieces * self.blocks == self.all_pieces else self.first + i < self.all_pieces
 
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
         """Start bringing a piece of C into its buffer, once that is free."""
@@ -290,24 +302,29 @@ class Epilogue:
         """
         if any(held is not None for held in self.vectors):
             self.fetch.wait(0, count & 1)
-        turns = self.pieces // self.ring.buffers
         if self.blocks > 1:
             self.hold(acc)
         for i in static_range(self.pieces):
-            if self.fused.c is None:
-                self.ring.acquire()
-            else:
-                if i + 1 < self.pieces and self.ring.buffers > 1:
-                    self.bring(i + 1, row, column, batch)
-                self.fetch.wait(1 + i % self.ring.buffers, (count * turns + i // self.ring.buffers) & 1)
-            down, right = self.place(self.first + i)
-            values = self.slice(acc, i) if self.blocks == 1 else self.added(i)
-            self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
-            self.ring.send(i, self.d, (*batch, row + down, column + right))
-            if self.fused.c is not None and self.ring.buffers == 1 and i + 1 < self.pieces:
-                self.bring(i + 1, row, column, batch)
+            if self.has(i):
+                self.write_piece(acc, i, row, column, batch, count)
         if self.blocks > 1:
             cluster_sync()  # others read what this block holds
+
+    def write_piece(self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
+        """Finish a piece and start storing it."""
+        buffers, another = self.ring.buffers, i + 1 < self.pieces and self.fused.c is not None
+        if self.fused.c is None:
+            self.ring.acquire()
+        else:
+            if another and buffers > 1 and self.has(i + 1):
+                self.bring(i + 1, row, column, batch)
+            self.fetch.wait(1 + i % buffers, (count * (self.pieces // buffers) + i // buffers) & 1)
+        down, right = self.place(self.first + i)
+        values = self.slice(acc, i) if self.blocks == 1 else self.added(i)
+        self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
+        self.ring.send(i, self.d, (*batch, row + down, column + right))
+        if another and buffers == 1 and self.has(i + 1):
+            self.bring(i + 1, row, column, batch)
 
     def slice(self, acc: Any, i: int) -> Any:
         """A piece of the accumulator."""
@@ -317,7 +334,9 @@ class Epilogue:
 
     def hold(self, acc: Any) -> None:
         """Lay the accumulator where the cluster's blocks find it, and wait for theirs."""
-        for i in static_range(self.pieces * self.blocks):
+        if self.ready is not None:
+            self.ready.sync()
+        for i in static_range(self.all_pieces):
             self.held[self.ring.thread, i, None].store(self.slice(acc, i))
         cluster_sync()
 

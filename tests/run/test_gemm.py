@@ -187,7 +187,9 @@ def test_batches(config: Config) -> None:
 
 TOGETHER = [
     Config((128, 64), cluster=(1, 1), stages=6, piece=32, buffers=1, together=2),
-    Config((128, 128), cluster=(1, 1), stages=3, piece=32, buffers=1, together=4),
+    Config((128, 128), cluster=(1, 1), stages=4, piece=32, buffers=1, together=4),
+    Config((128, 256), cluster=(1, 1), stages=4, piece=64, buffers=2, together=2),
+    Config((64, 128), True, (1, 1), stages=5, piece=32, buffers=1, together=3),
     Config((64, 64), True, (1, 1), stages=6, piece=16, buffers=1, together=4),
     Config((64, 128), True, (1, 1), stages=6, piece=16, buffers=1, together=8),
     Config((64, 64), True, (1, 1), stages=6, piece=32, buffers=1, together=2, splits=2),
@@ -235,8 +237,8 @@ CHECKED = [
     Config(swizzle=3),
     Config((128, 192), True, swizzle=3),
     Config((128, 64), cluster=(1, 4), stages=3, buffers=1, swizzle=3),
-    Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, together=2),
-    Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, together=4),
+    Config((128, 64), cluster=(1, 1), stages=4, piece=32, buffers=1, together=2),
+    Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, together=3),
 ]
 
 

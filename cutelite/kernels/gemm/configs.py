@@ -118,12 +118,13 @@ def made_for(config: Config, problem: Problem) -> bool:
     """Whether a configuration can be had for these types and is meant for them: pieces are rows of 128 bytes."""
     (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * config.piece * out
-    held = 0 if config.together == 1 else 4 * bn * (64 if config.pingpong else bm)
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
     parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
+    if config.together > 1 and 128 * config.stages < 4 * (64 if config.pingpong else bm):
+        return False  # accumulators are laid where tiles of B were
     return (
-        stages + pieces + vectors + held < 232_000
+        stages + pieces + vectors < 232_000
         and (bn % 64 > 0 or config.together > 1 or config.piece * out == 128 or config is CONFIGS[0])
         and all(major == "K" or part % span == 0 for major, part in parts)
     )
