@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from cutelite_rt import launcher, native, rules
+from cutelite_rt import launcher, native
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.driver import Driver
@@ -21,6 +21,7 @@ from cutelite_rt.launch import Function, LaunchConfig
 from cutelite_rt.launcher import Machine
 from cutelite_rt.shapes import extents
 from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.table import Table
 from cutelite_rt.subscript import Subscripts
 
@@ -104,7 +105,7 @@ class HostLauncher:
 
 
 def _number(x: Any) -> int | float | bool:
-    found = rules.number(x)
+    found = plain_number(x)
     if type(found) not in (int, float, bool):
         raise TypeError(f"{x!r} is no number")
     return found  # type: ignore[no-any-return]

@@ -1,114 +1,56 @@
-"""A kernel's signature as data: what its annotations say, without the compiler's objects.
+"""What annotations say of arguments, as data without the compiler's objects.
 
-In    `Signature`, whose parameters annotations made
-Out   `cutelite_rt.signature.data.Signature`; dtype variables and alignments are left open in it
+In    specs of annotations (`cutelite.lang.annotations`)
+Out   parts of `cutelite_rt.signature.data`, by which arguments are bound; dtype variables and alignments stay open
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cutelite.dispatch.arguments import Parameter
-from cutelite.dispatch.arrays import TensorParameter, TmaParameter
-from cutelite.dispatch.parameters import ConstantParameter, OptionalParameter, ScalarParameter, StructParameter
-from cutelite.dispatch.signature import Signature
 from cutelite.ir.types import Scalar
-from cutelite.lang.annotations import DTypeVar
-from cutelite.layout import Dim, DimExpr, dims_of
+from cutelite.lang.annotations import DTypeVar, TensorSpec, TmaSpec
+from cutelite.layout import Dim, DimExpr, Layout
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature import data
-from cutelite_rt.signature.data import Unsupported
 
 
-def of(signature: Signature, skip: int = 0, grid: Sequence[Any] | None = None) -> data.Signature:
-    """A signature as data.
-
-    skip    parameters to leave out at the front
-    grid    blocks of a launch that does not say: ints and expressions over dims
-    Errors  `Unsupported` where a parameter has no annotation, or says what no launcher can check
-    """
-    writer = _Writer()
-    parameters = tuple(writer.parameter(parameter) for parameter in signature.parameters[skip:])
-    return data.Signature(
-        signature.kernel,
-        parameters,
-        len(signature.positional) - skip,
-        max(0, len(signature.position_only) - skip),
-        tuple(data.Dim(d.name, d.divisible_by, d.min, d.max) for d in writer.dims.values()),
-        None if grid is None else tuple(map(expr, grid)),
-    )
+def tensor(name: str, spec: TensorSpec, layout: Layout) -> data.Array:
+    """A parameter that takes an array, of that layout."""
+    return data.Array(name, repr(spec), dtype(spec.dtype), _layout(spec, layout), spec.align)
 
 
-def classes(signature: Signature) -> dict[str, type]:
-    """Classes of the structs among the parameters and their fields, by name: 'a', 'a.b'."""
-    return dict(pair for parameter in signature.parameters for pair in _classes(parameter))
+def tma_tensor(name: str, spec: TmaSpec, layout: Layout) -> data.Array:
+    """A parameter that takes an array and has a tensor map of it."""
+    says, box = repr(spec.tensor), data.Box(spec.tile, spec.swizzle)
+    return data.Array(name, says, dtype(spec.tensor.dtype), _layout(spec.tensor, layout), box=box)
 
 
-def _classes(parameter: Parameter) -> Iterator[tuple[str, type]]:
-    match parameter:
-        case OptionalParameter():
-            yield from _classes(parameter.given)
-        case StructParameter():
-            yield parameter.name, parameter.cls
-            for of in parameter.fields.values():
-                yield from _classes(of)
+def _layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
+    shape, stride = modes(layout.shape), modes(layout.stride)
+    if any(isinstance(extent, tuple) for extent in shape):
+        cosize = layout.cosize
+        return data.Nested(str(layout), None if isinstance(cosize, DimExpr) else cosize)
+    strides = None if spec.stride is None else tuple(map(expr, stride))
+    return data.Strided(tuple(map(expr, shape)), strides, spec.order)
 
 
-class _Writer:
-    """Writes parameters down, and remembers the dims that they mention."""
-
-    def __init__(self) -> None:
-        self.dims: dict[str, Dim] = {}
-
-    def parameter(self, parameter: Parameter) -> data.Parameter:
-        name = parameter.name
-        match parameter:
-            case TensorParameter():
-                spec = parameter.spec
-                return data.Array(name, repr(spec), _dtype(spec.dtype), self.layout(parameter), spec.align)
-            case TmaParameter():
-                dtype = _dtype(parameter.spec.tensor.dtype)
-                return data.Array(name, repr(parameter.spec), dtype, self.layout(parameter), mapped=True)
-            case ScalarParameter():
-                return data.Number(name, _dtype(parameter.wanted))
-            case ConstantParameter():
-                return data.Constant(name)
-            case StructParameter():
-                fields = tuple(map(self.parameter, parameter.fields.values()))
-                return data.Struct(name, parameter.cls.__name__, fields)
-            case OptionalParameter():
-                return data.Optional(name, self.parameter(parameter.given))
-        raise Unsupported(f"`{name}` has no annotation")
-
-    def layout(self, parameter: TensorParameter | TmaParameter) -> data.Strided | data.Nested:
-        wanted = parameter._extents
-        if wanted.nested:
-            cosize = wanted.layout.cosize
-            if isinstance(cosize, DimExpr):
-                raise Unsupported(f"`{wanted.name}` has nested modes of extents that are not known")
-            return data.Nested(str(wanted.layout), cosize)
-        strides = None if wanted.spec.stride is None else tuple(map(self.expr, wanted.stride))
-        return data.Strided(tuple(map(self.expr, wanted.shape)), strides, wanted.spec.order)
-
-    def expr(self, x: Any) -> data.Expr:
-        """An extent or stride; the dims in it are declared."""
-        for dim in sorted(dims_of(x), key=lambda dim: dim.name):
-            if self.dims.setdefault(dim.name, dim) != dim:
-                raise Unsupported(f"{dim.name} is declared in two ways")
-        return expr(x)
+def modes(x: Any) -> tuple[Any, ...]:
+    """The modes of a shape or stride."""
+    return x if isinstance(x, tuple) else (x,)
 
 
-def _dtype(wanted: Scalar | DTypeVar) -> data.DType:
+def dtype(wanted: Scalar | DTypeVar) -> data.DType:
+    """A dtype, or a variable that arguments decide."""
     if isinstance(wanted, Scalar):
         return wanted.name
     return data.Variable(wanted.name, tuple(choice.name for choice in wanted.choices or ()))
 
 
 def expr(x: Any) -> data.Expr:
-    """An int, or an expression over dims, as data."""
+    """An int, or an expression over dims."""
     if isinstance(x, Dim):
-        return x.name
+        return data.Dim(x.name, x.divisible_by, x.min, x.max)
     return data.Expression(text(x), _plain(tree(x))) if isinstance(x, DimExpr) else int(x)
 
 
@@ -116,4 +58,4 @@ def _plain(node: tuple[Any, ...]) -> data.Tree:
     operation, *operands = node
     if operation == "const":
         return int(operands[0])
-    return str(operands[0].name) if operation == "dim" else (operation, *map(_plain, operands))
+    return expr(operands[0]) if operation == "dim" else (operation, *map(_plain, operands))

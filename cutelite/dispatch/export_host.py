@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cutelite.dispatch import contract
 from cutelite.dispatch.arguments import ArgumentError, Bound, Parameter
 from cutelite.dispatch.arrays import TensorParameter, TmaParameter
 from cutelite.dispatch.parameters import ScalarParameter, leaves
@@ -45,7 +44,7 @@ def host_code(
     parameters = signature.parameters[skip:]
     try:
         _need_dtypes_of_arrays(parameters)
-        said = contract.of(signature, skip, grid)
+        said = signature.data(skip, grid)
         dims = Table(said).dims
     except Unsupported as error:
         raise ArgumentError(f"{signature.kernel}() has no launcher to export: {error}") from None

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite.config import Config
@@ -25,14 +25,14 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
-from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter, plain_number
+from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
 from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, interface, native
 from cutelite_rt import launcher as runtime
+from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.data import Unsupported
-from cutelite_rt.signature.table import Table
 from cutelite_rt.subscript import Subscripts
 
 if TYPE_CHECKING:
@@ -175,13 +175,13 @@ class Launching:
 
     def _made(self, driver: Driver, environment: Config) -> tuple[runtime.Launcher, Subscripts] | None:
         """None where there can be none, and the reason on stderr if that is asked for: launches stay Python's."""
-        from cutelite.dispatch import contract  # with LLVM, below: for programs that launch much
         from cutelite.toolchain import ToolchainError
+        from cutelite_rt.signature.table import Table  # like LLVM for programs that launch much
 
         signature = self._signature()
         try:
             functions = runtime.environment(driver)
-            table = Table(contract.of(signature), contract.classes(signature))
+            table = Table(signature.data(), _classes(signature.parameters))
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
             machine = runtime.Machine.of(_image(environment))
             doc = f"launch({signature}), compiled"
@@ -214,6 +214,16 @@ def _is_private(directory: str) -> bool:
     except FileNotFoundError:
         return True  # it will be made, for this user alone
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
+    """Classes of the structs among parameters and their fields, by name: 'a', 'a.b'."""
+    found: dict[str, type] = {}
+    for parameter in parameters:
+        its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
+        if isinstance(its, StructParameter):
+            found |= {its.name: its.cls} | _classes(its.fields.values())
+    return found
 
 
 # What launchers call.

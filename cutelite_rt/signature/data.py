@@ -1,40 +1,24 @@
 """A kernel's signature as data: what its parameters take, in values that are frozen, compared, and JSON in files.
 
-In    annotations, written down by `cutelite.dispatch.contract`, or JSON that `plain` made
-Out   `Signature`, which `table` lays out for the compiled launcher
+In    annotations, which `cutelite.dispatch.contract` writes down, or JSON that `plain` made
+Out   `Signature`: `bind` checks arguments by it and says what is wrong, `table` lays it out for the compiled launcher
 
-Names and words come from annotations; no object of the compiler is held here.
+A signature is open or settled. An open one is a live kernel's: dtype variables, alignments and constants are decided by
+arguments. A settled one is of code that is compiled: all alignments are given, and there is no `Variable`,
+`Constant` or `Optional`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Unsupported(Exception):
     """A signature that no launcher is made for: every launch of it is an error, or Python's."""
 
 
-Tree: TypeAlias = "int | str | tuple[Any, ...]"
-"""An int, the name of a dim, or (operation, tree, tree) with operations add sub mul floordiv ceil_div mod min max."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """An expression over dims: in words, and as a tree."""
-
-    text: str
-    tree: Tree
-
-
-Expr: TypeAlias = int | str | Expression
-"""An extent or stride: a number, the name of a dim, or an expression over dims."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dim:
+class Dim(NamedTuple):
     """A named extent, and the values that it may have: multiples of `divisible_by` from `min` to `max`."""
 
     name: str
@@ -42,21 +26,53 @@ class Dim:
     min: int = 1
     max: int | None = None
 
+    def __str__(self) -> str:
+        facts = f"div={self.divisible_by}" * (self.divisible_by != 1), f"min={self.min}" * (self.min != 1)
+        said = ",".join(filter(None, (*facts, "" if self.max is None else f"max={self.max}")))
+        return f"{self.name}{{{said}}}" if said else self.name
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+
+Tree: TypeAlias = "int | Dim | tuple[Any, ...]"
+"""An int, a dim, or (operation, tree, tree) with an operation of `OPERATIONS`."""
+
+
+class Expression(NamedTuple):
+    """An expression over dims: in words, and as a tree."""
+
+    text: str
+    tree: Tree
+
+
+Expr: TypeAlias = int | Dim | Expression
+"""An extent or stride: a number, a dim, or an expression over dims."""
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "ceil_div": lambda a, b: -(-a // b),
+    "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+}
+
+
+class Variable(NamedTuple):
     """A dtype that arguments decide: one of `choices`, or any where there are none."""
 
     name: str
     choices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
 
 
 DType: TypeAlias = str | Variable
 """A code of `dtype.DTYPES`, or a variable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strided:
+class Strided(NamedTuple):
     """Modes by extents and strides; without strides they are compact, in 'row' or 'col' major order."""
 
     shape: tuple[Expr, ...]
@@ -64,21 +80,29 @@ class Strided:
     order: str = "row"
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A layout of nested modes, which describes flat, compact memory of at least `cosize` elements."""
+class Nested(NamedTuple):
+    """A layout of nested modes, which describes flat, compact memory of at least `cosize` elements.
+
+    cosize  None for one over dims, which no array fits
+    """
 
     layout: str
-    cosize: int
+    cosize: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Box(NamedTuple):
+    """What a tensor map of an array is for: the extents of a tile, and its swizzle ('auto': by the dtype)."""
+
+    extents: tuple[int, ...]
+    swizzle: str
+
+
+class Array(NamedTuple):
     """An array.
 
-    says    its annotation in words
-    align   bytes that its address is a multiple of; None: of an element, and 16 is another specialisation
-    mapped  it goes as a tensor map, not as an address
+    says   its annotation in words
+    align  bytes that its address is a multiple of; None: of an element, and 16 is another specialisation
+    box    it goes as a tensor map for this, not as an address
     """
 
     name: str
@@ -86,50 +110,59 @@ class Array:
     dtype: DType
     layout: Strided | Nested
     align: int | None = None
-    mapped: bool = False
+    box: Box | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number."""
 
     name: str
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A compile-time constant: each value is another specialisation."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Struct:
-    """An object with fields, which are parameters; `cls` is the name of its class."""
+class Fixed(NamedTuple):
+    """A constant that is compiled in; `opaque` has words for what is no plain data."""
+
+    name: str
+    value: Any
+    opaque: str | None = None
+
+
+class Absent(NamedTuple):
+    """A parameter that may be None, and is."""
+
+    name: str
+
+
+class Struct(NamedTuple):
+    """An object with fields, which are parameters called 'name.field'; `cls` is the name of its class."""
 
     name: str
     cls: str
-    fields: tuple[Parameter, ...]
+    fields: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(NamedTuple):
     """A parameter that may be None."""
 
     name: str
-    given: Parameter
+    given: Any
 
 
-Parameter: TypeAlias = Array | Number | Constant | Struct | Optional
+Parameter: TypeAlias = Array | Number | Constant | Fixed | Absent | Struct | Optional
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """The parameters of a kernel.
 
     positional, position_only  how many may, and must, be given by position
-    dims                       that extents, strides and the grid mention
+    dims                       that extents and strides mention
     grid                       blocks of a launch that does not say; None where each launch says
     """
 
@@ -141,34 +174,75 @@ class Signature:
     grid: tuple[Expr, ...] | None = None
 
 
-def dims_of(expr: Expr | Tree) -> Iterator[str]:
-    """Names of the dims in an expression, as often as they occur."""
-    match expr:
-        case Expression():
-            yield from dims_of(expr.tree)
-        case str():
-            yield expr
-        case tuple():
-            for operand in expr[1:]:
-                yield from dims_of(operand)
+# Dims.
+
+
+def dims_of(expr: Expr | Tree) -> Iterator[Dim]:
+    """The dims in an expression, as often as they occur."""
+    if isinstance(expr, Expression):
+        expr = expr.tree
+    if isinstance(expr, Dim):
+        yield expr
+    elif isinstance(expr, tuple):
+        for operand in expr[1:]:
+            yield from dims_of(operand)
+
+
+def declared(parameters: Iterable[Parameter]) -> tuple[Dim, ...]:
+    """The dims of all arrays, once each. Errors: `Unsupported` where one is declared in two ways."""
+    found: dict[str, Dim] = {}
+    for array in (leaf for parameter in parameters for leaf in leaves(parameter) if isinstance(leaf, Array)):
+        layout = array.layout
+        exprs = (*layout.shape, *(layout.strides or ())) if isinstance(layout, Strided) else ()
+        for dim in (dim for expr in exprs for dim in dims_of(expr)):
+            if found.setdefault(dim.name, dim) != dim:
+                raise Unsupported(f"{dim.name} is declared in two ways")
+    return tuple(found.values())
+
+
+def leaves(parameter: Parameter) -> Iterator[Array | Number]:
+    """The arrays and numbers within a parameter, in the kernel's order."""
+    match parameter:
+        case Struct():
+            for field in parameter.fields:
+                yield from leaves(field)
+        case Optional():
+            yield from leaves(parameter.given)
+        case Array() | Number():
+            yield parameter
+
+
+def evaluate(expr: Expr | Tree, dims: dict[str, int]) -> int:
+    """The value of an expression."""
+    if isinstance(expr, int):
+        return expr
+    if isinstance(expr, Dim):
+        return dims[expr.name]
+    if isinstance(expr, Expression):
+        return evaluate(expr.tree, dims)
+    operation, *operands = expr
+    return OPERATIONS[operation](*(evaluate(operand, dims) for operand in operands))
 
 
 # JSON.
 
-_KINDS = {
+_KINDS: dict[str, Any] = {
     cls.__name__.lower(): cls
-    for cls in (Expression, Dim, Variable, Strided, Nested, Array, Number, Constant, Struct, Optional, Signature)
+    for cls in (
+        *(Dim, Expression, Variable, Strided, Nested, Box),
+        *(Array, Number, Constant, Fixed, Absent, Struct, Optional, Signature),
+    )
 }
 
 
 def plain(x: Any) -> Any:
     """A signature, or a part of one, as JSON has it."""
-    if isinstance(x, tuple):
-        return [plain(item) for item in x]
+    if not isinstance(x, tuple):
+        return x
     kind = type(x).__name__.lower()
     if kind not in _KINDS:
-        return x
-    return {"kind": kind} | {field.name: plain(getattr(x, field.name)) for field in fields(x)}
+        return [plain(item) for item in x]
+    return {"kind": kind} | {name: plain(value) for name, value in zip(x._fields, x, strict=True)}  # type: ignore[attr-defined]
 
 
 def parsed(x: Any) -> Any:

@@ -24,6 +24,7 @@ from cutelite_rt.launcher import KIND, WORD, Places
 from cutelite_rt.signature.data import (
     Array,
     Constant,
+    Dim,
     Expr,
     Expression,
     Nested,
@@ -115,7 +116,9 @@ class Table:
             self._fetch(parameter, slot, _ALWAYS, parameter.name)
         self._arrays = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Array)]
         self._numbers = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Number)]
-        self._maps = [leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.mapped]
+        self._maps = [
+            leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.box is not None
+        ]
         self._expressions: list[int] = []
         self._later = 0  # expressions to check once all dims are known
         self._inside: set[str] = set()  # dims of those
@@ -146,6 +149,8 @@ class Table:
                 self._constants.append((slot, given))
             case Array() | Number():
                 self._leaves.append(_Leaf(parameter, slot, given))
+            case _:
+                raise Unsupported(f"`{path}` is settled")
 
     def _object(self, value: object) -> int:
         self.objects = (*self.objects, value)
@@ -250,13 +255,15 @@ class Table:
         rules: list[bytes] = []
         order, rank, cosize = _NESTED, 0xFFFFFFFF, 0
         if isinstance(wanted.layout, Nested):
+            if wanted.layout.cosize is None:
+                raise Unsupported(f"`{wanted.name}` has nested modes of extents that are not known")
             cosize = wanted.layout.cosize
         else:
             order, rank, rules = self._modes(wanted.layout)
-        align = wanted.align or (1 if wanted.mapped else 0)  # of what goes as a map, encoding asks
+        align = wanted.align or (0 if wanted.box is None else 1)  # of what goes as a map, encoding asks
         said = _ANNOTATION.pack(dtype, variable, size, align, rank, order, cosize)
         said += struct.pack("<Q", self._put(b"".join(rules)))
-        return _ARRAY.pack(leaf.slot, leaf.given, self._at[leaf] if wanted.mapped else 0, self._put(said))
+        return _ARRAY.pack(leaf.slot, leaf.given, 0 if wanted.box is None else self._at[leaf], self._put(said))
 
     def _modes(self, layout: Strided) -> tuple[int, int, list[bytes]]:
         """The order, how many modes there are, and a rule for each extent and each given stride."""
@@ -265,16 +272,16 @@ class Table:
         from_inside = reversed(range(rank)) if order == _ROW_MAJOR else range(rank)
         rules = [self._checked(layout.shape[mode], mode) for mode in from_inside]
         rules += [self._checked(stride, mode) for mode, stride in enumerate(layout.strides or ())]
-        self._strided.update(stride for stride in layout.strides or () if isinstance(stride, str))
+        self._strided.update(stride.name for stride in layout.strides or () if isinstance(stride, Dim))
         return order, rank, rules
 
     def _checked(self, wanted: Expr, mode: int) -> bytes:
         """A rule of an extent or stride."""
-        if isinstance(wanted, str):
-            return _RULE.pack(_DIM, mode, self.dims.index(wanted))
+        if isinstance(wanted, Dim):
+            return _RULE.pack(_DIM, mode, self.dims.index(wanted.name))
         if isinstance(wanted, Expression):
             self._later += 1
-            self._inside.update(dims_of(wanted))
+            self._inside.update(dim.name for dim in dims_of(wanted))
         return self._rule(wanted, mode)
 
     def _rule(self, wanted: Expr, mode: int = 0) -> bytes:
@@ -293,8 +300,8 @@ class Table:
             if not -(2**63) <= tree < 2**63:
                 raise Unsupported(f"{tree} has more than 64 bits")
             yield _CONSTANT, tree
-        elif isinstance(tree, str):
-            yield _VALUE, self.dims.index(tree)
+        elif isinstance(tree, Dim):
+            yield _VALUE, self.dims.index(tree.name)
         elif tree[0] == "ceil_div":
             _, n, by = tree
             yield from self._steps(("floordiv", ("sub", ("add", n, by), 1), by))

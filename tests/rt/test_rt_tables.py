@@ -14,18 +14,19 @@ from tests.rt import launcher_ll
 
 C = launcher_ll.SOURCE.read_text()
 
-EXPRESSION = data.Expression("ceil_div(N,4)", ("ceil_div", "N", 4))
+N, LD = data.Dim("N", 8, 0, 64), data.Dim("LD")
+EXPRESSION = data.Expression("ceil_div(N,4)", ("ceil_div", N, 4))
 SIGNATURE = data.Signature(
     "f",
     (
-        data.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided(("N", 4)), 32),
-        data.Optional("b", data.Array("b", "", "f32", data.Strided((EXPRESSION,), ("LD",)), mapped=True)),
+        data.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided((N, 4)), 32),
+        data.Optional("b", data.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))),
         data.Struct("s", "Pair", (data.Number("s.x", "i32"), data.Constant("s.y"))),
         data.Array("c", "", "f32", data.Nested("((2,2),2):((1,2),4)", 8)),
         data.Number("n", data.Variable("T")),
     ),
     positional=4,
-    dims=(data.Dim("N", 8, 0, 64), data.Dim("LD")),
+    dims=(N, LD),
     grid=(EXPRESSION, 1),
 )
 
@@ -82,10 +83,10 @@ def test_places_of_a_table() -> None:
 
 
 def test_what_has_no_table() -> None:
-    deep: data.Tree = "N"
+    deep: data.Tree = N
     for _ in range(table._MOST_DEPTH + 1):
-        deep = ("min", "N", deep)
-    for tree, why in ((deep, "nested too deeply"), (("add", "N", 1 << 63), "more than 64 bits")):
+        deep = ("min", N, deep)
+    for tree, why in ((deep, "nested too deeply"), (("add", N, 1 << 63), "more than 64 bits")):
         array = data.Array("a", "", "f32", data.Strided((data.Expression("", tree),)))
         with pytest.raises(data.Unsupported, match=why):
-            table.Table(data.Signature("f", (array,), 1, dims=(data.Dim("N"),)))
+            table.Table(data.Signature("f", (array,), 1, dims=(N,)))
