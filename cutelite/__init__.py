@@ -62,7 +62,7 @@ _WHERE = {
     "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
     " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
     " store_volatile prefetch",
-    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
+    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi bmsk prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
     " mad24 sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
     "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",

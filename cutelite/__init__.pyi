@@ -75,6 +75,7 @@ from cutelite.lang.atomics import store_volatile as store_volatile
 from cutelite.lang.bits import add_sat as add_sat
 from cutelite.lang.bits import bfe as bfe
 from cutelite.lang.bits import bfi as bfi
+from cutelite.lang.bits import bmsk as bmsk
 from cutelite.lang.bits import brev as brev
 from cutelite.lang.bits import clz as clz
 from cutelite.lang.bits import ctz as ctz
@@ -563,6 +564,7 @@ __all__ = [
     "block_rank_in_cluster",
     "block_reduce",
     "blocked_product",
+    "bmsk",
     "boolean",
     "brev",
     "brkpt",

@@ -53,6 +53,15 @@ def bfi(x: Int, into: Int, start: Int, length: Int) -> Int:
     return emit(ops.Bfi(a, b, _amount(start, b), _amount(length, b)))
 
 
+def bmsk(start: Int, length: Int, *, wrap: bool = False) -> Int:
+    """Return a 32-bit mask of `length` bits from bit `start` on. PTX: bmsk.
+
+    A `start` of 32 or more gives 0 and a `length` of 32 or more reaches to the top; with `wrap` both count modulo 32.
+    """
+    first, count = promote(start, length, "bits")
+    return emit(ops.Bmsk(first, count, "wrap" if wrap else "clamp"))
+
+
 def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] = "") -> Int:
     """Four bytes of the eight in `b:a`, by the hexadecimal digits of `selector`, lowest first. PTX: prmt.
 

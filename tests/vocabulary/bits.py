@@ -43,6 +43,13 @@ def inserted(op: Any, a: int, b: int, start: int, length: int) -> int:
     return b & ~mask | a << (start & 255) & mask
 
 
+def masked(op: Any, start: int, length: int) -> int:
+    start, length = unsigned(start, u32), unsigned(length, u32)
+    if op.mode == "wrap":
+        start, length = start % 32, length % 32
+    return sum(1 << i for i in range(32) if start <= i < start + length)
+
+
 def permuted(op: Any, a: int, b: int, selector: int) -> int:
     octets = (unsigned(b, u32) << 32 | unsigned(a, u32)).to_bytes(8, "little")
     digits = PERMUTED[op.mode][selector & 3] if op.mode else [selector >> 4 * i & 15 for i in range(4)]
@@ -119,6 +126,17 @@ ROWS = [
         amounts=(2, 3),
         shown="i32 i32 i32 i32; i64 i64 i32 i32",
         refuses=[(of(i64, i32, i32, i32), "`b` of bfi is i32, not i64")],
+    ),
+    Row(
+        bits.Bmsk,
+        lambda op: f"cl.bmsk({{0}}, {{1}}, wrap={op.mode == 'wrap'})",
+        [of(t, t, mode) for t in (i32, u32) for mode in ("clamp", "wrap")] + [of(Vec(u32, 2), Vec(u32, 2))],
+        ints(masked),
+        amounts=(0, 1),
+        refuses=[
+            (of(i64, i64), "bmsk takes u32 or i32, not i64"),
+            (of(u32, u32, "cut"), "bmsk has the modes clamp and wrap, not 'cut'"),
+        ],
     ),
     Row(
         bits.Prmt,
