@@ -10,7 +10,17 @@ import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
-from cutelite.kernels.rows.plan import MOST, Plan, plan, plan_light, plan_norm, plan_softmax, plan_sums, plan_two
+from cutelite.kernels.rows.plan import (
+    MOST,
+    Plan,
+    plan,
+    plan_fold,
+    plan_light,
+    plan_norm,
+    plan_softmax,
+    plan_sums,
+    plan_two,
+)
 
 Array = np.ndarray[Any, Any]
 BF16 = ml_dtypes.bfloat16
@@ -170,10 +180,12 @@ def test_any_number_of_rows(rows: int) -> None:
 
 
 def in_bytes(choose: Any) -> Any:
-    return lambda n, vector: choose(n, vector, 2, *([4] if choose is plan_norm else []))
+    return lambda n, vector: choose(n, vector, 2, *([3] if choose is plan_norm else []))
 
 
-@pytest.mark.parametrize("choose", [plan, plan_light, plan_two, plan_sums, in_bytes(plan_softmax), in_bytes(plan_norm)])
+@pytest.mark.parametrize(
+    "choose", [plan, plan_fold, plan_light, plan_two, plan_sums, in_bytes(plan_softmax), in_bytes(plan_norm)]
+)
 def test_plans_hold_every_length(choose: Any) -> None:
     for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST]:
         for vector in (1, 8):

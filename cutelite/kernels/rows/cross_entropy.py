@@ -18,7 +18,7 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
-from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_light
+from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
 from cutelite.kernels.rows.softmax import LOWEST, Exponentials, merge, power
 
 M = cl.dims("M")  # rows
@@ -81,12 +81,11 @@ def forward(loss: Loss, p: Plan) -> Any:
         team, part = p.team(n)
         row = team.number()
         if team.teams == 1 or row < M:
-            target, wanted = targets[row], f32(0)
-            first = team.lane == 0 and team.rank == 0
-            if first and target >= 0 and target < n:
-                wanted = x[row, target].to(f32)
+            target, wanted, first = targets[row], f32(0), team.lane == 0 and team.rank == 0
             start = Known(Exponentials(f32(LOWEST), f32(0)), f32(0))
             mine = part.fold(x[row, None], start, step(exact, smooth), fill=-math.inf)
+            if first and target >= 0 and target < n:
+                wanted = x[row, target].to(f32)
             team.ready()
             if smooth:
                 all, total = team.reduce(mine, merged(exact))
@@ -154,7 +153,7 @@ def cross_entropy(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
-    p = how or plan(rows.n, rows.vector)
+    p = how or plan_fold(rows.n, rows.vector)
     kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
     kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)
