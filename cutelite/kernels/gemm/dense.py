@@ -82,9 +82,8 @@ def build(config: Config, problem: Problem) -> Any:
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, cl.NamedBarrier(1 + group, GROUP))
             fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
             bars = cl.Fetch(fetch.bars[group, None])
-            groups, ready = (2, group), cl.NamedBarrier(3, 2 * GROUP)
-            if config.together > 1 and config.pingpong:  # of one tile, one has all
-                groups, ready = (1, 0), None
+            groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
+            ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             shared = config.together, storage.b.ptr, problem.acc, ready
             sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, *shared)
             plan.consume(sums, storage, pipe, turns, tiles, group)
