@@ -55,7 +55,7 @@ _WHERE = {
     "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy cooperative_clear",
-    "cutelite.lang.values": "where Scalar Vector full full_like zeros_like",
+    "cutelite.lang.values": "where Scalar Vector vector full full_like zeros_like",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
     "cutelite.lang.asm": "inline_ptx",

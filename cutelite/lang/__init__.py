@@ -3,7 +3,7 @@
 emit         the base of all words: ops appended, errors at the user's line, proxies of SSA values
 promotion    numbers of all kinds as SSA values; the types in which two of them meet
 fragments    parts, reductions and broadcasts of vectors with a shape
-values       `Scalar` and `Vector`, with Python's operators; `where`, `full`
+values       `Scalar` and `Vector`, with Python's operators; `where`, `vector`, `full`
 annotations  annotations of a kernel's parameters, and the types that they become
 
 tensor       memory seen through a layout; `coord`, `shaped`, `algebra`, `whole`, `storage` and `address` go with it

@@ -343,7 +343,8 @@ def gemm(
 ) -> Any:
     """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
-    a           (values, M, K), registers, or shared memory where the instruction reads it
+    a           (values, M, K), registers, or shared memory where the instruction reads it. For wgmma with A in
+                registers also the vector of its elements, as an accumulator (64, K) converted to 16 bits has them
     b           (values, N, K)
     c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
                 flight, its group committed unless `commit` is False
@@ -358,7 +359,8 @@ def gemm(
         )
     c = d if c is None else c
     for name, t in (("A", a), ("B", b)):
-        _check_operand(tiled_mma, name, t)
+        if name == "B" or not _is_vector_a(tiled_mma.op, t):
+            _check_operand(tiled_mma, name, t)
     if isinstance(tiled_mma.op, WarpgroupMmaOp):
         return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit, metadata)
     if accumulate is not True:
@@ -393,13 +395,16 @@ def _warpgroup_gemm(
         raise mistake(
             "mma-operand", f"the accumulator of wgmma comes from `make_fragment_C`, and this is {describe(c)}"
         )
-    rows, columns, depth = _agreed(a.layout, b.layout, Layout((1, c.rows, c.columns)))
+    held = _is_vector_a(tiled.op, a)
+    a_layout = Layout((1, 1, extent(b.layout, 2) if b.ndim > 2 else 1)) if held else a.layout
+    rows, columns, depth = _agreed(a_layout, b.layout, Layout((1, c.rows, c.columns)))
     right = [_whole(b, n) for n in range(columns)]
-    left = [_whole(a, m) if a.space == "smem" else _register_a(a, m, depth) for m in range(rows)]
+    in_memory = not held and a.space == "smem"
+    left = [a] if held else [_whole(a, m) if in_memory else _register_a(a, m, depth) for m in range(rows)]
     words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
-        fenced = wgmma.fence(*parts, *(() if a.space == "smem" else left))
+        fenced = wgmma.fence(*parts, *(() if in_memory else left))
         parts, left = list(fenced[: len(parts)]), list(fenced[len(parts) :]) or left
     for n in range(columns):
         for m in range(rows):
@@ -409,6 +414,11 @@ def _warpgroup_gemm(
     if commit:
         wgmma.commit_group()
     return Accumulator(tuple(parts), c.rows, c.columns)
+
+
+def _is_vector_a(op: MmaOp, a: Any) -> bool:
+    """Tell whether operand A is a vector, for wgmma from registers."""
+    return isinstance(a, Vector) and isinstance(op, WarpgroupMmaOp) and not op.a_in_memory and not op.sparse
 
 
 def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:

@@ -7,6 +7,8 @@ Out   SSA values of one type. `docs/language.md` states the table of types that 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any
 
 from cutelite.ir.function import Value
@@ -251,6 +253,16 @@ def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
             "mixed-sign", f"no integer type holds both {signed} and {unsigned}", help="convert one of them explicitly"
         )
     return SCALARS[f"i{unsigned.bits * 2}"]
+
+
+def meeting_type(items: Sequence[Any]) -> DType:
+    """Return the element type in which several numbers meet, vectors and literals among them."""
+    typed = [elem_of(as_value(x).type) for x in items if isinstance(x, Runtime | DimExpr)]
+    literals = [x.item() if is_numpy_number(x) else x for x in items if not isinstance(x, Runtime | DimExpr)]
+    found: DType = reduce(partial(common_type, mode="select"), typed or map(literal_type, literals))
+    for literal in literals if typed else ():
+        found = adapt(literal, found, "select")
+    return found
 
 
 def unsigned(t: DType) -> DType:

@@ -18,7 +18,7 @@ from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
-from cutelite.lang.promotion import as_value, converted, is_number, promote, to_dtype
+from cutelite.lang.promotion import as_value, converted, is_number, meeting_type, promote, to_dtype
 from cutelite.layout import DimExpr
 from cutelite.ops import arith
 
@@ -362,7 +362,26 @@ def where(cond: Any, a: Any, b: Any) -> Any:
     return emit(arith.Select(condition.value, x, y))
 
 
-# Vectors made of one number.
+# Vectors made of numbers.
+
+
+def vector(*items: Any, dtype: DType | None = None) -> Vector:
+    """Return a vector of numbers and of the elements of vectors, in order: joins vectors, and makes one of scalars.
+
+    items   run-time numbers, vectors, literals, dims
+    dtype   the element type; default: the type in which all of them meet
+    Errors  `vector` for no items, or items that are no numbers; `literal` where one does not fit the type
+    """
+    if not items or not all(map(is_number, items)):
+        shown = ", ".join(map(describe, items)) or "nothing"
+        raise mistake("vector", f"a vector is made of numbers and vectors, not of {shown}")
+    if dtype is None:
+        dtype = meeting_type(items)
+    return emit(arith.VecMake(tuple(_element(item, dtype) for item in items)))  # type: ignore[no-any-return]
+
+
+def _element(item: Any, dtype: DType) -> Value:
+    return as_value(item, dtype) if isinstance(item, int | float) else as_value(to_dtype(item, dtype))
 
 
 def full(shape: Any, x: Any, dtype: DType) -> Vector:

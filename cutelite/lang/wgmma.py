@@ -7,24 +7,27 @@
         cl.wgmma.commit_group()
         acc = cl.wgmma.wait_group(0, acc)
 
-An accumulator is a vector value, (64, n) spread over the 128 threads; `coordinates` and `partition` tell where each
-element belongs. Between `mma_async` and the `wait_group` that retires it it is in flight, and using it is an error.
-All threads of the warpgroup call these together.
+An accumulator is a vector value, (64, n) spread over the 128 threads. `coordinates` and `partition` tell where each
+element belongs; `by_rows` and `coordinate_vectors` give it and its coordinates shapes to compute with. Between
+`mma_async` and the `wait_group` that retires it, it is in flight, and using it is an error. All threads of the
+warpgroup call these together.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
+from cutelite.lang.fragments import COMBINE
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Scalar, Vector
+from cutelite.lang.values import Scalar, Vector, vector
+from cutelite.lang.warp import shuffle_xor
 from cutelite.layout import Layout, composition, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
 from cutelite.ops.wgmma_layouts import (
@@ -47,7 +50,7 @@ Accumulator = Vector | Handle
 
 
 def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
-    """An accumulator (64, n) of zeros, readable.
+    """Return an accumulator (64, n) of zeros, readable. With ``accumulate=False`` no instruction makes the zeros.
 
     n       8 to 256 in steps of 8 (integers: of 16 above 32)
     dtype   f32; f16 for f16 and fp8 operands; i32 for integers
@@ -239,6 +242,52 @@ def coordinates(n: int) -> list[tuple[Any, Any]]:
 def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
     """The (row, k) in a (64, k) operand A of each element that this thread holds in registers, in their order."""
     return _coordinates(operand_a(dtype), list(range(0, k, k_of(dtype))))
+
+
+def coordinate_vectors(n: int) -> tuple[Vector, Vector]:
+    """Return the rows and the columns in the (64, n) accumulator of this thread's elements, as vectors of i32.
+
+        rows, columns = cl.wgmma.coordinate_vectors(n)
+        scores = cl.where(first_row + rows >= first_key + columns, cl.wgmma.by_rows(acc), -inf)
+
+    Result  rows of shape (1, 2, 1) and columns of shape (2, 1, n / 8), which broadcast to that of `by_rows(acc)`
+    """
+    spread, thread = accumulator(n)[0], linear_thread_idx() & (THREADS - 1)
+    row, column = _along_m(spread)(thread), _along_n(spread)(thread)
+    places = vector(*(8 * (i // 2) + i % 2 for i in range(n // 4)), dtype=i32)
+    return vector(row, row + 8).reshape((1, 2, 1)), (places + column).reshape((2, 1, n // 8))
+
+
+def by_rows(acc: Any) -> Vector:
+    """Return a readable accumulator (64, n) as a vector of shape (2, 2, n / 8): neighbours, rows, groups of 8 columns.
+
+    The second mode is that of the thread's two rows, which lie 8 apart.
+    """
+    if not isinstance(acc, Vector) or acc.n % 4:
+        raise mistake("wgmma-accumulator", f"a readable accumulator is needed here, not {describe(acc)}")
+    return acc.reshape((2, 2, acc.n // 4))
+
+
+def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+    """Combine each row of a readable accumulator (64, n): a vector of two numbers, for this thread's rows.
+
+    Cost    two exchanges among the four threads that hold a row
+    Who     all threads of the warpgroup
+    Errors  `reduce` for another operation
+    """
+    found: Vector = by_rows(acc).reduce(operation, (0, 2))
+    for distance in (1, 2):
+        found = emit(COMBINE[operation](found.value, shuffle_xor(found, distance).value))
+    return found
+
+
+def scale_rows(acc: Any, factors: Vector) -> Vector:
+    """Return a readable accumulator (64, n) with this thread's two rows multiplied by the two `factors`."""
+    if not isinstance(factors, Vector) or factors.n != 2:
+        raise mistake(
+            "wgmma-accumulator", f"two factors are needed here, as `row_reduce` has them, not {describe(factors)}"
+        )
+    return (by_rows(acc) * factors.reshape((1, 2, 1))).reshape((acc.n,))  # type: ignore[no-any-return]
 
 
 def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:

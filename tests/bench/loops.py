@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def table(name: str, calls: dict[str, Callable[[int], Any]], buffers: int, size:
     print(f"{name}, {size >> 20} MB: " + ", ".join(f"{form} {size / t / 1e9:.0f}" for form, t in seconds.items()))
 
 
+def added(launch: Any, x: Any, y: Any, form: tuple[int, int], i: int) -> None:
+    launch(x[i], y[i], 1e-3, *form)
+
+
+def summed(launch: Any, x: Any, out: Any, form: tuple[int, int], i: int) -> None:
+    launch(x[i].view(-1, COLUMNS), out, *form)
+
+
 def main() -> None:
     n = int(float(sys.argv[1]) * 1e6 if sys.argv[1:] else 64e6) // COLUMNS * COLUMNS
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}; GB/s by (unroll, prefetch)")
@@ -60,7 +69,7 @@ def main() -> None:
             launch = scale_add[blocks, THREADS]
             launch(x[0], y[0], 0.5, *form)
             torch.testing.assert_close(y[0], wanted)
-            calls[str(form)] = lambda i, form=form, launch=launch: launch(x[i], y[i], 1e-3, *form)
+            calls[str(form)] = partial(added, launch, x, y, form)
         calls["torch.add_"] = lambda i: y[i].add_(x[i], alpha=1e-3)
         table(f"y += a x in {blocks} blocks", calls, buffers, 12 * n)
     for parts in (8, 16, 33, 66):
@@ -69,7 +78,7 @@ def main() -> None:
             launch = column_sums[(COLUMNS // THREADS, parts), THREADS]
             launch(x[0].view(-1, COLUMNS), out, *form)
             torch.testing.assert_close(out.sum(0), x[0].view(-1, COLUMNS).sum(0), rtol=1e-3, atol=1e-2)
-            calls[str(form)] = lambda i, form=form, launch=launch, out=out: launch(x[i].view(-1, COLUMNS), out, *form)
+            calls[str(form)] = partial(summed, launch, x, out, form)
         calls["torch.sum"] = lambda i: x[i].view(-1, COLUMNS).sum(0)
         table(f"sums of columns in {16 * parts} blocks", calls, buffers, 4 * n)
 
