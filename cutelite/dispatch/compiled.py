@@ -67,8 +67,7 @@ class Compiled:
 
     @property
     def ptx(self) -> str:
-        """PTX that any ptxas computes rightly: without what some of their versions get wrong."""
-        return self.artifact.ptx or self.build.portable_ptx
+        return self.artifact.ptx or self.build.ptx
 
     @property
     def cubin(self) -> bytes:

@@ -1,6 +1,4 @@
-"""Objects that are no values yet: an axis without its `.x`, a function that was not called.
-
-Python would compare them in silence.
+"""What is no value yet: an axis without its `.x`, a function that was not called. Python would compare it in silence.
 
 In    the operands of a comparison or condition
 Out   nothing, or an error that says what may have been forgotten
@@ -30,13 +28,13 @@ KEYED: tuple[Any, ...] = (set, frozenset, hash, id)
 
 
 def check_condition(x: Any) -> None:
-    """Refuse a condition that always holds: a function of cutelite's own, or three numbers at once."""
+    """A condition that always holds is refused where it is cutelite's own function, or three numbers at once."""
     if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
         raise _error(x, f"{describe(x)} is neither true nor false", "or ask whether there is one: `is not None`")
 
 
 def check_comparison(a: Any, b: Any) -> None:
-    """Refuse ``a == b`` and the like where Python finds one of them equal to itself alone."""
+    """Of ``a == b`` and the like: neither may be something that Python finds equal to itself alone."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, Axes):
             raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
@@ -49,12 +47,12 @@ def check_comparison(a: Any, b: Any) -> None:
 
 
 def is_unready(x: Any) -> bool:
-    """Tell whether comparing `x` is refused, at least with some things."""
+    """Whether comparing `x` is refused, at least with some things."""
     return isinstance(x, (Axes, DType, RuntimeText, *FUNCTIONS))
 
 
 def check_operands(a: Any, b: Any, symbol: str) -> None:
-    """Raise the error for an operator that has failed on something that is no value yet."""
+    """Of an operator that has failed."""
     for x in (a, b):
         if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
             raise _error(x, f"`{symbol}` is not defined for {describe(x)}", "")
@@ -63,14 +61,14 @@ def check_operands(a: Any, b: Any, symbol: str) -> None:
 
 
 def check_key(key: Any) -> None:
-    """Refuse a key of a dict, or a member of a set, that is not known at compile time."""
+    """A key of a dict, or member of a set, is known at compile time."""
     for leaf in [key] if isinstance(key, RuntimeText) else tree.leaves_of(key):
         if isinstance(leaf, Runtime | DimExpr | RuntimeText):
             raise not_a_key(leaf)
 
 
 def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
-    """Check the keys in a call of one of Python's own functions and methods."""
+    """The same of calls to Python's own functions and methods."""
     name = getattr(function, "__name__", "")
     if isinstance(owner, dict):
         keys = args[-1:] if name == "fromkeys" else args[:1] if name in ("get", "setdefault", "pop") else []
@@ -81,7 +79,7 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
 
 
 def not_a_class(dtype: DType, kind: Any) -> CompileError:
-    """Return the error for comparing a dtype with `int` or `float`, which it never is."""
+    """The type of a run-time number is its dtype, and so never `int` or `float`."""
     return mistake(
         "comparison",
         f"the dtype {dtype} is never `{kind.__name__}`",

@@ -16,17 +16,17 @@ Int = Any
 
 
 def popc(x: Int) -> Int:
-    """Return the number of bits of `x` that are 1. PTX: popc."""
+    """How many bits of `x` are 1. PTX: popc."""
     return emit(ops.Popc(as_value(x)))
 
 
 def clz(x: Int) -> Int:
-    """Return the number of zeros above the highest 1 of `x`; all bits if `x` is 0. PTX: clz."""
+    """How many bits of `x` are 0 above the highest 1; all of them if `x` is 0. PTX: clz."""
     return emit(ops.Clz(as_value(x)))
 
 
 def ctz(x: Int) -> Int:
-    """Return the number of zeros below the lowest 1 of `x`; all bits if `x` is 0. PTX: brev, clz."""
+    """How many bits of `x` are 0 below the lowest 1; all of them if `x` is 0. PTX: brev, clz."""
     return emit(ops.Ctz(as_value(x)))
 
 
@@ -42,24 +42,15 @@ def brev(x: Int) -> Int:
 
 
 def bfe(x: Int, start: Int, length: Int) -> Int:
-    """Return `length` bits of `x`, of 32 or 64, from bit `start` on; sign-extended if `x` is signed. PTX: bfe."""
+    """`length` bits of `x`, of 32 or 64, from bit `start` on; sign-extended if `x` is signed. PTX: bfe."""
     value = as_value(x)
     return emit(ops.Bfe(value, _amount(start, value), _amount(length, value)))
 
 
 def bfi(x: Int, into: Int, start: Int, length: Int) -> Int:
-    """Return `into` with `length` bits from `start` on replaced by the low bits of `x`. PTX: bfi."""
+    """`into` with `length` bits from `start` on replaced by the low bits of `x`. PTX: bfi."""
     a, b = promote(x, into, "bits")
     return emit(ops.Bfi(a, b, _amount(start, b), _amount(length, b)))
-
-
-def bmsk(start: Int, length: Int, *, wrap: bool = False) -> Int:
-    """Return a 32-bit mask of `length` bits from bit `start` on. PTX: bmsk.
-
-    A `start` of 32 or more gives 0 and a `length` of 32 or more reaches to the top; with `wrap` both count modulo 32.
-    """
-    first, count = promote(start, length, "bits")
-    return emit(ops.Bmsk(first, count, "wrap" if wrap else "clamp"))
 
 
 def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] = "") -> Int:
@@ -98,7 +89,7 @@ def mul_hi(a: Int, b: Int) -> Int:
 
 
 def mul_wide(a: Int, b: Int) -> Int:
-    """Return ``a * b`` of 16- or 32-bit integers in twice as many bits. PTX: mul.wide."""
+    """``a * b`` of 16- or 32-bit integers in twice as many bits. PTX: mul.wide."""
     return emit(ops.MulWide(*promote(a, b)))
 
 
@@ -108,19 +99,19 @@ def mul24(a: Int, b: Int) -> Int:
 
 
 def mad24(a: Int, b: Int, c: Int) -> Int:
-    """Return ``mul24(a, b) + c``. PTX: mad24.lo."""
+    """``mul24(a, b) + c``. PTX: mad24.lo."""
     x, y = promote(a, b)
     return emit(ops.Mad24(x, y, as_value(c, x.type)))
 
 
 def sad(a: Int, b: Int, c: Int) -> Int:
-    """Return ``c + abs(a - b)``, of 32 or 64 bits. PTX: sad."""
+    """``c + abs(a - b)``, of 32 or 64 bits. PTX: sad."""
     x, y = promote(a, b)
     return emit(ops.Sad(x, y, as_value(c, x.type)))
 
 
 def dp4a(a: Int, b: Int, c: Int) -> Int:
-    """Return `c` plus the dot product of the four bytes of `a` and those of `b`. PTX: dp4a.
+    """`c` plus the dot product of the four bytes of `a` and those of `b`. PTX: dp4a.
 
     a, b    i32 (signed bytes) or u32 (unsigned), each for itself
     c       i32 if one of them is, else u32
@@ -129,7 +120,7 @@ def dp4a(a: Int, b: Int, c: Int) -> Int:
 
 
 def dp2a(a: Int, b: Int, c: Int, *, high: bool = False) -> Int:
-    """Return `c` plus the dot product of the two halves of `a` and the low, or `high`, two bytes of `b`. PTX: dp2a.
+    """`c` plus the dot product of the two halves of `a` and the low, or `high`, two bytes of `b`. PTX: dp2a.
 
     Types as for `dp4a`.
     """
@@ -143,12 +134,12 @@ def _dot(a: Int, b: Int, c: Int) -> tuple[Value, Value, Value]:
 
 
 def add_sat(a: Int, b: Int) -> Int:
-    """Return ``a + b``, stopping at the ends of the type's range. PTX: add.sat."""
+    """``a + b``, stopping at the ends of the type's range. PTX: add.sat."""
     return emit(ops.AddSat(*promote(a, b)))
 
 
 def sub_sat(a: Int, b: Int) -> Int:
-    """Return ``a - b``, stopping at the ends of the type's range. PTX: sub.sat."""
+    """``a - b``, stopping at the ends of the type's range. PTX: sub.sat."""
     return emit(ops.SubSat(*promote(a, b)))
 
 

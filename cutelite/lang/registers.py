@@ -1,4 +1,4 @@
-"""The number of registers of a warpgroup, and the election of one thread of a warp."""
+"""How many registers a warpgroup has, and who of a warp speaks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The properties of everything with a layout: tensors of memory, and of coordinates."""
+"""What everything with a layout says of itself: tensors of memory, and of coordinates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Shaped:
-    """An object with a `layout`. Extents that are known at launch only are dims."""
+    """Has a `layout`; those of its extents that are known at launch only are dims."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Shaped:
 
     @property
     def size(self) -> Any:
-        """The number of elements: an int or a dim expression."""
+        """How many elements: an int or a dim expression."""
         return size(self.layout)
 
     @property
@@ -40,5 +40,5 @@ class Shaped:
 
     @property
     def extent(self) -> Any:
-        """The extent of the first mode, which is len()."""
+        """What len() is: the extent of the first mode."""
         return size(self.layout, 0)
