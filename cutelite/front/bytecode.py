@@ -262,9 +262,9 @@ _EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
 # ---------------------------------------------------------------- what kernels cannot do
 
 _TRY = UnsupportedSyntax("`try`", "test for the condition beforehand: nothing raises or is caught while a kernel runs")
-_WITH = UnsupportedSyntax("`with`", "call what begins and what ends the block yourself")
+_WITH = UnsupportedSyntax("`with`", "call the functions that begin and end the block")
 _YIELD = UnsupportedSyntax("`yield`", "loop where the values are used, or take a function to call with each of them")
-_ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`: what a kernel waits for are barriers")
+_ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`; kernels wait at barriers")
 _GLOBAL = UnsupportedSyntax("assigning to a global", "return the value, or store it in a tensor")
 _NONLOCAL = UnsupportedSyntax("assigning to a `nonlocal`", "return the value and assign it in the outer function")
 _CLASS = UnsupportedSyntax("`class` inside a kernel", "define the class outside")

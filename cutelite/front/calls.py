@@ -184,7 +184,7 @@ def _inline(
         raise mistake(
             "recursion",
             f"calls are inlined {MAX_DEPTH} deep here",
-            help="recursion must end at compile time: make what it depends on a Constexpr",
+            help="recursion must end at compile time: let it depend on a Constexpr",
         )
     instrs, graph = read(code)
     callee = Frame(evaluation, instrs, graph, globals, cells, span, frame.site())
@@ -286,7 +286,9 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
     if isinstance(function, Runtime):
         raise mistake("call", f"{describe(function)} cannot be called")
     if isinstance(function, type) and issubclass(function, (Runtime, Tensor, TmaTensor)):
-        raise mistake("call", f"`{function.__name__}` is what run-time values are, and makes none", help=_MADE_BY)
+        raise mistake(
+            "call", f"`{function.__name__}` is the class of run-time values, and cannot be called", help=_MADE_BY
+        )
     if _hashable(function):
         own = SPECIAL.get(function)
         if own is not None:

@@ -58,7 +58,7 @@ class Mutables:
                 f"{what} would change a compile-time {kind} under a run-time condition or in a run-time loop",
                 help=(
                     "compile-time objects exist once for all threads: make it before, or unroll with `cl.static_range`",
-                    "what differs between threads belongs in variables, frozen dataclasses, or a register tensor",
+                    "values that differ between threads belong in variables, frozen dataclasses, or a register tensor",
                 ),
             )
         if self._marks and id(obj) not in self._marks[-1]:

@@ -172,7 +172,7 @@ class OptionalSpec:
 def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> OptionalSpec:
     if other is not None:
         what = f"{spec!r} | {_said(other)}"
-        raise CompileError(Mistake("annotation", f"{what}: only `| None` can be said", help=_USE), caller())
+        raise CompileError(Mistake("annotation", f"{what}: only `| None` is possible", help=_USE), caller())
     return OptionalSpec(spec)
 
 
@@ -368,7 +368,7 @@ def spec(annotation: Any, where: str) -> Spec:
     raise CompileError(
         Mistake(
             "annotation",
-            f"the annotation of {where} is not one: {_said(annotation)}",
+            f"the annotation of {where} is no type that a parameter can have: {_said(annotation)}",
             help=_USE,
         )
     )

@@ -159,7 +159,7 @@ def _load(t: Place, index: Any, dtype: DType | None, semantic: str, scope: str) 
     if isinstance(t, Tensor):
         dtype = t.dtype
     elif dtype is None:
-        raise mistake("atomic", "a pointer does not say what it points to", help="give `dtype=`, or pass a tensor")
+        raise mistake("atomic", "a pointer has no element type", help="give `dtype=`, or pass a tensor")
     return emit(ops.LoadStrong(_place(t, index), dtype, semantic, scope))
 
 
@@ -177,7 +177,7 @@ def _operands(t: Place, index: Any, x: Any) -> tuple[Value, Value]:
             return address(Handle(_place(t, index)), t.dtype.bytes * x.n), as_value(x, Vec(t.dtype, x.n))
         return _place(t, index), as_value(x, t.dtype)
     if not isinstance(x, Runtime):
-        raise mistake("atomic", "a pointer does not say what it points to", help="give the number a type: cl.i32(1)")
+        raise mistake("atomic", "a pointer has no element type", help="give the number a type: cl.i32(1)")
     return _place(t, index), x.value
 
 

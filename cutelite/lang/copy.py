@@ -369,7 +369,7 @@ def predicates(pred: Any, count: int, values: int) -> list[Any]:
                 "copy-pred",
                 f"an instruction moves {values} elements, but elements {i - i % values} and {i} have predicates each",
                 f"the predicate's layout is {pred.layout}",
-                help="give it a stride of 0 along them, or copy without an atom: then only what shares one is together",
+                help="give it a stride of 0 along them, or copy without an atom, which keeps to predicates",
             )
     return [told[i * values] for i in range(count)]
 

@@ -133,7 +133,7 @@ def cp_reduce_async_bulk(
     held = place_of(src).type
     elem = dtype or (held.elem if isinstance(held, TensorType) else None)
     if elem is None:
-        raise mistake("dtype", "what is at an address is not known", help="pass dtype=")
+        raise mistake("dtype", "the type of the elements at an address is not known", help="pass dtype=")
     known = bytes if isinstance(bytes, int) else None
     to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
     emit(ops.cp_async.CpReduceAsyncBulk(kind, elem, to, of, amount(bytes), policy_value(cache)))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cutelite as cl
 from tests.front.differential import same
 
 NAMES = ("a", "b", "c", "d")
@@ -134,8 +135,11 @@ class Program:
     def make_for(self, depth: int, loops: int) -> Lines:
         start, step = self.draw(st.integers(-2, 2)), self.draw(st.sampled_from((1, 1, 2, -1, -3)))
         stop = f"{start} + ({self.draw(names())} % 4) * {step}"
+        counted = self.draw(
+            st.sampled_from(("range({})", "range({})", "cl.range({}, unroll=2)", "cl.range({}, unroll=3)"))
+        )
         lines = [
-            f"for {self.draw(names())} in range({start}, {stop}, {step}):",
+            f"for {self.draw(names())} in {counted.format(f'{start}, {stop}, {step}')}:",
             *indented(self.block(depth - 1, loops + 1)),
         ]
         return lines + self.otherwise(depth, loops)
@@ -206,6 +210,6 @@ def helper(x: Any, y: Any) -> Any:
 @settings(max_examples=250, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.lists(st.tuples(st.sampled_from(VALUES), st.sampled_from(VALUES)), min_size=1, max_size=3))
 def test_random_programs(source: str, inputs: list[tuple[int, int]]) -> None:
-    space: dict[str, Any] = {"helper": helper, "Point": Point}
+    space: dict[str, Any] = {"cl": cl, "helper": helper, "Point": Point}
     exec(source, space)
     same(space["f"], *inputs)
