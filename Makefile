@@ -10,7 +10,8 @@
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
 # make mutate           breaks every kernel with asynchrony in every way; the checker must find it
 # make fuzz             random kernels by NumPy and the simulator, and on a GPU if there is one; FUZZ=20000 for so many
-# make update-goldens   rewrite the second halves of golden files; read the diff like code
+# make update-launcher  the IR of the launcher, after its C was changed
+# make update           rewrite what is made: golden files, messages, the stub, pages; read the diff like code
 #
 # V=3.13 takes that Python instead of the first found. PY=/path/to/python takes that one as it is, installs nothing.
 
@@ -34,7 +35,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench bench-attention bench-launch bench-gemm demo update-goldens pythons
+.PHONY: test lint gpu-test bench bench-attention bench-launch bench-gemm demo update update-launcher pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -89,8 +90,11 @@ fuzz: $(INSTALLED)
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo
 
-update-goldens: $(INSTALLED)
-	$(PY) -m pytest --quiet tests/golden --update
+update-launcher: $(INSTALLED)
+	$(PY) -m tests.rt.launcher_ll
+
+update: $(INSTALLED)
+	$(PY) -m pytest --quiet $(addprefix tests/,golden test_generated.py test_errors.py front/test_language_page.py) --update
 
 # The marks of what an environment has installed, each for the pyproject.toml it was installed from.
 .venv/%/.dev: pyproject.toml | .venv/%/bin/python

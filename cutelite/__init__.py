@@ -38,8 +38,7 @@ _WHERE = {
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
-    "cutelite.lib.rows": "RowPartition RowStream",
-    "cutelite.lib.derivative": "value_and_derivative",
+    "cutelite.lib.rows": "RowPartition RowStream RowTile",
     "cutelite.lib.reduce": "Team warp_reduce block_reduce cluster_reduce",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",
@@ -56,14 +55,14 @@ _WHERE = {
     "cutelite.lang.matrix": "mma_sync ldmatrix stmatrix movmatrix",
     "cutelite.lang.smem_layouts": "make_smem_layout_atom make_smem_layout",
     "cutelite.lib.copy": "copy cooperative_clear",
-    "cutelite.lang.values": "where Scalar Vector full full_like zeros_like",
+    "cutelite.lang.values": "where Scalar Vector vector full full_like zeros_like",
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster",
     "cutelite.lang.asm": "inline_ptx",
     "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
     " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
     " store_volatile prefetch",
-    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
+    "cutelite.lang.bits": "popc clz ctz ffs brev bfe bfi bmsk prmt lop3 funnel_left funnel_right mul_hi mul_wide mul24"
     " mad24 sad dp4a dp2a add_sat sub_sat",
     "cutelite.lang.convert": "convert bitcast",
     "cutelite.lang.debug": "printf assert_ trap brkpt clock clock64 globaltimer",

@@ -3,7 +3,7 @@
 To a checker a dtype is a class: ``Tensor[f32, (M, N)]`` means `f32`, and so does the parameter ``x: f32``, since an
 element, a tensor and a vector of f32 are used alike (``x[i, j]``, ``x + y``, ``x.shape``). Run-time values convert to
 each other where kernels convert them, so the classes below also stand for what no checker can follow.
-`tests/test_typing.py` holds this file to what the package exports.
+`docs/tools/stub.py` makes the imports and `__all__` of what the package exports; what is between is written by hand.
 """
 
 from typing import Annotated as Smem
@@ -75,6 +75,7 @@ from cutelite.lang.atomics import store_volatile as store_volatile
 from cutelite.lang.bits import add_sat as add_sat
 from cutelite.lang.bits import bfe as bfe
 from cutelite.lang.bits import bfi as bfi
+from cutelite.lang.bits import bmsk as bmsk
 from cutelite.lang.bits import brev as brev
 from cutelite.lang.bits import clz as clz
 from cutelite.lang.bits import ctz as ctz
@@ -275,7 +276,6 @@ from cutelite.layout import with_shape as with_shape
 from cutelite.layout import wrap as wrap
 from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
-from cutelite.lib.derivative import value_and_derivative as value_and_derivative
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import Fused as Fused
@@ -304,6 +304,7 @@ from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowStream as RowStream
+from cutelite.lib.rows import RowTile as RowTile
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -450,6 +451,7 @@ def make_tiled_mma(op: Any, atoms: Any = (1, 1, 1), permutation: Any = (None, No
 def make_copy_atom(op: Any, dtype: Any) -> CopyAtom: ...
 def make_smem_layout_atom(dtype: Any, major: str = "K", swizzle: str = "128B") -> Any: ...
 def make_smem_layout(dtype: Any, shape: tuple[int, ...], major: str = "K", order: Any = None) -> Any: ...
+def vector(*items: Any, dtype: Any = None) -> Any: ...
 def full(shape: Any, x: Any, dtype: type[_D]) -> _D: ...
 def full_like(v: Any, x: Any, dtype: Any = None) -> Any: ...
 def zeros_like(v: Any, dtype: Any = None) -> Any: ...
@@ -509,6 +511,7 @@ __all__ = [
     "ResultRing",
     "RowPartition",
     "RowStream",
+    "RowTile",
     "Scalar",
     "ScaledBasis",
     "Scales",
@@ -562,6 +565,7 @@ __all__ = [
     "block_rank_in_cluster",
     "block_reduce",
     "blocked_product",
+    "bmsk",
     "boolean",
     "brev",
     "brkpt",
@@ -789,7 +793,7 @@ __all__ = [
     "u64",
     "unflatten",
     "unwrap",
-    "value_and_derivative",
+    "vector",
     "vote_all",
     "vote_any",
     "vote_uniform",

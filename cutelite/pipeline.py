@@ -55,6 +55,7 @@ class Build:
 
     front     the IR as the frontend made it; `final` as it was lowered
     passes    IR text after each pass, by number and name, where it was asked for
+    ptx       as it was assembled here; `portable_ptx`, which is kept, avoids the bugs of every ptxas
     artifact  what is launched: the cubin, or PTX alone where there is no assembler
     times     seconds by stage
     warnings  what passes and tools found worth telling, as text
@@ -68,6 +69,7 @@ class Build:
     passes: dict[str, str] = field(default_factory=dict)
     llvm: str = ""
     ptx: str = ""
+    portable_ptx: str = ""
     artifact: Artifact | None = None
     times: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -90,8 +92,9 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     with _stage("lower", times):
         build.llvm = lower.to_llvm(build.final, target, line_info=bool(options.line_info))
     with _stage("llvm", times, build):
-        build.ptx = toolchain.to_ptx(build.llvm, target, opt_level=level, backend=options.backend or "llvm")
+        written = toolchain.write_ptx(build.llvm, target, opt_level=level, backend=options.backend or "llvm")
     with _stage("assemble", times, build):
+        build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler or "auto")
         cubin = _assembled(build, level)
     told = cubin.warnings if cubin else ()
     build.warnings = [*map(str, context.warnings), *(_tool_warning(warning, build.final) for warning in told)]
@@ -337,7 +340,7 @@ def _artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         name=final.name,
         arch=build.target.arch,
         cubin=cubin.image if cubin else b"",
-        ptx=build.ptx,
+        ptx=build.portable_ptx,
         params=parameter_kinds(final),
         static_smem=usage.smem_static if usage else 0,
         dynamic_smem=final.attrs.get("smem_bytes", 0),

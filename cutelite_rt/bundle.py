@@ -47,16 +47,17 @@ class Variant(NamedTuple):
 
 
 class HostCode(NamedTuple):
-    """Machine code that launches all variants, as `launcher` and `subscript` take it.
+    """Machine code that launches all variants.
 
     interface  `interface.digest()` of the runtime that it is for
-    program    `launcher.Program` by fields, and for each variant "slots" and "maps", as `launcher.Outcome` has them
-    code       by CPU, as `os.uname` calls it: of a launcher, of subscripts
+    program    "signature" of all variants (`signature.data`), and for each "slots" and "maps" as `launcher.Outcome` has
+               them
+    images     by CPU, as `os.uname` calls it: the launcher's, see `launcher.Machine`
     """
 
     interface: str
     program: dict[str, Any]
-    code: dict[str, tuple[bytes, bytes]]
+    images: dict[str, bytes]
 
 
 class Bundle(NamedTuple):
@@ -81,9 +82,9 @@ class Bundle(NamedTuple):
         said: dict[str, Any] = {"name": self.name, "variants": variants}
         blobs = [image for group in images for image in group]
         if self.host is not None:
-            sizes = {cpu: [len(part) for part in parts] for cpu, parts in self.host.code.items()}
+            sizes = {cpu: len(image) for cpu, image in self.host.images.items()}
             said["host"] = {"interface": self.host.interface, "program": self.host.program, "bytes": sizes}
-            blobs += [part for parts in self.host.code.values() for part in parts]
+            blobs += self.host.images.values()
         meta = json.dumps(said, separators=(",", ":"), allow_nan=False).encode()
         body = b"".join((meta, *blobs))
         header = _HEADER.pack(_MAGIC, _VERSION, len(meta))
@@ -130,8 +131,8 @@ class Bundle(NamedTuple):
         ]
         host = meta.get("host")
         if host is not None:
-            code = {cpu: (image(first), image(second)) for cpu, (first, second) in host["bytes"].items()}
-            host = HostCode(host["interface"], host["program"], code)
+            its_images = {cpu: image(size) for cpu, size in host["bytes"].items()}
+            host = HostCode(host["interface"], host["program"], its_images)
         if at != len(images):
             raise ArtifactError("the exported kernel is malformed: there is more in it than it says")
         return cls(meta["name"], tuple(variants), host)

@@ -9,9 +9,9 @@ In: a `Bundle`. Out: `NAME.h` and `NAME.c`, which need `cuda.h` and libcuda alon
     const char *NAME_error(void);                         words for this thread's last failure
 
 0 is success, -1 arguments that do not fit, everything else a `CUresult`. Arrays come as `cutelite_tensor`, which is
-DLPack's `DLTensor`; structs field by field; compile-time constants not at all. The rules are those of `rules.py`, as
-tables for `c/stub.c`. With TVM-FFI's headers there, -DCUTELITE_TVM_FFI adds `__tvm_ffi_NAME`: of the arguments where it
-was exported with its grid, else of grid x, y, z, bytes of shared memory, and the arguments.
+DLPack's `DLTensor`; structs field by field; compile-time constants not at all. The rules are those of `signature.bind`,
+as tables for `c/stub.c`. With TVM-FFI's headers there, -DCUTELITE_TVM_FFI adds `__tvm_ffi_NAME`: of the arguments where
+it was exported with its grid, else of grid x, y, z, bytes of shared memory, and the arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from cutelite_rt import rules
 from cutelite_rt.bundle import Bundle, Variant, rank_of
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.params import ParameterLayout
@@ -225,7 +224,7 @@ class _Part:
         self._expressions.append(
             f"static int64_t {function}(const int64_t *dims) {{ return {_c_expression(x, self._index)}; }}\n"
         )
-        bits = sum(1 << self._index[dim] for dim in set(rules.dims_of(x)))
+        bits = sum(1 << self._index[dim] for dim in set(_dims_of(x["tree"])))
         return f"{{EXPRESSION, 0, {function}, {_string(x['text'])}, {bits}ull}}"
 
     # Functions.
@@ -351,6 +350,15 @@ def _leaves(parameters: list[dict[str, Any]], prefix: str = "") -> Iterator[_Lea
         elif rule["kind"] in ("array", "scalar"):
             c_name = name.replace(".", "_")
             yield _Leaf(name, c_name + "_" * (c_name in _TAKEN or not c_name.isascii()), rule)
+
+
+def _dims_of(tree: Any) -> Iterator[str]:
+    """Names of the dims in an expression, as often as they occur."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, list):
+        for operand in tree[1:]:
+            yield from _dims_of(operand)
 
 
 def _c_expression(expr: Any, index: dict[str, int]) -> str:

@@ -25,6 +25,19 @@ class DType(NamedTuple):
     tensormap: str
     packs_as: str
 
+    @property
+    def kind(self) -> str:
+        """'bool', 'int', 'uint' or 'float'."""
+        if self.code == "bool":
+            return "bool"
+        return {"i": "int", "u": "uint"}.get(self.code[0], "float")
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and largest integer of an integer type."""
+        bits = 8 * self.bytes
+        return (-(1 << bits - 1), (1 << bits - 1) - 1) if self.kind == "int" else (0, (1 << bits) - 1)
+
 
 DTYPES = {
     row.code: row

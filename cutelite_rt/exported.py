@@ -19,12 +19,14 @@ from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.device import Device, device
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.exported_host import HostLauncher, Went, code_for
+from cutelite_rt.exported_host import HostLauncher, Went, image_for
 from cutelite_rt.launch import Function, LaunchConfig, load
 from cutelite_rt.launch import launch as start
 from cutelite_rt.memory import ArrayView, check_writable, read, reader_library
 from cutelite_rt.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
+from cutelite_rt.signature.bind import MapRequest
+from cutelite_rt.signature.data import Array, Number, evaluate
 
 
 class Launch(NamedTuple):
@@ -60,7 +62,7 @@ class _Plan(NamedTuple):
         """The values, of arrays and numbers `found` among arguments. Errors: as encoding a tensor map."""
         return [given if at is None else self._of(found[at], given) for at, given in self.values]
 
-    def _of(self, found: Any, request: rules.MapRequest | None) -> Any:
+    def _of(self, found: Any, request: MapRequest | None) -> Any:
         if request is None:
             return found.pointer if isinstance(found, ArrayView) else found
         return rules.packable(self.kernel, request._replace(view=found))
@@ -70,9 +72,9 @@ def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tu
     """`_Plan.values` of a launch of which `given` arguments were given, by position."""
     values: list[tuple[int | None, Any]] = []
     for i, name in enumerate(its_rules.names):
-        if its_rules.kind(name) in ("array", "scalar"):
+        if isinstance(its_rules.parameters[name], Array | Number):
             value = fitted.values[len(values)]
-            if isinstance(value, rules.MapRequest):
+            if isinstance(value, MapRequest):
                 value = value._replace(view=value.view._replace(owner=None))  # a plan keeps no array alive
                 values.append((i, value))
             else:
@@ -120,8 +122,8 @@ class ExportedKernel:
         self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
         self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])
 
-        code = code_for(bundle) if host_code and not sync else None
-        self._host = None if code is None else HostLauncher(bundle, code, cuda.get(), self._read, self._launch_named)
+        image = image_for(bundle) if host_code and not sync else None
+        self._host = None if image is None else HostLauncher(bundle, image, cuda.get(), self._read, self._launch_named)
         self._subscript = self._by_python if self._host is None else self._host.subscript
         self._default = self.held(Launch())
 
@@ -328,7 +330,7 @@ def _handle(stream: Any) -> int:
 def _grid_of(its_rules: rules.Rules, dims: dict[str, int]) -> Dim3:
     if its_rules.grid is None:
         raise LaunchError("no grid is given, and the kernel was exported without one: kernel[grid](...)")
-    return extents(tuple(rules.evaluate(expr, dims) for expr in its_rules.grid), "grid", least=0)
+    return extents(tuple(evaluate(expr, dims) for expr in its_rules.grid), "grid", least=0)
 
 
 def _config(launch: Any, grid: Dim3, function: Function, stream: int) -> LaunchConfig:

@@ -9,17 +9,20 @@ Launches that are like an earlier one never come to Python (`cutelite_rt.launche
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from cutelite_rt import launcher, native, rules
+from cutelite_rt import launcher, native
 from cutelite_rt import stream as streams
 from cutelite_rt.bundle import Bundle
 from cutelite_rt.driver import Driver
 from cutelite_rt.interface import digest
 from cutelite_rt.launch import Function, LaunchConfig
+from cutelite_rt.launcher import Machine
 from cutelite_rt.shapes import extents
+from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import plain_number
+from cutelite_rt.signature.table import Table
 from cutelite_rt.subscript import Subscripts
 
 Held = Callable[..., None]
@@ -34,18 +37,18 @@ class Went(NamedTuple):
     full: bool
 
 
-def code_for(bundle: Bundle) -> tuple[bytes, bytes] | None:
-    """The bundle's code that this process can run; None where there is none."""
+def image_for(bundle: Bundle) -> bytes | None:
+    """The bundle's machine code that this process can run; None where there is none."""
     host = bundle.host
     if host is None or host.interface != digest() or native.unsupported() is not None:
         return None
-    return host.code.get(native.MACHINE)
+    return host.images.get(native.MACHINE)
 
 
 class HostLauncher:
     """Of one exported kernel.
 
-    code    `code_for` it
+    image   `image_for` it
     read    what a subscript of the kernel says, and whether an equal one says the same. Errors: `LaunchError`
     launch  (launch, args, kwargs): launch from the start; None where there are no blocks
     Errors  `CudaError` for a driver that is too old; OSError where memory cannot be made executable
@@ -54,7 +57,7 @@ class HostLauncher:
     def __init__(
         self,
         bundle: Bundle,
-        code: tuple[bytes, bytes],
+        image: bytes,
         driver: Driver,
         read: Callable[[Any], tuple[Any, bool]],
         launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Went | None],
@@ -64,19 +67,11 @@ class HostLauncher:
         self._read, self._launch = read, launch
         self._by_dims = bundle.variants[0].signature["grid"] is not None
         self._variants = said["variants"]
-        program = launcher.Program(
-            tuple(map(sys.intern, said["names"])),
-            said["positional"],
-            said["position_only"],
-            tuple(map(sys.intern, said["objects"])),
-            tuple(said["dims"]),
-            launcher.Places(*said["places"]),
-        )
+        table, machine = Table(data.parsed(said["signature"])), Machine.of(image)
         calls = launcher.Callbacks(self._launch_anew, _number, _constant, self._resolved)
-        first, second = code
         doc = f"launch({bundle.variants[0].signature['text']}), compiled"
-        self.launcher = launcher.Launcher(first, program, calls, driver, _defaults(bundle), doc)
-        self._subscripts = Subscripts(second, launcher.environment(driver), self._by_key)
+        self.launcher = launcher.Launcher(machine, table, calls, driver, _defaults(bundle), doc)
+        self._subscripts = Subscripts(machine, launcher.environment(driver), self._by_key)
         self.subscript = self._subscripts.function
 
     def held(self, launch: Any) -> Held:
@@ -110,7 +105,7 @@ class HostLauncher:
 
 
 def _number(x: Any) -> int | float | bool:
-    found = rules.number(x)
+    found = plain_number(x)
     if type(found) not in (int, float, bool):
         raise TypeError(f"{x!r} is no number")
     return found  # type: ignore[no-any-return]

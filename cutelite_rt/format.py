@@ -14,7 +14,7 @@ from typing import Any
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.params import KINDS
-from cutelite_rt.rules import OPERATIONS
+from cutelite_rt.signature.data import OPERATIONS
 from cutelite_rt.tensormap import SWIZZLES
 
 MOST_DEPTH = 100  # of an expression, and of structs in structs

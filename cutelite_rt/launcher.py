@@ -1,10 +1,11 @@
-"""What a compiled launcher finds in memory: functions to call, the state of its kernel, and what has been launched.
+"""What the compiled launcher finds in memory: functions to call, the state of a kernel, and what has been launched.
 
-In    machine code made for a kernel's signature (`cutelite.dispatch.launcher_code`), and launches that went well
+In    the table of a kernel's signature (`signature.table`), and launches that went well
 Out   `Launcher.function` and `Launcher.bound`, builtins that launch whatever is like one of those, and hand the rest to
       Python
 
-The code reads four kinds of structures, whose places both sides take from here:
+The launcher is one piece of machine code for all kernels (`c/launcher.c`). It reads four kinds of structures, whose
+fields stand here in the order in which the C declares them:
 
     environment  one for a driver: addresses of functions and objects, the table of array types
     state        one for a kernel: callbacks into Python, names and defaults, what the kernel's globals held
@@ -23,7 +24,7 @@ import functools
 import itertools
 import struct
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from cutelite_rt import exchange, forks, native, torch_layout, watching
 from cutelite_rt import stream as streams
@@ -39,67 +40,65 @@ WORD = 8
 
 # The environment.
 
-PYTHON = {
-    "PyLong_AsLongLong": "i64 (ptr)",
-    "PyLong_AsUnsignedLongLong": "i64 (ptr)",
-    "PyLong_AsDouble": "double (ptr)",
-    "PyLong_AsVoidPtr": "ptr (ptr)",
-    "PyLong_FromLongLong": "ptr (i64)",
-    "PyErr_Occurred": "ptr ()",
-    "PyErr_Clear": "void ()",
-    "PyErr_ExceptionMatches": "i32 (ptr)",
-    "Py_IncRef": "void (ptr)",
-    "Py_DecRef": "void (ptr)",
-    "PyTuple_GetItem": "ptr (ptr, i64)",
-    "PyTuple_Size": "i64 (ptr)",
-    "PyBytes_FromStringAndSize": "ptr (ptr, i64)",
-    "PyObject_Vectorcall": "ptr (ptr, ptr, i64, ptr)",
-    "PyObject_VectorcallMethod": "ptr (ptr, ptr, i64, ptr)",
-    "PyObject_GetAttr": "ptr (ptr, ptr)",
-    "PyObject_IsInstance": "i32 (ptr, ptr)",
-    "PyDict_GetItemWithError": "ptr (ptr, ptr)",
-    "PyCell_Get": "ptr (ptr)",
-    "PyEval_SaveThread": "ptr ()",
-    "PyEval_RestoreThread": "void (ptr)",
-}
-"""Functions of CPython that launchers call, with their LLVM types; all are exported, and documented."""
+PYTHON = [
+    "PyLong_AsLongLong",
+    "PyLong_AsUnsignedLongLong",
+    "PyLong_AsDouble",
+    "PyLong_AsVoidPtr",
+    "PyLong_FromLongLong",
+    "PyErr_Occurred",
+    "PyErr_Clear",
+    "PyErr_ExceptionMatches",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyTuple_GetItem",
+    "PyTuple_Size",
+    "PyBytes_FromStringAndSize",
+    "PyObject_Vectorcall",
+    "PyObject_VectorcallMethod",
+    "PyObject_GetAttr",
+    "PyObject_IsInstance",
+    "PyDict_GetItemWithError",
+    "PyCell_Get",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+]
+"""Functions of CPython that launchers call; all are exported, and documented."""
 
 DRIVER = {
-    "cuLaunchKernelEx": ("i32 (ptr, ptr, ptr, ptr)", (11, 6)),
-    "cuCtxPushCurrent": ("i32 (ptr)", (4, 0)),
-    "cuCtxPopCurrent": ("i32 (ptr)", (4, 0)),
-    "cuCtxGetId": ("i32 (ptr, ptr)", (12, 0)),
-    "cuTensorMapEncodeTiled": ("i32 (ptr, i32, i32, ptr, ptr, ptr, ptr, ptr, i32, i32, i32, i32)", (12, 0)),
+    "cuLaunchKernelEx": (11, 6),
+    "cuCtxPushCurrent": (4, 0),
+    "cuCtxPopCurrent": (4, 0),
+    "cuCtxGetId": (12, 0),
+    "cuTensorMapEncodeTiled": (12, 0),
 }
 """Functions of the driver likewise, with the CUDA version of that form."""
 
 _OBJECTS: dict[str, object] = {
-    "None": None,
-    "True": True,
-    "False": False,
-    "int": int,
-    "float": float,
-    "bool": bool,
+    "none": None,
+    "true_": True,
+    "false_": False,
+    "int_": int,
+    "float_": float,
+    "bool_": bool,
     "tuple": tuple,
-    "Exception": Exception,
+    "exception": Exception,
     "is_neg": "is_neg",
     "dltensor": "dltensor",
 }
 _OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "changes", "one_digit", "counts_none", "torch")
 _USUAL = (
-    *("diverted", "changes", "recent", "torch", "int", "one_digit", "float", "cuCtxGetId"),
-    *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "None", "counts_none", "tuple"),
+    *("diverted", "changes", "recent", "torch", "int_", "one_digit", "float_", "cuCtxGetId"),
+    *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
 )
 """What each launch reads, in two lines of the CPU's caches."""
 
 ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
-"""Offsets in the environment, in bytes."""
+"""Offsets in `environment`, in bytes."""
 
-_STATE = (
-    "environment general table watched constants launch_anew number constant arrays resolved names defaults objects"
-)
+_STATE = "env general variants watch constants launch_anew number constant arrays resolved names defaults objects is"
 STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
-"""Offsets in the state of a kernel, in bytes."""
+"""Offsets in `state`, in bytes."""
 
 diverted = ctypes.c_uint64(0)
 """Launches go to Python, all of them, while this is not 0."""
@@ -114,7 +113,7 @@ class Environment:
         self._learn = self.learn
         self._torch: ctypes.Array[ctypes.c_char] | None = None
         words = {name: native.function_address(name) for name in PYTHON}
-        words |= {name: driver.address_of(name, since) for name, (_, since) in DRIVER.items()}
+        words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
         words |= {name: id(value) for name, value in _OBJECTS.items()}
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
         words |= {"learn": id(self._learn), "diverted": ctypes.addressof(diverted), "torch": 0}
@@ -154,11 +153,11 @@ def environment(driver: Driver) -> Environment:
 
 # Facts: what ``kernel[grid, block]`` says.
 
-NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS = 1, 2, 4, 8, 16
+NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, _GENERAL = 1, 2, 4, 8, 16, 32
 """Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
-launch; Python has to launch; the grid follows from the dims, by a rule that the code has."""
+launch; Python has to launch; the grid follows from the dims, by the signature's rule; others come with each call."""
 
-FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream
+FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. What is called has the state behind
 MAX_GRID = 2**31 - 1, 65535, 65535
 """What every GPU takes; a larger one is Python's to refuse."""
 
@@ -198,28 +197,14 @@ byte 128 the map."""
 _MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
 
 _HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I4x")
-HEAD = {
-    "hash": 0,
-    "context": 8,
-    "context_id": 16,
-    "function": 24,
-    "clustered": 32,
-    "block": 36,
-    "block_yz": 40,
-    "smem": 48,
-    "attributes": 56,
-    "attribute_count": 64,
-    "count": 72,
-    "cluster": 80,
-}
-"""Offsets in a variant, in bytes. The hash of its key; context and function to launch; whether the grid has to be a
-whole number of clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster."""
+"""`variant`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
+clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster. The key and tables follow."""
 
 
 class Places(NamedTuple):
     """Where the rest of a variant lies: tables with a place for each slot, the maps, the key.
 
-    at     of each slot, where in the launcher's frame its parameter is
+    at     of each slot, where in a launch's frame its parameter is
     maps   how many slots are of tensor maps
     words  of the key
     """
@@ -343,9 +328,9 @@ def _cache(form: MapForm) -> tuple[object, int]:
     return memory, address
 
 
-TABLE = {"mask": 0, "users": WORD, "recent": 2 * WORD, "entries": 3 * WORD}
-"""Offsets in a table of variants, in bytes: the mask of their number; how many launches read it; the variant that was
-found last; the first entry, a pointer."""
+_MASK, _USERS, _RECENT, _ENTRIES = range(4)
+"""Words of a table of variants: the mask of their number; how many launches read it; the variant that was found last;
+the first entry, a pointer."""
 
 
 class _Table:
@@ -358,19 +343,18 @@ class _Table:
         size = 4
         while size < 2 * len(variants):
             size *= 2
-        head = len(TABLE) - 1
-        self._block = (ctypes.c_uint64 * (head + size))(size - 1, 0, recent)
+        self._block = (ctypes.c_uint64 * (_ENTRIES + size))(size - 1, 0, recent)
         for variant in variants:
             at = variant.hash & size - 1
-            while self._block[head + at]:
+            while self._block[_ENTRIES + at]:
                 at = (at + 1) & size - 1
-            self._block[head + at] = variant.address
+            self._block[_ENTRIES + at] = variant.address
         self.address = ctypes.addressof(self._block)
 
     @property
     def in_use(self) -> bool:
         """Whether launches read it that let the interpreter's lock go."""
-        return self._block[TABLE["users"] // WORD] != 0
+        return self._block[_USERS] != 0
 
 
 # The launcher of a kernel.
@@ -380,21 +364,40 @@ CONSTANTS = 256
 """Places for constants that are known by identity: a quarter of them are used."""
 
 
-class Program(NamedTuple):
-    """What code for a signature needs to know and has to be told.
+class Table(Protocol):
+    """The tables of a signature, as `signature.table.Table` makes them.
 
+    address                            of `signature` in the C
     names, positional, position_only   of the parameters, by Python's rules
-    objects                            whose addresses the code takes from the state: names of fields, classes
+    objects                            whose addresses the tables have by number: names of fields, classes
     dims                               names of those that have the last slots of a variant
     places                             of its variants
     """
 
+    address: int
     names: tuple[str, ...]
     positional: int
     position_only: int
-    objects: tuple[object, ...]
+    objects: Sequence[object]
     dims: tuple[str, ...]
     places: Places
+
+
+class Machine(NamedTuple):
+    """Addresses of the launcher's functions in this process."""
+
+    launch: int
+    subscript: int
+
+    @classmethod
+    def of(cls, image: bytes) -> Machine:
+        """Functions of an image (`cutelite.toolchain.host`); equal images are loaded once. Errors: OSError."""
+        address = native.executable(image)
+        return cls(*(address + at for at in IMAGE.unpack_from(image)))
+
+
+IMAGE = struct.Struct("<2Q 48x")
+"""Ahead of an image's code: where its functions begin, in a line of the CPU's caches."""
 
 
 class Callbacks(NamedTuple):
@@ -426,20 +429,20 @@ class Launcher:
     """
 
     def __init__(
-        self, code: bytes, program: Program, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str
+        self, machine: Machine, table: Table, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str
     ) -> None:
-        self.program = program
+        self.table = table
         self._calls, self._lock = calls, forks.lock()
         self._environment = environment(driver)
-        self._table = _Table(program.places, ())
+        self._variants = _Table(table.places, ())
         self._left: list[_Table] = []  # tables of before, that some launches read still
         self._constants: dict[Hashable, tuple[int, Any]] = {}
         self._state = (ctypes.c_uint64 * len(STATE))()
-        names = program.names
+        names = table.names
         self._arrays = {
             "names": _pointers(map(id, names)),
             "defaults": _pointers(id(defaults[name]) if name in defaults else 0 for name in names),
-            "objects": _pointers(map(id, program.objects)),
+            "objects": _pointers(map(id, table.objects)),
         }
         self._by_identity = (ctypes.c_uint64 * (2 * CONSTANTS))()
         self._identified: list[object] = []
@@ -451,16 +454,19 @@ class Launcher:
             "arrays": _read_others,
             "resolved": calls.resolved,
         }
-        self._put("environment", self._environment.address)
+        self._put("env", self._environment.address)
         for name, array in self._arrays.items():
             self._put(name, ctypes.addressof(array))
         for name, function in self._python.items():
             self._put(name, id(function))
         self._put("constants", ctypes.addressof(self._by_identity))
-        self._put("table", self._table.address)
+        self._put("variants", self._variants.address)
+        self._put("is", table.address)
         self.watch(((), ()))
-        keep = self, defaults
-        self.function = native.builtin(code, ctypes.addressof(self._state), "launch", doc, keep)
+        self._own = struct.pack("<Q", ctypes.addressof(self._state))
+        self._method = native.method("launch", machine.launch, doc)
+        facts = FACTS.pack(0, 0, 0, _GENERAL, 0, 0) + self._own
+        self.function = native.builtin(self._method, (facts, self._method, self, defaults))
         self._put("general", id(self.function.__self__))  # type: ignore[attr-defined]
 
     def _put(self, name: str, value: int) -> None:
@@ -468,11 +474,11 @@ class Launcher:
 
     def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
         """A builtin that launches so: `function` with (facts, launch) ahead of its arguments."""
-        return native.rebound(self.function, (facts, launch, self.function))
+        return native.builtin(self._method, (facts + self._own, launch, self.function))
 
     def __len__(self) -> int:
         """Variants that it has."""
-        return len(self._table.variants)
+        return len(self._variants.variants)
 
     @property
     def generation(self) -> object:
@@ -481,13 +487,13 @@ class Launcher:
 
     def add(self, key: bytes, outcome: Outcome, generation: object) -> None:
         """Launch by this outcome whatever has that key, unless all has been forgotten since `generation`."""
-        variant = _Variant(self.program.places, key, outcome)
+        variant = _Variant(self.table.places, key, outcome)
         with self._lock:
             if generation is not self._constants:
                 return
             if len(self) >= MOST_VARIANTS:
                 self._forget()
-            self._replace([each for each in self._table.variants if each.key != key] + [variant])
+            self._replace([each for each in self._variants.variants if each.key != key] + [variant])
 
     def forget(self) -> None:
         """Nothing has been launched."""
@@ -501,10 +507,10 @@ class Launcher:
         self._replace([])
 
     def _replace(self, variants: list[_Variant]) -> None:
-        table = _Table(self.program.places, variants)
-        self._put("table", table.address)
-        self._left = [each for each in (*self._left, self._table) if each.in_use]
-        self._table = table
+        table = _Table(self.table.places, variants)
+        self._put("variants", table.address)
+        self._left = [each for each in (*self._left, self._variants) if each.in_use]
+        self._variants = table
 
     def watch(self, watch: Watch) -> None:
         """Have launches go to Python as soon as one of these holds something else."""
@@ -514,7 +520,7 @@ class Launcher:
         words += (0 if each is UNBOUND else id(each) for row in cells for each in row)
         words += (id(each) for row in names for each in row)
         block = _pointers(words)
-        self._put("watched", ctypes.addressof(block))
+        self._put("watch", ctypes.addressof(block))
         self._watched = block, watch
 
     def _constant(self, x: Any) -> int:

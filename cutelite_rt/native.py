@@ -1,10 +1,9 @@
-"""Machine code of this process's own CPU as a Python function: what a compiled launcher becomes, without a compiler.
+"""Machine code of this process's own CPU as a Python function: what the compiled launcher becomes, without a compiler.
 
 In    bytes of position-independent code without relocations, as `cutelite.toolchain.host` makes them
-Out   a builtin that calls them (`METH_FASTCALL | METH_KEYWORDS`), with the address of a state of its own
+Out   builtins that call them (`METH_FASTCALL | METH_KEYWORDS`)
 
-The state comes in the register of LLVM's `nest` parameter, from an instruction that is put ahead of the code: so code
-holds no addresses, and can be kept on disk and shared.
+Code holds no addresses, so it is kept on disk and shared by all kernels; what a builtin is for comes with its `self`.
 
 What such code takes for granted of CPython is little: exported functions, and that an object's type stands one word
 behind its address, as the stable ABI has it. `unsupported` looks whether that holds here. Where ints of one digit keep
@@ -63,6 +62,8 @@ def unsupported() -> str | None:
     for sample in (0, 1.5, True, None, "", (), {}, object(), unsupported):
         if ctypes.c_void_p.from_address(id(sample) + TYPE_OFFSET).value != id(type(sample)):
             return "objects of this Python have their type in another place"
+    if (ITEMS_OFFSET, BYTES_OFFSET, FLOAT_OFFSET) != (24, 32, 16):  # as c/launcher.c has them
+        return "tuples, bytes and floats of this Python have their content in another place"
     item, content, number = (object(), 7), b"12345678", 1.5
     places = {
         id(item) + ITEMS_OFFSET: id(item[0]),
@@ -135,40 +136,20 @@ def _mapped(code: bytes) -> tuple[int, mmap.mmap]:
     return address, memory
 
 
-_LINE = 64  # bytes of a line of the CPU's caches, where code begins
-
-
-def _ahead(state: int) -> tuple[bytes, int]:
-    """What goes ahead of code, and where in it are the instructions that load `state` into the register of a `nest`
-    parameter, with the code behind them."""
-    if MACHINE == "aarch64":  # state; nothing; ldr x15, state
-        load = struct.pack("<QII", state, 0, 0x58000000 | (-3 & 0x7FFFF) << 5 | 15)
-        return load.rjust(_LINE, b"\0"), _LINE - 4
-    load = b"\x49\xba" + struct.pack("<Q", state)  # movabs r10, state
-    return load.rjust(_LINE, b"\xcc"), _LINE - len(load)
-
-
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
 
 
-def builtin(code: bytes, state: int, name: str, doc: str, keep: object) -> Callable[..., Any]:
-    """A builtin function of `code`, whose first parameter, a `nest` one, is the address `state`.
+def method(name: str, address: int, doc: str) -> ctypes.Structure:
+    """The definition of a builtin whose code is at `address`."""
+    return _MethodDef(name.encode(), address, _FASTCALL | _KEYWORDS, doc.encode())
 
-    keep     lives as long as the builtin
-    Errors   OSError
+
+def builtin(method: ctypes.Structure, self: tuple[object, ...]) -> Callable[..., Any]:
+    """A builtin of that definition, which gets `self`; that has to keep the definition alive.
+
+    A function drops its `self` last, so that a definition in there outlives it.
     """
-    ahead, entry = _ahead(state)
-    address, memory = _mapped(ahead + code)
-    method = _MethodDef(name.encode(), address + entry, _FASTCALL | _KEYWORDS, doc.encode())
-    # The definition has to outlive the function, which drops its `self` last.
-    made: Callable[..., Any] = _new(ctypes.addressof(method), (keep, method, memory), None)
+    made: Callable[..., Any] = _new(ctypes.addressof(method), self, None)
     return made
-
-
-def rebound(made: Callable[..., Any], self: object) -> Callable[..., Any]:
-    """The same builtin with another `self`, which keeps `made` alive."""
-    (_, method, _) = made.__self__  # type: ignore[attr-defined]
-    again: Callable[..., Any] = _new(ctypes.addressof(method), self, None)
-    return again

@@ -1,6 +1,6 @@
 """``kernel[grid, block]`` had before, found again by machine code: reading a few ints costs less than hashing tuples.
 
-In    code that `cutelite.dispatch.subscript_ir` is the text of, and what subscripts came to
+In    the launcher's machine code (`c/launcher.c`), and what subscripts came to
 Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
 
 Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object; at
@@ -11,13 +11,14 @@ once, if it is under the very objects that were in the subscript found last. Int
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from typing import Any
 
 from cutelite_rt import forks, native
-from cutelite_rt.launcher import WORD, Environment, hash_of
+from cutelite_rt.launcher import WORD, Environment, Machine, hash_of
 
-STATE = {"environment": 0, "table": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
+STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""
 
 KEY_WORDS, ENTRY_BYTES = 5, 8 * WORD
@@ -34,16 +35,17 @@ class Subscripts:
     """Of one kernel.
 
     anew    what a subscript comes to that is not known. Errors: any
-    Errors  OSError where memory cannot be made executable
     """
 
-    def __init__(self, code: bytes, environment: Environment, anew: Callable[[Any], Held]) -> None:
+    def __init__(self, machine: Machine, environment: Environment, anew: Callable[[Any], Held]) -> None:
         self._environment, self._anew, self._lock = environment, anew, forks.lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
         words = environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)
         self._state = (ctypes.c_uint64 * len(STATE))(*words)
-        self.function = native.builtin(code, ctypes.addressof(self._state), "subscript", "kernel[...]", self)
+        method = native.method("subscript", machine.subscript, "kernel[...]")
+        own = struct.pack("<Q", ctypes.addressof(self._state))
+        self.function = native.builtin(method, (own, method, self))
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -59,7 +61,7 @@ class Subscripts:
             size = len(self._table) // (ENTRY_BYTES // WORD) - 1
             table = _table([(row, *each) for row, each in kept.items()], size)
             self._state[STATE["recent"] // WORD] = ctypes.addressof(_NONE)
-            self._state[STATE["table"] // WORD] = ctypes.addressof(table)
+            self._state[STATE["entries"] // WORD] = ctypes.addressof(table)
             self._table, self._kept = table, kept  # and lets go of those before, which nobody finds any more
 
 

@@ -87,10 +87,6 @@ def test_cuda_home_goes_before_cuda_path() -> None:
     assert config.read({"CUDA_PATH": "/b", "CUDA_HOME": "/a"}).toolkit == "/a"
 
 
-def test_the_documentation_is_what_the_table_prints() -> None:
-    assert (ROOT / "docs" / "environment.md").read_text(encoding="utf-8") == config.markdown()
-
-
 def _reads_environment(tree: ast.AST) -> bool:
     names = {"environ", "environb", "getenv", "getenvb"}
     return any(

@@ -7,8 +7,8 @@ arrays.py       which arrays fit a parameter                         parameters.
 specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
 fingerprint.py  what a kernel's code depends on                      launcher.py     launches as machine code:
 compiling.py    who hears of a compile, and whether it may be   dynamo.py        what torch.compile leaves alone
-divert.py       launches that do something else instead              launcher_code.py, launcher_ir.py: its code
-slots.py        which of the kernel's parameters a launcher has      subscript_ir.py kernel[...] likewise
+divert.py       launches that do something else instead              contract.py      the signature as data, for it
+slots.py        which of the kernel's parameters a launcher has
 export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
 """
 

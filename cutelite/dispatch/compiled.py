@@ -67,7 +67,8 @@ class Compiled:
 
     @property
     def ptx(self) -> str:
-        return self.artifact.ptx or self.build.ptx
+        """PTX that any ptxas computes rightly: without what some of their versions get wrong."""
+        return self.artifact.ptx or self.build.portable_ptx
 
     @property
     def cubin(self) -> bytes:

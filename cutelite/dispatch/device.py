@@ -10,7 +10,8 @@ from cutelite.config import Config
 from cutelite.dispatch.arguments import ArgumentError, Bound, MapRequest
 from cutelite.target import Target
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap, encode
+from cutelite_rt.signature.bind import home_of
+from cutelite_rt.tensormap import check_tensormap, encode
 
 
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
@@ -19,21 +20,13 @@ def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
     Arrays of NumPy always mean the simulator; host arrays of other libraries do where there is no GPU, or where
     CUTELITE_SIM says so: with a GPU they were more likely meant for it. Without arrays the current GPU is taken.
     """
-    homes = {view.device for _, view in bound.arrays}
-    if len(homes) > 1:
-        first = bound.arrays[0]
-        other = next(array for array in bound.arrays if array[1].device != first[1].device)
-        raise ArgumentError(
-            f"{kernel}(): argument `{first[0]}` is {_place(first[1])}, but `{other[0]}` is {_place(other[1])}; "
-            "move them to one place"
-        )
-    for kind, ordinal in homes:
-        if kind == "cuda" and environment.simulate:
+    home = home_of(kernel, bound.arrays)
+    if home is not None and home[0] == "cuda":
+        if environment.simulate:
             raise ArgumentError(
                 f"{kernel}(): CUTELITE_SIM is set, but argument `{bound.arrays[0][0]}` is on a GPU; pass NumPy arrays"
             )
-        if kind == "cuda":
-            return ordinal
+        return home[1]
     if environment.simulate or any(view.library == "numpy" for _, view in bound.arrays) or not has_gpu():
         return None
     if bound.arrays:
@@ -43,11 +36,6 @@ def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
             "simulated: pass it as a NumPy array, or set CUTELITE_SIM=1"
         )
     return rt.device().ordinal
-
-
-def _place(view: rt.ArrayView) -> str:
-    kind, ordinal = view.device
-    return f"on GPU {ordinal}" if kind == "cuda" else "in host memory"
 
 
 def has_gpu() -> bool:
@@ -65,13 +53,7 @@ def packable(kernel: str, value: Any) -> Any:
     """A bound value as it goes into the kernel's parameters. Errors: `ArgumentError` for a tensor TMA cannot take."""
     if isinstance(value, rt.ArrayView):
         return value.pointer
-    if not isinstance(value, MapRequest):
-        return value
-    view, t = value.view, value.type
-    try:
-        return encode(view.pointer, t.elem.name, view.shape, view.strides, Tiling(t.box, swizzle=t.swizzle))
-    except TensorMapError as error:
-        raise _untakable(kernel, value, error) from None
+    return value.encoded(kernel, encode) if isinstance(value, MapRequest) else value
 
 
 def simulable(kernel: str, value: Any) -> Any:
@@ -80,16 +62,8 @@ def simulable(kernel: str, value: Any) -> Any:
         return _host_array(value)
     if not isinstance(value, MapRequest):
         return value
-    view, t = value.view, value.type
-    try:
-        check_tensormap(view.pointer, t.elem.name, view.shape, view.strides, Tiling(t.box, swizzle=t.swizzle))
-    except TensorMapError as error:
-        raise _untakable(kernel, value, error) from None
-    return _host_array(view)
-
-
-def _untakable(kernel: str, request: MapRequest, error: TensorMapError) -> ArgumentError:
-    return ArgumentError(f"{kernel}(): argument `{request.name}` cannot be read by TMA: {error}")
+    value.encoded(kernel, check_tensormap)
+    return _host_array(value.view)
 
 
 def _host_array(view: rt.ArrayView) -> Any:

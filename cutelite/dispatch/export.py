@@ -14,13 +14,13 @@ import cutelite_rt as rt
 from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.export_host import host_code
-from cutelite.dispatch.parameters import BEYOND
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar, Tensor, TensorMap
 from cutelite.lang.annotations import OptionalSpec, Spec, StructSpec, TensorSpec, TmaSpec
 from cutelite.layout import Dim, DimExpr, Layout, dims_of
 from cutelite.layout.expr import text, tree
+from cutelite_rt.signature.bind import BEYOND
 
 Words = dict[str, Any]
 

@@ -3,8 +3,8 @@
 In    a kernel's signature, and what it is exported for
 Out   `bundle.HostCode`
 
-It is the launcher of a live kernel (`launcher_code`) with two differences: a struct may be of any class that has its
-fields, and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.rules`.
+It is the launcher of live kernels with two differences in its tables: a struct may be of any class that has its fields,
+and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.rules`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cutelite.dispatch import launcher_code, subscript_ir
 from cutelite.dispatch.arguments import ArgumentError, Bound, Parameter
 from cutelite.dispatch.arrays import TensorParameter, TmaParameter
 from cutelite.dispatch.parameters import ScalarParameter, leaves
@@ -21,7 +20,10 @@ from cutelite.dispatch.slots import slots_of
 from cutelite.lang.annotations import DTypeVar
 from cutelite.toolchain import host
 from cutelite_rt.bundle import HostCode
-from cutelite_rt.interface import digest
+from cutelite_rt.interface import digest, launcher_ir
+from cutelite_rt.launcher import Machine
+from cutelite_rt.signature.data import Unsupported, plain
+from cutelite_rt.signature.table import Table
 
 
 def host_code(
@@ -40,27 +42,20 @@ def host_code(
             raise ArgumentError(f"{signature.kernel}(): launchers are for the CPUs {', '.join(host.BASELINES)}, "
                                 f"not for {cpu!r}")  # fmt: skip
     parameters = signature.parameters[skip:]
-    subject = launcher_code.Subject(
-        signature.names[skip:],
-        len(signature.positional) - skip,
-        max(0, len(signature.position_only) - skip),
-        parameters,
-        None if grid is None else tuple(grid),
-        classes=False,
-    )
     try:
         _need_dtypes_of_arrays(parameters)
-        text, program = launcher_code.write(subject)
-    except launcher_code.Unsupported as error:
+        said = signature.data(skip, grid)
+        dims = Table(said).dims
+    except Unsupported as error:
         raise ArgumentError(f"{signature.kernel}() has no launcher to export: {error}") from None
-    variants = [slots_of(parameters, bound.types, bound.dims, program.dims) for bound in bounds]
-    said = {
-        **program._asdict(),
+    variants = [slots_of(parameters, bound.types, bound.dims, dims) for bound in bounds]
+    program = {
+        "signature": plain(said),
         "variants": [{"slots": each.slots, "maps": [form and [*form] for form in each.maps]} for each in variants],
     }
-    find = subscript_ir.text()
-    code = {cpu: (host.to_code(text, "launch", cpu), host.to_code(find, "subscript", cpu)) for cpu in cpus}
-    return HostCode(digest(), _plain(said), code)
+    text = launcher_ir()
+    images = {cpu: host.to_image(text, Machine._fields, cpu) for cpu in cpus}
+    return HostCode(digest(), _plain(program), images)
 
 
 def _need_dtypes_of_arrays(parameters: Sequence[Parameter]) -> None:
@@ -70,7 +65,7 @@ def _need_dtypes_of_arrays(parameters: Sequence[Parameter]) -> None:
     told = {dtype.name for dtype in dtypes}
     for leaf in (leaf for p in parameters for leaf in leaves(p)):
         if isinstance(leaf, ScalarParameter) and isinstance(leaf.wanted, DTypeVar) and leaf.wanted.name not in told:
-            raise launcher_code.Unsupported(f"no array tells the dtype of `{leaf.name}`")
+            raise Unsupported(f"no array tells the dtype of `{leaf.name}`")
 
 
 def _plain(x: Any) -> Any:

@@ -1,12 +1,12 @@
-"""How a kernel comes to be launched by machine code: its launcher is compiled when that is worth its while.
+"""Have a kernel launched by machine code, once it is launched often.
 
 In    launches that went well, and what they came to
 Out   `Launching.entry` and `Launching.subscript`: Python at first; from the launch after the launcher is ready on,
       machine code
 
-A launcher takes a tenth of a second to compile, which is done once for a signature, in a thread of its own, after
-`LAUNCHES` launches on a GPU: a program that launches a few times never loads LLVM for it. The machine code is kept on
-disk beside kernels, under a digest of the IR that it was made from.
+One launcher serves all kernels. Its machine code takes most of a second to make, once per machine: in a thread of its
+own, after `LAUNCHES` launches on a GPU, so that a program that launches a few times never loads LLVM for it. It is kept
+on disk beside kernels, under a digest of the IR that it was made from. A kernel adds the tables of its signature.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite.config import Config
@@ -25,12 +25,14 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
-from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter, plain_number
+from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
-from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, native
+from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, interface, native
 from cutelite_rt import launcher as runtime
+from cutelite_rt.signature.bind import plain_number
+from cutelite_rt.signature.data import Unsupported
 from cutelite_rt.subscript import Subscripts
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ class Launching:
             self.launcher.watch(_watch(watched))
         signature = self._signature()
         if key is not None and all(_tells_dtypes(p, went.arguments[p.name]) for p in signature.parameters):
-            self.launcher.add(key, _outcome(signature, self.launcher.program, went), generation)
+            self.launcher.add(key, _outcome(signature, self.launcher.table.dims, went), generation)
 
     def build(self, driver: Driver, environment: Config) -> None:
         """Compile the launcher; launches go to it from now on, and by it to this driver."""
@@ -173,20 +175,19 @@ class Launching:
 
     def _made(self, driver: Driver, environment: Config) -> tuple[runtime.Launcher, Subscripts] | None:
         """None where there can be none, and the reason on stderr if that is asked for: launches stay Python's."""
-        from cutelite.dispatch import launcher_code, subscript_ir  # with LLVM, below: for programs that launch much
         from cutelite.toolchain import ToolchainError
+        from cutelite_rt.signature.table import Table  # like LLVM for programs that launch much
 
         signature = self._signature()
         try:
             functions = runtime.environment(driver)
-            text, program = launcher_code.write(launcher_code.of(signature))
+            table = Table(signature.data(), _classes(signature.parameters))
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
+            machine = runtime.Machine.of(_image(environment))
             doc = f"launch({signature}), compiled"
-            code = _code(text, "launch", environment)
-            launcher = runtime.Launcher(code, program, calls, driver, signature.defaults, doc)
-            code = _code(subscript_ir.text(), "subscript", environment)
-            return launcher, Subscripts(code, functions, self._by_key)
-        except (launcher_code.Unsupported, ToolchainError, CudaError, OSError) as error:
+            launcher = runtime.Launcher(machine, table, calls, driver, signature.defaults, doc)
+            return launcher, Subscripts(machine, functions, self._by_key)
+        except (Unsupported, ToolchainError, CudaError, OSError) as error:
             if environment.verbose:
                 print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
             return None
@@ -195,15 +196,16 @@ class Launching:
 _building = forks.lock()  # one at a time: they are not in a hurry, and share a machine with the program
 
 
-def _code(text: str, function: str, environment: Config) -> bytes:
-    """Machine code of IR: from the disk cache, where nobody but this user can have put it, or made now."""
+def _image(environment: Config) -> bytes:
+    """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
     from cutelite.toolchain import host
 
+    text = interface.launcher_ir()
     cache = open_cache(environment)
     if cache is None or not _is_private(cache.directory):
-        return host.to_code(text, function)
-    key = fingerprint.combined(b"host code", os.uname().machine.encode(), text.encode())
-    return cache.get_or_make(key, lambda: host.to_code(text, function))
+        return host.to_image(text, runtime.Machine._fields)
+    key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
+    return cache.get_or_make(key, lambda: host.to_image(text, runtime.Machine._fields))
 
 
 def _is_private(directory: str) -> bool:
@@ -212,6 +214,16 @@ def _is_private(directory: str) -> bool:
     except FileNotFoundError:
         return True  # it will be made, for this user alone
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
+    """Classes of the structs among parameters and their fields, by name: 'a', 'a.b'."""
+    found: dict[str, type] = {}
+    for parameter in parameters:
+        its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
+        if isinstance(its, StructParameter):
+            found |= {its.name: its.cls} | _classes(its.fields.values())
+    return found
 
 
 # What launchers call.
@@ -245,8 +257,8 @@ def _watch(sources: Watched) -> runtime.Watch:
     return names, [(cell, runtime.UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
 
 
-def _outcome(signature: Signature, program: runtime.Program, went: Went) -> runtime.Outcome:
-    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, program.dims)
+def _outcome(signature: Signature, dims: Sequence[str], went: Went) -> runtime.Outcome:
+    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
     return runtime.Outcome(went.function, went.config, *slots)
 
 

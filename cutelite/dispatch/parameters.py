@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
-from cutelite.dispatch import fingerprint
+from cutelite.dispatch import contract, fingerprint
 from cutelite.dispatch.arguments import MISSING, Call, Parameter
-from cutelite.dispatch.arrays import TensorParameter, TmaParameter, compact, known_dtype
+from cutelite.dispatch.arrays import TensorParameter, TmaParameter, known_dtype
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import (
@@ -27,6 +27,8 @@ from cutelite.lang.annotations import (
 from cutelite_rt import ArrayView
 from cutelite_rt.dtype import BY_NUMPY
 from cutelite_rt.memory import is_array
+from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import compact, plain_number
 
 
 def parameter(name: str, spec: Spec | None) -> Parameter:
@@ -55,14 +57,14 @@ class ScalarParameter:
 
     def __init__(self, name: str, dtype: Scalar | DTypeVar) -> None:
         self.name, self.wanted = name, dtype
+        self.data = data.Number(name, contract.dtype(dtype))
 
     def bind(self, call: Call, argument: Any) -> Scalar:
-        number = plain_number(argument)
         dtype = self.wanted
         if isinstance(dtype, DTypeVar):
-            dtype = self._decided(call, dtype, argument, number)
+            dtype = SCALARS[self._decided(call, argument)]
             call.token.append(dtype.name)
-        call.values.append(self._fitting(call, dtype, number, argument))
+        call.values.append(call.number(self.name, dtype.name, argument))
         return dtype
 
     def ahead(self, call: Call, example: Any) -> Scalar:
@@ -70,63 +72,17 @@ class ScalarParameter:
             return known_dtype(call, self.name, self.wanted)
         return self.bind(call, example)
 
-    def _decided(self, call: Call, variable: DTypeVar, argument: Any, number: Any) -> Scalar:
+    def _decided(self, call: Call, argument: Any) -> str:
         """What a tensor said the variable is, else the number's own dtype."""
+        variable = self.data.dtype
+        assert isinstance(variable, data.Variable)
         if variable.name in call.dtypes:
             return call.dtypes[variable.name][0]
         own = BY_NUMPY.get(getattr(getattr(argument, "dtype", None), "name", ""))
-        found = own or {bool: "bool", int: "i32", float: "f32"}.get(type(number))
+        found = own or {bool: "bool", int: "i32", float: "f32"}.get(type(plain_number(argument)))
         if found is None:
             raise call.error(self.name, f"must be a number, not {argument!r}")
-        return call.dtype(self.name, variable, SCALARS[found])
-
-    def _fitting(self, call: Call, dtype: Scalar, number: Any, argument: Any) -> Any:
-        if not isinstance(number, _TAKES[dtype.kind]) or (isinstance(number, bool) and dtype.is_float):
-            hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
-            raise call.error(self.name, f"must be a number of dtype {dtype}, not {argument!r}{hint}")
-        if dtype.is_int:
-            low, high = dtype.range
-            if not low <= number <= high:
-                raise call.error(self.name, f"is {number}, but {dtype} holds {low} to {high}")
-            return int(number)
-        if not dtype.is_float:
-            return number
-        try:
-            number = float(number)
-        except OverflowError:
-            raise call.error(self.name, f"is too large for {dtype}") from None
-        limit = BEYOND.get(dtype.name)
-        if limit is not None and limit <= abs(number) and (abs(number) != float("inf") or dtype.name == "e4m3"):
-            raise call.error(self.name, f"is {number}, which is beyond what {dtype} holds")
-        return number
-
-
-_TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
-BEYOND = {
-    "f16": 65520.0,
-    "bf16": float.fromhex("0x1.ffp127"),
-    "f32": float.fromhex("0x1.ffffffp127"),
-    "tf32": float.fromhex("0x1.ffep127"),
-    "e4m3": 464.0,
-    "e5m2": 61440.0,
-}
-"""The least number that rounds to what the dtype cannot hold: half a step beyond its largest finite one."""
-
-
-def plain_number(argument: Any) -> Any:
-    """A Python number from what holds one: NumPy's scalars, and arrays without dimensions in host memory."""
-    if type(argument) in (int, float, bool):
-        return argument
-    if getattr(argument, "shape", None) == () and hasattr(argument, "item") and not _is_on_gpu(argument):
-        return argument.item()
-    if isinstance(argument, numbers.Integral) and not isinstance(argument, bool):
-        return int(argument)
-    return argument
-
-
-def _is_on_gpu(x: Any) -> bool:
-    """Reading a number from GPU memory would wait for the GPU: the caller should do that knowingly."""
-    return bool(getattr(x, "is_cuda", False) or hasattr(x, "__cuda_array_interface__"))
+        return call.dtype(self.name, variable, found)
 
 
 class ConstantParameter:
@@ -137,6 +93,7 @@ class ConstantParameter:
         wanted = getattr(spec.type, "__origin__", spec.type)  # tuple[int, int] -> tuple
         is_type = isinstance(wanted, type | types.UnionType) and wanted is not Any
         self.wanted = wanted if is_type else object
+        self.data = data.Constant(name)
 
     def bind(self, call: Call, argument: Any) -> Constant:
         value = self._converted(argument)
@@ -171,14 +128,18 @@ class StructParameter:
         self.name, self.cls = name, spec.cls
         self.fields = {field: parameter(f"{name}.{field}", of) for field, of in spec.fields.items()}
 
+    @property
+    def data(self) -> data.Struct:
+        return data.Struct(self.name, self.cls.__name__, tuple(of.data for of in self.fields.values()))
+
     def bind(self, call: Call, argument: Any) -> Struct:
         if not isinstance(argument, self.cls):
-            raise call.error(self.name, f"must be a {self.cls.__name__}, not {argument!r}")
+            raise call.wrong_struct(self.name, self.cls.__name__, argument)
         return Struct(self.cls, tuple((n, p.bind(call, getattr(argument, n))) for n, p in self.fields.items()))
 
     def ahead(self, call: Call, example: Any) -> Struct:
         if example is not MISSING and not isinstance(example, self.cls):
-            raise call.error(self.name, f"must be a {self.cls.__name__}, not {example!r}")
+            raise call.wrong_struct(self.name, self.cls.__name__, example)
         given = {n: self._default(n) if example is MISSING else getattr(example, n) for n in self.fields}
         return Struct(self.cls, tuple((n, p.ahead(call, given[n])) for n, p in self.fields.items()))
 
@@ -196,6 +157,10 @@ class OptionalParameter:
     def __init__(self, name: str, spec: OptionalSpec) -> None:
         self.name = name
         self.given = parameter(name, spec.spec)
+
+    @property
+    def data(self) -> data.Optional:
+        return data.Optional(self.name, self.given.data)
 
     def bind(self, call: Call, argument: Any) -> ArgType:
         if argument is not None:
@@ -226,6 +191,10 @@ class UnknownParameter:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    def data(self) -> data.Parameter:
+        raise data.Unsupported(f"`{self.name}` has no annotation")
 
     def bind(self, call: Call, argument: Any) -> Constant:
         annotation = annotation_for(call, self.name, argument)

@@ -7,11 +7,14 @@ from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.dispatch.arguments import MISSING, ArgumentError, Bound, Call, Parameter
+from cutelite.dispatch import contract
+from cutelite.dispatch.arguments import MISSING, Bound, Call, Parameter
 from cutelite.dispatch.parameters import ScalarParameter, parameter
 from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.lang.annotations import ConstexprSpec, DTypeVar, Spec, specs_of
+from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import Names
 
 VARARGS, VARKEYWORDS = 0x04, 0x08  # flags of a code object
 
@@ -36,6 +39,7 @@ class Signature:
         defaults = function.__defaults__ or ()
         self.defaults = dict(zip(self.positional[count - len(defaults) :], defaults, strict=True))
         self.defaults |= function.__kwdefaults__ or {}
+        self._names = Names(self.kernel, self.names, self.positional, self.position_only, self.defaults, self.__str__)
         self.specs = self._specs(function, method)
         self.parameters = [parameter(name, spec) for name, spec in self.specs.items()]
         # Numbers of a dtype variable come last, for a tensor's dtype goes before a Python number's.
@@ -68,25 +72,19 @@ class Signature:
 
         Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
         """
-        if not kwargs and len(args) == len(self.names) == len(self.positional):
-            return dict(zip(self.names, args, strict=True))
-        if len(args) > len(self.positional):
-            raise self._wrong(f"takes {len(self.positional)} positional arguments, but {len(args)} were given")
-        given = dict(zip(self.positional, args, strict=False))
-        for name, argument in kwargs.items():
-            if name not in self.names or name in self.position_only:
-                raise self._wrong(f"has no parameter {name!r} to give by keyword")
-            if name in given:
-                raise self._wrong(f"got `{name}` twice, by position and by keyword")
-            given[name] = argument
-        given = {name: given.get(name, self.defaults.get(name, MISSING)) for name in self.names}
-        missing = [name for name, argument in given.items() if argument is MISSING]
-        if missing and not partial:
-            raise self._wrong(f"lacks the argument{'s'[: len(missing) > 1]} {', '.join(missing)}")
-        return given
+        return self._names.match(args, kwargs, partial)
 
-    def _wrong(self, text: str) -> ArgumentError:
-        return ArgumentError(f"{self.kernel}() {text}; its parameters are ({self})")
+    def data(self, skip: int = 0, grid: Sequence[Any] | None = None) -> data.Signature:
+        """The signature as data.
+
+        skip    parameters to leave out at the front
+        grid    blocks of a launch that does not say: ints and expressions over dims
+        Errors  `Unsupported` where a parameter has no annotation, or dims are declared in two ways
+        """
+        parameters = tuple(parameter.data for parameter in self.parameters[skip:])
+        counts = len(self.positional) - skip, max(0, len(self.position_only) - skip)
+        blocks = None if grid is None else tuple(map(contract.expr, grid))
+        return data.Signature(self.kernel, parameters, *counts, data.declared(parameters), blocks)
 
     def __str__(self) -> str:
         words = []
@@ -112,11 +110,11 @@ class Signature:
         call = Call(self.kernel)
         matched = self.match(examples, {n: value for n, value in given.items() if n in self.names}, partial=True)
         others = {name: value for name, value in given.items() if name not in self.names}
-        call.dtypes = {name: (value, name) for name, value in others.items() if isinstance(value, Scalar)}
+        call.dtypes = {name: (value.name, name) for name, value in others.items() if isinstance(value, Scalar)}
         call.dims = {name: (value, name) for name, value in others.items() if type(value) is int}
         types = {p.name: p.ahead(call, matched[p.name]) for p in self._order}
         for name in others.keys() - call.dtypes.keys() - call.needed.keys():
-            raise self._wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
+            raise self._names.wrong(f"has neither a parameter, nor a dtype variable, nor a dim called {name!r}")
         widths = {n: i64 if wide or (n in call.dims and call.dims[n][0] > I32_DIM_LIMIT) else i32 for n in call.needed}
         wide = wide or call.wide or i64 in widths.values()
         return Bound({name: types[name] for name in self.names}, widths, wide, None, [], [])

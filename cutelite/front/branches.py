@@ -44,7 +44,7 @@ def _jump_if(frame: Frame, state: State, instr: Instr) -> bool:
         frame.regions.edge(when_false if when_true in failing else when_true, state)
         return True
     yes, no = fork(frame, state, known)
-    if failing:  # who fails goes no further: the others are still all that there are
+    if failing:  # threads that fail go no further: the others are still all that there are
         failed, passed = (yes, no) if when_true in failing else (no, yes)
         failed.share, passed.share = new_share(), state.share
     for target, taken in ((when_true, yes), (when_false, no)):
@@ -54,7 +54,7 @@ def _jump_if(frame: Frame, state: State, instr: Instr) -> bool:
 
 
 def fork(frame: Frame, state: State, cond: Scalar) -> tuple[State, State]:
-    """End the open block with a branch: the states where `cond` holds and where it does not."""
+    """End the open block with a branch, and return the states where `cond` holds and where it does not."""
     builder = frame.builder
     yes, no = builder.new_block(), builder.new_block()
     builder.emit(CondBr(cond.value, Jump(yes), Jump(no)))
@@ -68,7 +68,7 @@ def fork(frame: Frame, state: State, cond: Scalar) -> tuple[State, State]:
 
 
 def _decided(state: State, known: Any) -> Any:
-    """A condition that an enclosing branch has decided already is known here."""
+    """Return a condition, as a bool where an enclosing branch has decided it already."""
     if isinstance(known, Scalar):
         value, negated = known.value, False
         while isinstance(value.op, Not):
@@ -165,7 +165,7 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
 
 
 def _fail(frame: Frame, state: State, message: Any) -> None:
-    """An assertion fails: while compiling, or (it is known at run time only who gets here) while running."""
+    """Let an assertion fail: while compiling, or, where only some of the threads come here, while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         raise mistake("assertion", "an assertion fails at compile time", _text(message))
     if isinstance(message, RuntimeText):
@@ -176,7 +176,7 @@ def _fail(frame: Frame, state: State, message: Any) -> None:
 
 
 def _text(message: Any) -> str:
-    """For a message at compile time."""
+    """Return the text of a message at compile time."""
     return message.shown() if isinstance(message, RuntimeText) else f"{message}"
 
 

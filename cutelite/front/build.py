@@ -41,7 +41,7 @@ def build(
 
     args   parameter -> an IR type (a run-time argument), `Constant` or `Struct`
     dims   every named dim that layouts of `args` mention -> i32 or i64
-    attrs  of the function: block, cluster, fmad, assertions, ... (see `ir.function`)
+    attrs  attributes of the function: block, cluster, fmad, assertions, ... (see `ir.function`)
     Errors `CompileError` at the user's line
     """
     entry = Block(label="entry")
@@ -57,7 +57,7 @@ def build(
 
 
 def symbol(name: str) -> str:
-    """A name of Python's as one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
+    """Turn a name of Python's into one that LLVM and PTX take: `größe` is `gr_f6__df_e`, `<lambda>` is `lambda`."""
     plain = "".join(c if c.isalnum() or c == "_" else "" for c in name) or "kernel"
     plain = "".join(c if c.isascii() else f"_{ord(c):x}_" for c in plain)
     return f"_{plain}" if plain[0].isdigit() else plain
@@ -76,7 +76,7 @@ def _evaluate(function: FunctionType, bound: dict[str, Any], builder: Builder, a
 
 
 def _parameter(entry: Block, name: str, t: ArgType) -> Any:
-    """The object that stands for a parameter; run-time parts become parameters of the entry block."""
+    """Return the object that stands for a parameter; run-time parts become parameters of the entry block."""
     match t:
         case Constant(value):
             return value

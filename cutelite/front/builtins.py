@@ -33,7 +33,7 @@ from cutelite.layout import minimum as minimum_of_dims
 
 
 def _known(*args: Any) -> bool:
-    """Whether Python can do it: nothing in `args` is known at run time only."""
+    """Tell whether Python can do it: nothing in `args` is known at run time only."""
     return not any(isinstance(x, DimExpr) or tree.holds_runtime(x) for x in args)
 
 
@@ -150,7 +150,7 @@ def _iter(frame: Frame, x: Any, *sentinel: Any) -> Any:
 
 @special(next)
 def _next(frame: Frame, x: Any, *default: Any) -> Any:
-    """The next item of an iterator, which all threads have in common."""
+    """Return the next item of an iterator, which all threads have in common."""
     if not isinstance(x, StaticIter):
         raise mistake("builtin", f"{describe(x)} is no iterator", help="make one: `iter(...)`")
     if x.exhausted and default:
@@ -228,7 +228,7 @@ def _round(frame: Frame, x: Any, digits: Any = None) -> Any:
     x = _number(x)
     if not isinstance(x, Scalar) or not x.dtype.is_float:
         return x
-    from cutelite.lang import math  # not light
+    from cutelite.lang import math  # much to load, and few kernels need it
 
     return _int(frame, math.rint(x))
 
@@ -247,7 +247,7 @@ def _of_math(name: str) -> Callable[..., Any]:
     def function(frame: Frame, *args: Any) -> Any:
         if _known(*args):
             return python(*args)
-        from cutelite.lang import math  # not light
+        from cutelite.lang import math  # much to load, and few kernels need it
 
         result = getattr(math, name)(*map(_number, args))
         return _int(frame, result) if name in ("ceil", "floor", "trunc") else result
@@ -263,7 +263,7 @@ for _name in MATH:
 
 
 def is_instance(x: Any, kinds: Any) -> bool:
-    """A run-time number is an instance of its dtype, of `int` or `float` as it is one, and of its own class."""
+    """Return isinstance(): a run-time number is an instance of its dtype, of its class, and of `int` or `float`."""
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, DType):
             found = isinstance(x, RuntimeNumber) and x.dtype == kind
@@ -283,7 +283,7 @@ _STAND_FOR: tuple[tuple[type, type], ...] = (
     (Closure, types.FunctionType),
     (RuntimeText, str),
 )
-"""What stands in a kernel for an object of Python's, and the class of that."""
+"""Our class that stands in a kernel for an object of Python's -> the class of that object."""
 
 
 def _stands_for(x: Any, kind: Any) -> bool:
@@ -303,7 +303,7 @@ special(hasattr)(lambda frame, obj, name: has_attribute(obj, name))
 
 @special(type)
 def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
-    """Of a run-time number, its dtype; of what stands for an object of Python's, that one's class."""
+    """Return the dtype of a run-time number, and the class of the Python object that a stand-in of ours stands for."""
     if len(args) != 1 or kwargs:
         raise mistake("builtin", "classes are not made in kernels", help="define the class outside")
     (x,) = args
@@ -315,14 +315,14 @@ def _type(frame: Frame, *args: Any, **kwargs: Any) -> Any:
 
 @special(object.__setattr__)
 def _set_attribute(frame: Frame, obj: Any, name: str, value: Any) -> None:
-    """What `__post_init__` of frozen dataclasses needs."""
+    """Set an attribute past `__setattr__`, as `__post_init__` of frozen dataclasses does."""
     frame.evaluation.mutables.changing(obj, frame.share, f"setting `.{name}`")
     object.__setattr__(obj, name, value)
 
 
 @special(dataclasses.replace)
 def _replace(frame: Frame, obj: Any, /, **changes: Any) -> Any:
-    """What the class does when it is initialised is done here too."""
+    """Return a changed copy; `__init__` and `__post_init__` of the user's class are inlined."""
     cls: Any = type(obj)
     if initialiser(cls) is None:
         return dataclasses.replace(obj, **changes)
@@ -377,5 +377,5 @@ def _format(frame: Frame, x: Any, spec: Any = "") -> Any:
 
 @special(print)
 def _print(frame: Frame, *args: Any, sep: str = " ", end: str = "\n") -> None:
-    """Each thread prints when it runs."""
+    """Print when the kernel runs, each thread for itself."""
     frame.evaluation.printf(text_of(args, sep), end)

@@ -1,10 +1,10 @@
 """A Python function's bytecode -> version-neutral instructions with spans.
 
 In    a function or code object of CPython 3.11, 3.12, 3.13 or 3.14
-Out   `Code`: the reachable instructions in their original order, every argument resolved
+Out   `Bytecode`: the reachable instructions in their original order, every argument resolved
 
 All that differs between Python versions ends here. There are no NULLs on the stack, no EXTENDED_ARG, CACHE,
-RESUME or NOP; superinstructions are split and fused tests unfused; jump targets are indices into `Code.instrs`.
+RESUME or NOP; superinstructions are split and fused tests unfused; jump targets are indices into `Bytecode.instrs`.
 
 The stack is written with its top on the right; `a b -> c` takes b, then a, and leaves c.
 
@@ -85,10 +85,10 @@ UNSUPPORTED stands where something begins that kernels cannot do. Reading it is 
 ``raise CompileError(instr.arg, instr.span)``. What would follow it is left out as unreachable, and so are
 exception handlers. A generator function, coroutine, class body or module consists of one UNSUPPORTED.
 
-Comprehensions are ordinary loops. 3.11 calls a nested function for each (`Code.name` is ``<listcomp>`` and so
+Comprehensions are ordinary loops. 3.11 calls a nested function for each (`Bytecode.name` is ``<listcomp>`` and so
 on; its argument is an iterator named ``.0``); from 3.12 on they are part of the function around them, where
 their variables get names of their own: ``x.1`` is the `x` of the first such comprehension, and `x` is untouched.
-Generator expressions are nested functions in every version: `Code.is_genexpr`, with YIELD where it yields.
+Generator expressions are nested functions in every version: `Bytecode.is_genexpr`, with YIELD where it yields.
 ``super()`` always comes with its two arguments.
 """
 
@@ -124,7 +124,7 @@ class Instr(NamedTuple):
 
 
 class Call(NamedTuple):
-    """How a call passes its arguments: so many by position, then these by name."""
+    """The arguments of a call: the number of those by position, then the names of the others."""
 
     positional: int
     keywords: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class UnsupportedSyntax(Diagnostic):
 
 
 @dataclass(frozen=True)
-class Code:
+class Bytecode:
     """A function body as neutral instructions, with what is needed to bind its arguments.
 
     name        as in ``co_name``; ``<lambda>``, ``<genexpr>``, ``<listcomp>`` are Python's
@@ -174,7 +174,7 @@ class Code:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of all parameters, as locals are laid out: `varargs` and `varkw` come last."""
+        """Return the names of all parameters, as locals are laid out: `varargs` and `varkw` come last."""
         return (*self.positional, *self.kwonly, *(n for n in (self.varargs, self.varkw) if n))
 
     def __str__(self) -> str:
@@ -188,8 +188,8 @@ class Code:
         return "\n".join(lines) + "\n"
 
 
-def read(function: FunctionType | CodeType) -> Code:
-    """The neutral instructions of `function`, or of a code object such as a nested function's.
+def read(function: FunctionType | CodeType) -> Bytecode:
+    """Return the neutral instructions of `function`, or of a code object such as a nested function's.
 
     Errors   `python-version` on any Python but CPython 3.11 to 3.14
     """
@@ -208,7 +208,7 @@ def read(function: FunctionType | CodeType) -> Code:
     names = pycode.co_varnames
     varargs = names[arguments] if pycode.co_flags & _VARARGS else None
     varkw = names[arguments + bool(varargs)] if pycode.co_flags & _VARKEYWORDS else None
-    return Code(
+    return Bytecode(
         name=pycode.co_name,
         span=start,
         instrs=tuple(instrs),
@@ -225,9 +225,9 @@ def read(function: FunctionType | CodeType) -> Code:
 
 
 def stack_effect(op: str, arg: Any) -> tuple[int, int]:
-    """How many values an instruction takes and leaves, when it goes on to the next one.
+    """Return how many values an instruction takes and leaves, when it goes on to the next one.
 
-    Where they jump, FOR_ITER takes the iterator and leaves nothing; the others do the same as here.
+    On a jump, FOR_ITER takes the iterator and leaves nothing; the other jumps do the same either way.
     """
     effect = _EFFECTS[op]
     return effect(arg) if callable(effect) else effect
@@ -283,7 +283,7 @@ _OPTIMIZED, _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINES = 0x1, 0x4, 0x8, 0x2
 
 
 def _refused(pycode: CodeType, raws: list[_Raw]) -> Instr | None:
-    """The one instruction of a function that cannot be compiled whatever it does."""
+    """Return the one instruction of a function that cannot be compiled at all."""
 
     def at(what: UnsupportedSyntax, *names: str) -> Instr:
         raw = next((r for r in raws if r.name in names), raws[0])
@@ -314,7 +314,7 @@ class _Raw(NamedTuple):
 
 
 def _decode(pycode: CodeType) -> Iterator[_Raw]:
-    """The instructions of `pycode` without their prefixes and caches."""
+    """Return the instructions of `pycode` without their prefixes and caches."""
     code, function = pycode.co_code, _short_name(pycode)
     line = pycode.co_firstlineno
     start, high = 0, 0  # of the instruction being read: offset, and argument bits from EXTENDED_ARG
@@ -338,12 +338,12 @@ _CACHE = opcode.opmap["CACHE"]
 
 
 def _short_name(pycode: CodeType) -> str:
-    """A function's name with its class's but without the functions around it."""
+    """Return a function's name with that of its class, and without those of the functions around it."""
     return pycode.co_qualname.rpartition("<locals>.")[2]
 
 
 def _protected(pycode: CodeType) -> Iterator[tuple[int, int]]:
-    """Start and handler of each range in the exception table (CPython, Objects/exception_handling_notes.txt)."""
+    """Return start and handler of each range in the exception table (CPython, Objects/exception_handling_notes.txt)."""
     entries = iter(pycode.co_exceptiontable)
 
     def number() -> int:
@@ -394,7 +394,7 @@ class _Translation:
         self.out: list[Instr] = []
 
     def run(self) -> tuple[list[Instr], dict[int, int]]:
-        """The instructions, jumping to offsets, and the index that each offset has become."""
+        """Return the instructions, with jumps to offsets, and the index that each offset has become."""
         labels: dict[int, int] = {}
         blocks = self.unsupported_blocks()
         for raw in self.raws:
@@ -406,7 +406,7 @@ class _Translation:
         return self.out, labels
 
     def unsupported_blocks(self) -> dict[int, Instr]:
-        """The UNSUPPORTED of each `try` and `with`, by the offset where the statement begins."""
+        """Return the UNSUPPORTED of each `try` and `with`, by the offset where the statement begins."""
         found: dict[int, Instr] = {}
         for start, handler in _protected(self.pycode):
             at = self.by_offset[start]
@@ -420,7 +420,7 @@ class _Translation:
         return found
 
     def expression_before(self, at: int) -> tuple[_Raw, Span]:
-        """Where the expression that instruction `at` takes begins, and all of it.
+        """Return where the expression that instruction `at` takes begins, and the span of all of it.
 
         Until 3.12 a `for` and a `with` have the span of the whole statement.
         """
@@ -438,7 +438,7 @@ class _Translation:
         self.out.append(Instr(op, arg, self.raw.offset, self.raw.span))
 
     def statement_of(self, handler: int) -> UnsupportedSyntax | None:
-        """The statement that an exception handler belongs to; None if CPython made it up.
+        """Return the statement that an exception handler belongs to; None if CPython made the handler up.
 
         Handlers of `try` and `with` begin with PUSH_EXC_INFO. Others put an inlined comprehension's variables
         back, turn a StopIteration that leaves a generator into a RuntimeError, or clean up after a handler.
@@ -453,7 +453,7 @@ class _Translation:
         self.out[-1] = self.out[-1]._replace(span=self.raw.span.first_line())
 
     def last_constant(self) -> Any:
-        """Takes back the CONST just emitted, which CPython passes on the stack and we as an argument."""
+        """Take back the CONST just emitted: CPython passes it on the stack, and here it is an argument."""
         last = self.out.pop()
         if last.op != "CONST":
             raise InternalError(f"{self.raw.name} does not follow a constant", stage="bytecode", span=self.raw.span)
@@ -470,7 +470,7 @@ class _Translation:
         self.out.append(Instr(op, self.raw.target, self.raw.offset, self.tested))
 
     def value_before(self) -> _Raw:
-        """What left the value that is taken here: its span is that of an expression, in all versions."""
+        """Return the instruction that left the value taken here: its span is an expression's in all versions."""
         at = self.by_offset[self.raw.offset] - 1
         while self.raws[at].name in ("COPY", "NOP"):
             at -= 1
@@ -492,7 +492,7 @@ class _Translation:
         self.out.append(Instr("YIELD", None, self.raw.offset, self.value_before().span))
 
     def load_fast(self, arg: int) -> None:
-        """A local, or in 3.13 a cell; `_Flow` knows which cells of a function's own are meant."""
+        """Translate an access to a local, or in 3.13 to a cell; `_Flow` knows which cells are the function's own."""
         self.emit("CLOSURE" if arg >= self.first_free else "LOAD", self.locals[arg])
 
     def load_global(self, arg: int) -> None:
@@ -674,7 +674,7 @@ def _all(*rules: _Rule) -> _Rule:
 
 
 def _skip(t: _Translation, arg: int) -> None:
-    """For what has no meaning of its own."""
+    """Translate an instruction that has no meaning of its own: to nothing."""
 
 
 _none_test = _all(_put("CONST"), _put("COMPARE", "is"))
@@ -858,9 +858,9 @@ _Slot = str | _Saved
 
 
 class _Flow:
-    """Follows the instructions with a stack of what kind each slot is, and drops the slots that hold no value.
+    """An abstract run of the instructions on a stack of kinds of slots, which drops slots that hold no value.
 
-    So it finds how many arguments a call has, which names belong to an inlined comprehension, and what is reached.
+    It finds the number of arguments of each call, the names that an inlined comprehension has, and what is reached.
     """
 
     def __init__(self, pycode: CodeType, draft: list[Instr], labels: dict[int, int]) -> None:
@@ -874,7 +874,7 @@ class _Flow:
         self.final: dict[int, list[Instr]] = {}
 
     def run(self) -> tuple[list[Instr], frozenset[str]]:
-        """The final instructions and the names of local cells."""
+        """Return the final instructions and the names of local cells."""
         pending: list[int] = []
         self.reach(0, pending)
         while pending:
@@ -894,7 +894,7 @@ class _Flow:
         return self.renumber(), frozenset(self.cells)
 
     def reach(self, at: int, pending: list[int], drop: bool = False) -> None:
-        """Notes that control gets to `at` with the present stack, less its top where `drop`."""
+        """Note that control gets to `at` with the present stack, without its top where `drop`."""
         stack = self.stack[:-1] if drop else self.stack
         known = self.entry.get(at)
         if known is None:
@@ -904,7 +904,7 @@ class _Flow:
             raise self.bug("the stack differs between two ways here", self.draft[at])
 
     def renumber(self) -> list[Instr]:
-        """The reached instructions in their order, jumping to indices."""
+        """Return the reached instructions in their order, with jumps to indices."""
         index: dict[int, int] = {}
         instrs: list[Instr] = []
         for at in sorted(self.final):
@@ -913,7 +913,7 @@ class _Flow:
         return [i._replace(arg=index[self.labels[i.arg]]) if i.op in JUMPS else i for i in instrs]
 
     def step(self, instr: Instr) -> Iterator[Instr]:
-        """Executes one instruction on the stack of slots; yields what remains of it."""
+        """Execute one instruction on the stack of slots, and yield what remains of it."""
         op, arg, stack = instr.op, instr.arg, self.stack
         match op:
             case "_NULL":
@@ -945,7 +945,7 @@ class _Flow:
                 yield self.plain_step(instr)
 
     def plain_step(self, instr: Instr) -> Instr:
-        """Anything that takes and leaves values only."""
+        """Execute an instruction that takes and leaves values only."""
         pops, pushes = stack_effect(instr.op, instr.arg)
         self.pop(pops, instr)
         self.stack += [_VALUE] * pushes
@@ -955,7 +955,7 @@ class _Flow:
         return instr
 
     def variable(self, instr: Instr) -> Iterator[Instr]:
-        """Access to a local, whose name is already its own."""
+        """Execute an access to a local, under the name that `owner` gave it."""
         if instr.op == "MAKE_CELL":
             self.cells.add(instr.arg)
         elif instr.op == "LOAD" and instr.arg in self.cells:
@@ -963,7 +963,7 @@ class _Flow:
         yield self.plain_step(instr)
 
     def owner(self, name: str, result: bool = False) -> str:
-        """The variable that `name` means here: an inlined comprehension's while its saved values are on the stack.
+        """Return the variable that `name` means here: an inlined comprehension's while saved values are on the stack.
 
         A comprehension's result may be stored, as `result` says, before the saved values just below it are back.
         """
@@ -975,7 +975,7 @@ class _Flow:
         return next((slot.inner for slot in saved), name)
 
     def shuffle(self, instr: Instr) -> Iterator[Instr]:
-        """COPY and SWAP, which count the slots that hold no value."""
+        """Execute COPY or SWAP, whose arguments count the slots that hold no value."""
         stack, n = self.stack, instr.arg
         between = sum(not _hidden(slot) for slot in stack[len(stack) - n + 1 : -1])
         if instr.op == "COPY":
@@ -992,7 +992,7 @@ class _Flow:
             raise self.bug("SWAP of a value and a slot without one", instr)
 
     def call(self, instr: Instr) -> Iterator[Instr]:
-        """CALL and CALL_EX: below the arguments lie a callable and NULL, in either order, or a method and its self."""
+        """Execute CALL or CALL_EX: below the arguments lie a callable and NULL, either first, or a method and self."""
         op, arg = instr.op[1:], instr.arg
         if op == "CALL_EX" and self.stack[-1] is _NULL:  # 3.14's slot for keywords, of which there are none
             self.stack.pop()
@@ -1030,5 +1030,5 @@ _INTO = frozenset({"LIST_APPEND", "LIST_EXTEND", "SET_ADD", "SET_UPDATE", "MAP_A
 
 
 def _hidden(slot: _Slot) -> bool:
-    """Whether a slot is there for CPython only."""
+    """Tell whether a slot is there for CPython only."""
     return slot is _NULL or isinstance(slot, _Saved)

@@ -40,7 +40,7 @@ NATIVE_PACKAGES = frozenset(("cutelite", "cutelite_rt", "numpy", "torch", "jax",
 """Python functions of these, and of the standard library, are executed by Python and not inlined."""
 
 INLINED_MODULES = ("cutelite.lib", "cutelite.kernels")
-"""What of cutelite is written in the language of kernels itself."""
+"""The modules of cutelite that are written in the language of kernels itself."""
 
 _ITERTOOLS = (itertools.accumulate, itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.groupby)
 TAKES_FUNCTIONS: frozenset[Any] = frozenset(
@@ -81,7 +81,7 @@ def _call_ex(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """What ``function(*args, **kwargs)``, called by the instruction that `frame` executes, returns."""
+    """Return ``function(*args, **kwargs)``, called by the instruction that `frame` executes."""
     while isinstance(function, functools.partial):
         args, kwargs = [*function.args, *args], {**function.keywords, **kwargs}
         function = function.func
@@ -105,7 +105,7 @@ def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -
 
 
 def evaluate_in(evaluation: Evaluation) -> Callable[[Closure, list[Any], dict[str, Any]], Any]:
-    """Return what evaluates a call of a function of the kernel's that native code makes. Errors: `closure`."""
+    """Return the function by which native code calls functions of the kernel's. Errors: `closure`."""
 
     def evaluate(closure: Closure, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if evaluation.frame is None:
@@ -119,7 +119,7 @@ def evaluate_in(evaluation: Evaluation) -> Callable[[Closure, list[Any], dict[st
 
 
 def is_inlined(function: Any) -> bool:
-    """Whether calls of `function` are evaluated as part of the kernel."""
+    """Tell whether calls of `function` are evaluated as part of the kernel."""
     function = getattr(function, "__cutelite_function__", function)
     if not isinstance(function, types.FunctionType):
         return False
@@ -145,15 +145,15 @@ def _call_python(frame: Frame, function: types.FunctionType, args: list[Any], kw
 
 
 def class_attribute(cls: type, name: str) -> Any:
-    """What a class has under a name, by the order of its bases; None without."""
+    """Return what a class has under a name, by the order of its bases; None without."""
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
 
 
 @functools.lru_cache(maxsize=1024)
 def initialiser(cls: Any) -> types.FunctionType | None:
-    """The `__init__` of a class of the user's, to be inlined; None where Python makes the object.
+    """Return the `__init__` of a class of the user's, to be inlined; None where Python makes the object.
 
-    That is so for frozen dataclasses too, unless the user had something to say about what happens behind the fields.
+    Python makes frozen dataclasses too, unless they have a `__post_init__`.
     """
     init: Any = cls.__init__
     made_by_python: tuple[Any, Any] = (type.__call__, object.__new__)
@@ -163,14 +163,14 @@ def initialiser(cls: Any) -> types.FunctionType | None:
     return None if plain else init
 
 
-def read(code: types.CodeType) -> tuple[bytecode.Code, cfg.Cfg]:
-    """The instructions of a function and their graph."""
+def read(code: types.CodeType) -> tuple[bytecode.Bytecode, cfg.Cfg]:
+    """Return the instructions of a function and their graph."""
     return _read(code, code.co_filename)
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(code: types.CodeType, filename: str) -> tuple[bytecode.Code, cfg.Cfg]:
-    """The file goes beside the code: those of equal functions in two files are equal."""
+def _read(code: types.CodeType, filename: str) -> tuple[bytecode.Bytecode, cfg.Cfg]:
+    """Read a function, remembered by its code and file: code objects of equal functions in two files are equal."""
     instrs = bytecode.read(code)
     return instrs, cfg.build(instrs)
 
@@ -204,7 +204,7 @@ def _inline(
 
 
 def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
-    """The value of a call; what functions made by the callee share with it stays as it is at its end."""
+    """Return the value of a call; fix the variables that the callee shares with functions it made, as they are now."""
     names = frozenset(("", *callee.own))
     states = []
     for state, value, span in returns:
@@ -223,7 +223,7 @@ def _merged(frame: Frame, callee: Frame, returns: list[Returned]) -> Any:
 
 
 def _is_dropped(frame: Frame) -> bool:
-    """Whether the value of the call being executed is not used."""
+    """Tell whether the value of the call being executed is not used."""
     instrs = frame.cfg.instrs(frame.block)
     at = next((i for i, instr in enumerate(instrs) if instr is frame.instr), len(instrs))
     return at + 1 < len(instrs) and instrs[at + 1].op == "POP"
@@ -239,7 +239,7 @@ def bind(
     args: list[Any],
     kwargs: dict[str, Any],
 ) -> dict[str, Any]:
-    """Arguments to parameters, by Python's rules. Errors: `call`."""
+    """Bind arguments to parameters by Python's rules. Errors: `call`."""
     name, count = code.co_name, code.co_argcount
     names = code.co_varnames[:count]
     kwonly = code.co_varnames[count : count + code.co_kwonlyargcount]
@@ -333,14 +333,14 @@ def _package(function: Any) -> str:
 
 
 def _has_number(x: Any) -> bool:
-    """Whether text made of `x` would hold a run-time number."""
+    """Tell whether text made of `x` would hold a run-time number."""
     if isinstance(x, tuple | list):
         return any(map(_has_number, x))
     return isinstance(x, RuntimeText) or tree.holds_unknown(x)
 
 
 def _expanded(function: Any, arg: Any) -> list[Any]:
-    """For `printf`: a text that holds run-time numbers, as a format string and its arguments."""
+    """Return an argument of `printf`; for a text that holds run-time numbers, a format string and its arguments."""
     if not isinstance(arg, RuntimeText):
         return [arg]
     if getattr(function, "__name__", "") != "printf":
@@ -352,7 +352,7 @@ def _expanded(function: Any, arg: Any) -> list[Any]:
 
 
 def _callable(frame: Frame, x: Any) -> Any:
-    """A function of the user's as one that native code can call."""
+    """Return a function of the user's as one that native code can call."""
     function = getattr(x, "__cutelite_function__", x)
     if not is_inlined(function):
         return x
@@ -365,7 +365,7 @@ def _callable(frame: Frame, x: Any) -> Any:
 def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function under `functools.cache`, which is plain Python: it sees no run-time values and makes none.
 
-    It is called anew in each evaluation: what it gave before may be of constants that have changed since.
+    It is called again in each evaluation, since constants that it reads may have changed in between.
     """
     if any(map(tree.holds_runtime, (*args, *kwargs.values()))):
         raise mistake(
@@ -378,7 +378,7 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
         args = [function.__self__, *args]
     key, known = (id(cached), *args, *kwargs.items(), *map(type, args)), frame.evaluation.cached
     if not _hashable(key):
-        return frame.native(cached, *args, **kwargs)  # which says so
+        return frame.native(cached, *args, **kwargs)  # which raises the error
     if key not in known:
         with Builder.inactive():
             known[key] = frame.native(cached.__wrapped__, *args, **kwargs)
@@ -386,7 +386,7 @@ def _cached(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
 
 
 def _owner(function: Any, args: list[Any]) -> Any:
-    """The container whose method is called, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
+    """Return the container whose method is called, as ``xs.append(1)`` or ``list.append(xs, 1)``."""
     owner = getattr(function, "__self__", None)
     if isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType) and args:
         owner = args[0]
@@ -394,7 +394,7 @@ def _owner(function: Any, args: list[Any]) -> Any:
 
 
 def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a native function; if it changes a container it is given, that must be allowed."""
+    """Call a native function. If it changes a container that it is given, that must be allowed."""
     held = [(x, contents(x)) for x in args if isinstance(x, CONTAINERS)]
     result = frame.native(function, *args, **kwargs)
     for obj, before in held:
@@ -407,7 +407,7 @@ def _watched(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any
 
 
 def _kept(frame: Frame, result: Any, function: Any, owner: Any) -> Any:
-    """A native function's result as the evaluation keeps it: iterators as items, new objects as the kernel's own."""
+    """Return a native function's result as it is kept: iterators as items, new objects as the kernel's own."""
     if isinstance(result, Iterator) and not isinstance(result, Runtime):
         return frame.evaluation.mutables.made(frame.native(exhaust, result), frame.share)
     if isinstance(function, type) and isinstance(result, function) and tree.take_apart(result) is None:

@@ -1,6 +1,6 @@
 """Neutral bytecode -> basic blocks, their loops, and what is live where.
 
-In    `bytecode.Code`
+In    `bytecode.Bytecode`
 Out   `Cfg`: reachable blocks in an order in which every block comes after its predecessors (back edges apart),
       the blocks of a loop lie side by side with the header first, and what a loop exits to comes after all of
       them. That is a weak topological order (Bourdoncle, "Efficient chaotic iteration strategies with widenings",
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cutelite.diag import InternalError
-from cutelite.front.bytecode import JUMPS, Code, Instr, stack_effect
+from cutelite.front.bytecode import JUMPS, Bytecode, Instr, stack_effect
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Loop:
     exits       edges (from, to) that leave it
     back_edges  edges (from, header)
     assigned    locals and cells that are stored or deleted inside
-    is_for      whether it is a `for` or a comprehension's, and begins with FOR_ITER
-    collects    whether it is a comprehension's: adds to a collection made before it, or yields
+    is_for      True for a `for` and a comprehension's loop, which begin with FOR_ITER
+    collects    True for a comprehension's loop, which adds to a collection made before it, or yields
     """
 
     header: int
@@ -56,7 +56,7 @@ class Block:
                   both; where it ends in FOR_ITER (with a value, exhausted); () where control ends
     predecessors  in ascending order, each once
     loops         the loops it lies in, outermost first
-    is_assertion_failure  whether it begins to raise the AssertionError of an `assert`, or only leads to where that is
+    is_assertion_failure  True where it raises the AssertionError of an `assert`, or only leads to a block that does
     """
 
     index: int
@@ -78,7 +78,7 @@ class Cfg:
                      none. Paths that end in RAISE, UNSUPPORTED or nowhere do not count
     """
 
-    code: Code
+    code: Bytecode
     blocks: tuple[Block, ...]
     loops: tuple[Loop, ...]
     live_in: tuple[frozenset[str], ...]
@@ -88,7 +88,7 @@ class Cfg:
         return self.code.instrs[block.start : block.stop]
 
     def live_out(self, block: Block) -> frozenset[str]:
-        """The locals whose value may still be read behind `block`."""
+        """Return the locals whose value may still be read behind `block`."""
         return frozenset().union(*(self.live_in[s] for s in block.successors))
 
     def __str__(self) -> str:
@@ -96,8 +96,8 @@ class Cfg:
         return "\n".join(_dump(self)) + "\n"
 
 
-def build(code: Code) -> Cfg:
-    """The control-flow graph of `code`."""
+def build(code: Bytecode) -> Cfg:
+    """Return the control-flow graph of `code`."""
     ranges, ways = _split(code)
     bodies = _loop_bodies(code, ways)
     order = _arrange(set(ways), 0, ways, bodies)
@@ -131,8 +131,8 @@ def build(code: Code) -> Cfg:
 Ways = Mapping[int, tuple[int, ...]]  # block -> its successors
 
 
-def _split(code: Code) -> tuple[list[tuple[int, int]], Ways]:
-    """Ranges of instructions that become blocks, and the ways that lead on from each."""
+def _split(code: Bytecode) -> tuple[list[tuple[int, int]], Ways]:
+    """Return the ranges of instructions that become blocks, and the ways that lead on from each."""
     instrs = code.instrs
     steps = _steps(instrs)
     original = _originals(instrs, steps)
@@ -163,12 +163,12 @@ def _split(code: Code) -> tuple[list[tuple[int, int]], Ways]:
 
 
 def _continues(at: int, came_from: set[int], steps: list[tuple[int, ...]], instrs: tuple[Instr, ...]) -> bool:
-    """Whether instruction `at` belongs to the block of the one before it."""
+    """Tell whether instruction `at` belongs to the block of the one before it."""
     return came_from == {at - 1} and steps[at - 1] == (at,) and instrs[at].op not in ("FOR_ITER", "ASSERTION_ERROR")
 
 
 def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
-    """For each instruction those that may come next, past jumps, in the order of `Block.successors`."""
+    """Return for each instruction those that may come next, past jumps, in the order of `Block.successors`."""
 
     def steps(at: int) -> tuple[int, ...]:
         instr = instrs[at]
@@ -189,7 +189,7 @@ def _steps(instrs: tuple[Instr, ...]) -> list[tuple[int, ...]]:
 
 
 def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int) -> tuple[int, ...]:
-    """The steps from `at`, past tests of a value that it has tested itself.
+    """Return the steps from `at`, past tests of a value that it has tested itself.
 
     ``(p and x) or y`` tests p, and where that is false goes to the test of what stands left of `or`, which is p again.
     There p and x would meet, which may be numbers of different types, as a bool and a float are.
@@ -207,7 +207,7 @@ def _past_tests(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]], at: int
 
 
 def _tests_copy(instrs: tuple[Instr, ...], at: int) -> bool:
-    """Whether a copy of the value on top of the stack is tested at `at`."""
+    """Tell whether a copy of the value on top of the stack is tested at `at`."""
     return (
         at + 1 < len(instrs)
         and (instrs[at].op, instrs[at].arg) == ("COPY", 1)
@@ -216,7 +216,7 @@ def _tests_copy(instrs: tuple[Instr, ...], at: int) -> bool:
 
 
 def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
-    """`at`, or where one gets from there by jumping; a jump only where that never ends (``while True: pass``)."""
+    """Follow jumps from `at` to another instruction; to a jump only where they never end (``while True: pass``)."""
     seen: set[int] = set()
     while instrs[at].op == "JUMP" and at not in seen:
         seen.add(at)
@@ -225,10 +225,10 @@ def _past_jumps(instrs: tuple[Instr, ...], at: int) -> int:
 
 
 def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
-    """For each instruction the first that does the same, stands for the same source, and so on ever after.
+    """Return for each instruction the first that does the same for the same source, and whose steps do so too.
 
-    CPython copies the test of a `while` to the end of its body. Where the copies are told apart, `continue`
-    leads to the one and the end of the body to the other, and one loop in the source looks like two.
+    CPython copies the test of a `while` to the end of its body. If the copies were told apart, `continue`
+    would lead to the one and the end of the body to the other, and one loop in the source would look like two.
     """
     depth = _depths(instrs, steps)
     kinds = [
@@ -251,12 +251,12 @@ def _originals(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[
 
 
 def _identity(instr: Instr) -> object:
-    """What makes two arguments the same; constants are compared as objects, because ``1 == True == 1.0``."""
+    """Return what to compare an argument by: constants as objects, because ``1 == True == 1.0``."""
     return id(instr.arg) if instr.op == "CONST" else instr.arg
 
 
 def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int]:
-    """The number of values on the stack before each instruction."""
+    """Return the number of values on the stack before each instruction."""
     depths = [0] * len(instrs)
     start = _past_jumps(instrs, 0)
     pending, seen = [start], {start}
@@ -273,8 +273,8 @@ def _depths(instrs: tuple[Instr, ...], steps: list[tuple[int, ...]]) -> list[int
     return depths
 
 
-def _loop_bodies(code: Code, ways: Ways) -> dict[int, set[int]]:
-    """The blocks of each loop, by header."""
+def _loop_bodies(code: Bytecode, ways: Ways) -> dict[int, set[int]]:
+    """Return the blocks of each loop, by header."""
     came_from: dict[int, set[int]] = {block: set() for block in ways}
     for block, following in ways.items():
         for way in following:
@@ -294,7 +294,7 @@ def _loop_bodies(code: Code, ways: Ways) -> dict[int, set[int]]:
 
 
 def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
-    """The edges to a block that a depth-first walk is still inside of."""
+    """Return the edges to a block that a depth-first walk is still inside of."""
     inside = {0}
     done: set[int] = set()
     path = [(0, iter(ways[0]))]
@@ -313,7 +313,7 @@ def _back_edges(ways: Ways) -> Iterator[tuple[int, int]]:
 
 
 def _arrange(region: set[int], first: int, ways: Ways, bodies: Mapping[int, set[int]]) -> list[int]:
-    """The blocks of `region`, entered at `first`, in weak topological order; ties go by place in the bytecode."""
+    """Return the blocks of `region`, entered at `first`, in weak topological order; ties go by the bytecode."""
     unit = {block: block for block in region}  # inner loops count as one, under the name of their header
     inner = [header for header in bodies if header in region and header != first]
     for header in sorted(inner, key=lambda header: len(bodies[header])):
@@ -355,7 +355,7 @@ def _predecessors(successors: Successors) -> Successors:
 
 
 def _fails_assertion(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) -> bool:
-    """A chained comparison that fails drops what it has kept for the next one on its way to the AssertionError."""
+    """Tell whether a block leads to the AssertionError of an `assert`, at most past the POP of a chained comparison."""
     if instrs[block] and all(i.op == "POP" for i in instrs[block]) and len(successors[block]) == 1:
         (block,) = successors[block]
     return bool(instrs[block]) and instrs[block][0].op == "ASSERTION_ERROR"
@@ -364,10 +364,10 @@ def _fails_assertion(block: int, successors: Successors, instrs: list[tuple[Inst
 _ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")
 
 
-def _collections(code: Code) -> Mapping[int, int]:
-    """By offset: where on the stack the iterator of a FOR_ITER lies, or the collection that is added to.
+def _collections(code: Bytecode) -> Mapping[int, int]:
+    """Return by offset where on the stack the iterator of a FOR_ITER lies, or the collection that is added to.
 
-    What YIELD adds to lies below everything.
+    YIELD counts as adding to a collection below everything.
     """
     if not any(i.op in _ADDING for i in code.instrs):
         return {}
@@ -402,8 +402,8 @@ def _loop(
     return Loop(header, blocks, tuple(leaving), back, frozenset(stores), is_for, collects)
 
 
-def _live_in(code: Code, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:
-    """Backward data flow: a local is live where a LOAD or DELETE may come before the next STORE."""
+def _live_in(code: Bytecode, successors: Successors, instrs: list[tuple[Instr, ...]]) -> tuple[frozenset[str], ...]:
+    """Return the live locals of each block: those for which a LOAD or DELETE may come before the next STORE."""
     read: list[set[str]] = []
     written: list[set[str]] = []
     for body in instrs:
@@ -428,9 +428,9 @@ def _live_in(code: Code, successors: Successors, instrs: list[tuple[Instr, ...]]
 
 
 def _post_dominators(successors: Successors, returns: list[bool]) -> tuple[int | None, ...]:
-    """Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001), on the reversed graph.
+    """Return the immediate post-dominators: Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001).
 
-    The root of that graph is a made-up block behind all that return.
+    It is applied to the reversed graph, whose root is a made-up block behind all that return.
     """
     root = len(successors)
     backwards = (*_predecessors(successors), tuple(block for block in range(root) if returns[block]))
@@ -460,7 +460,7 @@ def _post_dominators(successors: Successors, returns: list[bool]) -> tuple[int |
 
 
 def _postorder(root: int, ways: Successors) -> list[int]:
-    """The blocks reached from `root`, each behind all that a depth-first walk reaches from it first."""
+    """Return the blocks reached from `root`, each behind all that a depth-first walk reaches from it first."""
     finished: list[int] = []
     seen = {root}
     path = [(root, iter(ways[root]))]
@@ -480,7 +480,7 @@ def _postorder(root: int, ways: Successors) -> list[int]:
 
 
 def _dump(graph: Cfg) -> Iterator[str]:
-    """Blocks indented by loop depth; of each who leads to it, what is live, and where the ways meet again."""
+    """Yield blocks indented by loop depth, each with its predecessors, live locals, and where its ways meet again."""
     yield f"{graph.code.name}({', '.join(graph.code.parameters)})"
     line = 0
     for block in graph.blocks:

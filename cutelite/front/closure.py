@@ -39,7 +39,7 @@ class Cell:
 class Closure:
     """A function of the kernel's: a lambda, nested `def` or comprehension, or a function that native code calls.
 
-    evaluate  what to do where native code calls it: evaluate the call where the kernel stands
+    evaluate  called where native code calls this function; it evaluates the call where the kernel stands
     """
 
     __slots__ = ("__name__", "cells", "code", "defaults", "evaluate", "globals", "kwdefaults")
@@ -60,7 +60,7 @@ class Closure:
         return self.evaluate(self, list(args), kwargs)
 
     def parts(self) -> tuple[Any, list[Any]]:
-        """Return what must be the same for two to be the same function, and what may hold run-time values."""
+        """Return the parts that equal functions have in common, and the parts that may hold run-time values."""
         cells = tuple((name, id(cell)) for name, cell in self.cells.items())
         return (self.code, id(self.globals), cells), [self.defaults, self.kwdefaults]
 

@@ -16,7 +16,7 @@ from cutelite.lang.emit import describe, mistake
 
 
 def take(state: State, n: int) -> list[Any]:
-    """The top `n` values of the stack."""
+    """Take the top `n` values off the stack."""
     at = len(state.stack) - n
     items = state.stack[at:]
     del state.stack[at:]

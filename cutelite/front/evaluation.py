@@ -1,4 +1,4 @@
-"""What the frames of one kernel share, and how mistakes are told."""
+"""The state that the frames of one kernel share, and the errors for exceptions that Python raises."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import types
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
-from cutelite.front.bytecode import Code
+from cutelite.front.bytecode import Bytecode
 from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
 from cutelite.front.strings import RuntimeText
@@ -32,10 +32,10 @@ class Evaluation:
         self.frame: Any = None
         self.depth = 0
         self.cached: dict[Any, Any] = {}
-        self._spans: dict[tuple[int, int], tuple[Code, Span | None, dict[int, Span]]] = {}
+        self._spans: dict[tuple[int, int], tuple[Bytecode, Span | None, dict[int, Span]]] = {}
 
-    def spans_of(self, code: Code, call: Span | None) -> dict[int, Span]:
-        """The spans of a function's instructions where it is inlined at `call`, by offset; filled as they are met."""
+    def spans_of(self, code: Bytecode, call: Span | None) -> dict[int, Span]:
+        """Return the spans of a function's instructions, inlined at `call`, by offset; filled as they are met."""
         held = self._spans.get((id(code), id(call)))
         if held is None:
             held = self._spans[id(code), id(call)] = (code, call, {})  # both are kept alive: ids stay their own
@@ -50,7 +50,7 @@ class Evaluation:
     # Mistakes.
 
     def python_error(self, error: Exception) -> CompileError:
-        """An exception that Python raised while it executed a compile-time operation."""
+        """Return the error for an exception that Python raised while it executed a compile-time operation."""
         if type(error).__name__ == "LayoutError":
             return CompileError(Mistake("layout", str(error)), self.builder.span)
         if (origin := _origin(error)) is not None:
@@ -60,7 +60,7 @@ class Evaluation:
         return CompileError(Mistake("python-error", f"{type(error).__name__}: {error}", help=help), self.builder.span)
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:
-        """An object lacks an attribute."""
+        """Return the error for an attribute that an object lacks."""
         near = difflib.get_close_matches(name, dir(obj), 1)
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
         help = f"did you mean `{near[0]}`?" if near else ""
@@ -68,7 +68,7 @@ class Evaluation:
 
 
 def _origin(error: Exception) -> types.FrameType | None:
-    """The call of a function of cutelite's that did not get to its end; None where Python itself complains."""
+    """Return the frame of a function of cutelite's that raised the exception; None where Python itself complains."""
     step = error.__traceback__
     while step is not None:
         module = step.tb_frame.f_globals.get("__name__", "")
@@ -79,7 +79,7 @@ def _origin(error: Exception) -> types.FrameType | None:
 
 
 def _not_taken(error: Exception, call: types.FrameType) -> Mistake:
-    """For a function of ours that failed: it is its arguments that are told, and what it says only if it meant to."""
+    """Return the error for a function of ours that failed: its arguments, and its own message if it meant to raise."""
     code = call.f_code
     names = [name for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if name not in _HIDDEN]
     given = ", ".join(f"{name} = {_shown(call.f_locals[name])}" for name in names if name in call.f_locals)

@@ -8,7 +8,7 @@ Python cannot delegate to objects is done here and in the modules that register 
     containers  collections, unpacking, text
     branches    truth, jumps, loops, how a function ends
     patterns    `match`
-    calls       who executes a call: Python, or another frame
+    calls       calls, executed by Python or by another frame
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from cutelite.diag import CompileError, InternalError, Span
 from cutelite.front import loops
-from cutelite.front.bytecode import Code, Instr, stack_effect
+from cutelite.front.bytecode import Bytecode, Instr, stack_effect
 from cutelite.front.cfg import Block, Cfg, Loop
 from cutelite.front.closure import Cell
 from cutelite.front.evaluation import Evaluation
@@ -30,7 +30,7 @@ from cutelite.lang.emit import mistake
 
 
 class DeadEnd(Exception):
-    """No thread gets past this instruction."""
+    """Raised where no thread gets past an instruction."""
 
 
 Handler = Callable[["Frame", State, Instr], bool | None]
@@ -40,7 +40,7 @@ HANDLERS: dict[str, Handler] = {}
 
 
 def handles(*ops: str) -> Callable[[Handler], Handler]:
-    """Decorator: this executes the instructions of these names."""
+    """Decorator of a function that executes the instructions of these names."""
 
     def register(handler: Handler) -> Handler:
         HANDLERS.update(dict.fromkeys(ops, handler))
@@ -55,7 +55,7 @@ class Frame:
     def __init__(
         self,
         evaluation: Evaluation,
-        code: Code,
+        code: Bytecode,
         cfg: Cfg,
         globals: dict[str, Any],
         cells: dict[str, Any],
@@ -67,7 +67,7 @@ class Frame:
         self.cells = cells  # the free variables: cells of Python's, or of frames around
         self.own: dict[str, Cell] = {}  # those that nested functions share
         self.builder = evaluation.builder
-        self.key = key  # the chain of calls that led here: what tells loops apart in the evaluation's memory
+        self.key = key  # the chain of calls that led here; it tells loops apart in the evaluation's memory
         self.state: State | None = None  # of the block being executed
         self.block = cfg.blocks[0]
         self.instr: Instr | None = None
@@ -79,7 +79,7 @@ class Frame:
         self._spans = evaluation.spans_of(code, call)
 
     def run(self, bound: dict[str, Any], share: Share, facts: dict[Value, bool]) -> list[Returned]:
-        """Evaluate with these arguments from the builder's block on; every way it returns."""
+        """Evaluate with these arguments from the builder's block on, and return every way in which it returns."""
         where = dict.fromkeys(bound, self.call) if self.call else {}
         self.start = share
         return self.regions.run(State(dict(bound), [], where, self.builder.block, share, facts))
@@ -110,7 +110,7 @@ class Frame:
         loops.execute(self.regions, loop, entry)
 
     def _check_operands(self, instr: Instr, state: State) -> None:
-        """A value that depends on the path may be given a name or thrown away, but not used."""
+        """Refuse an operand that depends on the path: it may be given a name or thrown away, but not used."""
         if instr.op in ("POP", "STORE", "STORE_CELL", "SWAP", "COPY", "RETURN", "FOR_ITER"):
             return
         taken = stack_effect(instr.op, instr.arg)[0]
@@ -126,22 +126,22 @@ class Frame:
 
     @property
     def share(self) -> Share:
-        """Which threads execute this."""
+        """The share of the threads that execute this."""
         assert self.state is not None
         return self.state.share
 
     def made(self, obj: Any) -> Any:
-        """`obj`; if it is a container, it is the kernel's own from here on."""
+        """Return `obj`. If it is a container, it is the kernel's own from here on."""
         return self.evaluation.mutables.made(obj, self.share) if isinstance(obj, CONTAINERS) else obj
 
     def site(self) -> Any:
-        """What tells the call that is about to be made apart from all others in this kernel."""
+        """Return a key of the call that is about to be made, which no other call in this kernel has."""
         assert self.instr is not None
         self.calls += 1
         return (self.key, self.instr.offset, self.calls, self.regions.iteration)
 
     def native(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Let Python execute it; what it raises becomes an error at the user's line."""
+        """Let Python execute a function; what it raises becomes an error at the user's line."""
         try:
             return function(*args, **kwargs)
         except (CompileError, InternalError, DeadEnd):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -19,24 +19,25 @@ from cutelite.layout import DimExpr, ceil_div, prove_le, prove_lt
 class StaticIter:
     """The rest of a compile-time sequence.
 
+    ahead  by how many iterations loads are moved up in a loop over it
     once   a one-shot iterator, such as what `zip` or a generator expression gives: `next` moves it on
     spent  it has been iterated over
     """
 
-    __slots__ = ("at", "items", "once", "spent")
+    __slots__ = ("ahead", "at", "items", "once", "spent")
 
-    def __init__(self, items: tuple[Any, ...], at: int = 0, once: bool = False) -> None:
-        self.items, self.at, self.once, self.spent = items, at, once, False
+    def __init__(self, items: tuple[Any, ...], at: int = 0, once: bool = False, ahead: int = 0) -> None:
+        self.items, self.at, self.once, self.spent, self.ahead = items, at, once, False, ahead
 
     def described(self) -> str:
         return "an iterator"
 
     def start(self) -> StaticIter:
-        """An iterator at the beginning."""
+        """Return an iterator at the beginning."""
         return StaticIter(self.taken())
 
     def taken(self) -> tuple[Any, ...]:
-        """The remaining items; what can be iterated over only once has been after this."""
+        """Return the remaining items. A one-shot iterator is spent after this."""
         if self.spent:
             raise mistake(
                 "exhausted",
@@ -55,7 +56,7 @@ class StaticIter:
         return self.at >= len(self.items)
 
     def __iter__(self) -> Iterator[Any]:
-        """For native code."""
+        """Iterate in native code."""
         return iter(self.taken())
 
     def __eq__(self, other: object) -> bool:
@@ -66,7 +67,7 @@ class StaticIter:
 
 
 def iterate_static(x: Any) -> tuple[Any, ...]:
-    """The items of a compile-time sequence, or of a run-time object of static length."""
+    """Return the items of a compile-time sequence, or of a run-time object of static length."""
     if isinstance(x, StaticIter):
         return x.taken()
     if isinstance(x, tuple) and len(x) <= MAX_ITEMS:
@@ -78,7 +79,7 @@ def iterate_static(x: Any) -> tuple[Any, ...]:
 
 
 def exhaust(x: Iterator[Any]) -> StaticIter:
-    """A one-shot iterator of Python's as items: paths that share it must not take them from each other."""
+    """Return a one-shot iterator of Python's as items: paths that share it must not take them from each other."""
     return StaticIter(iterate_static(x), once=True)
 
 
@@ -88,6 +89,7 @@ class RangeIter(NamedTuple):
     more    tells whether there is a next number, where ``index != end`` does not: a counter that goes all the way
             round its type ends where it began
     unroll  the number of iterations that the loop's body has; whether there is a next number is asked once for all
+    ahead   by how many iterations loads are moved up in the body
     lane    the number of the iteration within the body
     rest    the counter of the iterations that are left over when the body does not fit another time, or None
     """
@@ -97,6 +99,7 @@ class RangeIter(NamedTuple):
     step: Any
     more: Any = None
     unroll: int = 1
+    ahead: int = 0
     lane: int = 0
     rest: Any = None
 
@@ -131,14 +134,14 @@ class RangeIter(NamedTuple):
         return self._replace(index=index, more=more, lane=lane)
 
     def remainder(self) -> RangeIter | StaticIter:
-        """Return what iterates over the numbers that are left over: where they are known, one after the other."""
+        """Return the iterator over the numbers that are left over: where they are known, one after the other."""
         rest: RangeIter = self.rest
-        return rest.one_by_one() if isinstance(rest.index, int) and isinstance(rest.end, int) else rest
+        return rest.one_by_one(self.ahead) if isinstance(rest.index, int) and isinstance(rest.end, int) else rest
 
-    def one_by_one(self) -> StaticIter:
+    def one_by_one(self, ahead: int) -> StaticIter:
         """Return the numbers of a counter that is known at compile time, as run-time numbers of its type."""
         numbers = range(self.index, self.end, self.step)
-        return StaticIter(tuple(wrap(as_value(number, self.type)) for number in numbers))
+        return StaticIter(tuple(wrap(as_value(number, self.type)) for number in numbers), ahead=ahead)
 
 
 MAX_UNROLL = 64
@@ -151,20 +154,22 @@ class Range:
 
     Where all three are known at compile time it is also a sequence for `zip`, `tuple`, comprehensions and the like.
 
-    unroll  the number of iterations that the body of the loop has
+    unroll    the number of iterations that the body of the loop has
+    prefetch  by how many iterations loads are moved up in the body
     """
 
     start: Any
     stop: Any
     step: Any
     unroll: int = 1
+    prefetch: int = 0
 
     def described(self) -> str:
         return "a range"
 
     @property
     def items(self) -> range:
-        """As Python's range. Errors: `runtime-range` where something is known at run time only."""
+        """The range as Python's. Errors: `runtime-range` where something is known at run time only."""
         if not self.is_static:
             raise mistake(
                 "runtime-range",
@@ -204,9 +209,9 @@ class Range:
         """Return the same numbers from last to first."""
         if self.is_static:
             turned = self.items[::-1]
-            return Range(turned.start, turned.stop, turned.step, self.unroll)
+            return replace(self, start=turned.start, stop=turned.stop, step=turned.step)
         counter = count_along(self)
-        return Range(counter.stop() - counter.step, counter.index - counter.step, -counter.step, self.unroll)
+        return replace(self, start=counter.stop() - counter.step, stop=counter.index - counter.step, step=-counter.step)
 
     def count(self) -> Any:
         """Return the number of its numbers."""
@@ -224,11 +229,14 @@ class Range:
         return inside if abs(self.step) == 1 else logical_and(inside, (x - self.start) % abs(self.step) == 0)
 
 
-def make_range(*args: Any, unroll: Any = 1) -> Range:
+def make_range(*args: Any, unroll: Any = 1, prefetch: Any = 0) -> Range:
     """Return what ``range(...)`` and ``cl.range(..., unroll=...)`` are in a kernel. Errors: `range`."""
     if not isinstance(unroll, int) or isinstance(unroll, bool) or not 1 <= unroll <= MAX_UNROLL:
         text = f"`unroll` is a compile-time integer from 1 to {MAX_UNROLL}, not {describe(unroll)}"
         raise mistake("range", text, help="`cl.static_range` unrolls a loop as a whole")
+    if not isinstance(prefetch, int) or isinstance(prefetch, bool) or not 0 <= prefetch < unroll:
+        text = f"`prefetch` is a compile-time integer from 0 to {unroll - 1}, not {describe(prefetch)}"
+        raise mistake("range", text, help="loads are moved up within a body of `unroll` iterations")
     if not 1 <= len(args) <= 3:
         raise mistake("range", f"range takes 1 to 3 arguments, not {len(args)}")
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
@@ -237,7 +245,7 @@ def make_range(*args: Any, unroll: Any = 1) -> Range:
             raise mistake("range", f"range takes integers, not {describe(x)}")
     if isinstance(step, int) and step == 0:
         raise mistake("range", "the step of a range must not be 0")
-    return Range(start, stop, step, unroll)
+    return Range(start, stop, step, unroll, prefetch)
 
 
 def counter_type(*parts: Any) -> DType:
@@ -256,36 +264,36 @@ def counter_type(*parts: Any) -> DType:
 
 
 def iterate(r: Range) -> RangeIter | StaticIter:
-    """Return what a loop over a range goes through: a counter; or the numbers, where they all fit into one body."""
+    """Return the iterator of a loop over a range: a counter; or the numbers, where they all fit into one body."""
     counter = count_along(r)
     if r.unroll == 1:
         return counter
     if r.is_static and len(r.items) <= r.unroll:
-        return counter.one_by_one()
-    return _in_groups(counter, r.unroll)
+        return counter.one_by_one(r.prefetch)
+    return _in_groups(counter, r.unroll, r.prefetch)
 
 
-def _in_groups(counter: RangeIter, unroll: int) -> RangeIter:
+def _in_groups(counter: RangeIter, unroll: int, ahead: int) -> RangeIter:
     """Return the counter of a loop whose body has `unroll` iterations, with the counter of those left over."""
     start, end, step, some, *_ = counter
     if isinstance(start, int) and isinstance(end, int | DimExpr):
         left = (end - start) // step % unroll
         middle = end - left * step
         rest = None if isinstance(left, int) and left == 0 else RangeIter(middle, end, step)
-        return RangeIter(start, middle, step, None, unroll, 0, rest)
+        return RangeIter(start, middle, step, None, unroll, ahead, 0, rest)
     t = counter.type
     up, size = (step > 0, abs(step)) if isinstance(step, int) else (step > 0, where(step > 0, step, -step))
     if some is None:  # step is 1 or -1, and the distance is the number of iterations
         left = to_dtype(to_dtype(end - start if up else start - end, unsigned(t)) % unroll, t)
         middle = end - left * step
-        return RangeIter(start, middle, step, None, unroll, 0, RangeIter(middle, end, step))
+        return RangeIter(start, middle, step, None, unroll, ahead, 0, RangeIter(middle, end, step))
     last = end - step  # it is as far from the start as a number of the unsigned type can tell
     distance = where(up, last - start, start - last)
     before = to_dtype(distance, unsigned(t)) // to_dtype(size, unsigned(t))  # the last one
     left = where(some, (before + 1) % unroll, 0)
     middle = end - to_dtype(left, t) * step
     enough = logical_and(some, before >= unroll - 1)
-    return RangeIter(start, middle, step, enough, unroll, 0, RangeIter(middle, end, step, left != 0))
+    return RangeIter(start, middle, step, enough, unroll, ahead, 0, RangeIter(middle, end, step, left != 0))
 
 
 def count_along(r: Range) -> RangeIter:

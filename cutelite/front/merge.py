@@ -1,4 +1,4 @@
-"""How the states of several paths become one where the paths meet.
+"""The meeting of paths: their states become one.
 
 A slot that holds the same on every path stays as it is, compile-time or run-time. Where numbers differ they
 become a parameter of the block; a literal takes the type of the run-time values it meets. What cannot meet
@@ -25,7 +25,7 @@ from cutelite.ops.wgmma import Fence
 
 
 def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
-    """The one state of several paths that meet; their open blocks jump to a new one, where the builder is then."""
+    """Return the one state of several paths that meet. Their open blocks jump to a new one, which the builder is at."""
     if len(states) == 1:
         (only,) = states
         for name in [name for name in only.locals if name not in live]:
@@ -44,7 +44,7 @@ def merge(builder: Builder, states: list[State], live: frozenset[str]) -> State:
 
 
 class _Meeting:
-    """The block where states meet, and what each passes for its parameters."""
+    """The block where states meet, and the arguments that each passes for its parameters."""
 
     def __init__(self, builder: Builder, states: list[State]) -> None:
         self.builder, self.states = builder, states
@@ -52,7 +52,7 @@ class _Meeting:
         self.args: list[list[Value]] = [[] for _ in states]
 
     def slot(self, slot: Slot) -> Any:
-        """What the slot holds behind the meeting."""
+        """Return what the slot holds behind the meeting."""
         found = [slot.read(state) for state in self.states]
         first = found[0]
         if all(other is first for other in found):
@@ -79,7 +79,7 @@ class _Meeting:
         return tree.with_leaves(first, iter(made))
 
     def _param(self, column: Sequence[Any], t: Type, hint: str) -> Any:
-        """A block parameter for these leaves, one for each state."""
+        """Return a block parameter for these leaves, one for each state."""
         param = Value(t, hint=hint)
         self.block.params.append(param)
         for state, leaf, passed in zip(self.states, column, self.args, strict=True):
@@ -99,12 +99,12 @@ class _Meeting:
 
 
 def hint(slot: Slot, structure: Any, number: int) -> str:
-    """The name in the IR of the leaf `number` of what a slot holds."""
+    """Return the name in the IR of the leaf `number` of what a slot holds."""
     return f"{slot.key}{tree.leaf_name(structure, number)}" if isinstance(slot.key, str) and slot.key else ""
 
 
 def tell(found: Sequence[Any], places: Sequence[Span | None]) -> list[tuple[str, Span | None]]:
-    """What a slot holds on each path, in words, and where it got it."""
+    """Return what a slot holds on each path, in words, and the place where it got it."""
     return [("unbound" if x is UNBOUND else _in_words(x), place) for x, place in zip(found, places, strict=True)]
 
 
@@ -114,14 +114,14 @@ def _in_words(x: Any) -> str:
 
 
 class _NoType:
-    """There is no type that all of these have."""
+    """The answer that there is no type in which values can meet."""
 
 
 NO_TYPE = _NoType()
 
 
 def join_types(leaves: Iterable[Any]) -> Any:
-    """The type in which run-time values and literals meet, or `NO_TYPE`."""
+    """Return the type in which run-time values and literals meet, or `NO_TYPE`."""
     typed: list[Type] = []
     untyped: list[Any] = []
     for leaf in leaves:
@@ -131,20 +131,20 @@ def join_types(leaves: Iterable[Any]) -> Any:
             typed.append(leaf.value.type)
     if not typed:
         return _join_literals(untyped)
-    t = typed[0] if len(typed) == 1 else _flying(typed)
+    t = typed[0] if len(typed) == 1 else _in_flight(typed)
     if t is NO_TYPE or not all(fits(x, t) for x in untyped):
         return NO_TYPE
     return t
 
 
-def _flying(types: list[Type]) -> Any:
-    """A readable accumulator meets one in flight as one in flight; other types do not meet."""
-    flying = next((t for t in types if isinstance(t, InFlight)), None)
-    return flying if flying is not None and set(types) == {flying, flying.inner} else NO_TYPE
+def _in_flight(types: list[Type]) -> Any:
+    """Return the type in which a readable accumulator meets one in flight: in flight. Other types do not meet."""
+    flight = next((t for t in types if isinstance(t, InFlight)), None)
+    return flight if flight is not None and set(types) == {flight, flight.inner} else NO_TYPE
 
 
 def fits(x: Any, t: Type) -> bool:
-    """Whether a literal or dim can take the place of a run-time value of type `t`."""
+    """Tell whether a literal or dim can take the place of a run-time value of type `t`."""
     if not isinstance(t, DType):
         return False
     if isinstance(x, DimExpr):
@@ -164,7 +164,7 @@ def _join_literals(literals: list[Any]) -> Any:
 
 
 def leaf_value(leaf: Any, t: Type) -> Value:
-    """A leaf as an SSA value of the type it was joined to, made in the builder's block."""
+    """Return a leaf as an SSA value of the type it was joined to, made in the builder's block."""
     if isinstance(leaf, Runtime) and leaf.value.type == t:
         return leaf.value
     if isinstance(t, InFlight) and isinstance(leaf, Runtime) and leaf.value.type == t.inner:
@@ -175,7 +175,7 @@ def leaf_value(leaf: Any, t: Type) -> Value:
 
 
 def wrap_like(leaf: Any, value: Value) -> Any:
-    """The proxy of `value`, of the same class as `leaf` if that is one of the same type."""
+    """Return the proxy of `value`, of the same class as `leaf` if that is one of the same type."""
     if isinstance(leaf, Runtime) and type(leaf.value.type) is type(value.type):
         value.shape = leaf.value.shape
         return type(leaf)(value)

@@ -1,8 +1,8 @@
-"""Which compile-time objects a kernel may change, and how changes are taken back.
+"""Changes of compile-time objects: which a kernel may make, and how they are taken back.
 
-A kernel may change what it made itself (a list, dict or set, an object of a class of the user's), where it is
-certain that all threads see the change: where just the threads that made the object are. Unrolling a `while` may
-have to be taken back (see `regions`), and the changes made in it with it.
+A kernel may change what it made itself: a list, dict or set, an object of a class of the user's. It may do so only
+where all threads see the change, which are those that made the object. Where the unrolling of a `while` is taken back
+(see `loops.trial`), the changes made in it are too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Mutables:
         return obj
 
     def changing(self, obj: Any, share: Share, what: str, before: Any = None) -> None:
-        """`what` is about to change `obj` (or has just, and `before` is what it held). Errors: `mutation`."""
+        """Allow `what` to change `obj`; `before` is what it held, if it has just been changed. Errors: `mutation`."""
         known = self._made.get(id(obj))
         kind = KINDS.get(type(obj).__name__, type(obj).__name__)
         if known is None:
@@ -69,7 +69,7 @@ class Mutables:
         self._marks.append({})
 
     def keep(self) -> bool:
-        """Forget the last mark: what changed since then stays changed. Whether anything did."""
+        """Forget the last mark: what changed since then stays changed. Return whether anything did."""
         changed = self._marks.pop()
         if self._marks:
             self._marks[-1] = changed | self._marks[-1]
@@ -82,11 +82,12 @@ class Mutables:
 
 
 def contents(obj: Any) -> Any:
-    """A copy of what an object holds, for `restore`."""
+    """Return a copy of what an object holds, for `restore`."""
     return obj.copy() if isinstance(obj, CONTAINERS) else _attributes(obj)
 
 
 def restore(obj: Any, before: Any) -> None:
+    """Give an object what it held before."""
     if isinstance(obj, CONTAINERS):
         obj.clear()
         obj.update(before) if isinstance(obj, dict | set) else obj.extend(before)
@@ -98,7 +99,7 @@ def restore(obj: Any, before: Any) -> None:
 
 
 def unchanged(obj: Any, before: Any) -> bool:
-    """Whether a container holds just what it held: the same objects in the same order."""
+    """Tell whether a container holds just what it held: the same objects in the same order."""
     if isinstance(obj, dict):
         return unchanged(list(obj), list(before)) and unchanged(list(obj.values()), list(before.values()))
     if isinstance(obj, set):

@@ -138,7 +138,7 @@ def _unknown(name: str, frame: Frame) -> CompileError:
 
 @handles("MAKE_CELL")
 def _make_cell(frame: Frame, state: State, instr: Instr) -> None:
-    """The content of a cell is in the locals. An inlined comprehension makes new cells each time."""
+    """Make a cell. Its content is in the locals; an inlined comprehension makes new cells each time."""
     old = frame.own.get(instr.arg)
     if old is not None:
         old.detach(state.locals.pop(instr.arg, UNBOUND))
@@ -169,7 +169,7 @@ def _attr(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def attribute(frame: Frame, obj: Any, name: str) -> Any:
-    """``obj.name``; a property written in Python is a function like any other, and inlined."""
+    """Return ``obj.name``; a property written in Python is a function like any other, and inlined."""
     if not isinstance(obj, Runtime):
         kind: Any = type(obj)
         getter = _property_of(kind, name)
@@ -180,7 +180,7 @@ def attribute(frame: Frame, obj: Any, name: str) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _property_of(cls: Any, name: str) -> FunctionType | None:
-    """The Python function behind a property; None if it is no property.
+    """Return the Python function behind a property; None if it is no property.
 
     A `cached_property` counts as a plain one: what it computes depends on where the kernel stands.
     """
@@ -191,7 +191,7 @@ def _property_of(cls: Any, name: str) -> FunctionType | None:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
-    """hasattr(), which executes no property of the user's."""
+    """Return hasattr(), without executing a property of the user's."""
     kind: Any = type(obj)
     return (not isinstance(obj, Runtime) and _property_of(kind, name) is not None) or hasattr(obj, name)
 

@@ -1,8 +1,8 @@
 """Operators, comparisons and subscripts.
 
-Python and the proxies of `cutelite.lang` do most of it. What is done here: operators that the user's own classes
-define are functions like any other, and inlined; tuples are compared item by item; dims, known only at launch,
-are compared as expressions where that decides it; compile-time objects change only where they may.
+Python and the proxies of `cutelite.lang` do most of it. The rest is done here: operators that the user's own classes
+define are inlined, as any function is; tuples are compared item by item; dims, known only at launch, are compared as
+expressions where that decides it; compile-time objects change only where they may.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ON_DIMS = ("+", "-", "*", "//", "%")
 
 
 def overloads(cls: type) -> dict[str, FunctionType]:
-    """The operators that a class of the user's defines in Python, by name without underscores."""
+    """Return the operators that a class of the user's defines in Python, by name without underscores."""
     return _overloads(cls)
 
 
@@ -121,7 +121,7 @@ def _binary(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
-    """``a symbol b``."""
+    """Return ``a symbol b``."""
     if symbol == "%" and isinstance(a, str) and tree.holds_unknown(b):
         raise formatted_now()
     if overloads(type(a)) or overloads(type(b)):
@@ -136,7 +136,7 @@ def binary(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 
 def _undefined(error: CompileError, symbol: str, a: Any, b: Any) -> CompileError:
-    """`error`, or where Python does not know the operator for these operands, one that says so in our words."""
+    """Return `error`; where Python has no such operator for these operands, an error that says so in our words."""
     check_operands(a, b, symbol)
     said = str(error.__cause__) if isinstance(error.__cause__, TypeError) else ""
     if "unsupported operand" in said or "not supported between" in said:
@@ -159,7 +159,7 @@ def _number(x: Any) -> Any:
 
 
 def _overloaded(frame: Frame, symbol: str, name: str, mirrored: str, a: Any, b: Any) -> Any:
-    """By Python's rules: the left operand's method, then the right one's; that first if its class is derived."""
+    """Call the left operand's method, then the right one's; that first if its class is derived from the other."""
     ways = [(name, a, b), (mirrored, b, a)]
     if type(a) is not type(b) and issubclass(type(b), type(a)):
         ways.reverse()
@@ -181,7 +181,7 @@ def _overloaded(frame: Frame, symbol: str, name: str, mirrored: str, a: Any, b: 
 
 
 def truth_of(frame: Frame, x: Any) -> Any:
-    """A bool where the truth of `x` is known at compile time, else a run-time bool."""
+    """Return a bool where the truth of `x` is known at compile time, else a run-time bool."""
     if type(x) is bool:
         return x
     if isinstance(x, DimExpr):
@@ -206,7 +206,7 @@ def _compare(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def compare(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
-    """``a symbol b``: a bool, or a run-time bool."""
+    """Return ``a symbol b``: a bool, or a run-time bool."""
     match symbol:
         case "is":
             return _identical(a, b)
@@ -236,7 +236,7 @@ def _negated(known: Any) -> Any:
 
 
 def _identical(a: Any, b: Any) -> Any:
-    """`is`, which on a run-time bool and True or False asks for its value."""
+    """Return ``a is b``. Of a run-time bool, ``is True`` and ``is False`` ask for the value."""
     for x, y in ((a, b), (b, a)):
         if isinstance(x, Scalar) and isinstance(y, bool):
             return (x if y else logical_not(x)) if x.dtype == boolean else False
@@ -252,7 +252,7 @@ def _are_sequences(a: Any, b: Any) -> bool:
 
 
 def _compare_sequences(frame: Frame, symbol: str, a: list[Any], b: list[Any]) -> Any:
-    """Item by item, and by length where one is the beginning of the other."""
+    """Compare sequences item by item, and by length where one is the beginning of the other."""
     if symbol in ("==", "!="):
         equal: Any = len(a) == len(b)
         for x, y in zip(a, b, strict=False):
@@ -275,7 +275,7 @@ def _compare_overloaded(frame: Frame, symbol: str, a: Any, b: Any) -> Any:
 
 
 def _compare_dims(symbol: str, a: Any, b: Any) -> Any:
-    """As expressions where that decides it; else at run time."""
+    """Compare dims as expressions where that decides it; else at run time."""
     if isinstance(a, DimExpr | int) and isinstance(b, DimExpr | int):
         known = _proven(symbol, a, b)
         if known is not None:
@@ -298,7 +298,7 @@ def _proven(symbol: str, a: Any, b: Any) -> bool | None:
 
 
 def contains(frame: Frame, container: Any, item: Any) -> Any:
-    """``item in container``."""
+    """Return ``item in container``."""
     own = overloads(type(container)).get("contains")
     if own is not None:
         return truth_of(frame, calls.call(frame, own, [container, item], {}))
@@ -324,7 +324,7 @@ def _subscr(frame: Frame, state: State, instr: Instr) -> None:
 
 
 def subscript(frame: Frame, obj: Any, key: Any) -> Any:
-    """``obj[key]``."""
+    """Return ``obj[key]``."""
     own = overloads(type(obj)).get("getitem")
     if own is not None:
         return calls.call(frame, own, [obj, key], {})

@@ -1,8 +1,8 @@
-"""Where the evaluation stands on one path through a function, and what stands in a slot that paths disagree about.
+"""The state of the evaluation on one path through a function, and conflicts in slots that paths disagree about.
 
-The `share` of a state says which threads come there: a branch splits its state's share into random parts, and
-where paths meet the shares are added. So two states have the same share if, and but for a chance of 2**-64 only
-if, they are executed by the same threads. That is what makes it sound to unroll a `while`, to change a
+The `share` of a state stands for the threads that come there: a branch splits its state's share into random parts,
+and where paths meet the shares are added. So states that the same threads execute have the same share, and other
+states have another, but for a chance of 2**-64. That is what makes it sound to unroll a `while`, to change a
 compile-time list, or to say that an assertion always fails.
 """
 
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 def new_share() -> Share:
-    """A share that has nothing to do with any other: the numbers 1, 2, ... scattered over 64 bits (splitmix64)."""
+    """Return a share unrelated to any other: the numbers 1, 2, ... scattered over 64 bits (splitmix64)."""
     x = next(_numbers) * 0x9E3779B97F4A7C15 & _MASK
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     x = (x ^ x >> 27) * 0x94D049BB133111EB & _MASK
@@ -30,18 +30,18 @@ def new_share() -> Share:
 
 
 def split(share: Share, parts: int) -> list[Share]:
-    """`parts` shares that add up to `share`."""
+    """Return `parts` shares that add up to `share`."""
     found = [new_share() for _ in range(parts - 1)]
     return [*found, (share - sum(found)) & _MASK]
 
 
 def together(shares: Iterable[Share]) -> Share:
-    """The share of a state that is reached by several paths."""
+    """Return the share of a state that is reached by several paths."""
     return sum(shares) & _MASK
 
 
 class Unbound:
-    """In a slot whose name is not bound."""
+    """The content of a slot whose name is not bound."""
 
     def __repr__(self) -> str:
         return "unbound"
@@ -51,7 +51,7 @@ UNBOUND = Unbound()
 
 
 class Conflict:
-    """Stands in a slot whose value depends on the path in a way that no run-time value can. Using it is an error.
+    """The content of a slot that depends on the path in a way that no run-time value can. Using it is an error.
 
     code, title  of the error; ``{name}`` in the title is the name of what is used
     found        what it is on each path, and the line that made it so
@@ -120,11 +120,11 @@ class Slot(NamedTuple):
             state.locals[self.key] = value
 
     def place(self, state: State) -> Span | None:
-        """The line that gave it its value; None for a place on the stack."""
+        """Return the line that gave it its value; None for a place on the stack."""
         return state.where.get(self.key) if isinstance(self.key, str) else None
 
 
 def slots_of(states: list[State], live: frozenset[str]) -> list[Slot]:
-    """The live slots of states about to meet, in a fixed order."""
+    """Return the live slots of states about to meet, in a fixed order."""
     names = [name for name in dict.fromkeys(n for s in states for n in s.locals) if name in live]
     return [Slot(i) for i in range(len(states[0].stack))] + [Slot(name) for name in names]

@@ -41,11 +41,11 @@ class RuntimeText:
     __hash__: Any = _refuse
 
     def shown(self) -> str:
-        """The text for a message at compile time: dims by their names, and in place of a number its type."""
+        """Return the text for a message at compile time: dims by their names, and in place of a number its type."""
         return "".join(piece if isinstance(piece, str) else _shown(piece[0]) for piece in self.pieces)
 
     def printf(self) -> tuple[str, list[Scalar]]:
-        """The C format string and its arguments, widened as C's varargs are."""
+        """Return the C format string and its arguments, widened as C's varargs are."""
         text, args = "", []
         for piece in self.pieces:
             if isinstance(piece, str):
@@ -63,14 +63,14 @@ def _shown(number: Any) -> str:
 
 
 def formatted_now() -> CompileError:
-    """The error for text made of run-time numbers by other means than f-strings, `str`, `format` and `repr`."""
+    """Return the error for text made of run-time numbers by other means than f-strings, `str`, `format` and `repr`."""
     return mistake(
         "runtime-text", "this text would hold run-time numbers", help='write an f-string: `cl.printf(f"x = {x}")`'
     )
 
 
 def make_text(value: Any, spec: Any) -> Any:
-    """`format(value, spec)`, now or on the GPU."""
+    """Return `format(value, spec)`: a string, or a text that is made on the GPU."""
     if isinstance(value, RuntimeText) and not spec:
         return value
     if isinstance(value, Scalar | DimExpr):
@@ -97,7 +97,7 @@ def _sequence(items: Any) -> Any:
 
 
 def join_text(pieces: list[Any]) -> Any:
-    """Strings and run-time texts, one after the other."""
+    """Join strings and run-time texts."""
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(pieces)
     flat: list[Any] = []
@@ -107,7 +107,7 @@ def join_text(pieces: list[Any]) -> Any:
 
 
 def text_of(args: tuple[Any, ...], sep: str = " ") -> RuntimeText:
-    """What `print(*args)` prints."""
+    """Return the text that `print(*args)` prints."""
     pieces: list[Any] = []
     for i, arg in enumerate(args):
         pieces += ([sep] if i else []) + [arg if isinstance(arg, str) else make_text(arg, "")]
@@ -116,7 +116,7 @@ def text_of(args: tuple[Any, ...], sep: str = " ") -> RuntimeText:
 
 
 def _conversion(number: Scalar, spec: str) -> tuple[str, Scalar]:
-    """A printf conversion for a number with a Python format spec, and the argument it prints."""
+    """Return the printf conversion for a number with a Python format spec, and the argument that it prints."""
     match = SPEC.fullmatch(spec)
     if match is None or match["kind"] in tuple("bcn%"):
         raise mistake("printf", f"the format spec {spec!r} has no counterpart on the GPU", help="use d x o e f g")

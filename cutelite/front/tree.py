@@ -18,7 +18,7 @@ from cutelite.layout import DimExpr
 
 
 class Leaf(NamedTuple):
-    """Stands where a leaf was: all are alike, and `merge.join_types` says which of them can meet."""
+    """The place of a leaf. All are alike; `merge.join_types` decides which leaves can meet."""
 
 
 class Fixed(NamedTuple):
@@ -28,7 +28,7 @@ class Fixed(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A container: `kind` is its class, `keys` what else it consists of besides its children."""
+    """A container: `kind` is its class, and `keys` all of it but its children."""
 
     kind: type
     keys: Any
@@ -43,7 +43,7 @@ def is_leaf(x: Any) -> bool:
 
 
 def flatten(x: Any, leaves: list[Any]) -> Any:
-    """The structure of `x`; its leaves are appended to `leaves`."""
+    """Return the structure of `x`, and append its leaves to `leaves`."""
     if is_leaf(x):
         leaves.append(x.item() if is_numpy_number(x) else x)
         return LEAF
@@ -61,7 +61,7 @@ def leaves_of(x: Any) -> list[Any]:
 
 
 def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
-    """`x` with other leaves, in their order; what has the same leaves as before is kept as it is."""
+    """Return `x` with other leaves, in their order; parts with the same leaves as before are kept."""
     if is_leaf(x):
         return next(leaves)
     parts = take_apart(x)
@@ -73,7 +73,7 @@ def with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
 
 
 def leaf_name(structure: Any, number: int) -> str:
-    """How the leaf `number` of a structure is reached from the whole: ``.state.phase``, ``[2]``; "" for the whole."""
+    """Return how the leaf `number` is reached from the whole: ``.state.phase``, ``[2]``; "" for the whole."""
     return next(name for i, name in enumerate(_leaf_names(structure)) if i == number)
 
 
@@ -95,7 +95,7 @@ def _keys(node: Node) -> list[str]:
 
 
 def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
-    """(keys, children) of a container, None for anything else."""
+    """Return (keys, children) of a container, None for anything else."""
     kind = type(x)
     if kind is tuple or kind is list:
         return len(x), list(x)
@@ -112,7 +112,7 @@ def take_apart(x: Any) -> tuple[Any, list[Any]] | None:
 
 
 def field_names(kind: type) -> tuple[str, ...] | None:
-    """The fields of a named tuple's or frozen dataclass's class; None for any other."""
+    """Return the fields of a named tuple's or frozen dataclass's class; None for any other."""
     return _field_names(kind)
 
 
@@ -126,7 +126,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
 
 
 def put_together(like: Any, keys: Any, children: list[Any]) -> Any:
-    """An object like the one that was taken apart, with other children."""
+    """Return an object like the one that was taken apart, with other children."""
     kind = type(like)
     if kind in (tuple, list):
         return kind(children)
@@ -140,7 +140,7 @@ def put_together(like: Any, keys: Any, children: list[Any]) -> Any:
 
 
 def make_struct(kind: type, names: tuple[str, ...], children: list[Any]) -> Any:
-    """A named tuple or dataclass with these fields. It is not initialised anew: its fields were checked before."""
+    """Return a named tuple or dataclass with these fields, without `__init__`: the fields were checked before."""
     if issubclass(kind, tuple):
         return kind._make(children)  # type: ignore[attr-defined]
     made = object.__new__(kind)
@@ -150,7 +150,7 @@ def make_struct(kind: type, names: tuple[str, ...], children: list[Any]) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two compile-time objects may stand for each other."""
+    """Tell whether two compile-time objects may stand for each other."""
     if a is b:
         return True
     if type(a) is not type(b) or isinstance(a, Runtime):
@@ -160,12 +160,12 @@ def same(a: Any, b: Any) -> bool:
     try:
         equal: bool = hash(a) == hash(b) and a == b
         return equal is True
-    except Exception:  # what cannot be hashed or compared is only itself
+    except Exception:  # an object that cannot be hashed or compared is the same as itself only
         return False
 
 
 def same_leaf(a: Any, b: Any) -> bool:
-    """Whether two leaves are the same number or the same run-time value."""
+    """Tell whether two leaves are the same number or the same run-time value."""
     if isinstance(a, Runtime) and isinstance(b, Runtime):
         return a.value is b.value
     return same(a, b)
@@ -188,14 +188,14 @@ def same_structure(a: Any, b: Any) -> bool:
 
 
 def holds_unknown(x: Any) -> bool:
-    """Whether there is a run-time value or a dim anywhere in `x`: what no comparison at compile time can tell."""
+    """Tell whether there is a run-time value or a dim in `x`, so that it cannot be compared while compiling."""
     if type(x) in (int, float, bool, str):
         return False
     return any(isinstance(leaf, Runtime | DimExpr) for leaf in leaves_of(x))
 
 
 def holds_runtime(x: Any) -> bool:
-    """Whether there is a run-time value anywhere in `x`."""
+    """Tell whether there is a run-time value anywhere in `x`."""
     if isinstance(x, Runtime):
         return True
     if type(x) in (int, float, bool, str):

@@ -1,4 +1,4 @@
-"""What a kernel's parameters can be when it is evaluated: run-time types, compile-time constants, structures."""
+"""The kinds of parameters of a kernel: run-time types, compile-time constants, structures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cutelite.ir.types import Type
 class Constant:
     """An argument that is known at compile time.
 
-    key  what it is compared by; by default type and value, since 1, True and 1.0 are three constants
+    key  what constants are compared by; by default type and value, since 1, True and 1.0 are three constants
     """
 
     __slots__ = ("key", "value")

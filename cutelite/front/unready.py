@@ -1,4 +1,6 @@
-"""What is no value yet: an axis without its `.x`, a function that was not called. Python would compare it in silence.
+"""Objects that are no values yet: an axis without its `.x`, a function that was not called.
+
+Python would compare them in silence.
 
 In    the operands of a comparison or condition
 Out   nothing, or an error that says what may have been forgotten
@@ -28,13 +30,13 @@ KEYED: tuple[Any, ...] = (set, frozenset, hash, id)
 
 
 def check_condition(x: Any) -> None:
-    """A condition that always holds is refused where it is cutelite's own function, or three numbers at once."""
+    """Refuse a condition that always holds: a function of cutelite's own, or three numbers at once."""
     if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
         raise _error(x, f"{describe(x)} is neither true nor false", "or ask whether there is one: `is not None`")
 
 
 def check_comparison(a: Any, b: Any) -> None:
-    """Of ``a == b`` and the like: neither may be something that Python finds equal to itself alone."""
+    """Refuse ``a == b`` and the like where Python finds one of them equal to itself alone."""
     for x, other in ((a, b), (b, a)):
         if isinstance(x, Axes):
             raise _error(x, f"{describe(x)} cannot be compared", "or ask whether it is the same: `is`")
@@ -47,12 +49,12 @@ def check_comparison(a: Any, b: Any) -> None:
 
 
 def is_unready(x: Any) -> bool:
-    """Whether comparing `x` is refused, at least with some things."""
+    """Tell whether comparing `x` is refused, at least with some things."""
     return isinstance(x, (Axes, DType, RuntimeText, *FUNCTIONS))
 
 
 def check_operands(a: Any, b: Any, symbol: str) -> None:
-    """Of an operator that has failed."""
+    """Raise the error for an operator that has failed on something that is no value yet."""
     for x in (a, b):
         if isinstance(x, Axes) or (isinstance(x, FUNCTIONS) and _is_ours(x)):
             raise _error(x, f"`{symbol}` is not defined for {describe(x)}", "")
@@ -61,14 +63,14 @@ def check_operands(a: Any, b: Any, symbol: str) -> None:
 
 
 def check_key(key: Any) -> None:
-    """A key of a dict, or member of a set, is known at compile time."""
+    """Refuse a key of a dict, or a member of a set, that is not known at compile time."""
     for leaf in [key] if isinstance(key, RuntimeText) else tree.leaves_of(key):
         if isinstance(leaf, Runtime | DimExpr | RuntimeText):
             raise not_a_key(leaf)
 
 
 def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
-    """The same of calls to Python's own functions and methods."""
+    """Check the keys in a call of one of Python's own functions and methods."""
     name = getattr(function, "__name__", "")
     if isinstance(owner, dict):
         keys = args[-1:] if name == "fromkeys" else args[:1] if name in ("get", "setdefault", "pop") else []
@@ -79,7 +81,7 @@ def check_keys(function: Any, owner: Any, args: list[Any]) -> None:
 
 
 def not_a_class(dtype: DType, kind: Any) -> CompileError:
-    """The type of a run-time number is its dtype, and so never `int` or `float`."""
+    """Return the error for comparing a dtype with `int` or `float`, which it never is."""
     return mistake(
         "comparison",
         f"the dtype {dtype} is never `{kind.__name__}`",

@@ -1,10 +1,10 @@
 """The words that kernel authors import: annotations, run-time values and intrinsics. Each becomes ops.
 
-emit         what words are made with: ops appended, errors at the user's line, proxies of SSA values
+emit         the base of all words: ops appended, errors at the user's line, proxies of SSA values
 promotion    numbers of all kinds as SSA values; the types in which two of them meet
 fragments    parts, reductions and broadcasts of vectors with a shape
-values       `Scalar` and `Vector`, with Python's operators; `where`, `full`
-annotations  what a kernel's parameters say, and the types that become of it
+values       `Scalar` and `Vector`, with Python's operators; `where`, `vector`, `full`
+annotations  annotations of a kernel's parameters, and the types that they become
 
 tensor       memory seen through a layout; `coord`, `shaped`, `algebra`, `whole`, `storage` and `address` go with it
 index        threads, blocks, clusters; `warp`, `words`, `sync`, `registers` and `cluster` let them work together

@@ -1,9 +1,9 @@
-"""Addresses that instructions take: of a tensor its first element, swizzled where the tensor is.
+"""Addresses as operands: of a tensor, its first element, swizzled where the tensor is.
 
-Instructions that move several bytes from an address on know nothing of a swizzle, which keeps only so many bytes
-together. What would tear them apart is refused here, at the line of the call. Alignment follows from what is known
-of the indices. An index into neighbouring elements of which nothing is known is taken to be a multiple of what the
-instruction needs: the simulator checks that it is.
+Instructions that move several bytes from an address on know nothing of a swizzle, which keeps only some bytes
+together. Accesses that a swizzle would tear apart are refused here, at the line of the call. Alignment follows from
+what is known of the indices. An index into neighbouring elements of which nothing is known is taken to be as aligned
+as the instruction needs; the simulator checks that it is.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cutelite.ops.tensor import TensorPtr, TensorView
 
 
 def address(x: Any, align: int = 1, bytes: int | None = 0) -> Value:
-    """A pointer or a tensor as the operand of an instruction that accesses so many bytes in a row from there on.
+    """Return a pointer or a tensor as the operand of an instruction that accesses `bytes` bytes in a row from there on.
 
     align    bytes that the address has to be a multiple of
     bytes    None where it is known at run time only; by default `align`
-    Result   of a tensor without swizzle itself, else a pointer
-    Errors   `address`; `swizzle` where the bytes do not lie in a row. The op refuses what is not aligned
+    Result   a tensor without swizzle as it is, else a pointer
+    Errors   `address`; `swizzle` where the bytes do not lie in a row. The op refuses an address that is not aligned
     """
     value = place_of(x)
     if isinstance(value.type, TensorType):
@@ -42,7 +42,7 @@ def address(x: Any, align: int = 1, bytes: int | None = 0) -> Value:
 
 
 def place_of(x: Any) -> Value:
-    """A pointer or a tensor as an operand that says where something is, as it is."""
+    """Return a pointer or a tensor as an operand, as it is: for instructions that access nothing there."""
     if isinstance(x, Runtime) and isinstance(x.value.type, Ptr | TensorType):
         return x.value
     raise mistake(
@@ -51,12 +51,12 @@ def place_of(x: Any) -> Value:
 
 
 def pointer(t: Value, coord: tuple[Value, ...]) -> Value:
-    """The address of the element of tensor `t` at `coord`, and what is known of its alignment."""
+    """Return the address of the element of tensor `t` at `coord`, with what is known of its alignment."""
     return _pointer(t, coord, alignment(t, tuple(map(known, coord))))
 
 
 def alignment(t: Value, coord: tuple[Known, ...]) -> int:
-    """What the address of an element is known to be a multiple of: a power of two, in bytes."""
+    """Return the power of two, in bytes, that the address of an element is known to be a multiple of."""
     assert isinstance(t.type, TensorType)
     own, swizzle, at = t.type, t.type.swizzle, place(t, coord)
     least = max(own.align, own.elem.bytes)
@@ -69,7 +69,7 @@ def alignment(t: Value, coord: tuple[Known, ...]) -> int:
 
 
 def place(t: Value, coord: tuple[Known, ...]) -> Known:
-    """What is known of the address of an element before any swizzle."""
+    """Return what is known of the address of an element before any swizzle."""
     assert isinstance(t.type, TensorType)
     layout = t.type.layout
     if len(coord) == rank(layout) or len(coord) == 1:
@@ -78,7 +78,7 @@ def place(t: Value, coord: tuple[Known, ...]) -> Known:
 
 
 def origin(t: Value) -> Known:
-    """What is known of the address of a tensor's offset 0 before any swizzle."""
+    """Return what is known of the address of a tensor's offset 0 before any swizzle."""
     op, own = t.op, t.type
     assert isinstance(own, TensorType)
     if isinstance(op, ops.cluster.Mapa):
@@ -92,7 +92,7 @@ def origin(t: Value) -> Known:
 
 
 def _trusted(value: Value, align: int) -> Value:
-    """A pointer that is a multiple of `align` if the indices are of which nothing is known."""
+    """Take a pointer to be a multiple of `align`, where that depends only on indices of which nothing is known."""
     op = value.op
     if isinstance(op, ops.cluster.Mapa):
         moved = _trusted(op.p, align)
@@ -112,13 +112,13 @@ def _trusted(value: Value, align: int) -> Value:
 
 
 def _neighbours(mode: Layout, elements: int) -> bool:
-    """Whether `elements` indices from a multiple of that on are of neighbouring elements."""
+    """Tell whether `elements` indices, from a multiple of `elements` on, are of neighbouring elements."""
     first = mode(0)
     return all(type(mode(i)) is int and mode(i) == first + i for i in range(elements))
 
 
 def _together(value: Value, align: int, bytes: int | None) -> None:
-    """An error if `bytes` bytes in a row from the pointer on are not those that follow in the tensor."""
+    """Refuse an access where a swizzle puts the `bytes` bytes behind the pointer elsewhere. Errors: `swizzle`."""
     op = value.op
     if isinstance(op, ops.cluster.Mapa):
         return _together(op.p, align, bytes)
@@ -150,9 +150,9 @@ def _together(value: Value, align: int, bytes: int | None) -> None:
 
 
 def same_bytes(dst: Any, src: Any, bytes: int | None) -> bool:
-    """Whether two tensors are swizzled alike, and `bytes` bytes from their beginnings on are permuted among themselves.
+    """Tell whether two tensors are swizzled alike, with `bytes` bytes from their beginnings permuted among themselves.
 
-    Their bytes can then be copied as they lie.
+    Their bytes can then be copied in the order in which they lie.
     """
     to, of = place_of(dst), place_of(src)
     if bytes is None or not isinstance(to.type, TensorType) or not isinstance(of.type, TensorType):

@@ -1,7 +1,7 @@
-"""The layout algebra on tensors: `cutelite.layout`'s functions, that take tensors as well and give views.
+"""The layout algebra on tensors: the functions of `cutelite.layout`, extended to tensors.
 
-Each function here is the one of its name in `cutelite.layout`, applied to a layout as it stands there; of a tensor
-(or a coordinate tensor) it gives the view through the layout that comes out. Nothing is copied.
+A function of a layout is the one of its name in `cutelite.layout`. Of a tensor or coordinate tensor it gives the view
+through the layout that this function returns. Nothing is copied.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def with_layout(tensor: Any, layout: Any) -> Any:
 
 
 def _on_tensors(name: str, cuts: bool = False) -> Callable[..., Any]:
-    """The function of the leaf, extended to tensors; `cuts`: it takes tiles, which must be there."""
+    """Extend a function of `cutelite.layout` to tensors; `cuts`: it takes tiles, which must lie in the tensor."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
@@ -61,14 +61,14 @@ flat_divide = _on_tensors("flat_divide", cuts=True)
 
 
 def flatten(x: Any) -> Any:
-    """A tensor or layout with every nested mode opened up; a tuple flattened."""
+    """Return a tensor or layout with every nested mode opened up; a tuple flattened."""
     if is_tensor(x):
         return with_layout(x, leaf.flatten(x.layout))
     return leaf.flatten(x)
 
 
 def _question(name: str) -> Callable[..., Any]:
-    """A question to a layout, that can be asked of a tensor."""
+    """Extend a function that asks something of a layout to tensors."""
     function: Callable[..., Any] = getattr(leaf, name)
 
     @functools.wraps(function)
@@ -85,7 +85,7 @@ leading_dim = _question("leading_dim")
 
 
 def size(x: Any, mode: Any = None) -> Any:
-    """How many elements a tensor, layout or shape has, or one mode of it."""
+    """Return the number of elements of a tensor, layout or shape, or of one mode of it."""
     x = x.layout if is_tensor(x) else x
     return leaf.size(x) if mode is None else leaf.size(x, mode)
 
@@ -94,7 +94,7 @@ def domain_offset(coord: Any, tensor: Any) -> Any:
     """The tensor from the coordinate `coord` on: element c of it is element ``coord + c`` of `tensor`.
 
     coord   one number for each mode, compile-time or run-time; a single one counts colexicographically
-    The extents stay as they are: what then lies beyond the end is the caller's to predicate.
+    The extents stay as they are. The caller predicates what then lies beyond the end.
     """
     if not is_tensor(tensor):
         raise mistake("tensor", f"domain_offset takes a coordinate and a tensor, not {describe(tensor)}")
@@ -113,7 +113,7 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
     tensor   a tensor, coordinate tensor or layout
     tiler    extents of the tile, one per mode of `tensor` (after `proj`)
-    coord    where, in tiles; None keeps that mode, behind those of the tile
+    coord    the place, counted in tiles; None keeps that mode, behind those of the tile
     proj     per mode of tiler and coord, None to leave it out: one (M, N, K) tiler serves A, B and C
     """
     if not is_tensor(tensor):
@@ -134,13 +134,13 @@ def local_tile(tensor: Any, tiler: Any, coord: Any, proj: Any = None) -> Any:
 
 
 def _furthest(layout: Any, fixed: list[tuple[Any, Any]]) -> Any:
-    """How many elements a view reaches, of those that the fixed coordinates may lead to."""
+    """Return the furthest extent, in elements, that a view may reach over all values of the fixed coordinates."""
     starts = [mode(at) if isinstance(at, int) else leaf.cosize(mode) - 1 for at, mode in fixed]
     return leaf.cosize(layout) + sum(starts)
 
 
 def check_reach(function: str, tensor: Any, tiler: Any, view: Any = None) -> None:
-    """Tiles that reach beyond the end of shared memory or registers are refused; of global memory they are predicated.
+    """Refuse tiles that reach beyond the end of shared memory or registers; those of global memory are predicated.
 
     function   for the message; `tiler` as the divisions take it
     view       the layout of the tiles in question, and the coordinates with their modes that lead to them; default: all
@@ -178,7 +178,7 @@ def _projected(tiler: Any, coord: Any, proj: Any) -> tuple[Any, Any]:
 
 
 def local_partition(tensor: Any, threads: Any, index: Any) -> Any:
-    """What thread `index` of the thread layout `threads` owns: elements are dealt out in tiles of its shape.
+    """Return the elements of thread `index`: they are dealt out in tiles of the shape of `threads`.
 
     threads   a Layout of threads, or extents (column-major)
     index     this thread, compile-time or run-time
@@ -194,7 +194,7 @@ def local_partition(tensor: Any, threads: Any, index: Any) -> Any:
 
 
 def thread_coordinate(layout: Layout, index: Any) -> list[Any]:
-    """The coordinate, an index for each mode, at which a layout of threads has `index`.
+    """Return the coordinate, an index for each mode, at which a layout of threads has `index`.
 
     The layout is compact: the index, divided by each stride, counts along that mode.
     """
@@ -203,7 +203,7 @@ def thread_coordinate(layout: Layout, index: Any) -> list[Any]:
 
 
 def _along(mode: Layout, index: Any) -> Any:
-    """The integral coordinate of one mode."""
+    """Return the integral coordinate of one mode."""
     shapes, strides = leaf.flatten_to_tuple(mode.shape), leaf.flatten_to_tuple(mode.stride)
     total: Any = 0
     step = 1
@@ -219,7 +219,7 @@ def _along(mode: Layout, index: Any) -> Any:
 def make_fragment_like(like: Any, dtype: DType | None = None) -> Any:
     """Registers for a partition: the compact layout whose first mode, one instruction's values, is contiguous.
 
-    like    a tensor of static shape (a partition, say), or a layout, for which it is the leaf's function
+    like    a tensor of static shape, such as a partition; of a layout, the function of `cutelite.layout`
     dtype   of the elements; default: that of `like`
     """
     if not is_tensor(like):
@@ -235,7 +235,7 @@ def recast_tensor(tensor: Tensor, dtype: DType) -> Tensor:
 
 
 def static_size(tensor: Any, what: str) -> int:
-    """How many elements, known at compile time; else an error that says who needs it."""
+    """Return a number of elements that is known at compile time. Errors: `static-layout`, which names who needs it."""
     found = static_value(size(tensor))
     if found is None:
         raise mistake("static-layout", f"{what} needs a layout known at compile time, not {tensor.layout}")

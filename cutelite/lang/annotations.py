@@ -1,4 +1,4 @@
-"""What stands behind a kernel's annotations: specs that say which arguments fit, and what type they become.
+"""Annotations of a kernel's parameters, as specs: the arguments that fit, and the types that they become.
 
     Tensor[f32, (M, N)]            row-major; M and N are dims, ints, or None for an extent of its own
     Tensor[f32, (M, N), (1, M)]    with strides in elements: ints, dims, or None for any
@@ -57,7 +57,7 @@ class DTypeVar:
 
 
 class Align:
-    """What the address of a tensor must be a multiple of, in bytes."""
+    """The number of bytes that the address of a tensor must be a multiple of."""
 
     __slots__ = ("bytes",)
 
@@ -71,7 +71,7 @@ class Align:
 
 
 def align(bytes: int) -> Align:
-    """In an annotation: the tensor's address is a multiple of so many bytes."""
+    """Declare, in an annotation, that the tensor's address is a multiple of `bytes` bytes."""
     return Align(bytes)
 
 
@@ -84,7 +84,7 @@ class TensorSpec:
         self.dtype, self.shape, self.stride, self.order, self.align = dtype, shape, stride, order, align
 
     def layout(self, name: str) -> Layout:
-        """The layout, with a dim of its own for every None: the extents and strides of the parameter `name`."""
+        """Return the layout of the parameter `name`, with a dim of its own for every None."""
         name = name.replace(".", "_")
         shape = _named(self.shape, f"{name}_shape")
         if self.stride is not None:
@@ -275,7 +275,7 @@ def _check_extents(what: str, extents: Any, least: int | None) -> None:
 
 
 def _default_swizzle(dtype: DType | DTypeVar, tile: tuple[int, ...]) -> str:
-    """The swizzle whose span is exactly the tile's contiguous row: free of bank conflicts, and what wgmma reads."""
+    """Return the swizzle whose span is the tile's contiguous row: without bank conflicts, and readable by wgmma."""
     if isinstance(dtype, DTypeVar):
         return "auto"
     return default_swizzle(tile[-1] * dtype.bytes)
@@ -286,7 +286,7 @@ def default_swizzle(row_bytes: int) -> str:
 
 
 def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
-    """The spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated where it stands."""
+    """Return the spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated."""
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     found = {}
@@ -348,7 +348,7 @@ def _evaluated(function: Any, name: str, text: str) -> Any:
 
 
 def spec(annotation: Any, where: str) -> Spec:
-    """What an annotation means."""
+    """Return the spec of an annotation."""
     if isinstance(annotation, Spec):
         return annotation
     if annotation in (int, float, bool):
@@ -375,7 +375,7 @@ def spec(annotation: Any, where: str) -> Spec:
 
 
 def struct_fields(cls: type) -> dict[str, Any] | None:
-    """Annotations of a frozen dataclass's or NamedTuple's fields, None for any other class.
+    """Return the annotations of a frozen dataclass's or NamedTuple's fields, None for any other class.
 
     Errors  `CompileError` for a dataclass that is not frozen, a field that is not annotated, names that are unknown
     """
@@ -416,7 +416,7 @@ def _field_annotation(cls: type, name: str) -> Any:
 
 
 def _named(extents: Any, prefix: str) -> Any:
-    """Extents with a dim of its own, `prefix0`, `prefix1`, ..., for each None: nothing is known of those."""
+    """Return extents with a dim of its own, `prefix0`, `prefix1`, ..., for each None."""
     if isinstance(extents, tuple):
         return tuple(_named(x, f"{prefix}{i}") for i, x in enumerate(extents))
     return Dim(prefix, min=0) if extents is None or extents is Ellipsis else extents
@@ -435,7 +435,7 @@ def _wrong(what: str, message: str, help: str) -> CompileError:
 
 
 def _said(x: Any) -> str:
-    """An object in the words of who wrote it."""
+    """Return an object as its author wrote it."""
     name = getattr(x, "__name__", None)
     if typing.get_origin(x) is None and isinstance(name, str) and (isinstance(x, type) or callable(x)):
         return f"a {name.strip('<>')}" if not name.isidentifier() else f"`{name}`"

@@ -7,7 +7,7 @@ another block's of the cluster.
 
 semantic  'relaxed' orders no other access; 'acquire' keeps later ones behind, 'release' earlier ones before,
           'acq_rel' both
-scope     who agrees on it: 'cta', 'cluster', 'gpu' or 'sys'
+scope     the threads that agree on it: 'cta', 'cluster', 'gpu' or 'sys'
 Result    what was there before; if nothing uses it, ptxas makes the cheaper `red` of it
 Who       each thread for itself
 Source    PTX ISA: atom, red, ld, st, memory consistency model
@@ -33,7 +33,7 @@ Place = Tensor | Handle
 
 
 def atomic_add(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Add `x`; the old value. Integers of 32 and 64 bits, f16, bf16 (sm_90), f32, f64.
+    """Add `x`, and return the old value. Integers of 32 and 64 bits, f16, bf16 (sm_90), f32, f64.
 
     Also vectors, whose elements are updated one by one: 2 f16 or bf16 anywhere; in global memory, on sm_90, 2 or 4
     f32 and 2, 4 or 8 f16 or bf16. The place is then a tile: ``cl.atomic_add(t.tile(4, i), None, v)``.
@@ -42,13 +42,13 @@ def atomic_add(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_sub(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Subtract `x`, by adding ``-x``; the old value. Types as for `atomic_add`."""
+    """Subtract `x`, by adding ``-x``, and return the old value. Types as for `atomic_add`."""
     place, value = _operands(t, index, x)
     return emit(ops.Atom(place, "add", (-wrap(value)).value, semantic, scope))
 
 
 def atomic_min(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put the smaller of `x` and what is there; the old value. Integers of 32 and 64 bits, f32, f64.
+    """Put the smaller of `x` and the old value; return the old value. Integers of 32 and 64 bits, f32, f64.
 
     Floats are compared as integers: -0 is below +0, and a positive NaN above all numbers.
     """
@@ -56,44 +56,44 @@ def atomic_min(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", 
 
 
 def atomic_max(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put the larger of `x` and what is there; the old value. As `atomic_min`."""
+    """Put the larger of `x` and the old value; return the old value. As `atomic_min`."""
     return _atom("max", t, index, x, semantic, scope)
 
 
 def atomic_and(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """``&=``; the old value. Integers of 32 and 64 bits."""
+    """Combine with `x` by ``&``, and return the old value. Integers of 32 and 64 bits."""
     return _atom("and", t, index, x, semantic, scope)
 
 
 def atomic_or(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """``|=``; the old value. Integers of 32 and 64 bits."""
+    """Combine with `x` by ``|``, and return the old value. Integers of 32 and 64 bits."""
     return _atom("or", t, index, x, semantic, scope)
 
 
 def atomic_xor(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """``^=``; the old value. Integers of 32 and 64 bits."""
+    """Combine with `x` by ``^``, and return the old value. Integers of 32 and 64 bits."""
     return _atom("xor", t, index, x, semantic, scope)
 
 
 def atomic_exch(t: Place, index: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Put `x`; the old value. Numbers of 32 and 64 bits."""
+    """Put `x`, and return the old value. Numbers of 32 and 64 bits."""
     return _atom("exch", t, index, x, semantic, scope)
 
 
 def atomic_inc(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Count up from 0 to `limit` and again from 0; the old value. u32."""
+    """Count up from 0 to `limit` and again from 0, and return the old value. u32."""
     return _atom("inc", t, index, limit, semantic, scope)
 
 
 def atomic_dec(t: Place, index: Any, limit: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu") -> Any:
-    """Count down to 0 and again from `limit`; the old value. u32."""
+    """Count down to 0 and again from `limit`, and return the old value. u32."""
     return _atom("dec", t, index, limit, semantic, scope)
 
 
 def atomic_cas(
     t: Place, index: Any, compare: Any, x: Any, *, semantic: Semantic = "relaxed", scope: Scope = "gpu"
 ) -> Any:
-    """Put `x` if `compare` is there, bit by bit the same; the old value. Numbers of 16, 32 and 64 bits."""
+    """Put `x` if the old value has the bits of `compare`, and return the old value. Numbers of 16, 32 and 64 bits."""
     place, value = _operands(t, index, x)
     return emit(ops.AtomCas(place, as_value(compare, value.type), value, semantic, scope))
 
@@ -107,13 +107,13 @@ def red(
     semantic: Literal["relaxed", "release"] = "relaxed",
     scope: Scope = "gpu",
 ) -> None:
-    """An atomic without a result, as the `atomic_` function of that name otherwise. PTX: red."""
+    """Update without a result, otherwise as the `atomic_` function of that name. PTX: red."""
     place, value = _operands(t, index, x)
     emit(ops.Red(place, operation, value, semantic, scope))
 
 
 def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
-    """The number there; whatever its writer did before releasing it is then visible. PTX: ld.acquire.
+    """Return the number there; all that its writer did before releasing it is then visible. PTX: ld.acquire.
 
     dtype   of the number, for a pointer, which does not say it
     """
@@ -121,17 +121,17 @@ def load_acquire(t: Place, index: Any = None, *, dtype: DType | None = None, sco
 
 
 def load_relaxed(t: Place, index: Any = None, *, dtype: DType | None = None, scope: Scope = "gpu") -> Any:
-    """The number there, read anew and whole, without ordering anything. PTX: ld.relaxed."""
+    """Return the number there, read again and whole, without ordering anything. PTX: ld.relaxed."""
     return _load(t, index, dtype, "relaxed", scope)
 
 
 def load_volatile(t: Place, index: Any = None, *, dtype: DType | None = None) -> Any:
-    """The number there, read anew each time. PTX: ld.volatile."""
+    """Return the number there, read again each time. PTX: ld.volatile."""
     return _load(t, index, dtype, "volatile", "sys")
 
 
 def store_release(t: Place, index: Any, x: Any, *, scope: Scope = "gpu") -> None:
-    """Write `x`; whoever acquires it sees what this thread did before. PTX: st.release."""
+    """Write `x`; a thread that acquires it sees what this thread did before. PTX: st.release."""
     _store(t, index, x, "release", scope)
 
 
@@ -169,7 +169,7 @@ def _store(t: Place, index: Any, x: Any, semantic: str, scope: str) -> None:
 
 
 def _operands(t: Place, index: Any, x: Any) -> tuple[Value, Value]:
-    """The address, and `x` in the type of what is there."""
+    """Return the address, and `x` in the type of the number there."""
     if isinstance(t, Tensor):
         if t.space == "rmem":
             raise mistake("atomic", "registers belong to one thread: there is nothing atomic about them")

@@ -16,17 +16,17 @@ Int = Any
 
 
 def popc(x: Int) -> Int:
-    """How many bits of `x` are 1. PTX: popc."""
+    """Return the number of bits of `x` that are 1. PTX: popc."""
     return emit(ops.Popc(as_value(x)))
 
 
 def clz(x: Int) -> Int:
-    """How many bits of `x` are 0 above the highest 1; all of them if `x` is 0. PTX: clz."""
+    """Return the number of zeros above the highest 1 of `x`; all bits if `x` is 0. PTX: clz."""
     return emit(ops.Clz(as_value(x)))
 
 
 def ctz(x: Int) -> Int:
-    """How many bits of `x` are 0 below the lowest 1; all of them if `x` is 0. PTX: brev, clz."""
+    """Return the number of zeros below the lowest 1 of `x`; all bits if `x` is 0. PTX: brev, clz."""
     return emit(ops.Ctz(as_value(x)))
 
 
@@ -42,15 +42,24 @@ def brev(x: Int) -> Int:
 
 
 def bfe(x: Int, start: Int, length: Int) -> Int:
-    """`length` bits of `x`, of 32 or 64, from bit `start` on; sign-extended if `x` is signed. PTX: bfe."""
+    """Return `length` bits of `x`, of 32 or 64, from bit `start` on; sign-extended if `x` is signed. PTX: bfe."""
     value = as_value(x)
     return emit(ops.Bfe(value, _amount(start, value), _amount(length, value)))
 
 
 def bfi(x: Int, into: Int, start: Int, length: Int) -> Int:
-    """`into` with `length` bits from `start` on replaced by the low bits of `x`. PTX: bfi."""
+    """Return `into` with `length` bits from `start` on replaced by the low bits of `x`. PTX: bfi."""
     a, b = promote(x, into, "bits")
     return emit(ops.Bfi(a, b, _amount(start, b), _amount(length, b)))
+
+
+def bmsk(start: Int, length: Int, *, wrap: bool = False) -> Int:
+    """Return a 32-bit mask of `length` bits from bit `start` on. PTX: bmsk.
+
+    A `start` of 32 or more gives 0 and a `length` of 32 or more reaches to the top; with `wrap` both count modulo 32.
+    """
+    first, count = promote(start, length, "bits")
+    return emit(ops.Bmsk(first, count, "wrap" if wrap else "clamp"))
 
 
 def prmt(a: Int, b: Int, selector: Int, mode: Literal["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"] = "") -> Int:
@@ -89,7 +98,7 @@ def mul_hi(a: Int, b: Int) -> Int:
 
 
 def mul_wide(a: Int, b: Int) -> Int:
-    """``a * b`` of 16- or 32-bit integers in twice as many bits. PTX: mul.wide."""
+    """Return ``a * b`` of 16- or 32-bit integers in twice as many bits. PTX: mul.wide."""
     return emit(ops.MulWide(*promote(a, b)))
 
 
@@ -99,19 +108,19 @@ def mul24(a: Int, b: Int) -> Int:
 
 
 def mad24(a: Int, b: Int, c: Int) -> Int:
-    """``mul24(a, b) + c``. PTX: mad24.lo."""
+    """Return ``mul24(a, b) + c``. PTX: mad24.lo."""
     x, y = promote(a, b)
     return emit(ops.Mad24(x, y, as_value(c, x.type)))
 
 
 def sad(a: Int, b: Int, c: Int) -> Int:
-    """``c + abs(a - b)``, of 32 or 64 bits. PTX: sad."""
+    """Return ``c + abs(a - b)``, of 32 or 64 bits. PTX: sad."""
     x, y = promote(a, b)
     return emit(ops.Sad(x, y, as_value(c, x.type)))
 
 
 def dp4a(a: Int, b: Int, c: Int) -> Int:
-    """`c` plus the dot product of the four bytes of `a` and those of `b`. PTX: dp4a.
+    """Return `c` plus the dot product of the four bytes of `a` and those of `b`. PTX: dp4a.
 
     a, b    i32 (signed bytes) or u32 (unsigned), each for itself
     c       i32 if one of them is, else u32
@@ -120,7 +129,7 @@ def dp4a(a: Int, b: Int, c: Int) -> Int:
 
 
 def dp2a(a: Int, b: Int, c: Int, *, high: bool = False) -> Int:
-    """`c` plus the dot product of the two halves of `a` and the low, or `high`, two bytes of `b`. PTX: dp2a.
+    """Return `c` plus the dot product of the two halves of `a` and the low, or `high`, two bytes of `b`. PTX: dp2a.
 
     Types as for `dp4a`.
     """
@@ -134,12 +143,12 @@ def _dot(a: Int, b: Int, c: Int) -> tuple[Value, Value, Value]:
 
 
 def add_sat(a: Int, b: Int) -> Int:
-    """``a + b``, stopping at the ends of the type's range. PTX: add.sat."""
+    """Return ``a + b``, stopping at the ends of the type's range. PTX: add.sat."""
     return emit(ops.AddSat(*promote(a, b)))
 
 
 def sub_sat(a: Int, b: Int) -> Int:
-    """``a - b``, stopping at the ends of the type's range. PTX: sub.sat."""
+    """Return ``a - b``, stopping at the ends of the type's range. PTX: sub.sat."""
     return emit(ops.SubSat(*promote(a, b)))
 
 

@@ -38,7 +38,7 @@ def cluster_wait() -> None:
 def cluster_sync() -> None:
     """Wait for all threads of the cluster; what they wrote before is then visible to all of them.
 
-    Also what keeps a block from leaving while others still reach into its shared memory.
+    It also keeps a block from leaving while others still access its shared memory.
     """
     cluster_arrive()
     cluster_wait()

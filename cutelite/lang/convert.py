@@ -17,7 +17,7 @@ N = TypeVar("N", Scalar, Vector)
 def convert(
     x: N, dtype: DType, *, rounding: Literal["", "rn", "rz", "rm", "rp", "rna"] = "", saturate: bool = False
 ) -> N:
-    """`x` as a `dtype`, rounded and saturated as asked. Vectors of f32 go to f16, bf16, e4m3 and e5m2 in pairs.
+    """Convert `x` to `dtype`, rounded and saturated as asked. Vectors of f32 go to f16, bf16, e4m3 and e5m2 in pairs.
 
     rounding  to nearest even (rn), towards zero (rz), down (rm), up (rp), to nearest away from zero (rna), where the
               instruction has it; '' is rn, but rz from float to int, and rna to tf32

@@ -1,10 +1,10 @@
-"""Coordinate tensors: no memory behind them, an element is its own coordinate. What predication and TMA need.
+"""Coordinate tensors, for predication and TMA: there is no memory, and an element is its own coordinate.
 
     coords = cl.make_identity_tensor(c.shape)          # coords[i, j] == (i, j)
     tile = cl.local_tile(coords, (128, 64), (bx, by))  # tiled and partitioned as `c` is
     if tile[i, j][0] < M: ...
 
-`coordinates(a)` of a `TmaTensor` is the same for a tensor that TMA copies tiles of: a tile of it says which box.
+`coordinates(a)` of a `TmaTensor` is the same for a tensor that TMA copies tiles of: its tiles name boxes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CoordTensor(Shaped):
 
 
 def make_identity_tensor(shape: Any) -> CoordTensor:
-    """The tensor of that shape whose elements are their own coordinates.
+    """Return the tensor of this shape whose elements are their own coordinates.
 
     shape   extents, also dims, nested as wanted; or a tensor's `.shape`
     """
@@ -79,7 +79,7 @@ def _needs_64_bits(extent: Any) -> bool:
 
 
 def coordinates(tensor: Any) -> CoordTensor:
-    """The coordinates of a tensor, or those of a `TmaTensor`, whose tiles `copy` then knows how to bring."""
+    """Return the coordinates of a tensor, or of a `TmaTensor`: `copy` brings the boxes that their tiles name."""
     if isinstance(tensor, TmaTensor):
         extents = tuple(size(mode) for mode in tensor.layout)
         return CoordTensor(make_identity_layout(extents), zeros(extents), tensor)
@@ -109,7 +109,7 @@ def added(a: Any, b: Any) -> Any:
 
 
 def elem_less(coord: Any, bound: Any) -> Any:
-    """Whether every component of a coordinate is below that of `bound`: a bool, at run time if it must be.
+    """Return whether every component of a coordinate is below that of `bound`: a bool, at run time if it must be.
 
     coord, bound   numbers, or tuples of them that nest alike: ``cl.elem_less(coords[i], c.shape)``
     """
@@ -125,7 +125,7 @@ def elem_less(coord: Any, bound: Any) -> Any:
 
 
 def less(a: Any, b: Any) -> Any:
-    """``a < b`` of ints, dims and run-time numbers."""
+    """Return ``a < b`` of ints, dims and run-time numbers."""
     if isinstance(a, int | DimExpr) and isinstance(b, int | DimExpr):
         if prove_lt(a, b):
             return True

@@ -1,4 +1,4 @@
-"""Copy atoms and tiled copies: who moves what. `copy` itself is in `cutelite.lib.copy`.
+"""Copy atoms and tiled copies: the elements that each thread moves. `copy` itself is in `cutelite.lib.copy`.
 
     atom = cl.make_copy_atom(cl.CopyUniversalOp(bits=128), cl.f16)
     tiled = cl.make_tiled_copy_tv(atom, cl.Layout((32, 8), (8, 1)), cl.Layout((1, 8)))
@@ -52,27 +52,27 @@ class CopyAtom:
 
     @property
     def threads(self) -> int:
-        """How many threads execute it together."""
+        """The number of threads that execute it together."""
         return self.op.threads
 
     @property
     def layout_src_tv(self) -> Layout:
-        """(thread, value) to an index into the elements it moves: who gives what."""
+        """(thread, value) to an index into the elements it moves: what each thread gives."""
         return self.op.source(self.dtype)
 
     @property
     def layout_dst_tv(self) -> Layout:
-        """Who gets what."""
+        """(thread, value) to an index into the elements it moves: what each thread gets."""
         return self.op.target(self.dtype)
 
     @property
     def layout_ref_tv(self) -> Layout:
-        """By which of the two the values of a tiled copy are counted."""
+        """The one of the two by which the values of a tiled copy are counted."""
         return self.op.reference(self.dtype)
 
     @property
     def values(self) -> int:
-        """How many values of a tiled copy's thread one instruction moves."""
+        """The number of a thread's values that one instruction moves."""
         return extent(self.layout_ref_tv, 1)
 
     def __str__(self) -> str:
@@ -98,8 +98,8 @@ class TiledCopy:
 
     layout_tv  (thread, value) to an index in the tile, first mode fastest
     tiler      extents of the tile, or a layout for each mode
-    fragment   where it was made from a tiled MMA: how many values an atom of that has, and how often these repeat
-               along each mode of the tile; else None
+    fragment   if made from a tiled MMA: the number of values of its atom, and how often these repeat along each mode
+               of the tile; else None
     """
 
     atom: CopyAtom
@@ -109,7 +109,7 @@ class TiledCopy:
 
     @property
     def size(self) -> int:
-        """How many threads take part."""
+        """The number of threads that take part."""
         return extent(self.layout_tv, 0)
 
     def get_slice(self, thread: Any) -> ThrCopy:
@@ -164,11 +164,11 @@ class ThrCopy:
     thread: Any
 
     def partition_S(self, tensor: Any) -> Any:
-        """What this thread gives of a source tensor: ((values of an atom, atoms), rest modes...)."""
+        """Return the part of a source tensor that this thread gives: ((values of an atom, atoms), rest modes...)."""
         return self._partition(tensor, self.tiled.atom.layout_src_tv)
 
     def partition_D(self, tensor: Any) -> Any:
-        """What this thread gets of a target tensor."""
+        """Return the elements of a target tensor that this thread gets."""
         return self._partition(tensor, self.tiled.atom.layout_dst_tv)
 
     def retile(self, fragment: Any) -> Any:
@@ -236,12 +236,12 @@ def make_tiled_copy_C(atom: CopyAtom, tiled_mma: Any) -> TiledCopy:
 
 
 def make_tiled_copy_S(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
-    """A copy by `atom` in which each thread has what it gives in `tiled`: on from where that copy comes from."""
+    """Return a copy by `atom` in which each thread has the elements that it gives in `tiled`."""
     return _like_copy(atom, tiled, tiled.atom.layout_src_tv)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled: TiledCopy) -> TiledCopy:
-    """A copy by `atom` in which each thread has what it gets in `tiled`: on from where that copy goes to."""
+    """Return a copy by `atom` in which each thread has the elements that it gets in `tiled`."""
     return _like_copy(atom, tiled, tiled.atom.layout_dst_tv)
 
 
@@ -375,14 +375,14 @@ def predicates(pred: Any, count: int, values: int) -> list[Any]:
 
 
 def decision(pred: Any) -> Any:
-    """One predicate for all, a bool."""
+    """Return one predicate for all, a bool."""
     if isinstance(pred, bool) or (isinstance(pred, Scalar) and pred.dtype == boolean):
         return pred
     raise mistake("copy-pred", f"a predicate is a bool or a tensor of bools, not {describe(pred)}")
 
 
 def extent(layout: Layout, mode: int | None = None) -> int:
-    """A size that is known at compile time."""
+    """Return a size that is known at compile time."""
     found = static_value((layout if mode is None else layout[mode]).size)
     if found is None:
         raise mistake("static-layout", f"a size must be known at compile time here, not that of {layout}")

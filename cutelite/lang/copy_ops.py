@@ -1,9 +1,9 @@
 """Copy operations: what one instruction moves, which thread holds what of it, and how it is started.
 
-An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes it one of elements of `dtype`. Each
-says by (thread, value) layouts who gives what (`source`), who gets what (`target`), and by which of the two a tiled
-copy counts its values (`reference`): all map to an index into the elements that one instruction moves. Classes without
-fields of their own are dataclasses by inheritance: to make one takes a quarter of a millisecond of every program.
+An operation is a frozen value without a type; `make_copy_atom(op, dtype)` makes it one of elements of `dtype`. It has
+(thread, value) layouts of what each thread gives (`source`) and gets (`target`), and names the one by which a tiled
+copy counts its values (`reference`). They map to an index into the elements that one instruction moves. Classes without
+fields of their own are dataclasses by inheritance: making a dataclass takes a quarter of a millisecond.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CopyOp:
         raise NotImplementedError
 
     def check(self, src: TensorType, dst: TensorType) -> None:
-        """An error at the user's line if these parts cannot be moved so."""
+        """Refuse parts that this instruction cannot move, at the user's line."""
         if self.ways and (src.space, dst.space) not in self.ways:
             known = ", ".join(f"{a} to {b}" for a, b in self.ways)
             raise mistake(
@@ -272,7 +272,7 @@ class TileOp(CopyOp):
 
 @dataclass(frozen=True)
 class HintedTileOp(TileOp):
-    """Base of those that take nothing but `cache`, an L2 policy."""
+    """Base of the operations whose one field is `cache`, an L2 policy."""
 
     cache: str | None = None
 
@@ -325,7 +325,7 @@ class CopyBulkS2DsmemOp(TileOp):
 
 
 def units(op: CopyOp, bits: int, dtype: DType) -> int:
-    """How many elements `bits` bits are."""
+    """Return the number of elements in `bits` bits."""
     element = dtype.bytes * 8
     if bits < element or bits % element or bits & (bits - 1) or bits > 8 * VECTOR_BYTES:
         raise mistake(

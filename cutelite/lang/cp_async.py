@@ -35,7 +35,7 @@ def createpolicy(
     fraction: float = 1.0,
     secondary: Literal["evict_first", "evict_unchanged"] = "evict_unchanged",
 ) -> Scalar:
-    """An L2 policy, to pass as `cache`: so large a `fraction` of the accesses get `primary`, the rest `secondary`.
+    """Return an L2 policy, to pass as `cache`: a `fraction` of the accesses get `primary`, the rest `secondary`.
 
     Source   PTX ISA: createpolicy.fractional
     """
@@ -52,11 +52,11 @@ def cp_async(
     prefetch: Literal[0, 64, 128, 256] = 0,
     policy: Cache = None,
 ) -> None:
-    """Start copying `bytes` bytes from global to shared memory: one small copy of this thread's own.
+    """Start a small copy of this thread's own, of `bytes` bytes from global to shared memory.
 
     dst, src   addresses in shared and global memory, multiples of `bytes`, of tensors or elements. A swizzle of shared
                memory must keep `bytes` bytes together
-    src_bytes  copy only so many and zero the rest of the `bytes`: 0 at an edge (nothing is then read)
+    src_bytes  copy only these and zero the rest of the `bytes`: 0 at an edge, where nothing is then read
     cache      'ca': through L1 and L2, 'cg': L2 only (16 bytes only); default 'cg' where possible
     prefetch   bytes around `src` to bring into L2
     Who        each thread for itself; complete after `cp_async_wait_group`, for others after a barrier as well

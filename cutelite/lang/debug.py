@@ -1,4 +1,4 @@
-"""To see what a kernel does, and to stop it; clocks."""
+"""Means to see what a kernel does, and to stop it; clocks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _argument(x: Any) -> Any:
 
 
 def assert_(condition: Any, message: str = "assertion failed") -> None:
-    """Stop the kernel with `message` unless `condition` holds: what ``assert`` does, as a call.
+    """Stop the kernel with `message` unless `condition` holds, as ``assert`` does.
 
-    Like it, it is there only in kernels compiled with assertions, and in the simulator.
+    As with ``assert``, this is compiled only into kernels with assertions, and for the simulator.
 
     Who      each thread for itself
     Source   PTX ISA: trap

@@ -1,4 +1,4 @@
-"""What words and proxies are made with: ops appended to the kernel, errors at the user's line, proxies of SSA values.
+"""The base of all words: ops appended to the kernel, errors at the user's line, proxies of SSA values.
 
 A run-time value is a thin wrapper around an SSA value, a *proxy*. Its class follows from the type of the value: each
 class of proxies names the types that it stands for (`proxy_of`), and `wrap` looks there.

@@ -1,4 +1,4 @@
-"""Vectors with a shape: what ``tensor.load()`` gives. Here: their parts, reductions and broadcasts, as SSA values.
+"""Vectors with a shape, as ``tensor.load()`` gives them: their parts, reductions and broadcasts, on SSA values.
 
     v = fragment.load()                  # of the fragment's shape, say ((2, 2), 4)
     m = v.reduce("max", modes=(0,))      # over the first mode: shape (4,)

@@ -1,9 +1,9 @@
-"""Who and where a thread is.
+"""The indices of threads, blocks and clusters.
 
 `cl.thread_idx.x`, `cl.block_idx.y`, `cl.block_dim`, `cl.grid_dim`, `cl.cluster_idx`, `cl.cluster_dim`,
 `cl.block_in_cluster`: run-time i32 numbers, except extents that the launch has fixed at compile time
-(`block_dim` and `cluster_dim` always are), which are ints. In a wide launch (docs/language.md) what counts blocks
-of the grid is an i64: products of it are compared with extents, and become offsets.
+(`block_dim` and `cluster_dim` always are), which are ints. In a wide launch (docs/language.md) numbers that count
+blocks of the grid are i64: products of them are compared with extents, and become offsets.
 """
 
 from __future__ import annotations

@@ -264,7 +264,7 @@ def split(x: Number) -> tuple[Number, Number]:
 
 
 def log1p_parts(f: Number) -> tuple[Number, Number]:
-    """log(1 + f) as `f` and what is to be added, for `f` as `split` gives it."""
+    """log(1 + f) as `f` and a correction, for `f` as `split` gives it."""
     square = f * f
     return f, square * fma(f, polynomial(f, form_of(f).tables["log1p"]), -0.5)
 
@@ -459,7 +459,7 @@ def tan(x: Number) -> Number:
 
 
 def atan_core(x: Number) -> Number:
-    """For 0..1."""
+    """The arc tangent for 0..1."""
     z = x * x
     return fma(z * x, polynomial(z, form_of(x).tables["atan"]), x)
 
@@ -575,12 +575,12 @@ def erf(x: Number) -> Number:
 
 
 def erf_core(x: Number) -> Number:
-    """For -1..1."""
+    """erf(x) for -1..1."""
     return fma(x, polynomial(x * x, form_of(x).tables["erf"]), x)
 
 
 def erfc_core(a: Number) -> Number:
-    """For 0 and above."""
+    """erfc(x) for 0 and above."""
     t = (a - 4.0) / (a + 4.0)
     tail = polynomial(t, form_of(a).tables["erfcx"]) / fma(a, 2.0, 1.0)
     square = a * a

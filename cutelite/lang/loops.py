@@ -11,7 +11,7 @@ MAX_ITEMS = 100_000
 """Items that a compile-time iterator may yield: one that has not ended then is taken for endless."""
 
 
-def range(*args: Any, unroll: int = 1) -> builtins.range:
+def range(*args: Any, unroll: int = 1, prefetch: int = 0) -> builtins.range:
     """`range`, for a `for` loop on the GPU whose body has several iterations.
 
     The body is compiled `unroll` times, one after the other, and asks only once whether to go on; a second loop does
@@ -19,9 +19,13 @@ def range(*args: Any, unroll: int = 1) -> builtins.range:
     concern them lies between, and values that are passed on from one iteration to the next change their names and need
     no moves. With a number of iterations that is known, and at most `unroll`, no loop is left.
 
-    args    start, stop and step, as for `range`: integers, known or not
-    unroll  a compile-time integer, 1 to 64. 1 is the loop that `range` makes
-    Errors  `range` for other arguments
+    With `prefetch`, an iteration's loads from global memory are done that many iterations early, before the stores of
+    those. You promise that these stores do not write what it reads. No load moves across a barrier, fence or wait.
+
+    args      start, stop and step, as for `range`: integers, known or not
+    unroll    a compile-time integer, 1 to 64. 1 is the loop that `range` makes
+    prefetch  a compile-time integer below `unroll`: ``unroll - 1`` puts all loads of the body together
+    Errors    `range` for other arguments, `prefetch` where a body has run-time branches, or no load that can move
     Outside of kernels it is Python's range
     """
     return builtins.range(*args)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from cutelite.ir.types import Vec, boolean, f16, f32, f64
 from cutelite.lang import fastmath, libm
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
+from cutelite.lang.promotion import as_value, promote, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
@@ -34,7 +34,7 @@ def _literal(*xs: Any) -> bool:
 
 
 def _by_python(name: str, *xs: Any) -> Any:
-    """Of literals; where Python raises, the infinity or NaN that IEEE 754 has."""
+    """Compute a function of literals; where Python raises, the infinity or NaN of IEEE 754."""
     function: Callable[..., Any] = PYTHON.get(name) or getattr(python_math, name)
     try:
         return function(*xs)
@@ -62,8 +62,6 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
     """The function of `libm`, or of `fastmath`, that is called `name`."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
-    if (dual := differentiable(x, *more)) is not None:
-        return dual.apply(name, lambda *xs: _call(name, fast, *xs), x, *more)  # type: ignore[no-any-return]
     xs = _floats(x, *more)
     dtype = xs[0].dtype
     fast = fast and dtype != f64 and hasattr(fastmath, name)
@@ -79,7 +77,7 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
 
 
 def _exactly(function: Callable[..., Any], *xs: Any) -> Any:
-    """What `function` computes with every step rounded as it is written: `fmad` fuses none."""
+    """Return what `function` computes with each step rounded by itself: `fmad` fuses none."""
     with builder_here("mathematics").rounding_each():
         return function(*xs)
 
@@ -88,8 +86,6 @@ def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
     """One op that every float type has."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
-    if (dual := differentiable(x, *more)) is not None:
-        return dual.apply(name, lambda *xs: _emit(op, name, *xs), x, *more)  # type: ignore[no-any-return]
     return emit(op(*(y.value for y in _floats(x, *more))))  # type: ignore[no-any-return]
 
 
@@ -154,8 +150,6 @@ def fma(a: N, b: N, c: N) -> N:
     """
     if _literal(a, b, c):
         return a * b + c  # type: ignore[no-any-return]
-    if (dual := differentiable(a, b, c)) is not None:
-        return dual.apply("fma", fma, a, b, c)  # type: ignore[no-any-return]
     x, y = _floats(a, b) if not _literal(a, b) else (a, b)
     x, z = _floats(x, c)
     y, z = _floats(y, z)
@@ -427,7 +421,7 @@ def round(x: N) -> N:
 
 
 def fmod(a: N, b: N) -> N:
-    """What is left of `a` after taking away `b` as often as it fits; signed like `a`. Exact; slow for large a/b."""
+    """The rest of `a` after taking away `b` as often as it fits, with the sign of `a`. Exact; slow for large a/b."""
     return _call("fmod", False, a, b)
 
 
@@ -465,22 +459,22 @@ def saturate(x: N) -> N:
 
 
 def isnan(x: Any) -> Any:
-    """Whether `x` is NaN."""
+    """Return whether `x` is NaN."""
     return _emit(lambda value: ops.FpTest(value, kind="nan"), "isnan", x)
 
 
 def isinf(x: Any) -> Any:
-    """Whether `x` is infinite."""
+    """Return whether `x` is infinite."""
     return _emit(lambda value: ops.FpTest(value, kind="inf"), "isinf", x)
 
 
 def isfinite(x: Any) -> Any:
-    """Whether `x` is neither infinite nor NaN."""
+    """Return whether `x` is neither infinite nor NaN."""
     return _emit(lambda value: ops.FpTest(value, kind="finite"), "isfinite", x)
 
 
 def signbit(x: Any) -> Any:
-    """Whether the sign of `x` is minus, also that of -0 and of NaN."""
+    """Return whether the sign of `x` is minus, also that of -0 and of NaN."""
     return copysign(1.0, x) < 0.0 if _literal(x) else _emit(ops.CopySign, "copysign", 1.0, x) < 0.0
 
 

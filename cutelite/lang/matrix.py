@@ -1,7 +1,7 @@
 """Small matrices of a warp, instruction by instruction: mma.sync, ldmatrix, stmatrix, movmatrix.
 
-What tiled copies and tiled MMAs (`lang.copy`, `lang.mma`) are made of; which thread holds what is said by the layouts
-of `ops.mma` and `ops.ldmatrix`, and drawn in docs/atoms.md.
+Tiled copies and tiled MMAs (`lang.copy`, `lang.mma`) are made of these. The elements that each thread holds follow from
+the layouts of `ops.mma` and `ops.ldmatrix`, and are drawn in docs/atoms.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def mma_sync(a: Vector, b: Vector, c: Vector, *, k: int | None = None, saturate:
     """``a @ b.T + c`` of the matrices that the 32 threads of a warp hold in registers: A (m, k), B (n, k), C (m, n).
 
     a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
-    k         extent along K; default: what the length of `a` says
+    k         extent along K; default: that which the length of `a` implies
     saturate  integers only: clamp sums instead of letting them wrap
     Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2); m8n8k4 (f64)
     Who       all threads of a warp

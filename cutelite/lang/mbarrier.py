@@ -28,7 +28,7 @@ from cutelite.lang.values import Scalar
 
 
 class Barrier(Handle):
-    """One mbarrier, in this block's shared memory or (`remote`) in another's. What ``bars[i]`` is."""
+    """One mbarrier, in this block's shared memory or (`remote`) in another's: an element ``bars[i]``."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class Barrier(Handle):
 
         phase    its parity, 0 or 1; or its state as `arrive` returned it
         Who      each thread for itself
-        Errors   the simulator reports a deadlock with who waits for what
+        Errors   the simulator reports a deadlock, with the threads and what each waits for
         Source   PTX ISA: mbarrier.try_wait, in a loop
         """
         emit(ops.mbarrier.Wait(self.value, which(phase), reach(cluster), relaxed))
@@ -99,7 +99,7 @@ class Barrier(Handle):
         cluster: bool = False,
         relaxed: bool = False,
     ) -> Scalar:
-        """Whether the phase is complete; the thread may sleep for a while (at most `hint_ns`) to see it complete.
+        """Return whether the phase is complete; the thread may sleep, at most `hint_ns`, until it is.
 
         Arguments as for `wait`. Source: PTX ISA: mbarrier.try_wait
         """
@@ -107,7 +107,7 @@ class Barrier(Handle):
         return emit(ops.mbarrier.TryWait(self.value, which(phase), reach(cluster), relaxed, limit))  # type: ignore[no-any-return]
 
     def test_wait(self, phase: int | Scalar, *, cluster: bool = False, relaxed: bool = False) -> Scalar:
-        """Whether the phase is complete, without blocking. Arguments as for `wait`. PTX: mbarrier.test_wait."""
+        """Return whether the phase is complete, without blocking. Arguments as for `wait`. PTX: mbarrier.test_wait."""
         return emit(ops.mbarrier.TestWait(self.value, which(phase), reach(cluster), relaxed))  # type: ignore[no-any-return]
 
     def remote(self, rank: int | Scalar) -> Barrier:
@@ -164,7 +164,7 @@ def fence_mbarrier_init() -> None:
 
 
 def mbarrier_pending_count(state: Scalar) -> Scalar:
-    """How many arrivals were still missing in a state that `arrive` returned. PTX: mbarrier.pending_count."""
+    """Return the number of arrivals still missing in a state that `arrive` returned. PTX: mbarrier.pending_count."""
     return emit(ops.mbarrier.PendingCount(as_value(state, u64)))  # type: ignore[no-any-return]
 
 

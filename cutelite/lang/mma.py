@@ -51,8 +51,8 @@ class TiledMma:
     """An MMA operation repeated over a tile.
 
     op           the operation
-    atoms        a layout of how often it is repeated along M, N and K by different threads: to the number of the warp
-                 (or thread, or warpgroup)
+    atoms        a layout of its repeats along M, N and K by different threads, to the number of the warp (or thread, or
+                 warpgroup)
     permutation  for each of M, N and K: the extent of the tile, a multiple of what the atoms cover (then repeated by
                  the same threads), or a layout that permutes it; None for what the atoms cover
     """
@@ -63,7 +63,7 @@ class TiledMma:
 
     @property
     def size(self) -> int:
-        """How many threads take part."""
+        """The number of threads that take part."""
         return extent(self.atoms) * self.op.threads
 
     @property
@@ -92,7 +92,7 @@ class TiledMma:
         return ThrMma(self, thread)
 
     def parts(self, layout: Layout, operand: str) -> tuple[list[Layout], list[Layout]]:
-        """Of an operand of that layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
+        """Divide an operand's layout: [thread of an atom, atoms along its two modes], [values, rest, rest, ...]."""
         modes = MODES[operand]
         if layout.rank < 2:
             raise mistake(
@@ -121,7 +121,7 @@ class TiledMma:
         return threads, values + list(divided[1])[2:]
 
     def _permutation(self, operand: str, mode: int) -> Any:
-        """That of a mode, of an operand as it lies in memory."""
+        """Return the permutation of a mode of an operand, as it lies in memory."""
         given, packing = self.permutation[mode], self.op.packing(operand, mode)
         if packing == 1 or given is None:
             return given
@@ -130,7 +130,7 @@ class TiledMma:
         raise mistake("tiled-mma", f"K of a sparse MMA has an extent, but cannot be permuted by {given}")
 
     def tile_tv(self, operand: str) -> tuple[Layout, tuple[int, int], tuple[int, int, int]]:
-        """Of an operand of one tile: (thread, value) to index, its extents, (values of an atom, repeats, repeats)."""
+        """Return for an operand of a tile: (thread, value) to index, extents, (values of an atom, repeats, repeats)."""
         first, second = ((self.tile_size(mode), self.op.packing(operand, mode)) for mode in MODES[operand])
         extents = first[0] // first[1], second[0] // second[1]
         threads, values = self.parts(Layout(extents), operand)
@@ -251,7 +251,7 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
     """A tiled MMA.
 
     op           `MmaUniversalOp`, `WarpMmaOp` or `WarpgroupMmaOp`
-    atoms        how often it is repeated along M, N and K by different threads: extents, or a compact layout
+    atoms        its repeats along M, N and K by different threads: extents, or a compact layout
     permutation  for each of M, N and K the extent of the tile or a layout that permutes it: see `TiledMma`
     """
     if not isinstance(op, MmaOp):
@@ -276,7 +276,7 @@ def make_tiled_mma(op: MmaOp, atoms: Any = (1, 1, 1), permutation: Any = (None, 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """What wgmma adds up: a (64, n) accumulator for each repeat along M and N, M first.
+    """The accumulators of wgmma: a (64, n) one for each repeat along M and N, M first.
 
     In flight after `gemm`, until `wait`. `load()` gives all elements in the order of a partition of C.
     """
@@ -290,17 +290,17 @@ class Accumulator:
         return any(isinstance(part.value.type, InFlight) for part in self.parts)
 
     def wait(self, pending: int = 0) -> Accumulator:
-        """The same, readable, once at most `pending` later groups of wgmma are under way."""
+        """Return the accumulator, readable, once at most `pending` later groups of wgmma are under way."""
         done = wgmma.wait_group(pending, *self.parts)
         return Accumulator(done if isinstance(done, tuple) else (done,), self.rows, self.columns)
 
     def keep(self, pending: int) -> Accumulator:
-        """The same, still in flight, after a wait for all but `pending` groups; nothing of it moves above the wait."""
+        """Return it, still in flight, after a wait for all but `pending` groups; no use of it moves above the wait."""
         kept = wgmma.wait_group(pending, keep=self.parts)
         return Accumulator(kept if isinstance(kept, tuple) else (kept,), self.rows, self.columns)
 
     def load(self) -> Vector:
-        """Every element this thread holds, as one vector of the shape ((2, 2, n / 8), rows, columns).
+        """Return every element that this thread holds, as one vector of the shape ((2, 2, n / 8), rows, columns).
 
         The first mode is an instruction's: neighbours along N, the rows 8 apart, and every 8 columns.
         """
@@ -310,7 +310,7 @@ class Accumulator:
         return everything
 
     def store(self, values: Vector) -> Accumulator:
-        """The accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
+        """Return the accumulator with these elements in place of its own: ``acc = acc.store(acc.load() * scale)``.
 
         values   as `load` gives them, readable
         """
@@ -322,7 +322,7 @@ class Accumulator:
         return Accumulator(parts, self.rows, self.columns)
 
     def _each(self) -> int:
-        """How many elements each part has; an error while one of them is in flight."""
+        """Return the number of elements of each part. Errors: `in-flight` while one of them is."""
         for part in self.parts:
             if not isinstance(part, Vector):
                 text = "this accumulator is in flight: wgmma may still be writing it"
@@ -343,7 +343,8 @@ def gemm(
 ) -> Any:
     """``d = a @ b.T + c`` on fragments of one thread; returns what `d` is then: ``acc = cl.gemm(mma, acc, a, b)``.
 
-    a           (values, M, K), registers, or shared memory where the instruction reads it
+    a           (values, M, K), registers, or shared memory where the instruction reads it. For wgmma with A in
+                registers also the vector of its elements, as an accumulator (64, K) converted to 16 bits has them
     b           (values, N, K)
     c, d        (values, M, N) in registers; `c` is `d` if not given. For wgmma an `Accumulator`, which comes back in
                 flight, its group committed unless `commit` is False
@@ -358,7 +359,8 @@ def gemm(
         )
     c = d if c is None else c
     for name, t in (("A", a), ("B", b)):
-        _check_operand(tiled_mma, name, t)
+        if name == "B" or not _is_vector_a(tiled_mma.op, t):
+            _check_operand(tiled_mma, name, t)
     if isinstance(tiled_mma.op, WarpgroupMmaOp):
         return _warpgroup_gemm(tiled_mma, a, b, c, accumulate, commit, metadata)
     if accumulate is not True:
@@ -393,13 +395,16 @@ def _warpgroup_gemm(
         raise mistake(
             "mma-operand", f"the accumulator of wgmma comes from `make_fragment_C`, and this is {describe(c)}"
         )
-    rows, columns, depth = _agreed(a.layout, b.layout, Layout((1, c.rows, c.columns)))
+    held = _is_vector_a(tiled.op, a)
+    a_layout = Layout((1, 1, extent(b.layout, 2) if b.ndim > 2 else 1)) if held else a.layout
+    rows, columns, depth = _agreed(a_layout, b.layout, Layout((1, c.rows, c.columns)))
     right = [_whole(b, n) for n in range(columns)]
-    left = [_whole(a, m) if a.space == "smem" else _register_a(a, m, depth) for m in range(rows)]
+    in_memory = not held and a.space == "smem"
+    left = [a] if held else [_whole(a, m) if in_memory else _register_a(a, m, depth) for m in range(rows)]
     words = _metadata(tiled.op, metadata, rows, depth)
     parts, several = list(c.parts), len(c.parts) > 1
     if several:  # one fence for all of them, so that they are one group to ptxas as well
-        fenced = wgmma.fence(*parts, *(() if a.space == "smem" else left))
+        fenced = wgmma.fence(*parts, *(() if in_memory else left))
         parts, left = list(fenced[: len(parts)]), list(fenced[len(parts) :]) or left
     for n in range(columns):
         for m in range(rows):
@@ -409,6 +414,11 @@ def _warpgroup_gemm(
     if commit:
         wgmma.commit_group()
     return Accumulator(tuple(parts), c.rows, c.columns)
+
+
+def _is_vector_a(op: MmaOp, a: Any) -> bool:
+    """Tell whether operand A is a vector, for wgmma from registers."""
+    return isinstance(a, Vector) and isinstance(op, WarpgroupMmaOp) and not op.a_in_memory and not op.sparse
 
 
 def _metadata(op: MmaOp, t: Any, rows: int, depth: int) -> list[Any]:

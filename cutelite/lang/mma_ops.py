@@ -22,7 +22,7 @@ MODES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}
 class MmaOp:
     """Base of MMA operations.
 
-    threads        how many threads execute one together
+    threads        the number of threads that execute one together
     a_in_memory    operand A is read from shared memory by the instruction itself, likewise B
     """
 
@@ -32,7 +32,7 @@ class MmaOp:
 
     @property
     def sparse(self) -> bool:
-        """Whether half of A along K is left out (`wgmma.compress_sparse`), and metadata says which."""
+        """True where half of A along K is left out (`wgmma.compress_sparse`), and metadata names what is kept."""
         return False
 
     @property
@@ -41,19 +41,19 @@ class MmaOp:
         raise NotImplementedError
 
     def extents(self, operand: str) -> tuple[int, int]:
-        """Those of operand 'A', 'B' or 'C' as it lies in memory and registers."""
+        """Return the extents of operand 'A', 'B' or 'C' as it lies in memory and registers."""
         first, second = (self.shape_mnk[mode] for mode in MODES[operand])
         return first, second // self.packing(operand, 2 if operand != "C" else 1)
 
     def packing(self, operand: str, mode: int) -> int:
-        """How many indices of M (0), N (1) or K (2) one element of an operand as it lies there stands for."""
+        """Return how many indices of M (0), N (1) or K (2) one element of an operand in memory stands for."""
         return 2 if self.sparse and operand == "A" and mode == 2 else 1
 
     def dtype_of(self, operand: str) -> DType:
         raise NotImplementedError
 
     def layout_tv(self, operand: str) -> Layout:
-        """Of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
+        """Return the layout of operand 'A', 'B' or 'C': (thread, value) to its index, first mode fastest."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:

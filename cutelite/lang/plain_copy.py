@@ -1,7 +1,7 @@
 """Copies without an atom: plain accesses as wide as the two layouts allow, which predicates cut into parts; and why.
 
 cl.copy(src, dst)                           all elements of `src` to those of `dst`, in order
-cl.copy(src, dst, pred=inside)              what shares a predicate goes together
+cl.copy(src, dst, pred=inside)              elements that share a predicate go together
 print(cl.explain_copy(src, dst, inside))    how wide, and what limits it
 """
 
@@ -39,7 +39,7 @@ def check_same_size(src: Any, dst: Any) -> None:
 
 
 def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any]]:
-    """A predicated copy without an atom as (source, target, predicate) of what one predicate decides about."""
+    """Cut a predicated copy without an atom into (source, target, predicate), a predicate each."""
     if not isinstance(pred, Tensor):
         return [(src, dst, decision(pred))]
     run, starts = shared_predicates(src, dst, pred)
@@ -49,7 +49,7 @@ def parts(src: Tensor, dst: Tensor, pred: Any) -> list[tuple[Tensor, Tensor, Any
 
 
 def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, list[int]]:
-    """Which elements share a predicate: a layout of them, and where it begins each time. Single ones at worst.
+    """Return the layout of elements that share a predicate, and each place where it begins. At worst these are single.
 
     pred   bools for each element of `src`, or for each coordinate of all of its modes but the first. Elements share
            one along modes in which its stride is 0
@@ -81,7 +81,7 @@ def shared_predicates(src: Tensor, dst: Tensor, pred: Tensor) -> tuple[Layout, l
 
 
 def views(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
-    """The elements of `run` in `t`, from each start on."""
+    """Yield the elements of `run` in `t`, from each start on."""
     part = coalesce(composition(t.layout, run))
     offsets = [t.layout(start) for start in starts]
     kind = t._retyped_type(part, align=gcd(t._type.align, *(known_divisor(o) * t.dtype.bytes for o in offsets)))
@@ -91,7 +91,7 @@ def views(t: Tensor, run: Layout, starts: list[int]) -> Iterator[Tensor]:
 
 
 def explain_copy(src: Tensor, dst: Tensor, pred: Any = None) -> str:
-    """What `copy(src, dst, pred=pred)` does without an atom, and why: the accesses of either side, what limits them."""
+    """Explain what `copy(src, dst, pred=pred)` does without an atom: the accesses of either side, and their limits."""
     check_same_size(src, dst)
     lines = [f"{static_value(src.size)} elements of {src.dtype}, from {src.space} to {dst.space}, by this thread alone"]
     seen = [src, dst]

@@ -7,7 +7,8 @@ Out   SSA values of one type. `docs/language.md` states the table of types that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any
 
 from cutelite.ir.function import Value
@@ -23,26 +24,6 @@ LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) *
 """The largest number of float types that are narrower than Python's."""
 Bounds = tuple[int, int]
 """The least and the greatest value."""
-
-
-class Differentiable:
-    """Base of numbers that carry a derivative (`lang.dual`), which functions of numbers leave to them."""
-
-    __slots__ = ()
-
-    def choose(self, condition: Any, a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    def extreme(self, pick: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        raise NotImplementedError
-
-    def apply(self, name: str, function: Callable[..., Any], *xs: Any) -> Any:
-        raise NotImplementedError
-
-
-def differentiable(*xs: Any) -> Differentiable | None:
-    """Return the first of them that carries a derivative."""
-    return next((x for x in xs if isinstance(x, Differentiable)), None)
 
 
 def is_number(x: Any) -> bool:
@@ -272,6 +253,16 @@ def _mixed_sign(signed: DType, unsigned: DType, mode: str) -> DType:
             "mixed-sign", f"no integer type holds both {signed} and {unsigned}", help="convert one of them explicitly"
         )
     return SCALARS[f"i{unsigned.bits * 2}"]
+
+
+def meeting_type(items: Sequence[Any]) -> DType:
+    """Return the element type in which several numbers meet, vectors and literals among them."""
+    typed = [elem_of(as_value(x).type) for x in items if isinstance(x, Runtime | DimExpr)]
+    literals = [x.item() if is_numpy_number(x) else x for x in items if not isinstance(x, Runtime | DimExpr)]
+    found: DType = reduce(partial(common_type, mode="select"), typed or map(literal_type, literals))
+    for literal in literals if typed else ():
+        found = adapt(literal, found, "select")
+    return found
 
 
 def unsigned(t: DType) -> DType:

@@ -1,4 +1,4 @@
-"""How many registers a warpgroup has, and who of a warp speaks for it."""
+"""The number of registers of a warpgroup, and the election of one thread of a warp."""
 
 from __future__ import annotations
 

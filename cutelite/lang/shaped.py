@@ -1,4 +1,4 @@
-"""What everything with a layout says of itself: tensors of memory, and of coordinates."""
+"""The properties of everything with a layout: tensors of memory, and of coordinates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Shaped:
-    """Has a `layout`; those of its extents that are known at launch only are dims."""
+    """An object with a `layout`. Extents that are known at launch only are dims."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ class Shaped:
 
     @property
     def size(self) -> Any:
-        """How many elements: an int or a dim expression."""
+        """The number of elements: an int or a dim expression."""
         return size(self.layout)
 
     @property
@@ -40,5 +40,5 @@ class Shaped:
 
     @property
     def extent(self) -> Any:
-        """What len() is: the extent of the first mode."""
+        """The extent of the first mode, which is len()."""
         return size(self.layout, 0)

@@ -9,7 +9,7 @@
         storage = Storage.allocate()
         storage.full[0].init(1)
 
-What is allocated is what `cl.shared` would: the compiler places it.
+It is allocated as by `cl.shared`: the compiler places it.
 """
 
 from __future__ import annotations

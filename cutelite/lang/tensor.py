@@ -2,7 +2,7 @@
 
     t[i, j]            the element at a coordinate, one index per mode; t[i] counts colexicographically
     t[i, j] = x        writes it
-    t[None, j]         a view of what is left when `j` is fixed (``:`` is the same as None)
+    t[None, j]         a view of the modes that are left when `j` is fixed (``:`` is the same as None)
     t.load(), .store() all elements of a tensor of static layout at once, as a vector value
 
 Indices may be compile-time or run-time integers, and nested as the shape nests. Everything about layouts
@@ -125,7 +125,7 @@ class Tensor(Shaped, Runtime, TensorAnnotation):
         """The address of the element at a coordinate.
 
         Its alignment follows from what is known of the indices. Where nothing is known of an index into neighbouring
-        elements, an instruction takes it to be as large a multiple as it needs; the simulator checks that it is.
+        elements, it is taken to be as aligned as the instruction needs; the simulator checks that it is.
         """
         tensor, coord = self._located(key[0] if len(key) == 1 else key)
         return Handle(pointer(tensor.value, coord))
@@ -267,10 +267,10 @@ def shared(
     """Shared memory of this block, uninitialised.
 
     shape    extents (row-major), or a Layout; compile-time. A ComposedLayout brings its swizzle
-    align    bytes; default 16, and what the swizzle repeats after (1024 for the 128 B one of TMA and wgmma)
+    align    bytes; default 16, or the period of the swizzle (1024 for the 128 B one of TMA and wgmma)
     swizzle  XOR pattern on byte addresses, as TMA and wgmma apply it
     Who      every thread of the block gets the same memory
-    Errors   `shared-memory` when all of a kernel's shared memory exceeds what the target has
+    Errors   `shared-memory` when all of a kernel's shared memory exceeds that of the target
     """
     layout, own_swizzle = _static_layout(shape, dtype, "shared memory")
     swizzle = swizzle or own_swizzle
@@ -375,12 +375,12 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
 
 
 def _repeat(swizzle: Swizzle) -> int:
-    """After how many bytes a swizzle of byte addresses repeats."""
+    """Return the number of bytes after which a swizzle of byte addresses repeats."""
     return 1 << swizzle.bits + swizzle.base + swizzle.shift
 
 
 def _unswizzled(function: str, layout: ComposedLayout, dtype: DType, align: int) -> tuple[Layout, Swizzle]:
-    """The layout and the swizzle of byte addresses; an error where the address is not known to be aligned to it."""
+    """Return the layout and the swizzle of byte addresses. An address that may not be aligned to it is an error."""
     swizzle = byte_swizzle(layout, dtype)
     if align % _repeat(swizzle):
         raise mistake(
@@ -447,7 +447,7 @@ def _flattened(coord: tuple[Any, ...], layout: Layout) -> tuple[list[Layout], li
 
 
 def _check_bounds(mode: int | None, index: Any, extent: Any, layout: Layout) -> None:
-    """An index that is known, or an expression over dims, must not lie outside for certain."""
+    """Refuse an index, known or an expression over dims, that is certain to lie outside."""
     if not isinstance(index, int | DimExpr) or isinstance(index, bool):
         return
     below = prove_lt(index, 0)

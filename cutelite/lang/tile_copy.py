@@ -54,7 +54,7 @@ def copy_tile(atom: CopyAtom, src: Any, dst: Any, barrier: Any, multicast: Any) 
 
 
 def box(coords: Any, tile: Any, side: str) -> tuple[Any, tuple[Any, ...]]:
-    """The TMA tensor, and where in it the tile begins."""
+    """Return the TMA tensor, and the coordinate at which the tile begins."""
     if not isinstance(coords, CoordTensor) or coords.tma is None:
         raise mistake(
             "tma", f"the {side} of a TMA copy is a tile of coordinates, not {describe(coords)}",
@@ -79,7 +79,7 @@ def _runs_along(mode: Any, rank: int) -> bool:
 
 
 def contiguous_bytes(src: Any, dst: Any) -> int:
-    """How many bytes both are; an error where one of them is not contiguous."""
+    """Return the number of bytes of both. Errors where one of them is not contiguous."""
     for t in (src, dst):
         if not isinstance(t, Tensor):
             raise mistake("copy", f"a bulk copy is between tensors, not {describe(t)}")

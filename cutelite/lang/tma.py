@@ -6,8 +6,8 @@
     cl.tma_load(a, tile[s, None, None], at=(row, k), barrier=full[s])
 
 Coordinates are in elements, outermost first, and may reach over the tensor's edges, for loads before its start too:
-outside it reads 0. The innermost one must be a multiple of 16 bytes. So must rows of what is stored to be, unless the
-bytes behind them are nobody's.
+outside it reads 0. The innermost one must be a multiple of 16 bytes. So must the rows of a tensor that is stored to,
+unless the bytes behind them are unused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Coord = int | Scalar | tuple[Any, ...]
 def tma_shared(like: TmaTensor, stages: int | None = None) -> Tensor:
     """Shared memory for tiles of `like`, with the swizzle and alignment that its copies need.
 
-    stages   how many tiles; the result is (stages, *tile), or just a tile without it
+    stages   the number of tiles; the result is (stages, *tile), or just a tile without it
     """
     box, swizzle = descriptor(like).box, descriptor(like).swizzle
     align, bytes = ops.tile_align(swizzle), like.dtype.bytes
@@ -149,7 +149,7 @@ def descriptor(t: Any) -> TensorMap:
 
 
 def check_start(start: tuple[Any, ...], tensor: TmaTensor, stored: bool = False) -> None:
-    """The coordinates of a box: one for each mode, and as far as they are known what TMA takes.
+    """Check the coordinates of a box: one for each mode, and, as far as they are known, ones that TMA takes.
 
     The innermost one is a multiple of 16 bytes; where the box is stored, none is negative.
     """
@@ -194,9 +194,9 @@ def boxes(
 
 
 def _kept_modes(box: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The modes of the box that a tile of these extents has; it may lack modes of extent 1, such as a batch or a head.
+    """Return the modes of the box that a tile of these extents has; it may lack modes of extent 1, such as a batch.
 
-    Where there is a choice, the outermost are left out; None where there is no way.
+    Where several can be left out, the outermost are. None where the number of modes does not fit.
     """
     ones = [mode for mode, extent in enumerate(box) if extent == 1]
     ways = []

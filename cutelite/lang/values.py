@@ -1,7 +1,8 @@
-"""Run-time numbers as kernels see them: proxies whose Python operators emit ops.
+"""Run-time numbers in kernels: proxies whose Python operators emit ops.
 
 A compile-time value is an ordinary Python object; a run-time number is a `Scalar` or a `Vector`. Operators on
-compile-time values alone are executed by Python and never come here. What two numbers meet in is in `promotion`.
+compile-time values alone are executed by Python and never come here. The type in which two numbers meet is decided in
+`promotion`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
-from cutelite.lang.promotion import as_value, converted, differentiable, is_number, promote, to_dtype
+from cutelite.lang.promotion import as_value, converted, is_number, meeting_type, promote, to_dtype
 from cutelite.layout import DimExpr
 from cutelite.ops import arith
 
@@ -25,7 +26,7 @@ from cutelite.ops import arith
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """``a // b``, rounded towards minus infinity, for integers and floats."""
+    """Return ``a // b``, rounded towards minus infinity, for integers and floats."""
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
@@ -36,7 +37,7 @@ def floordiv(a: Any, b: Any) -> Any:
 
 
 def modulo(a: Any, b: Any) -> Any:
-    """``a % b`` with the sign of `b`, for integers and floats."""
+    """Return ``a % b`` with the sign of `b`, for integers and floats."""
     _check_divisor(b)
     x, y = promote(a, b)
     if elem_of(x.type).is_float:
@@ -47,7 +48,7 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def _float_remainder(x: Any, y: Any) -> Any:
-    """``x % y`` as CPython computes it: exact, but for the rounding of one sum where the signs differ."""
+    """Return ``x % y`` as CPython computes it: exact, but for the rounding of one sum where the signs differ."""
     with builder_here("%").rounding_each():
         rest, divisor = _left_over(x, y)
         moved = where((divisor < 0) != (rest < 0), rest + divisor, rest)
@@ -56,7 +57,7 @@ def _float_remainder(x: Any, y: Any) -> Any:
 
 
 def _float_quotient(x: Any, y: Any) -> Any:
-    """``x // y`` as CPython computes it, in f64 for every type, rounded to that of the operands; ``x / y`` for a 0."""
+    """Return ``x // y`` as CPython computes it, in f64 for every type, then rounded; ``x / y`` for a 0."""
     with builder_here("//").rounding_each():
         rest, divisor = _left_over(x, y)
         opposite = (rest != 0) & ((divisor < 0) != (rest < 0))
@@ -83,7 +84,7 @@ def _check_divisor(b: Any) -> None:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """``a / b``: always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
+    """Return ``a / b``, always a float. Two integers meet in f32, or in f64 if one has 64 bits."""
     _check_divisor(b)
     x, y = promote(a, b)
     elem = elem_of(x.type)
@@ -94,7 +95,7 @@ def divide(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
+    """Return ``a ** b``. A compile-time integer exponent is multiplied out; any other needs floats."""
     if isinstance(b, int) and not isinstance(b, bool):
         return _integer_power(a, b)
     x, y = promote(a, b)
@@ -317,15 +318,11 @@ def _numeric(x: RuntimeNumber) -> Value:
 
 def minimum(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers; of a number and NaN, the number. Vectors: element by element."""
-    if (dual := differentiable(a, b)) is not None:
-        return dual.extreme(minimum, a, b)
     return emit(arith.Min(*promote(a, b)))
 
 
 def maximum(a: Any, b: Any) -> Any:
     """Return the larger of two numbers; of a number and NaN, the number. Vectors: element by element."""
-    if (dual := differentiable(a, b)) is not None:
-        return dual.extreme(maximum, a, b)
     return emit(arith.Max(*promote(a, b)))
 
 
@@ -360,14 +357,31 @@ def where(cond: Any, a: Any, b: Any) -> Any:
     """Return `a` where `cond` holds, else `b`, without a branch; both are evaluated. Vectors: element by element."""
     if isinstance(cond, bool):
         return a if cond else b
-    if (dual := differentiable(a, b)) is not None:
-        return dual.choose(cond, a, b)
     x, y = promote(a, b, "select") if is_number(a) and is_number(b) else (as_value(a), as_value(b))
     condition = cond if isinstance(cond, Vector) else truth(cond)
     return emit(arith.Select(condition.value, x, y))
 
 
-# Vectors made of one number.
+# Vectors made of numbers.
+
+
+def vector(*items: Any, dtype: DType | None = None) -> Vector:
+    """Return a vector of numbers and of the elements of vectors, in order: joins vectors, and makes one of scalars.
+
+    items   run-time numbers, vectors, literals, dims
+    dtype   the element type; default: the type in which all of them meet
+    Errors  `vector` for no items, or items that are no numbers; `literal` where one does not fit the type
+    """
+    if not items or not all(map(is_number, items)):
+        shown = ", ".join(map(describe, items)) or "nothing"
+        raise mistake("vector", f"a vector is made of numbers and vectors, not of {shown}")
+    if dtype is None:
+        dtype = meeting_type(items)
+    return emit(arith.VecMake(tuple(_element(item, dtype) for item in items)))  # type: ignore[no-any-return]
+
+
+def _element(item: Any, dtype: DType) -> Value:
+    return as_value(item, dtype) if isinstance(item, int | float) else as_value(to_dtype(item, dtype))
 
 
 def full(shape: Any, x: Any, dtype: DType) -> Vector:

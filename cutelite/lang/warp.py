@@ -1,4 +1,4 @@
-"""What the threads of a warp do together: shuffles, votes, matches, reductions.
+"""Operations of the threads of a warp together: shuffles, votes, matches, reductions.
 
 Who       the lanes that `members` names, a bit for each; by default the whole warp. All of them call it, together
 Source    PTX ISA: shfl.sync, vote.sync, match.sync, redux.sync, activemask, bar.warp.sync
@@ -23,31 +23,31 @@ Lane = int | Scalar
 
 
 def shuffle(x: N, lane: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """`x` of lane number `lane`: a scalar or vector of any type.
+    """Return `x` of lane number `lane`: a scalar or vector of any type.
 
     lane    modulo `width`, counted from the start of this lane's segment
-    width   the warp is cut into segments of so many lanes, a power of two
+    width   lanes in a segment, a power of two: the warp is cut into such segments
     """
     return _shuffle(x, lane, "idx", width, members)
 
 
 def shuffle_up(x: N, delta: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """`x` of the lane `delta` lower; its own for the first `delta` lanes of each segment."""
+    """Return `x` of the lane `delta` lower; its own for the first `delta` lanes of each segment."""
     return _shuffle(x, delta, "up", width, members)
 
 
 def shuffle_down(x: N, delta: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """`x` of the lane `delta` higher; its own for the last `delta` lanes of each segment."""
+    """Return `x` of the lane `delta` higher; its own for the last `delta` lanes of each segment."""
     return _shuffle(x, delta, "down", width, members)
 
 
 def shuffle_xor(x: N, mask: Lane, *, width: int = 32, members: Members = ALL) -> N:
-    """`x` of the lane whose number is this one's XOR `mask`: the exchange of a butterfly."""
+    """Return `x` of the lane whose number is this one's XOR `mask`: the exchange of a butterfly."""
     return _shuffle(x, mask, "bfly", width, members)
 
 
 def make_warp_uniform(x: N) -> N:
-    """`x`, which is the same in all lanes, known to be so: what depends on it goes to uniform registers.
+    """Return `x`, which is the same in all lanes, as a value that ptxas keeps in uniform registers.
 
     ptxas does not see that ``thread_idx.x // 128`` is the same for a warp. Branches, barriers' addresses and wgmma
     descriptors that depend on such a number are then computed by every lane, and moved to uniform registers one by one.
@@ -61,17 +61,17 @@ def warpgroup_idx() -> Scalar:
 
 
 def vote_all(condition: Any, *, members: Members = ALL) -> Scalar:
-    """Whether `condition` holds in all lanes."""
+    """Return whether `condition` holds in all lanes."""
     return emit(ops.Vote(truth(condition).value, _members(members), "all"))  # type: ignore[no-any-return]
 
 
 def vote_any(condition: Any, *, members: Members = ALL) -> Scalar:
-    """Whether `condition` holds in any lane."""
+    """Return whether `condition` holds in any lane."""
     return emit(ops.Vote(truth(condition).value, _members(members), "any"))  # type: ignore[no-any-return]
 
 
 def vote_uniform(condition: Any, *, members: Members = ALL) -> Scalar:
-    """Whether `condition` is the same in all lanes."""
+    """Return whether `condition` is the same in all lanes."""
     return emit(ops.Vote(truth(condition).value, _members(members), "uni"))  # type: ignore[no-any-return]
 
 
@@ -86,7 +86,7 @@ def match_any(x: Any, *, members: Members = ALL) -> Scalar:
 
 
 def match_all(x: Any, *, members: Members = ALL) -> tuple[Scalar, Scalar]:
-    """(the members if all have the same `x` else 0, whether they do). `x` has 32 or 64 bits."""
+    """Return the members if all have the same `x`, else 0, and whether they do. `x` has 32 or 64 bits."""
     return emit(ops.MatchAll(as_value(x), _members(members)))  # type: ignore[no-any-return]
 
 
@@ -98,7 +98,7 @@ def redux(
     abs: bool = False,
     nan: bool = False,
 ) -> Scalar:
-    """All lanes' `x` combined, in one instruction: i32 and u32; f32 where the GPU has it (`warp_reduce` is general).
+    """Combine `x` of all lanes in one instruction: i32 and u32; f32 where the GPU has it (`warp_reduce` is general).
 
     abs, nan   f32 min and max: of magnitudes; NaN if any lane has NaN
     """
@@ -106,7 +106,7 @@ def redux(
 
 
 def has_redux(x: Any, operation: str) -> bool:
-    """Say whether `redux` combines `x` over a warp by `operation` on the GPU that is compiled for."""
+    """Tell whether `redux` combines `x` over a warp by `operation` on the GPU that is compiled for."""
     if not isinstance(x, Scalar) or operation == "mul":
         return False
     target = builder_here("warp_reduce").target
@@ -116,9 +116,9 @@ def has_redux(x: Any, operation: str) -> bool:
 
 
 def exchange(x: Any, mode: Literal["idx", "up", "down", "xor"], lane: Lane, width: int = 32) -> Any:
-    """The structure `x` of another lane: numbers and vectors, and tuples and frozen dataclasses of them.
+    """Return the structure `x` of another lane: numbers and vectors, and tuples and frozen dataclasses of them.
 
-    mode, lane   'idx': of that lane; 'up', 'down': that much lower or higher; 'xor': of the number that differs so
+    mode, lane   'idx': that lane; 'up', 'down': that much lower or higher; 'xor': this lane's number XOR `lane`
     Who          the whole warp, cut into segments of `width` lanes
     """
     moved = {"idx": shuffle, "up": shuffle_up, "down": shuffle_down, "xor": shuffle_xor}[mode]
@@ -126,7 +126,7 @@ def exchange(x: Any, mode: Literal["idx", "up", "down", "xor"], lane: Lane, widt
 
 
 def active_mask() -> Scalar:
-    """The lanes that are here together, as it happens: a u32. It is no safe `members` for what follows."""
+    """Return the lanes that execute this together, a u32. Do not pass it as `members` later: lanes may diverge."""
     return emit(ops.ActiveMask())  # type: ignore[no-any-return]
 
 

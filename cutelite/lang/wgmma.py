@@ -7,24 +7,27 @@
         cl.wgmma.commit_group()
         acc = cl.wgmma.wait_group(0, acc)
 
-An accumulator is a vector value, (64, n) spread over the 128 threads; `coordinates` and `partition` tell where each
-element belongs. Between `mma_async` and the `wait_group` that retires it it is in flight, and using it is an error.
-All threads of the warpgroup call these together.
+An accumulator is a vector value, (64, n) spread over the 128 threads. `coordinates` and `partition` tell where each
+element belongs; `by_rows` and `coordinate_vectors` give it and its coordinates shapes to compute with. Between
+`mma_async` and the `wait_group` that retires it, it is in flight, and using it is an error. All threads of the
+warpgroup call these together.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from cutelite.ir.function import Value
 from cutelite.ir.types import InFlight, Vec, boolean, f16, f32, i32, u32
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
 from cutelite.lang.emit import Handle, Runtime, describe, emit, mistake
+from cutelite.lang.fragments import COMBINE
 from cutelite.lang.index import linear_thread_idx
 from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor
-from cutelite.lang.values import Scalar, Vector
+from cutelite.lang.values import Scalar, Vector, vector
+from cutelite.lang.warp import shuffle_xor
 from cutelite.layout import Layout, composition, static_value, transform_leaf
 from cutelite.ops import wgmma as ops
 from cutelite.ops.wgmma_layouts import (
@@ -47,7 +50,7 @@ Accumulator = Vector | Handle
 
 
 def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
-    """An accumulator (64, n) of zeros, readable.
+    """Return an accumulator (64, n) of zeros, readable. With ``accumulate=False`` no instruction makes the zeros.
 
     n       8 to 256 in steps of 8 (integers: of 16 above 32)
     dtype   f32; f16 for f16 and fp8 operands; i32 for integers
@@ -58,8 +61,8 @@ def zeros_accumulator(n: int, dtype: Any = f32) -> Vector:
 def fence(*values: Any) -> Any:
     """Order this warpgroup's earlier register accesses and those of later wgmma; it orders no memory.
 
-    `mma_async` does it by itself, so this is for accumulators that several of them start from, or for none: the values
-    given come back in flight.
+    `mma_async` does it by itself. Call this for accumulators that several products start from, or without any. The
+    values given come back in flight.
 
     Source   PTX ISA: wgmma.fence
     """
@@ -135,7 +138,7 @@ def mma_async(
 
 
 def _left_matrix(a: Any, b: Tensor, k: int) -> SmemMatrix | None:
-    """Return how wgmma reads A in shared memory, checked against B; None for registers."""
+    """Return how wgmma reads A in shared memory, checked against B; None for A in registers."""
     if not isinstance(a, Tensor):
         return None
     left = matrix(a, "a")
@@ -170,7 +173,7 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
     keep     one accumulator or a tuple of them that stay in flight: they come back as they are, but nothing that
              uses them can be moved above the wait
     after    one readable vector or a tuple of them that are to be computed before the wait, while products are under
-             way: as `fence_operand` has them
+             way, as by `fence_operand`
     Result   the values, then those of `keep`, then those of `after`; one by itself if there is only one
     Source   PTX ISA: wgmma.wait_group
     """
@@ -188,20 +191,20 @@ def wait_group(n: int, *values: Any, keep: Any = (), after: Any = ()) -> Any:
 
 
 def _several(results: Any) -> tuple[Any, ...]:
-    """What `emit` returns for no result, one, or more."""
+    """Return the results of `emit` as a tuple."""
     if results is None:
         return ()
     return results if isinstance(results, tuple) else (results,)
 
 
 def fence_operand(*values: Any, held: bool = True) -> Any:
-    """Have vectors in registers by now: what makes them is not moved below, and what uses the result not above.
+    """Have vectors in registers by now: ops that make them are not moved below, and ops that use the result not above.
 
-    Arithmetic is in no order with `mma_async` and `wait_group`, and compilers move it to where its results are wanted:
-    behind products that are to take its registers, which then want others, or behind a wait for products that it was
-    to overlap with. This holds in machine code too, where it is one instruction (PMTRIG, without effect); what an
-    assembler moves across all the same is counted after assembling, and told as a warning at this line. Give what is
-    wanted of all that is to be held: sums hold what is summed.
+    Arithmetic is not ordered with `mma_async` and `wait_group`. Compilers move it to where its results are used: behind
+    products that take over its registers and then need others, or behind a wait for products that it should overlap
+    with. The fence holds in machine code too, where it is one instruction (PMTRIG, without effect). Operations that an
+    assembler still moves across are counted after assembling, and become a warning at this line. Pass the last results
+    of what is to be held: a sum also holds its summands.
 
     values   vectors that are readable
     held     False: for compilers' choice of registers alone. No instruction, and no promise of order in machine code
@@ -241,8 +244,54 @@ def operand_coordinates(dtype: DType, k: int) -> list[tuple[Any, Any]]:
     return _coordinates(operand_a(dtype), list(range(0, k, k_of(dtype))))
 
 
+def coordinate_vectors(n: int) -> tuple[Vector, Vector]:
+    """Return the rows and the columns in the (64, n) accumulator of this thread's elements, as vectors of i32.
+
+        rows, columns = cl.wgmma.coordinate_vectors(n)
+        scores = cl.where(first_row + rows >= first_key + columns, cl.wgmma.by_rows(acc), -inf)
+
+    Result  rows of shape (1, 2, 1) and columns of shape (2, 1, n / 8), which broadcast to that of `by_rows(acc)`
+    """
+    spread, thread = accumulator(n)[0], linear_thread_idx() & (THREADS - 1)
+    row, column = _along_m(spread)(thread), _along_n(spread)(thread)
+    places = vector(*(8 * (i // 2) + i % 2 for i in range(n // 4)), dtype=i32)
+    return vector(row, row + 8).reshape((1, 2, 1)), (places + column).reshape((2, 1, n // 8))
+
+
+def by_rows(acc: Any) -> Vector:
+    """Return a readable accumulator (64, n) as a vector of shape (2, 2, n / 8): neighbours, rows, groups of 8 columns.
+
+    The second mode is that of the thread's two rows, which lie 8 apart.
+    """
+    if not isinstance(acc, Vector) or acc.n % 4:
+        raise mistake("wgmma-accumulator", f"a readable accumulator is needed here, not {describe(acc)}")
+    return acc.reshape((2, 2, acc.n // 4))
+
+
+def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+    """Combine each row of a readable accumulator (64, n): a vector of two numbers, for this thread's rows.
+
+    Cost    two exchanges among the four threads that hold a row
+    Who     all threads of the warpgroup
+    Errors  `reduce` for another operation
+    """
+    found: Vector = by_rows(acc).reduce(operation, (0, 2))
+    for distance in (1, 2):
+        found = emit(COMBINE[operation](found.value, shuffle_xor(found, distance).value))
+    return found
+
+
+def scale_rows(acc: Any, factors: Vector) -> Vector:
+    """Return a readable accumulator (64, n) with this thread's two rows multiplied by the two `factors`."""
+    if not isinstance(factors, Vector) or factors.n != 2:
+        raise mistake(
+            "wgmma-accumulator", f"two factors are needed here, as `row_reduce` has them, not {describe(factors)}"
+        )
+    return (by_rows(acc) * factors.reshape((1, 2, 1))).reshape((acc.n,))  # type: ignore[no-any-return]
+
+
 def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:
-    """What a (thread, value) layout to m + 64 n says of this thread, once for each of `starts` along n."""
+    """Return this thread's coordinates by a (thread, value) layout to m + 64 n, for each of `starts` along n."""
     thread = linear_thread_idx() & (THREADS - 1)
     count = range(static_value(layout[1].size) or 0)
     rows, columns = _along_m(layout[1]), _along_n(layout[1])
@@ -252,7 +301,7 @@ def _coordinates(layout: Layout, starts: list[int]) -> list[tuple[Any, Any]]:
 
 
 def _moved(base: Any, distances: list[int]) -> list[Any]:
-    """`base` plus each of the distances, each different sum computed once."""
+    """Return `base` plus each of the distances; equal sums are computed once."""
     sums = {distance: base + distance if distance else base for distance in dict.fromkeys(distances)}
     return [sums[distance] for distance in distances]
 
@@ -291,7 +340,7 @@ def words(metadata: Any) -> Value:
 
 
 def matrix(t: Any, name: str, sparse: bool = False) -> SmemMatrix:
-    """How wgmma reads the tile `t`; an error at the user's line if it cannot. `sparse`: it is B, and A is sparse."""
+    """Return how wgmma reads the tile `t`. Errors: `wgmma-operand`. `sparse`: `t` is B, and A is sparse."""
     if not isinstance(t, Tensor) or not isinstance(t.value.type, TensorType):
         raise mistake("wgmma-operand", f"`{name}` is a tile of shared memory, not {describe(t)}")
     try:

@@ -21,7 +21,7 @@ from cutelite.ops.convert import Bitcast
 
 
 def map_values(change: Callable[..., Any], x: Any, *others: Any) -> Any:
-    """The structure `x` with `change(value)` for every run-time value in it; `others` give a further argument each.
+    """Return the structure `x` with `change(value)` for every run-time value; `others` give a further argument each.
 
     Errors   `structure` for a compile-time number: results of a run-time exchange would have to be equal to it
     """
@@ -44,7 +44,7 @@ def map_values(change: Callable[..., Any], x: Any, *others: Any) -> Any:
 
 
 def pack(x: Any, count: int | None = None) -> Vector:
-    """The words of the structure `x`, in order, and zeros up to `count`.
+    """Return the words of the structure `x`, in order, and zeros up to `count`.
 
     Elements narrower than 32 bits are packed where together they fill words.
     """
@@ -61,7 +61,7 @@ def pack(x: Any, count: int | None = None) -> Vector:
 
 
 def unpack(words: Vector, like: Any) -> Any:
-    """The structure that `words` are of, with the types of `like`."""
+    """Return the structure that was packed into `words`, with the types of `like`."""
     place = 0
 
     def take(value: Any) -> Any:
@@ -75,7 +75,7 @@ def unpack(words: Vector, like: Any) -> Any:
 
 
 def word_count(x: Any) -> int:
-    """How many words `pack(x)` has."""
+    """Return the number of words of `pack(x)`."""
     total = 0
 
     def add(value: Any) -> Any:
@@ -98,7 +98,7 @@ def _count(value: Any) -> int:
 
 
 def to_words(value: Any) -> Any:
-    """The bits of a number or vector as u32: elements narrower than a word extended where together they fill none."""
+    """Return the bits of a number or vector as u32; narrower elements are extended where they do not fill words."""
     t = value.value.type
     elem, n = elem_of(t), _elements(value)
     if elem == boolean:
@@ -110,7 +110,7 @@ def to_words(value: Any) -> Any:
 
 
 def from_words(words: Any, like: Any) -> Any:
-    """The number or vector of the type of `like` whose words these are."""
+    """Return the number or vector of the type of `like` that has these words."""
     t = like.value.type
     elem, n = elem_of(t), _elements(like)
     if elem == boolean:

@@ -1,6 +1,6 @@
 """Walking expressions over dims: into text, numbers, other expressions, or a compiler's instructions.
 
-In: an int or a `DimExpr`. The normal form of dims.py is first turned into a tree of the operations a reader would
+In: an int or a `DimExpr`. The normal form of `dims` is first turned into a tree of the operations a reader would
 write (``ceil_div(K,64)``, not sums of units); everything here folds over that tree.
 """
 

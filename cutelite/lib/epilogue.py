@@ -8,15 +8,16 @@ from math import prod
 from typing import Any
 
 from cutelite.ir.types import f32, mbarrier
+from cutelite.lang.cluster import cluster_sync, mapa
 from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
 from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from cutelite.lang.emit import mistake
-from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.index import block_rank_in_cluster, linear_thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.mma import make_tiled_mma
-from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, shared
+from cutelite.lang.tensor import TmaTensor, make_rmem_tensor, make_tensor, shared
 from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
@@ -193,6 +194,10 @@ class Epilogue:
     factor   alpha, and the scales that are one number
     fetch    barriers (1 + buffers,), this warpgroup's own
     vectors  shared memory of bias and scales that are TMA tensors, in this order; None for the others
+    blocks   how many blocks of a cluster have multiplied parts of K of the same tile; each finishes some of its pieces
+    first    the first of these pieces
+    held     where the accumulators go for that, shared memory (128, pieces, elements of a thread in a piece); else None
+    ready    barrier of the block's warpgroups that multiply: the memory of `held` is what they read before
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -203,18 +208,27 @@ class Epilogue:
     factor: Any
     fetch: Fetch
     vectors: tuple[Any, Any, Any]
+    blocks: int = 1
+    first: Any = 0
+    held: Any = None
+    ready: NamedBarrier | None = None
 
     @classmethod
     def create(
-        cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any
-    ) -> Epilogue:
+        cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any,
+        blocks: int = 1, memory: Any = None, sums: Any = f32, ready: NamedBarrier | None = None,
+    ) -> Epilogue:  # fmt: skip
         """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
+        blocks  of the cluster, which share the K of each tile: then a block has one tile, and writes a part of it
+        memory  pointer to shared memory for the accumulators of all groups then: operands may have lain there
+        sums    their dtype
+        ready   a barrier of all warpgroups that have read this memory as operands; None: there is one
         Errors  `epilogue-pieces` where a tile is not cut into whole pieces, or these do not fill the ring so many times
                 over: the next tile would begin at a buffer that may still be read
         """
         wide, pieces = int(ring.op.n), shape[0] // ROWS * (shape[1] // int(ring.op.n))
-        if shape[0] % ROWS or shape[1] % wide or pieces % ring.buffers:
+        if shape[0] % ROWS or shape[1] % wide or (pieces % ring.buffers and blocks == 1):
             text = f"a tile of {shape} is {pieces} pieces of ({ROWS}, {wide}), and the ring has {ring.buffers} buffers"
             raise mistake("epilogue-pieces", text, help="whole pieces, a multiple of the buffers")
         ones, first, second = (
@@ -225,14 +239,28 @@ class Epilogue:
         for x in (fused.scales.a, fused.scales.b):
             if x is not None and not isinstance(x, TmaTensor):
                 factor = factor * x[0]
-        return Epilogue(shape, ring, d, fused, factor, fetch, vectors)
+        if blocks == 1:
+            return Epilogue(shape, ring, d, fused, factor, fetch, vectors)
+        lanes, each = 128, wide // 2  # 16 bytes of a thread beside those of the next
+        layout = make_layout(
+            (groups, lanes, pieces, (4, each // 4)),
+            stride=(lanes * pieces * each, 4, lanes * each, (1, 4 * lanes)),
+        )
+        held = make_tensor(memory, layout, sums)[group, None, None, None]
+        first = block_rank_in_cluster() * -(-pieces // blocks)
+        return Epilogue(shape, ring, d, fused, factor, fetch, vectors, blocks, first, held, ready)
 
     @property
     def pieces(self) -> int:
+        """How many of a tile this block finishes, at most."""
+        return -(-self.all_pieces // self.blocks)
+
+    @property
+    def all_pieces(self) -> int:
         """How many a tile has."""
         return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
 
-    def place(self, i: int) -> tuple[int, int]:
+    def place(self, i: Any) -> tuple[Any, Any]:
         """Row and column of a piece in the tile."""
         across = self.shape[1] // self.ring.op.n
         return i // across * ROWS, i % across * int(self.ring.op.n)
@@ -251,14 +279,18 @@ class Epilogue:
         ]
         if self.ring.thread == 0 and len(tiles) > 0:
             self.fetch.start(0, tiles)
-        if self.fused.c is not None:
+        if self.fused.c is not None and self.has(0):
             self.bring(0, row, column, batch)
+
+    def has(self, i: int) -> Any:
+        """Tell whether there is a piece `i` for this block: the last one of a cluster may have fewer."""
+        return True if self.pieces * self.blocks == self.all_pieces else self.first + i < self.all_pieces
 
     def bring(self, i: int, row: Any, column: Any, batch: tuple[Any, ...]) -> None:
         """Start bringing a piece of C into its buffer, once that is free."""
         if self.ring.thread == 0:
             cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
-            down, right = self.place(i)
+            down, right = self.place(self.first + i)
             at = (*batch, row + down, column + right)
             self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, self.ring.buffer(i), at)])
 
@@ -270,27 +302,59 @@ class Epilogue:
         """
         if any(held is not None for held in self.vectors):
             self.fetch.wait(0, count & 1)
-        turns = self.pieces // self.ring.buffers
+        if self.blocks > 1:
+            self.hold(acc)
         for i in static_range(self.pieces):
-            if self.fused.c is None:
-                self.ring.acquire()
-            else:
-                if i + 1 < self.pieces and self.ring.buffers > 1:
-                    self.bring(i + 1, row, column, batch)
-                self.fetch.wait(1 + i % self.ring.buffers, (count * turns + i // self.ring.buffers) & 1)
-            down, right = self.place(i)
-            n = self.ring.op.n // 2  # elements of each thread
-            values = acc.parts[down // ROWS][right // 2 : right // 2 + n]
-            self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
-            self.ring.send(i, self.d, (*batch, row + down, column + right))
-            if self.fused.c is not None and self.ring.buffers == 1 and i + 1 < self.pieces:
+            if self.has(i):
+                self.write_piece(acc, i, row, column, batch, count)
+        if self.blocks > 1:
+            cluster_sync()  # others read what this block holds
+
+    def write_piece(self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
+        """Finish a piece and start storing it."""
+        buffers, another = self.ring.buffers, i + 1 < self.pieces and self.fused.c is not None
+        if self.fused.c is None:
+            self.ring.acquire()
+        else:
+            if another and buffers > 1 and self.has(i + 1):
                 self.bring(i + 1, row, column, batch)
+            self.fetch.wait(1 + i % buffers, (count * (self.pieces // buffers) + i // buffers) & 1)
+        down, right = self.place(self.first + i)
+        values = self.slice(acc, i) if self.blocks == 1 else self.added(i)
+        self.ring.put(i, self.finish(values, i).to(self.ring.dtype))
+        self.ring.send(i, self.d, (*batch, row + down, column + right))
+        if another and buffers == 1 and self.has(i + 1):
+            self.bring(i + 1, row, column, batch)
+
+    def slice(self, acc: Any, i: int) -> Any:
+        """A piece of the accumulator."""
+        down, right = self.place(i)
+        n = self.ring.op.n // 2  # elements of each thread
+        return acc.parts[down // ROWS][right // 2 : right // 2 + n]
+
+    def hold(self, acc: Any) -> None:
+        """Lay the accumulator where the cluster's blocks find it, and wait for theirs."""
+        if self.ready is not None:
+            self.ready.sync()
+        for i in static_range(self.all_pieces):
+            self.held[self.ring.thread, i, None].store(self.slice(acc, i))
+        cluster_sync()
+
+    def added(self, i: int) -> Any:
+        """The sums of all blocks for a piece, always added in the same order."""
+        parts = [
+            mapa(self.held, block)[self.ring.thread, self.first + i, None].load() for block in static_range(self.blocks)
+        ]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
 
     def finish(self, x: Any, i: int) -> Any:
         """What becomes of a piece of the sums."""
         if self.ring.dtype.is_int:
             return x
-        down, right = self.place(i)
+        down, right = self.place(self.first + i)
         bias, scale_a, scale_b = self.vectors
         x = x.to(f32) * self.factor
         if scale_a is not None:
@@ -303,7 +367,7 @@ class Epilogue:
             x = x + self.spread(bias, right, (0, 1)).to(f32)
         return x if self.fused.activation is None else self.fused.activation(x)
 
-    def spread(self, held: Any, start: int, stride: tuple[int, int]) -> Any:
+    def spread(self, held: Any, start: Any, stride: tuple[int, int]) -> Any:
         """A vector of rows or columns as every thread of the piece needs it."""
         length = ROWS if stride == (1, 0) else int(self.ring.op.n)
         wide = held.tile((length,), (start // length,)).view(make_layout((ROWS, int(self.ring.op.n)), stride=stride))

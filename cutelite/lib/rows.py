@@ -19,6 +19,7 @@ from typing import Any
 from cutelite.ir.types import i32, mbarrier
 from cutelite.lang.cp_async import cp_async_bulk
 from cutelite.lang.emit import mistake
+from cutelite.lang.index import block_dim, thread_idx
 from cutelite.lang.loops import static_range
 from cutelite.lang.mbarrier import fence_mbarrier_init
 from cutelite.lang.tensor import make_rmem_tensor, shared
@@ -33,19 +34,22 @@ COPIED = 16  # bytes: the unit of bulk copies
 class RowPartition:
     """The part of a row that each thread of a team has: a vector of shape (vector, pieces).
 
-    team    the threads: `Team`
-    n       elements of a row, known at compile time
-    vector  neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
+    team     the threads: `Team`
+    n        elements of a row, known at compile time
+    vector   neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
+    granule  blocks of a cluster begin at multiples of so many elements, itself a multiple of `vector`
     """
 
     team: Team
     n: int
     vector: int
+    granule: int = 1
 
     @property
     def chunk(self) -> int:
-        """The elements of a block, a multiple of `vector`; the last block may have fewer."""
-        return -(-self.n // (self.team.cluster * self.vector)) * self.vector
+        """The elements of a block, a multiple of `vector` and `granule`; the last blocks may have fewer."""
+        unit = max(self.vector, self.granule)
+        return -(-self.n // (self.team.cluster * unit)) * unit
 
     @property
     def pieces(self) -> int:
@@ -57,7 +61,7 @@ class RowPartition:
         """The shape of a thread's part."""
         return self.vector, self.pieces
 
-    def first(self, piece: int) -> Any:
+    def first(self, piece: Any) -> Any:
         """The column of the first element of one of this thread's vectors."""
         return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
 
@@ -119,6 +123,43 @@ class RowPartition:
             self.move(memory, held, i, begin, into=False)
         return held.load()
 
+    def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
+        """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
+
+        step    ``step(state, v, keep)`` gives the state behind `v`, a vector of (vector, pieces), with `fill` beyond
+                the row; ``keep(u)`` is `u` with 0 there
+        pieces  vectors that are loaded together
+        Gives   the last state
+        Who     each thread of the team for itself
+        """
+        check_row(row, self.n)
+        whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces
+        held = make_rmem_tensor(row.dtype, make_layout((self.vector, pieces)))
+        for start in range(0, whole, pieces):
+            for i in static_range(pieces):
+                copy_vector(row, held, self.first(start + i), self.vector, i, into=False)
+            state = step(state, held.load(), same)
+        for start in static_range(whole, self.pieces, pieces):
+            count = min(pieces, self.pieces - start)
+            fill_tensor(held, fill)
+            for i in static_range(count):
+                self.move(row, held, start + i, 0, into=False, place=i)
+            state = step(state, held.load(), self.keep_from(start))
+        return state
+
+    def keep_from(self, start: int) -> Any:
+        """A function that puts 0 for elements beyond the row, of a few vectors from number `start` on."""
+
+        def keep(v: Any) -> Any:
+            held = make_rmem_tensor(v.dtype, make_layout((self.vector, v.n // self.vector)))
+            held.store(v)
+            for i in static_range(v.n // self.vector):
+                for j in static_range(self.vector):
+                    held[j, i] = held[j, i] if self.first(start + i) + j < self.end() else 0
+            return held.load()
+
+        return keep
+
     def store(self, v: Any, row: Any) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
 
@@ -130,23 +171,87 @@ class RowPartition:
         for i in static_range(self.pieces):
             self.move(row, held, i, 0, into=True)
 
-    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool) -> None:
-        """Copy one vector between memory and registers, as much of it as lies within the row."""
-        first = self.first(piece)
+    def move(self, memory: Any, held: Any, piece: int, begin: Any, into: bool, place: int | None = None) -> None:
+        """Copy one vector between memory and registers, there number `place`, as far as it lies within the row."""
+        first, place = self.first(piece), piece if place is None else place
         if self.inside(piece):
-            copy_vector(memory, held, first - begin, self.vector, piece, into)
+            copy_vector(memory, held, first - begin, self.vector, place, into)
         elif self.n % self.vector == 0:
             if first < self.end():
-                copy_vector(memory, held, first - begin, self.vector, piece, into)
+                copy_vector(memory, held, first - begin, self.vector, place, into)
         elif first + self.vector <= self.end():
-            copy_vector(memory, held, first - begin, self.vector, piece, into)
+            copy_vector(memory, held, first - begin, self.vector, place, into)
         else:
-            for j in static_range(self.vector):
-                if first + j < self.end():
-                    if into:
-                        memory[first - begin + j] = held[j, piece]
-                    else:
-                        held[j, piece] = memory[first - begin + j]
+            copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
+
+
+@dataclass(frozen=True)
+class RowTile:
+    """Neighbouring elements of a row, whose length may be known at run time only, dealt out to the threads of a block.
+
+    begin    the column of the first one, a multiple of `vector`
+    end      the column behind the last one of the row
+    vector   neighbouring elements that go to one thread
+    pieces   vectors of a thread: number i is `i` times as many vectors further on as there are threads
+    threads  that have the tile, by default all of the block; 1: this thread alone
+    """
+
+    begin: Any
+    end: Any
+    vector: int
+    pieces: int
+    threads: int | None = None
+
+    @property
+    def size(self) -> Any:
+        """The elements of a tile."""
+        return self.team * self.vector * self.pieces
+
+    @property
+    def team(self) -> Any:
+        """How many threads have the tile."""
+        return block_dim.x if self.threads is None else self.threads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of a thread's part."""
+        return self.vector, self.pieces
+
+    def first(self, piece: int) -> Any:
+        """The column of the first element of one of this thread's vectors."""
+        return self.begin + (piece * self.team + (0 if self.threads == 1 else thread_idx.x)) * self.vector
+
+    def load(self, row: Any, fill: Any = 0) -> Any:
+        """Read this thread's elements of `row`; the vector, of shape (vector, pieces), has `fill` beyond it.
+
+        Who   each thread for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        if self.begin + self.size <= self.end:
+            for i in static_range(self.pieces):
+                copy_vector(row, held, self.first(i), self.vector, i, into=False)
+        else:
+            fill_tensor(held, fill)
+            self.move_what_is_there(row, held, into=False)
+        return held.load()
+
+    def store(self, v: Any, row: Any) -> None:
+        """Write this thread's elements `v`, of shape (vector, pieces), to `row`.
+
+        Who   each thread for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout(self.shape))
+        held.store(v)
+        self.move_what_is_there(row, held, into=True)
+
+    def move_what_is_there(self, row: Any, held: Any, into: bool) -> None:
+        """Copy between memory and registers what lies within the row."""
+        for i in static_range(self.pieces):
+            first = self.first(i)
+            if first + self.vector <= self.end:
+                copy_vector(row, held, first, self.vector, i, into)
+            else:
+                copy_elements(row, held, first, self.end, self.vector, i, into)
 
 
 @dataclass(frozen=True)
@@ -260,6 +365,11 @@ def nothing(row: Any) -> None:
     """Ask for nothing."""
 
 
+def same(v: Any) -> Any:
+    """Give what is given."""
+    return v
+
+
 def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:
     """Copy a whole vector."""
     there = row.tile((width,), (first // width,))
@@ -267,6 +377,16 @@ def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: b
         there.store(held[None, piece].load())
     else:
         held[None, piece].store(there.load())
+
+
+def copy_elements(row: Any, held: Any, first: Any, end: Any, width: int, piece: int, into: bool) -> None:
+    """Copy the elements of a vector that are before `end`."""
+    for j in static_range(width):
+        if first + j < end:
+            if into:
+                row[first + j] = held[j, piece]
+            else:
+                held[j, piece] = row[first + j]
 
 
 def check_row(row: Any, n: int) -> None:

@@ -28,11 +28,13 @@ def beside(weights: Sequence[Tensor]) -> None:
 
 
 def joined(weights: Sequence[Tensor]) -> Tensor | None:
-    """All rows of the weights as one matrix over the same memory; None where they lie elsewhere."""
+    """All rows of the weights as one matrix over the same memory; None where they are not parts of one allocation."""
     first, at = weights[0], weights[0].data_ptr()
+    allocation = first.untyped_storage().data_ptr()
     for weight in weights:
         alike = weight.dtype == first.dtype and weight.shape[1:] == first.shape[1:]
-        if not (alike and weight.is_contiguous() and weight.data_ptr() == at):
+        here = weight.data_ptr() == at and weight.untyped_storage().data_ptr() == allocation
+        if not (alike and here and weight.is_contiguous()):
             return None
         at += weight.numel() * weight.element_size()
     rows = sum(len(weight) for weight in weights)

@@ -217,6 +217,35 @@ class Bfi(Words):
         return (_unsigned(b) & ~field | _shift_left(_unsigned(a), start) & field).view(a.dtype)
 
 
+@op("bmsk", elementwise=True, source="PTX ISA: bmsk")
+class Bmsk(Words):
+    """A mask of `length` bits from bit `start` on, as far as they lie in 32 bits.
+
+    mode  'clamp': a `start` of 32 or more gives 0, a `length` of 32 or more reaches to the top; 'wrap': both modulo 32
+    """
+
+    whole = ("start", "length")
+    types = ("u32", "i32")
+
+    start: Value
+    length: Value
+    mode: str = "clamp"
+
+    def verify(self) -> Iterator[Problem]:
+        yield from super().verify()
+        if self.mode not in ("clamp", "wrap"):
+            yield Problem("mode", f"bmsk has the modes clamp and wrap, not {self.mode!r}")
+
+    def ptx(self) -> Ptx:
+        return _computes(f"bmsk.{self.mode}.b32 $out, $start, $length;")
+
+    def compute(self, start: Array, length: Array) -> Array:
+        first, count = _unsigned(start), _unsigned(length)
+        if self.mode == "wrap":
+            first, count = first & np.uint32(31), count & np.uint32(31)
+        return _shift_left(_ones(count, start.dtype), first).view(start.dtype)
+
+
 PRMT_MODES = ("", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 
 

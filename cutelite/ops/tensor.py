@@ -150,7 +150,7 @@ class Access(Op):
     def address(self, lanes: Lanes) -> Array:
         """The byte address of the element, per lane; faults where the coordinate is out of bounds."""
         t = tensor_type(self.t)
-        coord = [lanes.get(index).astype(np.int64) for index in self.coord]
+        coord = [lanes.get(index).astype(np.int64, copy=False) for index in self.coord]
         for mode, (index, extent) in enumerate(zip(coord, self._extents, strict=True)):
             bound = lanes.dim(extent)
             outside = index.view(np.uint64) >= bound  # unsigned: negative ones are huge
@@ -289,9 +289,15 @@ class WholeTensor(Op):
 
     def addresses(self, lanes: Lanes) -> Array:
         """Byte addresses (lanes, elements)."""
-        count = static_size(tensor_type(self.t).layout)
-        columns = [element_address(lanes, self.t, [np.int64(i)]) for i in range(count)]
-        return np.stack(columns, axis=-1)
+        t = tensor_type(self.t)
+        address = lanes.get(self.t)[:, None] + self._offsets
+        return t.swizzle(address) if t.swizzle is not None else address
+
+    @cached_property
+    def _offsets(self) -> Array:
+        """Bytes from the tensor's first element to each one, before any swizzle."""
+        t = tensor_type(self.t)
+        return np.array([t.layout(i) for i in range(static_size(t.layout))], np.int64) * t.elem.bytes
 
 
 @op("tensor.load_all", effects=Effect.READS, source="cutelite: tensors")
@@ -303,9 +309,8 @@ class TensorLoadAll(WholeTensor):
         return (Vec(t.elem, static_size(t.layout)),)
 
     def simulate(self, lanes: Lanes) -> None:
-        t, addresses = tensor_type(self.t), self.addresses(lanes)
-        columns = [lanes.load(t.space, addresses[:, i], t.elem)[:, 0] for i in range(addresses.shape[1])]
-        lanes.define(np.stack(columns, axis=-1))
+        t = tensor_type(self.t)
+        lanes.define(lanes.load(t.space, self.addresses(lanes), t.elem)[..., 0])
 
 
 @op("tensor.store_all", effects=Effect.WRITES, source="cutelite: tensors")
@@ -323,9 +328,8 @@ class TensorStoreAll(WholeTensor):
                 yield Problem("a", f"cannot store {self.a.type} into {static_size(t.layout)} elements of {t.elem}")
 
     def simulate(self, lanes: Lanes) -> None:
-        t, addresses, data = tensor_type(self.t), self.addresses(lanes), lanes.get(self.a)
-        for i in range(addresses.shape[1]):
-            lanes.store(t.space, addresses[:, i], t.elem, data[:, i : i + 1])
+        t = tensor_type(self.t)
+        lanes.store(t.space, self.addresses(lanes), t.elem, lanes.get(self.a)[..., None])
 
 
 def static_size(layout: Layout) -> int:

@@ -19,11 +19,11 @@ from cutelite.passes.context import Context, Warned
 from cutelite.passes.cse import cse
 from cutelite.passes.dce import dce
 from cutelite.passes.fold import fold
+from cutelite.passes.hoist_descriptors import hoist_descriptors
 from cutelite.passes.join_accesses import join_accesses
 from cutelite.passes.lower_tensors import lower_tensors
 from cutelite.passes.materialise_dims import materialise_dims
 from cutelite.passes.number_fences import number_fences
-from cutelite.passes.part_descriptors import part_descriptors
 from cutelite.passes.promote_rmem import promote_rmem
 
 PassFunction = Callable[[Function, Context], Function]
@@ -50,7 +50,7 @@ PIPELINE = (
     Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it"),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
     Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,)),
-    Pass(part_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
+    Pass(hoist_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
     Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
     Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
     Pass(join_accesses, why="addresses that differ by a number can be told, and LLVM is not asked", after=(cse,)),

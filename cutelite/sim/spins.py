@@ -34,6 +34,7 @@ class Spins:
     def __init__(self) -> None:
         self.changes = -1
         self.since = 0
+        self._passed: set[Any] = set()
         self._states: set[Any] = set()
         self._looks: Counter[Any] = Counter()
         self._spinning: dict[Machine, Array] = {}
@@ -42,15 +43,19 @@ class Spins:
         """For how many ops nothing has changed."""
         if changes != self.changes:
             self.changes, self.since = changes, ops
-            if self._states or self._looks:
-                self._states, self._looks, self._spinning = set(), Counter(), {}
+            if self._passed or self._looks:
+                self._passed, self._states, self._looks, self._spinning = set(), set(), Counter(), {}
         return ops - self.since
 
     def state(self, strand: Strand) -> bool:
-        """A strand's turn comes. Whether it has been in this state before, and so spins."""
+        """Tell whether a strand whose turn comes has been in this state before, and so spins."""
+        at = (strand.machine, strand.tid.tobytes(), strand.code, strand.pc)
+        if at not in self._passed:  # the values are looked at from the second time on that it comes by here
+            self._passed.add(at)
+            return False
         local = strand.machine.spaces["rmem"].regions[0].bytes.tobytes() if strand.machine.local_bytes else b""
         held = tuple((key, _bytes(value)) for key, value in strand.regs.items())
-        state = (strand.machine, strand.tid.tobytes(), strand.code, strand.pc, hash(held), hash(local))
+        state = (*at, hash(held), hash(local))
         if state in self._states:
             self._mark(strand)
             return True

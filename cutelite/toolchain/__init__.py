@@ -1,6 +1,8 @@
 """LLVM IR text to PTX to cubin, with whichever of NVIDIA's tools are there. Knows no ops.
 
 to_ptx       LLVM IR -> PTX, by LLVM's own NVPTX backend or libNVVM   backend.py
+write_ptx    the same, before the bugs of assemblers are avoided      backend.py
+for_ptxas    PTX without what the assembler at hand gets wrong        assemble.py, ptxas_bugs/
 to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
 crossed      PTX + cubin -> what ptxas moved across marks             order.py
 disassemble  cubin -> SASS, if a disassembler is found                sass.py
@@ -17,8 +19,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cutelite.toolchain.assemble import to_cubin
-    from cutelite.toolchain.backend import to_ptx
+    from cutelite.toolchain.assemble import for_ptxas, to_cubin
+    from cutelite.toolchain.backend import to_ptx, write_ptx
     from cutelite.toolchain.cubin import Cubin
     from cutelite.toolchain.errors import ToolchainError
     from cutelite.toolchain.log import ToolWarning
@@ -31,11 +33,23 @@ _HOME = {
     "ToolchainError": "errors",
     "crossed": "order",
     "disassemble": "sass",
+    "for_ptxas": "assemble",
     "to_cubin": "assemble",
     "to_ptx": "backend",
+    "write_ptx": "backend",
 }
 
-__all__ = ["Cubin", "ToolWarning", "ToolchainError", "crossed", "disassemble", "to_cubin", "to_ptx"]
+__all__ = [
+    "Cubin",
+    "ToolWarning",
+    "ToolchainError",
+    "crossed",
+    "disassemble",
+    "for_ptxas",
+    "to_cubin",
+    "to_ptx",
+    "write_ptx",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cutelite.target import Target
-from cutelite.toolchain import driver, find, nvjitlink, ptxas
+from cutelite.toolchain import driver, find, nvjitlink, ptxas, ptxas_bugs
 from cutelite.toolchain.cubin import Cubin
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.log import usage, warnings
+from cutelite.toolchain.ptxas_bugs.bug import parse_version
 
 ASSEMBLERS = ("ptxas", "nvjitlink", "driver")
 
@@ -52,6 +54,34 @@ def to_cubin(
     if chosen == "driver" and resources.smem_static:  # the driver counts what the system keeps for itself
         resources = resources._replace(smem_static=resources.smem_static - target.smem_reserved)
     return Cubin(image, target.arch, resources, warnings(log), log, tool)
+
+
+class PtxForms(NamedTuple):
+    """PTX in two forms, most often the same: for the assembler at hand, and for one that is not known."""
+
+    here: str
+    anywhere: str
+
+
+def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
+    """Avoid what assemblers compute wrongly in `ptx`, as `write_ptx` gave it.
+
+    assembler  as for `to_cubin`; its version is asked for only where it makes a difference
+    """
+    anywhere = ptxas_bugs.avoid(ptx)
+    if anywhere == ptx or (chosen := first_there(assembler)) is None:
+        return PtxForms(anywhere, anywhere)
+    bugs = ptxas_bugs.bugs_of(parse_version(_VERSIONS[chosen]()))
+    return PtxForms(anywhere if bugs == ptxas_bugs.BUGS else ptxas_bugs.avoid(ptx, bugs), anywhere)
+
+
+def _version_of_ptxas() -> str:
+    program = find.ptxas()
+    assert program is not None, "it has been chosen"
+    return ptxas.version(program)
+
+
+_VERSIONS = {"ptxas": _version_of_ptxas, "nvjitlink": nvjitlink.version, "driver": driver.version}
 
 
 def choose(assembler: str) -> str:

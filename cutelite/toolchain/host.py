@@ -1,7 +1,7 @@
-"""LLVM IR text -> machine code of this machine's CPU: launchers, which Python calls.
+"""LLVM IR text -> machine code of a CPU: the launcher, which Python calls.
 
-In    a module with one external function, that calls nothing by name and has no data
-Out   its code as bytes that run at any address; `cutelite_rt.native` makes a Python function of them
+In    a module that calls nothing by name and has no data
+Out   its code as bytes that run at any address; `cutelite_rt.native` makes Python functions of them
 
 For the oldest CPU of the architecture: the code is short, and is kept for whoever shares the disk.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cutelite.diag import InternalError
@@ -19,6 +20,9 @@ from cutelite.toolchain.undisturbed import parsed, undisturbed
 BASELINES = {"x86_64": "x86-64", "aarch64": "generic"}
 """The oldest CPU of each architecture, as LLVM calls it."""
 
+IMAGE = struct.Struct("<2Q 48x")
+"""Ahead of an image's code: where its two functions begin, in a line of the CPU's caches."""
+
 
 def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
     """Machine code that begins with `function`.
@@ -26,18 +30,31 @@ def to_code(text: str, function: str, cpu: str | None = None) -> bytes:
     cpu     of `BASELINES`: for another architecture than this machine's
     Errors  `ToolchainError`; `InternalError` for code with relocations
     """
-    return undisturbed(_to_code, text, function, cpu)
+    code, starts = undisturbed(_to_code, text, cpu)
+    if starts != {function: 0}:
+        raise InternalError(f"{function} is not the first of a module's functions", stage="host")
+    return code
 
 
-def _to_code(text: str, function: str, cpu: str | None) -> bytes:
+@functools.lru_cache(8)
+def to_image(text: str, functions: tuple[str, ...], cpu: str | None = None) -> bytes:
+    """Machine code with `functions`, as `cutelite_rt.launcher.Machine` takes it: ahead of it is where each begins.
+
+    Errors  as `to_code`
+    """
+    code, starts = undisturbed(_to_code, text, cpu)
+    return IMAGE.pack(*(IMAGE.size + starts[name] for name in functions)) + code
+
+
+def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
+    """Code, and where in it each of its external functions begins."""
     llvm, machine = _tools(cpu)
-    if cpu is not None:
-        text = f'target triple = "{machine.triple}"\n{text}'
-    with parsed(llvm, text) as module:
+    head = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+    with parsed(llvm, head + text) as module:
         module.verify()
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
         builder.getModulePassManager().run(module, builder)
-        return _code(machine.emit_object(module), function)
+        return _code(machine.emit_object(module))
 
 
 @functools.cache
@@ -70,19 +87,20 @@ class _Section(NamedTuple):
     flags: int
     offset: int
     size: int
+    link: int
     info: int
 
 
 _HEADER = struct.Struct("<16x 24x Q 10x H H H")  # e_shoff; e_shentsize, e_shnum, e_shstrndx
-_ROW = struct.Struct("<4x I Q 8x Q Q 4x I 16x")
+_ROW = struct.Struct("<4x I Q 8x Q Q I I 16x")
 _ALLOCATED, _EXECUTABLE = 2, 4  # SHF_ALLOC, SHF_EXECINSTR
 _RELOCATIONS = (4, 9)  # SHT_RELA, SHT_REL
 _SYMBOLS = 2  # SHT_SYMTAB
 _UNWINDING = 0x70000001  # SHT_X86_64_UNWIND: for debuggers and exceptions; there are none
 
 
-def _code(data: bytes, function: str) -> bytes:
-    """The one section of code of an ELF object."""
+def _code(data: bytes) -> tuple[bytes, dict[str, int]]:
+    """The one section of code of an ELF object, and where in it its global symbols are."""
     offset, size, count, _ = _HEADER.unpack_from(data)
     rows = [_Section(*_ROW.unpack_from(data, offset + i * size)) for i in range(count)]
     (code,) = (i for i, row in enumerate(rows) if row.flags & _EXECUTABLE and row.size)
@@ -90,14 +108,15 @@ def _code(data: bytes, function: str) -> bytes:
     if others or any(row.kind in _RELOCATIONS and row.info == code for row in rows):
         raise InternalError("the host code of a launcher is not whole in itself", stage="host")
     found = rows[code]
-    if _start_of(data, rows, code):
-        raise InternalError(f"{function} is not the first of a launcher's functions", stage="host")
-    return data[found.offset : found.offset + found.size]
+    return data[found.offset : found.offset + found.size], dict(_starts(data, rows, code))
 
 
-def _start_of(data: bytes, rows: list[_Section], code: int) -> int:
-    """Where in the section `code` the one global symbol is."""
+def _starts(data: bytes, rows: list[_Section], code: int) -> Iterator[tuple[str, int]]:
+    """Names and places of the global symbols in the section `code`."""
     (table,) = (row for row in rows if row.kind == _SYMBOLS)
-    symbols = struct.iter_unpack("<4x B x H Q 8x", data[table.offset : table.offset + table.size])
-    (start,) = (value for info, section, value in symbols if info >> 4 == 1 and section == code)
-    return int(start)
+    names = rows[table.link].offset
+    symbols = struct.iter_unpack("<I B x H Q 8x", data[table.offset : table.offset + table.size])
+    for name, info, section, value in symbols:
+        if info >> 4 == 1 and section == code:
+            at = names + name
+            yield data[at : data.index(b"\0", at)].decode(), value

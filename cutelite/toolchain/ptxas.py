@@ -63,9 +63,17 @@ def refused(stage: str, said: str, ptx: str) -> ToolchainError:
     return ToolchainError(stage, complaints, excerpt(ptx, complaints, r"line (\d+); *(?:error|fatal)"))
 
 
-@functools.cache
 def version(program: str) -> str:
-    """As ptxas gives it, `13.0.88`. Errors: `ToolchainError` if it does not run."""
+    """Return the version as ptxas tells it, `13.0.88`. Errors: `ToolchainError` if it does not run."""
+    try:
+        return _version(program, os.stat(program).st_mtime_ns)
+    except OSError as error:
+        raise ToolchainError("ptxas", f"cannot run {program}: {error}") from error
+
+
+@functools.cache
+def _version(program: str, changed: int) -> str:
+    """Ask `program` once for each state of its file."""
     try:
         run = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:

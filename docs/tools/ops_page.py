@@ -1,6 +1,6 @@
 """Make `docs/ops.md` from the declarations: every intrinsic, the errors of the mathematics, and every op.
 
-PYTHONPATH=. python docs/tools/ops_page.py > docs/ops.md
+`make update` writes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PURPOSE = {
 def markdown() -> str:
     parts = [
         "# Intrinsics and ops\n",
-        "Made from the declarations by `docs/tools/ops_page.py`; a test checks that it is current.\n",
+        "Made from the declarations by `docs/tools/ops_page.py`. `make update` writes it anew, and a test compares.\n",
         "## Intrinsics\n",
         "What kernels call, as `cl.name`. Each becomes ops, most of them one.\n",
         *_intrinsics(),

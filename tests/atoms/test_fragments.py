@@ -3,6 +3,7 @@
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, var-annotated, arg-type"
 # (kernels here are made for dtypes and shapes that a test chooses, which no annotation can say to a checker)
 
+import re
 from typing import Any
 
 import numpy as np
@@ -324,3 +325,29 @@ def test_shared_storage_of_names_that_strings_do_not_know() -> None:
 
     with pytest.raises(CompileError, match="an annotation of Storage cannot be evaluated: name 'rows' is not defined"):
         kernel.compile()
+
+
+def test_vectors_are_joined_and_made_of_numbers(place: Place) -> None:
+    def joined(v: Any) -> Any:
+        mixed = cl.vector(1, 2.5, 3), cl.vector(1, v[0].to(cl.i64), 3), cl.vector(True, v[0] > 0)
+        if tuple(made.dtype for made in mixed) != (cl.f32, cl.i64, cl.boolean):
+            raise TypeError
+        return cl.vector(v[0:2], 7, v[5], cl.vector(v[1] * 2, dtype=cl.i32))
+
+    assert on_fragment(place, joined, SHAPE, (5,)).tolist() == [0, 1, 7, 5, 2]
+    halves = on_fragment(place, lambda v: cl.vector(*v[0:3], 0.5, dtype=cl.f16), SHAPE, (4,), cl.f16)
+    assert halves.tolist() == [0, 1, 2, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (lambda v: cl.vector(), "a vector is made of numbers and vectors, not of nothing"),
+        (lambda v: cl.vector(v, "x"), "not of a run-time vec<f32,60>, 'x'"),
+        (lambda v: cl.vector(1.5, dtype=cl.i32), "the literal 1.5 does not fit i32"),
+        (lambda v: cl.vector(v.to(cl.i64), v.to(cl.u64)), "no integer type holds both i64 and u64"),
+    ],
+)
+def test_what_vectors_are_not_made_of(place: Place, made: Any, text: str) -> None:
+    with pytest.raises(CompileError, match=re.escape(text)):
+        on_fragment(place, made, SHAPE, (1,))

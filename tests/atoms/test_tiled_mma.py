@@ -395,3 +395,26 @@ def test_an_accumulator_is_read_after_its_wait() -> None:
         acc.load()
 
     assert "error[in-flight]" in refused(body, threads=256)
+
+
+@cl.kernel(block=128)
+def product_of_a_vector(a: Tensor[cl.f32, (64, 32)], b: Tensor[cl.bf16, (16, 32)], o: Tensor[cl.f32, (64, 16)]) -> None:
+    tile = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (16, 32)))
+    for i in range(cl.thread_idx.x, 16 * 32, 128):
+        tile[i % 16, i // 16] = b[i % 16, i // 16]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    mma = TILED["wgmma rs"]
+    mine = mma.get_slice(cl.thread_idx.x)
+    left = cl.wgmma.partition(a).load().reshape((16,)).to(cl.bf16)  # as an accumulator (64, 32) holds them
+    acc = mma.make_fragment_C(mine.partition_C(o))
+    acc = cl.gemm(mma, acc, left, mma.make_fragment_B(mine.partition_B(tile))).wait()
+    cl.wgmma.partition(o).store(acc.load().reshape((8,)))
+
+
+def test_a_vector_is_operand_a_of_wgmma(place: Place) -> None:
+    a = np.arange(64 * 32, dtype=np.float32).reshape(64, 32) % 7
+    b = (np.arange(16 * 32).reshape(16, 32) % 5).astype(ml_dtypes.bfloat16)
+    out = np.full((64, 16), np.nan, np.float32)
+    place(product_of_a_vector[1, 128], a, b, out)
+    assert (out == a @ b.astype(np.float32).T).all()

@@ -1,7 +1,7 @@
 """Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
 
     python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
-                               [--compile] [--sweep] [--json FILE]
+                               [--compile] [--sweep] [--rivals quack,liger] [--warm] [--json FILE]
 
 --sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
             library chooses
@@ -29,9 +29,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from cutelite.kernels.rows import cross_entropy as entropy
-from cutelite.kernels.rows import norm
+from cutelite.kernels.rows import gates, norm
+from cutelite.kernels.rows import quantise as by_8_bits
+from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
-from cutelite.kernels.rows.plan import MOST_BLOCKS, MOST_THREADS, RESIDENT, WARP, Plan
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import MOST_THREADS, RESIDENT, SHARED, WARP, Plan
+from tests.bench.rows_rivals import RIVALS
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
 ROWS = {1024: 32768, 4096: 32768, 16384: 16128, 32768: 8192, 65536: 4096, 131072: 2048, 262144: 1024}
@@ -46,14 +50,21 @@ class Operation:
     ours      with a plan, or None for the library's choice
     bytes     read and written, in multiples of the bytes of x
     backward  it keeps sums over rows
+    inputs    of rows; `held`: vectors of a row's length that serve all rows
+    folds     it holds no row
+    planned   it takes plans
     """
 
     make: Callable[[int, int, Any], tuple[Any, ...]]
     ours: Callable[..., Any]
     torch: Callable[..., Any]
-    exact: Callable[..., Any]
+    exact: Callable[..., Any] | None
     bytes: float
     backward: bool = False
+    inputs: int = 1
+    held: int = 0
+    folds: bool = False
+    planned: bool = True
 
 
 def random(*shape: int, dtype: Any) -> Any:
@@ -91,6 +102,29 @@ def entropy_gradient(x: Any, target: Any, lse: Any, g: Any) -> Any:
     return ((p - torch.nn.functional.one_hot(target, x.shape[1]).to(lse.dtype)) * g[:, None]).to(x.dtype)
 
 
+def silu_gradient(dy: Any, gate: Any, up: Any) -> tuple[Any, Any]:
+    s = torch.sigmoid(gate)
+    return dy * up * s * (1 + gate * (1 - s)), dy * gate * s
+
+
+def heads(m: int, n: int, dtype: Any) -> tuple[Any, ...]:
+    """Queries of heads of 128 elements, and tables of angles."""
+    angles = torch.rand(m, 64, device="cuda")
+    return random(m, n // 128, 128, dtype=dtype), angles.cos(), angles.sin()
+
+
+def turned(q: Any, c: Any, s: Any) -> Any:
+    a, b = q.float().chunk(2, -1)
+    c, s = c[:, None], s[:, None]
+    return torch.cat([a * c - b * s, b * c + a * s], -1).to(q.dtype)
+
+
+def quantised(x: Any, group: int) -> tuple[Any, Any]:
+    parts = x.float().view(x.shape[0], -1, group)
+    scale = parts.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 448
+    return (parts / scale).to(torch.float8_e4m3fn).view(x.shape), scale
+
+
 F = torch.nn.functional
 OPERATIONS = {
     "softmax": Operation(
@@ -106,6 +140,7 @@ OPERATIONS = {
         rms,
         rms,
         2,
+        held=1,
     ),
     "rms_norm_residual": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(m, n, dtype=t)),
@@ -113,6 +148,8 @@ OPERATIONS = {
         lambda x, w, r: (rms(x + r, w), x + r),
         lambda x, w, r: (rms(x + r, w), x + r),
         4,
+        inputs=2,
+        held=1,
     ),
     "layer_norm": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t), random(n, dtype=t)),
@@ -120,6 +157,7 @@ OPERATIONS = {
         lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
         lambda x, w, b: F.layer_norm(x, x.shape[-1:], w, b, 1e-5),
         2,
+        held=2,
     ),
     "cross_entropy": Operation(
         targets,
@@ -127,6 +165,7 @@ OPERATIONS = {
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
         lambda x, t: F.cross_entropy(x, t, reduction="none"),
         1,
+        folds=True,
     ),
     "softmax_backward": Operation(
         lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t).softmax(-1)),
@@ -134,6 +173,7 @@ OPERATIONS = {
         lambda dy, y: torch._softmax_backward_data(dy, y, -1, y.dtype),
         lambda dy, y: y * (dy - (y * dy).sum(-1, keepdim=True)),
         3,
+        inputs=2,
     ),
     "rms_norm_backward": Operation(
         with_rstd,
@@ -150,27 +190,106 @@ OPERATIONS = {
         entropy_gradient,
         2,
     ),
+    "swiglu": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
+        lambda how, gate, up: gates.gated(gate, up),
+        lambda gate, up: F.silu(gate) * up,
+        lambda gate, up: F.silu(gate) * up,
+        3,
+        planned=False,
+    ),
+    "swiglu_backward": Operation(
+        lambda m, n, t: tuple(random(m, n, dtype=t) for _ in range(3)),
+        lambda how, dy, gate, up: gates.gated_backward(dy, gate, up),
+        silu_gradient,
+        silu_gradient,
+        5,
+        planned=False,
+    ),
+    "gelu": Operation(
+        lambda m, n, t: (random(m, n, dtype=t),),
+        lambda how, x: gates.activated(x, "gelu"),
+        F.gelu,
+        F.gelu,
+        2,
+        planned=False,
+    ),
+    "gelu_tanh_backward": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(m, n, dtype=t)),
+        lambda how, dy, x: gates.activated_backward(dy, x, "gelu_tanh"),
+        lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
+        lambda dy, x: torch.ops.aten.gelu_backward(dy, x, approximate="tanh"),
+        3,
+        planned=False,
+    ),
+    "rope": Operation(
+        heads,
+        lambda how, q, c, s: rotary.rope(q, None, c, s, out=(q, None))[0],
+        turned,
+        None,
+        2,
+        planned=False,
+    ),
+    "quantise_token": Operation(
+        lambda m, n, t: (random(m, n, dtype=t),),
+        lambda how, x: by_8_bits.quantise(x, how=how),
+        lambda x: quantised(x, x.shape[-1]),
+        None,
+        1.5,
+    ),
+    "quantise_block": Operation(
+        lambda m, n, t: (random(m, n, dtype=t),),
+        lambda how, x: by_8_bits.quantise(x, Narrow(block=128), how=how),
+        lambda x: quantised(x, 128),
+        None,
+        1.5 + 1 / 64,
+    ),
+    "rms_norm_quantise": Operation(
+        lambda m, n, t: (random(m, n, dtype=t), random(n, dtype=t)),
+        lambda how, x, w: norm.rms_norm(x, w, eps=EPS, narrow=Narrow(), how=how).y,
+        lambda x, w: quantised(rms(x, w), x.shape[-1]),
+        None,
+        1.5,
+    ),
+    "transpose_quantise": Operation(
+        lambda m, n, t: (random(m, n, dtype=t),),
+        lambda how, x: by_8_bits.transposed(x, Narrow(block=128)),
+        lambda x: quantised(x.T.contiguous(), 128),
+        None,
+        1.5 + 1 / 64,
+        planned=False,
+    ),
 }
 
 
-def plans(n: int, vector: int, backward: bool) -> Iterator[Plan]:
-    """The plans worth trying for rows of `n` elements."""
+def plans(op: Operation, n: int, bytes: int) -> Iterator[Plan]:
+    """The plans worth trying for rows of `n` elements of so many bytes."""
+    vector = 16 // bytes
+    if op.folds:
+        for threads in (32, 128, 256):
+            for cluster in (1, 2, 4) if threads >= 128 else (1,):
+                each, teams = n // (threads * cluster), max(1, 128 // threads)
+                if vector <= each <= 2048:
+                    yield Plan(threads, teams, cluster, vector, 1024 // (threads * teams))
+        return
     for each in (8, 16, 32, 64):
-        for cluster in (1, 2, 4, MOST_BLOCKS):
+        for cluster in (1, 2, 4, 8, 16):
             threads = -(-n // (each * cluster))
             if threads & (threads - 1) or not WARP <= threads <= MOST_THREADS or (cluster > 1 and threads < 256):
                 continue
+            teams = max(1, 128 // threads) if cluster == 1 else 1
             for registers in (32, 64, 128):
                 if not min(2 * each, 64) <= registers <= 4 * each + 32 or registers * threads > 65536:
                     continue
-                teams = max(1, 128 // threads) if cluster == 1 else 1
-                p = Plan(
-                    threads, teams, cluster, vector, max(1, min(RESIDENT, 65536 // registers) // (threads * teams))
-                )
-                if not backward:
-                    yield p
-                    if each == 32 and threads >= 256:
-                        yield from (replace(p, stages=stages) for stages in (1, 2))
+                blocks = max(1, min(RESIDENT, 65536 // registers) // (threads * teams))
+                p = Plan(threads, teams, cluster, vector, blocks)
+                if not op.backward:
+                    if cluster < 16 and (each == 32 or n < 16384):
+                        yield p
+                    for stages in (1, 2, 3) if teams == 1 and n >= 16384 and registers == 64 and each > 8 else ():
+                        room = SHARED // ((stages * op.inputs + op.held) * n // cluster * bytes)
+                        if room:
+                            yield replace(p, stages=stages, blocks=min(blocks, room))
                 elif registers > 32 and each <= 32:
                     yield p
                     yield replace(p, shared_sums=True)
@@ -200,6 +319,7 @@ def error(found: Any, wanted: Any, rows: Any) -> float:
 
 def exact(op: Operation, inputs: tuple[Any, ...], rows: Any) -> Any:
     """What float64 gives: of some rows, but where sums go over all."""
+    assert op.exact is not None
     if op.backward:
         return tuple(x.double() for x in op.exact(*(x.double() for x in inputs)))
     m = inputs[0].shape[0]
@@ -211,19 +331,25 @@ def ours(op: Operation, sets: list[tuple[Any, ...]], how: Plan | None, i: int) -
     return op.ours(how, *sets[i])
 
 
+def called(function: Callable[..., Any], sets: list[tuple[Any, ...]], i: int) -> Any:
+    return function(*sets[i])
+
+
 def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, Any]:
     """A row of the table."""
     op = OPERATIONS[name]
     size = m * n * dtype.itemsize
+    if name == "rope" and n % 128:
+        return {}
     count = max(2, -(-3 * L2_BYTES // size))
     sets = [op.make(m, n, dtype) for _ in range(count)]
     rows = torch.linspace(0, m - 1, min(SAMPLE, m), device="cuda").long()
     small = op.backward and m * n > 1 << 26  # float64 of all would not be quick
-    wanted = None if small else exact(op, sets[0], rows)
+    wanted = None if small or op.exact is None else exact(op, sets[0], rows)
     each = op.bytes * size / 4e12
     choices: dict[str, Plan | None] = {"cutelite": None}
-    if options.sweep:
-        choices = {told(p): p for p in plans(n, 16 // dtype.itemsize, op.backward)}
+    if options.sweep and op.planned:
+        choices = {told(p): p for p in plans(op, n, dtype.itemsize)}
     calls: dict[str, Callable[[int], Any]] = {}
     for label, how in choices.items():
         try:
@@ -237,11 +363,13 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
             print(f"    WRONG {name} {n} {label}: {off:.1e}", flush=True)
             continue
         calls[label] = partial(ours, op, sets, how)
-    if options.sweep:
-        taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 5)
+    if options.warm:
+        return {}
+    if options.sweep and op.planned:
+        taken = rounds({k: Replay(call, count, 3e-3, each) for k, call in calls.items()}, 3)
         speed = {k: op.bytes * size / statistics.median(times) * 1e-9 for k, times in taken.items()}
-        for k in sorted(speed, key=lambda k: -speed[k])[:8]:
-            print(f"    {name} {n} {k:24} {speed[k]:6.0f}", flush=True)
+        order = sorted(speed, key=lambda k: -speed[k])[:10]
+        print(f"    {name} {n} " + ", ".join(f"{k}: {speed[k]:.0f}" for k in order), flush=True)
         best = max(speed, key=lambda k: speed[k])
         calls = {f"best: {best}": calls[best]}
     calls["torch"] = lambda i: op.torch(*sets[i])
@@ -250,6 +378,14 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
         compiled = torch.compile(op.torch, dynamic=False)
         compiled(*sets[0])
         calls["compile"] = lambda i: compiled(*sets[i])
+    for package in options.rivals.split(","):
+        try:
+            theirs = RIVALS[package](name)
+            if theirs is not None:
+                theirs(*sets[0])
+                calls[package] = partial(called, theirs, sets)
+        except Exception as problem:
+            print(f"    {name} {n} {package}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", flush=True)
     other = [torch.empty_like(s[0]) for s in sets]
     calls["copy"] = lambda i: other[i].copy_(sets[i][0])
     taken = rounds({k: Replay(call, count, 5e-3, each) for k, call in calls.items()}, 9)
@@ -265,6 +401,8 @@ def main() -> None:
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--rivals", default="quack,liger")
+    parser.add_argument("--warm", action="store_true", help="compile only, so that other processes find the kernels")
     parser.add_argument("--json")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)
@@ -275,6 +413,8 @@ def main() -> None:
             m = ROWS.get(n, max(1, (1 << 28) // n))
             table.append(measure(name, n, m, dtype, options))
             torch.cuda.empty_cache()
+    if options.warm:
+        return
     copies = [row["gb_per_s"]["copy"] for row in table]
     print(f"# the fastest copy: {max(copies):.0f}")
     if options.json:

@@ -450,8 +450,8 @@ def test_a_bug_in_the_frontend_points_at_the_users_line(monkeypatch: pytest.Monk
 
 
 def test_a_tool_that_refuses_our_code_is_our_bug(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = toolchain.to_ptx
-    monkeypatch.setattr(toolchain, "to_ptx", lambda *a, **k: real(*a, **k).replace("add.", "adds."))
+    real = toolchain.write_ptx
+    monkeypatch.setattr(toolchain, "write_ptx", lambda *a, **k: real(*a, **k).replace("add.", "adds."))
     with pytest.raises(cl.InternalError) as caught:
         fresh(kernels.add).compile()
     assert caught.value.stage == "ptxas" and isinstance(caught.value.__cause__, ToolchainError)

@@ -242,7 +242,7 @@ def test_a_grid_can_be_exported_too(cuda: FakeCuda, on_gpu: GpuArray) -> None:
 def test_dims_that_are_too_wide(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     big = namedtuple("big", "shape")  # only what is read of it
     view = rt.ArrayView(64, (1 << 31,), (1,), "f32", ("cuda", 0), None, "torch")
-    monkeypatch.setattr("cutelite_rt.rules.read", lambda array, stream=None: view)
+    monkeypatch.setattr("cutelite_rt.signature.bind.read", lambda array, stream=None: view)
     given = (big(1),) * 3
     narrow = rt.load_kernel(kernels.add.export(None, block=64))
     with pytest.raises(rt.ArgumentError, match="`a` makes N 2147483648, but the kernel was exported for 32-bit dims"):

@@ -29,7 +29,6 @@ from cutelite.dispatch import (
     device,
     fingerprint,
     launcher,
-    launcher_code,
 )
 from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
@@ -414,6 +413,15 @@ def test_extents_may_be_others_without_python(cuda: FakeCuda, monkeypatch: pytes
             kernel[blocks, 32](wide, wide)
 
 
+def test_memory_under_nested_modes_may_be_large(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, y = made(_nested), other.Array(0x10000, (2, 4))
+    kernel[1, 32](other.Array(0x10000, (64,)), y)
+    reuses(kernel, monkeypatch)
+    kernel[1, 32](other.Array(0x10000, (1 << 30,)), y)
+    with pytest.raises(AssertionError, match="from the start"):
+        kernel[1, 32](other.Array(0x10000, ((1 << 30) + 1,)), y)
+
+
 def test_tensor_maps_of_other_tensors(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     pair = pair_of(_tma)
     for pointer, m, n in ((0x10000, 2, 32), (0x10000, 2, 16), (0x20000, 1, 32), (0x10008, 2, 32), (0x10000, 2, 32)):
@@ -696,10 +704,10 @@ def test_it_is_built_in_the_background_and_taken_by_what_is_held(
 def test_its_code_is_kept_on_disk(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     made(_constant)
 
-    def to_code(*_: Any) -> bytes:
+    def to_image(*_: Any) -> bytes:
         raise AssertionError("it is on disk")
 
-    monkeypatch.setattr(host, "to_code", to_code)
+    monkeypatch.setattr(host, "to_image", to_image)
     kernel, x = made(_constant), other.Array(0x10000, (8,))
     for _ in range(2):
         kernel[1, 32](x, 1)
@@ -714,9 +722,3 @@ def test_a_driver_that_is_too_old_leaves_launches_to_python(cuda: FakeCuda, caps
     assert "_constant has no compiled launcher: " in capsys.readouterr().err
     kernel[1, 32](x, 1)
     assert len(cuda.launches) == 1
-
-
-def test_launchers_for_another_architecture_are_whole_too() -> None:
-    for function in (_expressions, _floats, _structs, _tma):
-        text, _ = launcher_code.write(launcher_code.of(plain(function).signature))
-        assert host.to_code(text, "launch", "aarch64")

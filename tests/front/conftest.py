@@ -11,7 +11,7 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode, cfg
-from cutelite.front.bytecode import Call, Code, Instr
+from cutelite.front.bytecode import Bytecode, Call, Instr
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -54,7 +54,7 @@ def binary(symbol: str, a: Any, b: Any) -> Any:
     return getattr(operator, f"i{name.rstrip('_')}" if symbol.endswith("=") else name)(a, b)
 
 
-def bind(function: FunctionType, code: Code, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind(function: FunctionType, code: Bytecode, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The locals a call begins with."""
     if code.name in ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"):
         return {code.positional[0]: args[0]}
@@ -67,7 +67,7 @@ def bind(function: FunctionType, code: Code, args: tuple[Any, ...], kwargs: dict
 class Frame:
     """One call: its stack, its locals, its cells. `step` executes any instruction that does not jump."""
 
-    def __init__(self, machine: "Machine", function: FunctionType, code: Code, local: dict[str, Any]) -> None:
+    def __init__(self, machine: "Machine", function: FunctionType, code: Bytecode, local: dict[str, Any]) -> None:
         self.machine = machine
         self.function = function
         self.code = code

@@ -18,7 +18,7 @@ import pytest
 
 from cutelite.diag import CompileError
 from cutelite.front import bytecode
-from cutelite.front.bytecode import ENDS, JUMPS, Call, Code, Instr, read, stack_effect
+from cutelite.front.bytecode import ENDS, JUMPS, Call, Bytecode, Instr, read, stack_effect
 
 SCALE = 10
 
@@ -605,7 +605,7 @@ def standard_library() -> Iterator[types.CodeType]:
                 yield from functions_of(compile(file.read(), path, "exec"))
 
 
-def depths(code: Code) -> dict[int, int]:
+def depths(code: Bytecode) -> dict[int, int]:
     """The stack depth before each instruction; fails where two ways disagree or a stack runs out."""
     known = {0: 0}
     pending = [0]

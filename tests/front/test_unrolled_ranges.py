@@ -197,3 +197,95 @@ def test_accumulators_stay_in_flight_over_iterations():
     assert made.warnings == []
     assert made.ptx.count("wgmma.mma_async") == 3 * 4
     assert made.ptx.count("wgmma.wait_group.sync.aligned 1") == 3
+
+
+# Loads ahead.
+
+
+def body(kernel, **constants):
+    """What a kernel does with memory, in order: L loads, S stores, | begins a block."""
+    names = {
+        "tensor.load": "L",
+        "tensor.load_all": "L",
+        "tensor.store": "S",
+        "bar.sync": "B",
+        "br": "|",
+        "cond_br": "|",
+    }
+    ir = kernel.compile(block=32, **constants).ir
+    return "".join(names.get(line.split(" = ")[-1].split()[0], "") for line in ir.splitlines() if line.startswith("  "))
+
+
+@cl.kernel
+def roots(x: Tensor[f32, (EIGHTS,)], out: Tensor[f32, (EIGHTS,)], ahead: cl.Constexpr[int], known: cl.Constexpr[bool]):
+    for i in cl.range(2 if known else EIGHTS, unroll=4, prefetch=ahead):
+        out[i] = cl.math.sqrt(x[i]) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("ahead", "order"), [(0, "|LSLSLSLS|"), (1, "|LLSLSLSS|"), (2, "|LLLSLSSS|"), (3, "|LLLLSSSS|")]
+)
+def test_loads_of_later_iterations_are_done_ahead(ahead, order):
+    assert order in body(roots, ahead=ahead, known=False)
+    assert body(roots, ahead=ahead, known=True) == ("LLSS" if ahead else "LSLS")
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    roots[1, 1](x, out, ahead, False)
+    np.testing.assert_allclose(out, np.sqrt(x) + 1, rtol=1e-6)
+
+
+def test_loads_that_others_lead_to_are_done_ahead_too():
+    """Indices and what they lead to; behind a store whose place is computed from a load."""
+
+    @cl.kernel
+    def gathered(x: Tensor[f32, (EIGHTS,)], places: Tensor[i32, (EIGHTS,)], out: Tensor[f32, (EIGHTS,)]):
+        total = 0.0
+        for i in cl.range(EIGHTS, unroll=2, prefetch=1):
+            total = total + x[places[i]]
+            out[places[i]] = total
+
+    assert "|LLLLLLSS|" in body(gathered)
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    gathered[1, 1](x, np.arange(8, dtype=np.int32)[::-1].copy(), out)
+    assert out.tolist() == np.cumsum(x[::-1])[::-1].tolist()
+
+
+def test_a_barrier_holds_loads_back():
+    @cl.kernel
+    def held(x: Tensor[f32, (EIGHTS,)], out: Tensor[f32, (EIGHTS,)]):
+        for i in cl.range(EIGHTS, unroll=4, prefetch=3):
+            out[i] = x[i]
+            if i.dtype == i32:  # known when it is compiled
+                cl.syncthreads()
+
+    with pytest.raises(CompileError, match="no load of this body can be moved up"):
+        held.compile(block=32)
+
+
+def test_a_promise_that_is_broken_shows_in_the_simulator():
+    """Each iteration reads what the one before has written: with loads ahead it reads what was there at first."""
+
+    @cl.kernel
+    def chain(x: Tensor[f32, (EIGHTS,)], ahead: cl.Constexpr[int]):
+        for i in cl.range(1, EIGHTS, unroll=4, prefetch=ahead):
+            x[i] = x[i - 1] + 1.0
+
+    right, wrong = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    chain[1, 1](right, 0)
+    chain[1, 1](wrong, 3)
+    assert right.tolist() == list(range(8))
+    assert wrong.tolist() != right.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [("n, unroll=4, prefetch=4", "from 0 to 3, not 4"), ("n, prefetch=1", "from 0 to 0, not 1"),
+     ("n, unroll=2, prefetch=-1", "not -1"), ("n, unroll=2, prefetch=True", "not True"),
+     ("n, unroll=2, prefetch=n", "not a run-time i32")],
+)  # fmt: skip
+def test_what_prefetch_does_not_take(arguments, text):
+    space = {"cl": cl}
+    exec(f"def kernel(out, n):\n    for i in cl.range({arguments}): out[0] = i\n", space)
+    with pytest.raises(CompileError) as caught:
+        compiled(space["kernel"], out=array(i32, 1), n=i32)
+    assert str(caught.value).startswith("error[range]")
+    assert text in str(caught.value)

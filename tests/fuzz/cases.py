@@ -28,7 +28,6 @@ from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import SCALARS
 from cutelite.target import Target
 from tests.fuzz import scripts
-from tests.fuzz.numbers import HELD, Array
 from tests.fuzz.program import (
     BLOCKS,
     THREADS,
@@ -44,6 +43,7 @@ from tests.fuzz.program import (
     written,
 )
 from tests.places import gpu
+from tests.vocabulary.numbers import HELD, Array
 
 BATCH = 8  # kernels that a process takes at once
 GRACE = 15  # seconds for the kernels that are begun at the end

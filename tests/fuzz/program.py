@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz.numbers import HELD, INTS, TYPES, Array, samples
 from tests.fuzz.operations import BY_RESULT, COLLECTIVE_BY_RESULT, WARP, Operation, name
+from tests.vocabulary.numbers import HELD, INTS, TYPES, Array, samples
 
 THREADS, BLOCKS = 64, 2
 TOTAL = THREADS * BLOCKS

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.fuzz.numbers import HELD, Array, limits, samples
+from tests.vocabulary.numbers import HELD, Array, limits, samples
 
 THREADS = 32
 VARIABLES = {

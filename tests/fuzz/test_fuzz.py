@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fuzz import cases
-from tests.fuzz.numbers import TYPES
 from tests.fuzz.operations import COLLECTIVE, TABLE, Operation
 from tests.fuzz.program import BLOCKS, THREADS, Assign, Call, Leaf, Program, Statement, Together, inputs_of
+from tests.vocabulary.numbers import TYPES
 
 TOGETHER = 60  # operations in a kernel of their own
 ROWS = [*TABLE, *COLLECTIVE]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Constexpr, Layout, Tensor, bf16, f32
+from cutelite import CompileError, Constexpr, Layout, Tensor, bf16, f32
 from cutelite.ops.swizzles import SWIZZLES
 from tests.places import Place
 
@@ -284,3 +284,59 @@ def test_an_accumulator_becomes_an_operand(scheduled: Place) -> None:
     scheduled(attention_like[1, 128], q, k, out)
     q64, k64 = q.astype(np.float64), k.astype(np.float64)
     assert (out == (q64 @ k64.T) @ k64).all()
+
+
+@cl.kernel(block=128)
+def rowwise(
+    a: Tensor[bf16, (64, 64)], b: Tensor[bf16, (32, 64)], row_max: Tensor[f32, (64,)], o: Tensor[f32, (64, 32)]
+) -> None:
+    """Products below the diagonal, less the greatest of their row, times the sum of their row."""
+    a_tile = cl.shared(bf16, (64, 64), swizzle=SWIZZLES["128B"])
+    b_tile = cl.shared(bf16, (32, 64), swizzle=SWIZZLES["128B"])
+    fill(a_tile, a, 64, 64)
+    fill(b_tile, b, 32, 64)
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    acc = cl.wgmma.mma_async(a_tile, b_tile, cl.wgmma.zeros_accumulator(32), accumulate=False)
+    cl.wgmma.commit_group()
+    acc = cl.wgmma.wait_group(0, acc)
+    rows, columns = cl.wgmma.coordinate_vectors(32)
+    acc = cl.where(rows >= columns + 4, cl.wgmma.by_rows(acc), -100.0).reshape((16,))
+    top = cl.wgmma.row_reduce(acc, "max")
+    acc = (cl.wgmma.by_rows(acc) - top.reshape((1, 2, 1))).reshape((16,))
+    acc = cl.wgmma.scale_rows(acc, cl.wgmma.row_reduce(acc, "sum"))
+    for i in cl.static_range(2):
+        row_max[rows[0, i, 0]] = top[i]
+    cl.wgmma.partition(o).store(acc)
+
+
+def test_rows_of_an_accumulator(place: Place) -> None:
+    a, b = integers((64, 64), "bf16", 1), integers((32, 64), "bf16", 2)
+    top, out = np.full(64, np.nan, np.float32), np.full((64, 32), np.nan, np.float32)
+    place(rowwise[1, 128], a, b, top, out)
+    scores = a.astype(np.float64) @ b.astype(np.float64).T
+    scores = np.where(np.arange(64)[:, None] >= np.arange(32) + 4, scores, -100)
+    assert (top == scores.max(1)).all()
+    rest = scores - scores.max(1, keepdims=True)
+    assert (out == rest * rest.sum(1, keepdims=True)).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("cl.wgmma.by_rows(acc)", "a readable accumulator is needed here, not an accumulator in flight"),
+        ("cl.wgmma.scale_rows(cl.wgmma.zeros_accumulator(8), cl.full((3,), 1.0, cl.f32))", "two factors are needed"),
+        ("cl.wgmma.row_reduce(cl.wgmma.zeros_accumulator(8), 'mean')", "'mean' is none of sum"),
+    ],
+)
+def test_what_rows_are_not_asked_for(line: str, text: str) -> None:
+    space: dict[str, Any] = {"cl": cl}
+    source = f"""
+def kernel():
+    tile = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (64, 64)))
+    acc = cl.wgmma.mma_async(tile, tile, cl.wgmma.zeros_accumulator(64))
+    {line}
+"""
+    exec(source, space)
+    with pytest.raises(CompileError, match=text):
+        cl.kernel(block=128)(space["kernel"]).compile()

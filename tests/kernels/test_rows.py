@@ -10,7 +10,17 @@ import cutelite as cl
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
-from cutelite.kernels.rows.plan import MOST, Plan, plan, plan_light, plan_norm, plan_softmax, plan_sums, plan_two
+from cutelite.kernels.rows.plan import (
+    MOST,
+    Plan,
+    plan,
+    plan_fold,
+    plan_light,
+    plan_norm,
+    plan_softmax,
+    plan_sums,
+    plan_two,
+)
 
 Array = np.ndarray[Any, Any]
 BF16 = ml_dtypes.bfloat16
@@ -170,10 +180,12 @@ def test_any_number_of_rows(rows: int) -> None:
 
 
 def in_bytes(choose: Any) -> Any:
-    return lambda n, vector: choose(n, vector, 2, *([4] if choose is plan_norm else []))
+    return lambda n, vector: choose(n, vector, 2, *([3] if choose is plan_norm else []))
 
 
-@pytest.mark.parametrize("choose", [plan, plan_light, plan_two, plan_sums, in_bytes(plan_softmax), in_bytes(plan_norm)])
+@pytest.mark.parametrize(
+    "choose", [plan, plan_fold, plan_light, plan_two, plan_sums, in_bytes(plan_softmax), in_bytes(plan_norm)]
+)
 def test_plans_hold_every_length(choose: Any) -> None:
     for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST]:
         for vector in (1, 8):
@@ -204,7 +216,7 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("n", [1024, 1000])
 def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUTELITE_CHECK", "1")
-    x, target = random((7, n), BF16), np.random.default_rng(1).integers(0, n, 7)
+    x = random((7, n), BF16)
     wide = x.astype(np.float64)
     exact = softmaxed(wide)
     close(soft.softmax(x, how=p), exact, BF16)
@@ -213,7 +225,6 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyP
         normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
         BF16,
     )
-    close(entropy.cross_entropy(x, target, how=p).loss, -np.log(exact)[np.arange(7), target], np.float32)
 
 
 CHECKED: dict[str, Any] = {

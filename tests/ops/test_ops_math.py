@@ -6,12 +6,11 @@ import math as python_math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from cutelite.ir.contract import numpy_dtype
-from cutelite.ir.types import SCALARS, Scalar, Vec, bf16, f16, f32, f64
+from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64
 from cutelite.ops import math as ops
 from cutelite.ops import trig
 from tests.ops.straight import emit_here, evaluate
@@ -40,81 +39,6 @@ def same(a: Any, b: Any) -> bool:
     other = np.isnan(b.astype(np.float64))
     signs = np.array_equal(np.signbit(a[~nan]), np.signbit(b[~nan]))
     return np.array_equal(nan, other) and np.array_equal(a[~nan], b[~nan]) and signs
-
-
-@pytest.mark.parametrize("t", FLOATS, ids=str)
-def test_whole_numbers(t: Scalar) -> None:
-    a = floats(t)
-    wide = a.astype(np.float64)
-    for op, function in ((ops.Floor, np.floor), (ops.Ceil, np.ceil), (ops.Trunc, np.trunc), (ops.Rint, np.rint)):
-        assert same(apply(op, t, a), function(wide).astype(a.dtype))
-
-
-@pytest.mark.parametrize("t", FLOATS, ids=str)
-def test_kinds_of_numbers(t: Scalar) -> None:
-    a = floats(t)
-    wide = a.astype(np.float64)
-    for kind, function in (("nan", np.isnan), ("inf", np.isinf), ("finite", np.isfinite)):
-        assert np.array_equal(apply(lambda x, k=kind: ops.FpTest(x, kind=k), t, a), function(wide))
-
-
-@pytest.mark.parametrize("t", FLOATS, ids=str)
-def test_signs_and_extremes(t: Scalar) -> None:
-    a, b = floats(t), np.roll(floats(t), 7)
-    wide, other = a.astype(np.float64), b.astype(np.float64)
-    assert same(apply(ops.CopySign, t, a, b), np.copysign(wide, other).astype(a.dtype))
-    differ = wide != other  # equal ones differ in the sign of zero at most
-    low = np.where(differ, np.minimum(wide, other), np.copysign(wide, np.where(np.signbit(wide), wide, other)))
-    high = np.where(differ, np.maximum(wide, other), np.copysign(wide, np.where(np.signbit(wide), other, wide)))
-    assert same(apply(ops.MinNan, t, a, b), low.astype(a.dtype))
-    assert same(apply(ops.MaxNan, t, a, b), high.astype(a.dtype))
-    zeros = np.array([0.0, -0.0]).astype(a.dtype)
-    assert np.signbit(apply(ops.MinNan, t, zeros, zeros[::-1])).all()
-    assert not np.signbit(apply(ops.MaxNan, t, zeros, zeros[::-1])).any()
-    clamped = apply(ops.Saturate, t, a).astype(np.float64)
-    assert np.array_equal(clamped, np.where(np.isnan(wide), 0, np.clip(wide, 0, 1)))
-
-
-@pytest.mark.parametrize("t", [f32, f64], ids=str)
-def test_roots_and_reciprocals_round_correctly(t: Scalar) -> None:
-    a = floats(t)
-    assert same(apply(ops.Sqrt, t, a), np.sqrt(a))
-    assert same(apply(ops.Rcp, t, a), 1 / a)
-
-
-@pytest.mark.parametrize("t", [f16, bf16], ids=str)
-def test_roots_of_small_floats_round_once(t: Scalar) -> None:
-    a = floats(t)
-    wide = a.astype(np.float64)
-    half = np.float16 if t == f16 else ml_dtypes.bfloat16
-    assert same(apply(ops.Sqrt, t, a), np.sqrt(wide).astype(np.float32).astype(half))
-
-
-APPROXIMATE: dict[type[Any], tuple[Callable[[Any], Any], float]] = {
-    ops.Ex2Approx: (np.exp2, 2.0**-22),
-    ops.Lg2Approx: (np.log2, 2.0**-22),
-    ops.SinApprox: (np.sin, 2.0**-20.5),
-    ops.CosApprox: (np.cos, 2.0**-20.5),
-    ops.TanhApprox: (np.tanh, 2.0**-11),
-    ops.RcpApprox: (lambda a: 1 / a, 2.0**-23),
-    ops.SqrtApprox: (np.sqrt, 2.0**-23),
-    ops.RsqrtApprox: (lambda a: 1 / np.sqrt(a), 2.0**-22.9),
-}
-"""The truth, and the bound that the op states: relative, or absolute for results below 1."""
-
-
-@pytest.mark.parametrize("op", APPROXIMATE, ids=lambda op: op.name)
-def test_approximations_keep_their_bounds(op: type[Any]) -> None:
-    function, bound = APPROXIMATE[op]
-    for name in op.forms:
-        t = SCALARS[name]
-        a = np.concatenate([np.linspace(-6, 6, 997), RANDOM.uniform(0, 9, 500)]).astype(numpy_dtype(t))
-        exact = function(a.astype(np.float64))
-        within = bound if t == f32 else 2.0**-9.9
-        got = apply(op, t, a)
-        finite = np.isfinite(exact)
-        assert np.array_equal(finite, np.isfinite(got))
-        assert (np.abs(got - exact)[finite] <= within * np.maximum(1, np.abs(exact[finite]))).all()
 
 
 def test_flushing_takes_subnormals_as_zero() -> None:

@@ -13,7 +13,7 @@ import cutelite as cl
 from cutelite.diag import CompileError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Jump
-from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64, i8, i32, i64, u16, u32, u64
+from cutelite.ir.types import Scalar, Vec, bf16, f16, f32, f64, i8, i32, i64, u32, u64
 from cutelite.lang import warp
 from cutelite.lang.emit import builder_here, wrap
 from cutelite.lang.promotion import as_value
@@ -60,21 +60,6 @@ def test_shuffles_move_values_within_segments(width: int, run: Runner) -> None:
     assert np.array_equal(outs[3], a[np.where(swapped < end, swapped, thread)])
 
 
-ANY = [i8, u16, f16, bf16, i32, u32, f32, i64, u64, f64]
-
-
-@pytest.mark.parametrize("t", ANY, ids=str)
-def test_shuffles_take_any_type(t: Scalar, run: Runner) -> None:
-    a = RANDOM.integers(0, 100, 32).astype(numpy_dtype(t))
-    out = np.zeros_like(a)
-
-    def body(a: Any, out: Any) -> None:
-        out[me()] = cl.shuffle_down(a[me()], 1)
-
-    run(body, a, out)
-    assert np.array_equal(out, a[np.minimum(LANES + 1, 31)])
-
-
 @pytest.mark.parametrize(("t", "n"), [(f16, 2), (bf16, 4), (i8, 3), (f16, 3), (i64, 2), (f32, 3)], ids=str)
 def test_shuffles_take_vectors(t: Scalar, n: int, run: Runner) -> None:
     a = RANDOM.integers(0, 100, (32, n)).astype(numpy_dtype(t))
@@ -113,65 +98,6 @@ def test_reading_from_a_lane_that_takes_no_part_is_found() -> None:
 
 
 # Votes, matches, reductions.
-
-
-def test_votes(run: Runner) -> None:
-    a = np.concatenate([np.ones(32), np.zeros(32), RANDOM.integers(0, 2, 32)]).astype(np.int32)
-    outs = [np.zeros(96, np.uint32) for _ in range(4)]
-
-    def body(a: Any, every: Any, some: Any, uniform: Any, bits: Any) -> None:
-        holds = a[me()] == 1
-        every[me()] = where(cl.vote_all(holds), 1, 0).to(u32)
-        some[me()] = where(cl.vote_any(holds), 1, 0).to(u32)
-        uniform[me()] = where(cl.vote_uniform(holds), 1, 0).to(u32)
-        bits[me()] = cl.ballot(a[me()])  # the truth of a number
-
-    run(body, a, *outs, block=96)
-    rows = a.reshape(3, 32)
-    expected = (
-        rows.all(1),
-        rows.any(1),
-        rows.all(1) | ~rows.any(1),
-        (rows.astype(np.uint64) << LANES.astype(np.uint64)).sum(1),
-    )
-    for out, value in zip(outs, expected, strict=True):
-        assert np.array_equal(out, np.repeat(value, 32))
-
-
-def test_matches(run: Runner) -> None:
-    a = RANDOM.integers(0, 4, 64).astype(np.int64)
-    a[32:] = 7 << 40
-    outs = [np.zeros(64, np.uint32) for _ in range(3)]
-
-    def body(a: Any, any_of: Any, all_of: Any, same: Any) -> None:
-        any_of[me()] = cl.match_any(a[me()])
-        mask, holds = cl.match_all(a[me()])
-        all_of[me()] = mask
-        same[me()] = where(holds, 1, 0).to(u32)
-
-    run(body, a, *outs, block=64)
-    bits = np.uint64(1) << LANES.astype(np.uint64)
-    for w in range(2):
-        row = a[32 * w : 32 * w + 32]
-        assert outs[0][32 * w : 32 * w + 32].tolist() == [int(bits[row == x].sum()) for x in row]
-    assert outs[1].tolist() == [0] * 32 + [0xFFFFFFFF] * 32 and outs[2].tolist() == [0] * 32 + [1] * 32
-
-
-@pytest.mark.parametrize("operation", ["add", "min", "max", "and", "or", "xor"])
-@pytest.mark.parametrize("t", [i32, u32], ids=str)
-def test_redux_wraps_as_integers_do(operation: str, t: Scalar, run: Runner) -> None:
-    a = RANDOM.integers(*t.range, 64, numpy_dtype(t), endpoint=True)
-    out, reduced = np.zeros_like(a), np.zeros_like(a)
-
-    def body(a: Any, out: Any, reduced: Any) -> None:
-        out[me()] = cl.redux(a[me()], operation)  # type: ignore[arg-type]
-        reduced[me()] = cl.warp_reduce(a[me()], operation)
-
-    run(body, a, out, reduced, block=64)
-    ufunc: Any = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or}
-    function = ufunc.get(operation, np.bitwise_xor)
-    expected = np.repeat(function.reduce(a.reshape(2, 32), axis=1, dtype=a.dtype), 32)
-    assert np.array_equal(out, expected) and np.array_equal(reduced, expected)
 
 
 @pytest.mark.parametrize("t", [f16, f32, f64, i64], ids=str)

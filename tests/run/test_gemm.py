@@ -55,6 +55,10 @@ def compare(
     assert np.linalg.norm(to_numpy(d) - right) <= tolerance * np.linalg.norm(right)
 
 
+def relu(x: Any) -> Any:
+    return max(x, 0.0)
+
+
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_every_configuration(config: Config) -> None:
     compare(config=config)
@@ -159,10 +163,6 @@ def test_types(dtype: str, out: str, majors: str, tolerance: float, config: Conf
         compare((70, 101, 272), dtype, out, majors, tolerance, config=config, **how)
 
 
-def relu(x: Any) -> Any:
-    return max(x, 0.0)
-
-
 @pytest.mark.parametrize("buffers", [1, 2])
 @pytest.mark.parametrize("pingpong", [False, True])
 def test_epilogues(pingpong: bool, buffers: int) -> None:
@@ -183,6 +183,27 @@ def test_scales(scales: str, config: Config) -> None:
 )
 def test_batches(config: Config) -> None:
     compare((3, 72, 136, 328), majors="MK", c=True, bias="float32", beta=0.5, activation=relu, config=config)
+
+
+TOGETHER = [
+    Config((128, 64), cluster=(1, 1), stages=6, piece=32, buffers=1, together=2),
+    Config((128, 128), cluster=(1, 1), stages=4, piece=32, buffers=1, together=4),
+    Config((128, 256), cluster=(1, 1), stages=4, piece=64, buffers=2, together=2),
+    Config((64, 128), True, (1, 1), stages=5, piece=32, buffers=1, together=3),
+    Config((64, 64), True, (1, 1), stages=6, piece=16, buffers=1, together=4),
+    Config((64, 128), True, (1, 1), stages=6, piece=16, buffers=1, together=8),
+    Config((64, 64), True, (1, 1), stages=6, piece=32, buffers=1, together=2, splits=2),
+]
+
+
+@pytest.mark.parametrize("config", TOGETHER, ids=str)
+def test_blocks_of_a_cluster_share_the_k_of_a_tile(config: Config) -> None:
+    compare((200, 264, 520), config=config)
+    compare((7, 72, 1032), config=config)
+    compare((2, 33, 72, 200), "float16", tolerance=5e-4, config=config)
+    compare((40, 136, 64), config=config)  # fewer steps than blocks
+    compare((72, 136, 784), c=True, beta=0.5, bias="float32", activation=relu, alpha=0.25, config=config)
+    compare((9, 64, 784), "float8_e4m3fn", "bfloat16", scales="rows", config=config)
 
 
 @pytest.mark.parametrize("splits", [2, 3, 5])
@@ -216,6 +237,8 @@ CHECKED = [
     Config(swizzle=3),
     Config((128, 192), True, swizzle=3),
     Config((128, 64), cluster=(1, 4), stages=3, buffers=1, swizzle=3),
+    Config((128, 64), cluster=(1, 1), stages=4, piece=32, buffers=1, together=2),
+    Config((64, 64), True, (1, 1), stages=3, piece=16, buffers=1, together=3),
 ]
 
 

@@ -73,28 +73,3 @@ def test_other_architectures(cpu: str) -> None:
 def test_an_architecture_that_is_none() -> None:
     with pytest.raises(ToolchainError, match="makes no code for z80"):
         host.to_code(_first(ADD), "f", "z80")
-
-
-def test_a_builtin_has_a_state_of_its_own() -> None:
-    # Returns its second positional argument, with one reference more, and counts calls in its state.
-    text = """
-define ptr @f(ptr nest %state, ptr %self, ptr %args, i64 %n, ptr %names) nounwind {
-  %count = load i64, ptr %state
-  %more = add i64 %count, %n
-  store i64 %more, ptr %state
-  %incref_at = getelementptr i64, ptr %state, i64 1
-  %incref = load ptr, ptr %incref_at
-  %second = getelementptr ptr, ptr %args, i64 1
-  %x = load ptr, ptr %second
-  call void %incref(ptr %x)
-  ret ptr %x
-}
-"""
-    code = host.to_code(text, "f")
-    states = [(ctypes.c_uint64 * 2)(0, native.function_address("Py_IncRef")) for _ in range(2)]
-    first, second = (native.builtin(code, ctypes.addressof(state), "f", "doc", state) for state in states)
-    thing = object()
-    assert first(1, thing) is second(1, thing, 3) is thing
-    assert first(1, thing, x=3) is thing
-    assert [state[0] for state in states] == [4, 3]
-    assert (first.__name__, first.__doc__) == ("f", "doc")

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from cutelite.diag import CompileError
 from cutelite.front import tree
 from cutelite.front.cfg import Loop
+from cutelite.front.iterators import RangeIter
+from cutelite.front.loops.ahead import move_ahead
 from cutelite.front.loops.carried import (
     WHOLE_SLOT,
     Carried,
@@ -26,7 +28,7 @@ from cutelite.front.loops.carried import (
 from cutelite.front.merge import hint, leaf_value, merge, wrap_like
 from cutelite.front.regions import Regions, Running
 from cutelite.front.state import Slot, State, new_share, slots_of, split
-from cutelite.ir.function import Jump, Value
+from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import boolean, elem_of
 from cutelite.lang.emit import Runtime
 from cutelite.lang.promotion import as_value
@@ -34,7 +36,7 @@ from cutelite.ops.control import Br
 
 
 class Known(NamedTuple):
-    """What is remembered of a loop that has been executed before, by the same chain of calls.
+    """The memory of a loop that has been executed before, by the same chain of calls.
 
     peeled   iterations of a `while` that were unrolled before it turned out to be a run-time loop
     carried  the parameters of its header
@@ -53,6 +55,7 @@ class RunTimeLoop:
     late     the names that only the body binds, and that are bound when the loop ends, since it is certain to begin
     fresh    the names that the body binds to another object whenever it is executed: no parameter can stand for those
     params   the parameters of the header last opened, in their order
+    starts   of each iteration in the body last executed: its block, and the number of ops there before it
     """
 
     def __init__(self, regions: Regions, loop: Loop, entry: State, peeled: int = 0) -> None:
@@ -65,9 +68,11 @@ class RunTimeLoop:
         self.late: dict[str, Any] = known.late if known and self.certain else {}
         self.fresh: set[str] = set()
         self.params: list[tuple[str | int, int]] = []
+        self.starts: list[tuple[Block, int]] = []
+        self.counter = entry.stack[-1] if loop.is_for else RangeIter(0, 0, 1)
 
     def run(self) -> State | None:
-        """Execute the loop; the state of the iterations that its unrolled body leaves over, if there are any."""
+        """Execute the loop. Return the state in which its unrolled body leaves iterations over, or None."""
         regions, first_error = self.regions, None
         while True:
             self.carried = {key: t for key, t in self.carried.items() if key[0] not in self.fresh}
@@ -89,16 +94,21 @@ class RunTimeLoop:
             if not back or self._closed(before, merge(regions.builder, back, self.live)):
                 break
             undo()
+        if back:
+            first = before.block.successors[0]  # where FOR_ITER leads to
+            move_ahead(regions, self.loop, [(first, 0), *self.starts[1:]], self.counter.ahead)
         regions.late.pop(self.loop.header, None)
         self._share_out(running.left)
         return running.rest
 
     def _body(self, state: State, running: Running) -> list[State]:
-        """Execute as many iterations as the body has; the states that come back to the header from the last."""
+        """Execute as many iterations as the body has; return the states that come back to the header from the last."""
         regions, outer = self.regions, self.regions.iteration
-        unroll = self.entry.stack[-1].unroll if self.loop.is_for else 1
+        unroll = self.counter.unroll
+        self.starts = []
         try:
             for lane in range(unroll):
+                self.starts.append((state.block, len(state.block.ops)))
                 regions.iteration = (*outer, lane) if unroll > 1 else outer
                 back = regions.body(self.loop, state, running)
                 if not back or lane == unroll - 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cutelite.front.cfg import Loop
+from cutelite.front.loops.ahead import move_ahead
 from cutelite.front.merge import merge
 from cutelite.front.regions import Regions
 from cutelite.front.state import State
@@ -14,12 +15,16 @@ UNROLL_LIMIT = 100_000
 
 def unrolled(regions: Regions, loop: Loop, state: State) -> None:
     """Execute the body until no path comes back to the header. Errors: `unrolling` beyond `UNROLL_LIMIT` times."""
-    outer = regions.iteration
+    outer, starts = regions.iteration, []
+    ahead = state.stack[-1].ahead if loop.is_for else 0
     for n in range(UNROLL_LIMIT):
         regions.iteration = (*outer, n)
+        starts.append((state.block, len(state.block.ops)))
         back = regions.body(loop, state, None)
         if not back:
             regions.iteration = outer
+            if ahead:
+                move_ahead(regions, loop, starts[:-1], ahead)
             return
         state = merge(regions.builder, back, regions.cfg.live_in[loop.header])
     regions.builder.span = regions.span(loop)

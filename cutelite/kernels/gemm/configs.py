@@ -19,6 +19,8 @@ class Config:
     piece     columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
     swizzle   tiles are walked in bands so many tiles wide, along `raster`
     splits    how many blocks share the K of a tile; another kernel adds up what they find
+    together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
+              `cluster` is (1, 1), and a block has one tile
     regs      registers of a thread that loads, and of one that multiplies
     """
 
@@ -31,6 +33,7 @@ class Config:
     swizzle: int = 8
     raster: Literal["M", "N", "hilbert"] = "M"
     splits: int = 1
+    together: int = 1
     regs: tuple[int, int] = (40, 232)
 
 
@@ -118,8 +121,10 @@ def made_for(config: Config, problem: Problem) -> bool:
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
     parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
+    if config.together > 1 and 128 * config.stages < 4 * (64 if config.pingpong else bm):
+        return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
-        and (bn % 64 > 0 or config.piece * out == 128 or config is CONFIGS[0])
+        and (bn % 64 > 0 or config.together > 1 or config.piece * out == 128 or config is CONFIGS[0])
         and all(major == "K" or part % span == 0 for major, part in parts)
     )

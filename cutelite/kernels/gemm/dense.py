@@ -46,7 +46,7 @@ def build(config: Config, problem: Problem) -> Any:
         b: Smem[problem.b, cl.make_smem_layout(problem.b, (BN, BK, config.stages), problem.majors[1])]
         d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers))]
 
-    @cl.kernel(block=3 * GROUP, cluster=(CM * CN, 1, 1) if plan.clustered else None)
+    @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
         scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32,
@@ -65,7 +65,7 @@ def build(config: Config, problem: Problem) -> Any:
         fetch = cl.Fetch.create((2, 1 + config.buffers))
         cl.pipeline_init_arrive(plan.clustered)
         counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN), *d.shape[:-2]
-        tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, plan.clustered)
+        tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, plan.in_clusters)
         first = plan.place(tiles)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
@@ -81,7 +81,11 @@ def build(config: Config, problem: Problem) -> Any:
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, cl.NamedBarrier(1 + group, GROUP))
             fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
-            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, cl.Fetch(fetch.bars[group, None]), 2, group)
+            bars = cl.Fetch(fetch.bars[group, None])
+            groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
+            ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
+            shared = config.together, storage.b.ptr, problem.acc, ready
+            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, *shared)
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
     return gemm
@@ -129,6 +133,11 @@ class Plan:
         return self.config.cluster != (1, 1)
 
     @property
+    def in_clusters(self) -> bool:
+        """Whether a cluster takes a tile, or tiles beside each other."""
+        return self.clustered or self.config.together > 1
+
+    @property
     def few(self) -> int:
         """Rows of A that are brought for a tile."""
         rows = self.config.tile[0]
@@ -143,10 +152,13 @@ class Plan:
         (BM, BN), (CM, CN), SPLITS = self.config.tile, self.config.cluster, self.config.splits
         m, n, batch = tiles.coordinate()
         steps, split = i32(cl.ceil_div(K, self.depth)), batch % SPLITS
+        parts = SPLITS * self.config.together
+        if self.config.together > 1:
+            split = split * self.config.together + cl.block_rank_in_cluster()
         if self.clustered:
             rank = cl.block_rank_in_cluster()
             m, n = m * CM + rank % CM, n * CN + rank // CM
-        first, last = (steps * split // SPLITS, steps * (split + 1) // SPLITS) if SPLITS > 1 else (0, steps)
+        first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
         out = (batch,) if self.problem.batched or SPLITS > 1 else ()
         return Tile(m * BM, n * BN, (batch // SPLITS,) if self.problem.batched else (), out, first, last - first)
 
@@ -210,12 +222,15 @@ class Plan:
 def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused) -> None:
     """Launch what a configuration needs. A is (..., M, K) or (..., K, M) as `problem` says, B likewise."""
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
-    if splits > 1:  # as far as there are steps along K
-        splits = min(splits, -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.a.bytes // 128))
-        config = replace(config, splits=splits)
+    if splits * config.together > 1:  # as far as there are steps along K
+        steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.a.bytes // 128)
+        together = config.together if steps >= config.together else 1
+        splits = min(splits, steps // together)
+        config = replace(config, splits=splits, together=together)
     batches = d.shape[0] if problem.batched else 1
     blocks = -(-m // (bm * cm)) * -(-n // (bn * cn)) * cm * cn * batches * splits
-    launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
+    at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
+    launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:
         build(config, problem)[launch](a, b, d, *flat(fused))
         return

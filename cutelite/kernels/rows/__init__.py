@@ -3,7 +3,11 @@
 plan.py            how many threads work on a row
 arrays.py          what comes in: rows, strides, results of the same kind
 softmax.py         softmax, log_softmax          norm.py            rms_norm, layer_norm
-cross_entropy.py   cross_entropy
+cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
+gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
+quantise.py        8 bits, casts, transposes     narrow.py         scales
+linear_cross_entropy.py   cross entropy of a linear layer, a part of its logits at a time
+operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
 
 Each function takes arrays of torch, CuPy or NumPy (in the simulator); the last mode is a row, of 1 to 262,144
 elements of bf16, f16 or f32. What is computed is f32. A row is read once, into registers.

@@ -11,6 +11,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import MOST, width
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
+NARROW = {"e4m3": cl.e4m3, "e5m2": cl.e5m2}  # what results may have too
 
 
 class Rows:
@@ -19,15 +20,17 @@ class Rows:
     array    torch's, CuPy's or NumPy's, of any number of modes; the last one is a row
     dtype    bf16, f16 or f32
     vector   elements that one access may take, by pitch and address
-    Errors   `cl.ArgumentError` for other dtypes, and for rows of 0 or more than 262,144 elements
+    most     elements that a row may have; None: any number, 0 too
+    narrow   dtypes of 8 bits too
+    Errors   `cl.ArgumentError` for other dtypes, and for rows of 0 or more than `most` elements
     """
 
-    def __init__(self, array: Any, name: str) -> None:
-        found = DTYPES.get(code_of(array))
+    def __init__(self, array: Any, name: str, most: int | None = MOST, narrow: bool = False) -> None:
+        found = (DTYPES | NARROW if narrow else DTYPES).get(code_of(array))
         if found is None:
             raise rt.ArgumentError(f"{name} has dtype {array.dtype}; rows are of bfloat16, float16 or float32")
-        if not array.shape or not 1 <= array.shape[-1] <= MOST:
-            raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; a row has 1 to {MOST} elements")
+        if not array.shape or (most is not None and not 1 <= array.shape[-1] <= most):
+            raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; a row has 1 to {most} elements")
         self.dtype = found
         self.n = int(array.shape[-1])
         self.m = math.prod(map(int, array.shape[:-1]))

@@ -18,8 +18,8 @@ import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
-from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_light
-from cutelite.kernels.rows.softmax import exponentials, merge, power
+from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
+from cutelite.kernels.rows.softmax import LOWEST, Exponentials, merge, power
 
 M = cl.dims("M")  # rows
 
@@ -41,19 +41,34 @@ class Loss:
     ignore: int
 
 
-def merge_with_sums(exact: bool) -> Any:
-    """The function that makes one of what is known of two parts of a row: their exponentials, and sums of logits."""
+class Known(NamedTuple):
+    """What is known of a part of a row: the sum of its exponentials, and of its logits where labels are smoothed."""
 
-    def merged(a: Any, b: Any) -> tuple[Any, Any]:
-        return merge(exact)(a[0], b[0]), a[1] + b[1]
+    all: Exponentials
+    plain: f32
 
-    return merged
+
+def step(exact: bool, smooth: bool) -> Any:
+    """The function that adds more logits to what is known."""
+
+    def added(known: Known, logits: Any, keep: Any) -> Known:
+        v = logits.to(f32)
+        top = max(known.all.top, v.reduce("max"))
+        total = known.all.total * power(known.all.top - top, exact) + power(v - top, exact).reduce("sum")
+        return Known(Exponentials(top, total), known.plain + keep(v).reduce("sum") if smooth else known.plain)
+
+    return added
+
+
+def merged(exact: bool) -> Any:
+    """The function that makes one of what is known of two parts of a row."""
+    return lambda a, b: Known(merge(exact)(a.all, b.all), a.plain + b.plain)
 
 
 @cache
 def forward(loss: Loss, p: Plan) -> Any:
-    """The kernel that gives each row's loss and lse."""
-    dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
+    """The kernel that gives each row's loss and lse. It holds no row: what is known of it is brought up to date."""
+    dtype, n, exact, smooth = loss.dtype, loss.n, loss.dtype == f32, loss.smoothing != 0
     (P,) = pitches("P", p.vector)
 
     @cl.kernel(**p.options)
@@ -64,26 +79,23 @@ def forward(loss: Loss, p: Plan) -> Any:
         lses: Tensor[f32, (M,)],
     ) -> None:
         team, part = p.team(n)
-        stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
-
-        def work(row: Any, target: Any, held: Any) -> None:
-            wanted, first = f32(0), team.lane == 0 and team.rank == 0
+        row = team.number()
+        if team.teams == 1 or row < M:
+            target, wanted, first = targets[row], f32(0), team.lane == 0 and team.rank == 0
+            start = Known(Exponentials(f32(LOWEST), f32(0)), f32(0))
+            mine = part.fold(x[row, None], start, step(exact, smooth), fill=-math.inf)
             if first and target >= 0 and target < n:
                 wanted = x[row, target].to(f32)
-            v, total = held.to(f32), f32(0)
-            _, mine = exponentials(v, exact)
-            if loss.smoothing:
-                all, total = team.reduce((mine, part.keep(v).reduce("sum")), merge_with_sums(exact))
+            team.ready()
+            if smooth:
+                all, total = team.reduce(mine, merged(exact))
             else:
-                all = team.reduce(mine, merge(exact))
-            stream.refill()
+                all, total = team.reduce(mine.all, merge(exact)), f32(0)
             if first:
                 lse = all.top + cl.math.log(all.total)
                 value = lse - (1.0 - loss.smoothing) * wanted - loss.smoothing / n * total + loss.z * lse * lse
                 losses[row] = f32(0) if target == loss.ignore else value
                 lses[row] = lse
-
-        stream.each(work, ask=lambda row: targets[row])
 
     return cross_entropy
 
@@ -141,7 +153,7 @@ def cross_entropy(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     loss, lse = (empty(x, tuple(x.shape[:-1]), "f32") for _ in range(2))
-    p = how or plan(rows.n, rows.vector)
+    p = how or plan_fold(rows.n, rows.vector)
     kernel = forward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
     kernel[p.grid(rows), p.block](rows.matrix, targets, loss.reshape((rows.m,)), lse.reshape((rows.m,)))
     return Losses(loss, lse)

@@ -11,7 +11,7 @@ adds up what the teams have, always in the same order.
 # (kernels here are made for a dtype and a length, which no annotation can say to a checker)
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -19,7 +19,8 @@ import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, as_vector
-from cutelite.kernels.rows.plan import Plan, pitches, plan, plan_norm, plan_sums
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan, plan_norm, plan_sums
 
 M, G, N = cl.dims("M G N")  # rows, teams, columns
 
@@ -32,6 +33,7 @@ class Norm:
     center    the mean is subtracted: LayerNorm
     weight    the dtype of weight and bias
     offset    added to the weight: 1.0 where weights are stored as what differs from 1
+    narrow    how results are quantised, if they are
     """
 
     dtype: Any
@@ -39,6 +41,7 @@ class Norm:
     center: bool
     weight: Any
     offset: float
+    narrow: Narrow | None = None
 
 
 class Moments(NamedTuple):
@@ -68,7 +71,10 @@ def merge(a: Moments, b: Moments) -> Moments:
 def forward(norm: Norm, p: Plan) -> Any:
     """The kernel that gives y, and where they are wanted the sum with the residual, the mean and rstd."""
     dtype, n, weight = norm.dtype, norm.n, norm.weight
-    P, Q, R, S = pitches("P Q R S", p.vector)
+    P, Q, R, S = p.pitches("P Q R S")
+    narrow = norm.narrow
+    result = dtype if narrow is None else narrow.dtype
+    granule, reductions = (1, 1) if narrow is None else (narrow.block, 2)
 
     @cl.kernel(**p.options)
     def norm_forward(
@@ -76,13 +82,14 @@ def forward(norm: Norm, p: Plan) -> Any:
         residual: Tensor[dtype, (M, n), (Q, 1)] | None,
         w: Tensor[weight, (n,)] | None,
         b: Tensor[weight, (n,)] | None,
-        y: Tensor[dtype, (M, n), (R, 1)],
+        y: Tensor[result, (M, n), (R, 1)],
         total: Tensor[dtype, (M, n), (S, 1)] | None,
         means: Tensor[f32, (M,)] | None,
         rstds: Tensor[f32, (M,)] | None,
+        scales: Tensor[f32, (M, G), (None, None)] | None,
         eps: f32,
     ) -> None:
-        team, part = p.team(n)
+        team, part = p.team(n, reductions, granule)
         stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
 
         scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
@@ -109,7 +116,10 @@ def forward(norm: Norm, p: Plan) -> Any:
                 v = v * (scale().to(f32) + norm.offset)
             if b is not None:
                 v = v + shift().to(f32)
-            part.store(v.to(dtype), y[row, None])
+            if narrow is None:
+                part.store(v.to(dtype), y[row, None])
+            else:
+                part.store(narrow.quantised(part, v, scales[row, None]), y[row, None])
 
         stream.each(work)
 
@@ -245,12 +255,14 @@ class Normed(NamedTuple):
     total  x + residual, likewise; x itself without a residual
     mean   (...), f32; None for RMSNorm
     rstd   (...), f32
+    scale  of quantised results: (..., 1) or (..., ceil(n / 128)), f32; y times it is the norm
     """
 
     y: Any
     total: Any
     mean: Any
     rstd: Any
+    scale: Any = None
 
 
 def rms_norm(
@@ -261,6 +273,7 @@ def rms_norm(
     bias: Any = None,
     eps: float = 1e-6,
     offset: float = 0.0,
+    narrow: Narrow | None = None,
     how: Plan | None = None,
 ) -> Normed:
     """Compute (x + residual) / sqrt(mean of squares + eps) * (offset + weight) + bias over the last mode.
@@ -268,11 +281,12 @@ def rms_norm(
     x, residual   (..., n), of one dtype: bf16, f16 or f32
     weight, bias  (n,), of one dtype
     offset        added to the weight: 1.0 where it is stored as what differs from 1
+    narrow        quantise y: `Narrow()` by row, `Narrow(block=128)` by 128 elements of one
     how           who works on a row; by default the plan for its length
     Gives         a `Normed`
     Errors        `cl.ArgumentError` for arrays that do not fit
     """
-    return apply(x, weight, residual, bias, eps, offset, False, how)
+    return apply(x, weight, residual, bias, eps, offset, False, how, narrow)
 
 
 def layer_norm(
@@ -283,33 +297,47 @@ def layer_norm(
     residual: Any = None,
     eps: float = 1e-5,
     offset: float = 0.0,
+    narrow: Narrow | None = None,
     how: Plan | None = None,
 ) -> Normed:
     """Compute (s - mean) / sqrt(var + eps) * (offset + weight) + bias of s = x + residual over the last mode.
 
     Arguments and results as for `rms_norm`.
     """
-    return apply(x, weight, residual, bias, eps, offset, True, how)
+    return apply(x, weight, residual, bias, eps, offset, True, how, narrow)
 
 
 def apply(
-    x: Any, weight: Any, residual: Any, bias: Any, eps: float, offset: float, center: bool, how: Plan | None
+    x: Any,
+    weight: Any,
+    residual: Any,
+    bias: Any,
+    eps: float,
+    offset: float,
+    center: bool,
+    how: Plan | None = None,
+    narrow: Narrow | None = None,
 ) -> Normed:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
     more = None if residual is None else Rows(residual, "residual").like(rows, "residual")
     w, b, kind = weights(rows, weight, bias)
-    y = empty(x, tuple(x.shape))
+    y = empty(x, tuple(x.shape), None if narrow is None else narrow.dtype.name)
+    scale = None if narrow is None else narrow.scales(x)
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
-    vector = math.gcd(rows.vector, *(Rows(each, "").vector for each in (y, total)))
+    vector = math.gcd(rows.vector, *(Rows(each, "", narrow=True).vector for each in (y, total)))
+    aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
     if more is None:
         kept = sum(each is not None for each in (x, weight, bias))
         p = how or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
     else:
-        p = how or plan(rows.n, math.gcd(vector, more.vector))
-    kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset)), p)
+        aligned = math.gcd(aligned, more.vector)
+        p = how or plan(rows.n, aligned if narrow is None else vector)
+    if narrow is not None:
+        p = replace(p, aligned=aligned, stages=0)
+    kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset), narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.grid(rows), p.block](
         rows.matrix,
@@ -319,9 +347,10 @@ def apply(
         y.reshape((rows.m, rows.n)),
         None if more is None else total.reshape((rows.m, rows.n)),
         *flat,
+        None if scale is None else scale.reshape((rows.m, -1)),
         eps,
     )
-    return Normed(y, total, mean, rstd)
+    return Normed(y, total, mean, rstd, scale)
 
 
 class Gradients(NamedTuple):

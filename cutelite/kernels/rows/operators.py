@@ -16,6 +16,10 @@ import torch
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
+from cutelite.kernels.rows.operators_elements import activated, gated, rope, rope_
+from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+
+__all__ = ["activated", "cross_entropy", "gated", "linear_cross_entropy", "norm_forward", "rope", "rope_", "softmax"]
 
 
 @torch.library.custom_op("cutelite::softmax", mutates_args=())

@@ -26,13 +26,14 @@ REGISTERS = 65_536  # of a multiprocessor
 class Plan:
     """The threads for a row.
 
-    threads  of each block
-    teams    rows that a block works on at a time
-    cluster  blocks that share a row
-    vector   elements of one access
-    blocks   that a multiprocessor is to hold at a time: sets how many registers a thread may have
+    threads       of each block
+    teams         rows that a block works on at a time
+    cluster       blocks that share a row
+    vector        elements of one access
+    blocks        that a multiprocessor is to hold at a time: sets how many registers a thread may have
     stages        rows that are copied to shared memory ahead; a block then works on one after the other
     shared_sums   sums over rows are kept in shared memory, not in registers
+    aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
 
     threads: int
@@ -42,6 +43,7 @@ class Plan:
     blocks: int
     stages: int = 0
     shared_sums: bool = False
+    aligned: int | None = None
 
     @property
     def block(self) -> int:
@@ -54,10 +56,14 @@ class Plan:
         shape = {"block": self.block, "min_blocks": self.blocks}
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
-    def team(self, n: int) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, and its part of rows of `n` elements."""
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else 1)
-        return team, cl.RowPartition(team, n, self.vector)
+    def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, which makes so many reductions a row, and its part of rows of `n` elements."""
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else reductions)
+        return team, cl.RowPartition(team, n, self.vector, granule)
+
+    def pitches(self, names: str) -> tuple[cl.Dim, ...]:
+        """Dims for the elements from one row to the next."""
+        return pitches(names, self.aligned or self.vector)
 
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
@@ -102,12 +108,18 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
 
     rows  that a block keeps in shared memory: of the input, and weights
     """
-    most = MOST_THREADS * 32  # elements of a block
-    if n <= most:
+    if n <= 16384:
         return plan(n, vector)
-    cluster = 1 << (-(-n // most) - 1).bit_length()
-    p = ahead(Plan(MOST_THREADS, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
-    return p if p.stages else plan(n, vector)
+    threads, each = (512, 64) if rows > 2 else (MOST_THREADS, 32)
+    cluster = 1 << (-(-n // (threads * each)) - 1).bit_length()
+    p = ahead(Plan(threads, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
+    return p if p.stages and (rows > 2 or cluster > 1) else plan(n, vector)
+
+
+def plan_fold(n: int, vector: int) -> Plan:
+    """The plan where no row is held: a few warps go through a row, and blocks on a multiprocessor go their own ways."""
+    threads, teams = (WARP, 4) if n <= 8192 else (128, 1)
+    return Plan(threads, teams, 1 if n <= 65_536 else 2, vector, REGISTERS // 64 // 128)
 
 
 def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:

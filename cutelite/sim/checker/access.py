@@ -23,6 +23,7 @@ from cutelite.sim.checker.shadow import (
     Sets,
     Shadow,
     Sites,
+    members,
 )
 
 Array = Any
@@ -112,7 +113,7 @@ class Accesses:
         self.clocks = clocks
         self.sites = Sites()
         self.sets = Sets()
-        self._asked: dict[tuple[int, Group], bool] = {}
+        self._asked: dict[tuple[int, bytes, bytes], bool] = {}
 
     def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> list[Conflict]:
         """What an access of that kind races with."""
@@ -252,14 +253,13 @@ class Accesses:
         starts = np.flatnonzero(np.diff(ordered, prepend=-1))
         if len(starts) == len(granules):
             return np.arange(len(granules)), actor.who.astype(np.int32)
-        who = actor.who[order]
-        at, code = order[starts], who[starts].astype(np.int32)
+        who, when = actor.who[order].astype(np.int32), actor.when[order].astype(np.int32)
+        at, code = order[starts], who[starts]
         ends = np.append(starts[1:], len(ordered))
         several = np.minimum.reduceat(who, starts) != np.maximum.reduceat(who, starts)
-        when = actor.when[order]
         for i in np.flatnonzero(several).tolist():
             run = slice(starts[i], ends[i])
-            code[i] = -self.sets.number((self._group(who[run], when[run], site),))
+            code[i] = -self.sets.number((Group(who[run].tobytes(), when[run].tobytes(), site),))
         return at, code
 
     def _group(self, who: Array, when: Array, site: int) -> Group:
@@ -280,14 +280,14 @@ class Accesses:
             position = int(at[where[i]])
             groups = self._groups_of(int(old[i]), old_when[i], int(old_site[i]))
             new = self._groups_of(int(code[where[i]]), actor.when[position], site)
-            mine = set(new[0].agents.tolist())
+            mine = members(new[0].who)
             knows = int(actor.knowing(at[where[i : i + 1]])[0])
             still = []
             for x in groups:
                 if self.sites.kinds[x.site] == kind and not (
                     self.narrow and kind in STRONG and np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
                 ):
-                    if mine.issuperset(x.agents.tolist()):
+                    if x.within(mine):
                         continue
                     if not self._unknown(knows, actor, position, x):
                         continue
@@ -302,11 +302,12 @@ class Accesses:
         """`actor.unknown` in the row RAN, asked once for all threads that know the same."""
         if not knows:  # not a thread, or one that knows nothing
             return actor.unknown(RAN, position, group)
-        found = self._asked.get((knows, group))
+        asked = (knows, group.who, group.when)
+        found = self._asked.get(asked)
         if found is None:
             if len(self._asked) > MANY:
                 self._asked.clear()
-            found = self._asked[knows, group] = actor.unknown(RAN, position, group)
+            found = self._asked[asked] = actor.unknown(RAN, position, group)
         return found
 
     def _groups_of(self, code: int, when: Any, site: int) -> tuple[Group, ...]:

@@ -282,6 +282,8 @@ class Clocks:
             return np.zeros(0, bool)
         own = who == threads
         result = own & (self.own[row][threads] >= when)
+        if np.count_nonzero(own) == len(own):
+            return result
         copies = who == threads + self._threads_of(threads)
         if np.count_nonzero(copies):
             result |= copies & (self.copied[row][threads] >= when)

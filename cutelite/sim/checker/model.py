@@ -919,21 +919,23 @@ class Checker:
                 self._check_barrier(block, address, barrier, known)
 
     def _check_exit(self, block: Block, region: Region, shadow: Shadow, known: Knowledge) -> None:
-        """Whether others may still access the shared memory of a block that has exited."""
+        """Report those who may still access the shared memory of a block that has exited."""
+        others = self._others(block)
         for who, when, sites in (
             (shadow.w_who, shadow.w_when, shadow.w_site),
             (shadow.o_who, shadow.o_when, shadow.o_site),
         ):
             g = np.flatnonzero(who > 0)
-            g = g[~self._own(block, who[g])]
+            g = g[others[who[g]]]
             pending = g[~self.clocks.known(known, RAN, who[g], when[g])] if len(g) else g
             for site in np.unique(sites[pending]).tolist():
                 mine = pending[sites[pending] == site]
                 self._outlived(block, region, shadow.offsets(mine), shadow.granule, site, who[mine])
         for number in np.unique(shadow.o_who[shadow.o_who < 0]).tolist():
             for group in self.accesses.sets[-number]:
-                others = ~self._own(block, group.agents)
-                left = others & ~self.clocks.known(known, RAN, group.agents, group.clocks)
+                left = others[group.agents]
+                if np.count_nonzero(left):
+                    left &= ~self.clocks.known(known, RAN, group.agents, group.clocks)
                 if np.count_nonzero(left):
                     offsets = shadow.offsets(np.flatnonzero(shadow.o_who == number))
                     self._outlived(block, region, offsets, shadow.granule, group.site, group.agents[left])
@@ -941,13 +943,14 @@ class Checker:
     def _outlived(self, block: Block, region: Region, offsets: Array, granule: int, site: int, who: Array) -> None:
         self.report.exited(block, region, offsets, granule, self.accesses.sites[site], self._threads(who))
 
-    def _own(self, block: Block, who: Array) -> Array:
-        """Whether it is a thread of the block, or what the SM itself finishes before it gives the block up."""
+    def _others(self, block: Block) -> Array:
+        """Of all agents, those that are no threads of the block, nor what the SM finishes before it gives it up."""
         n, size = block.machine.threads, self.clocks.threads[block.number]
-        own = (who >= block.first) & (who < block.first + n)
-        copiers = (who >= block.first + size) & (who < block.first + size + n)
-        wgmma = np.isin(who, [agent for name, agent in self.clocks.names() if name[-1] == "wgmma"])
-        return own | copiers | wgmma
+        others = np.ones(self.clocks.count, bool)
+        for start in (block.first, block.first + size):  # threads, and their cp.async
+            others[start : start + n] = False
+        others[[agent for name, agent in self.clocks.names() if name[-1] == "wgmma"]] = False
+        return others
 
     def _check_barrier(self, block: Block, address: int, barrier: Barrier, known: Knowledge) -> None:
         local = np.flatnonzero(barrier.used)
@@ -955,7 +958,7 @@ class Checker:
         users, clocks = users.astype(np.int32), barrier.used[local]
         phases = barrier.arrived[local]
         seen = np.full(len(users), barrier.agent, np.int32)
-        left = ~self._own(block, users) & ~self.clocks.known(known, RAN, users, clocks)
+        left = self._others(block)[users] & ~self.clocks.known(known, RAN, users, clocks)
         left &= (phases == 0) | ~self.clocks.known(known, RAN, seen, phases)
         if np.count_nonzero(left):
             self.report.barrier_outlived(block, address, barrier.op, list(barrier.sources), self._threads(users[left]))

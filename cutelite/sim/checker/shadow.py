@@ -14,6 +14,7 @@ All of it is arrays with an element for each granule, untouched ones of which ta
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +93,16 @@ class Group(NamedTuple):
     @property
     def clocks(self) -> Array:
         return np.frombuffer(self.when, np.int32)
+
+    def within(self, agents: frozenset[int]) -> bool:
+        """Tell whether all of its agents are among these."""
+        return agents.issuperset(members(self.who))
+
+
+@lru_cache(maxsize=1 << 14)
+def members(who: bytes) -> frozenset[int]:
+    """The agents of a group."""
+    return frozenset(np.frombuffer(who, np.int32).tolist())
 
 
 class Sets:

@@ -1,0 +1,61 @@
+"""What annotations say of arguments, as data without the compiler's objects.
+
+In    specs of annotations (`cutelite.lang.annotations`)
+Out   parts of `cutelite_rt.signature.data`, by which arguments are bound; dtype variables and alignments stay open
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import Scalar
+from cutelite.lang.annotations import DTypeVar, TensorSpec, TmaSpec
+from cutelite.layout import Dim, DimExpr, Layout
+from cutelite.layout.expr import text, tree
+from cutelite_rt.signature import data
+
+
+def tensor(name: str, spec: TensorSpec, layout: Layout) -> data.Array:
+    """A parameter that takes an array, of that layout."""
+    return data.Array(name, repr(spec), dtype(spec.dtype), _layout(spec, layout), spec.align)
+
+
+def tma_tensor(name: str, spec: TmaSpec, layout: Layout) -> data.Array:
+    """A parameter that takes an array and has a tensor map of it."""
+    says, box = repr(spec.tensor), data.Box(spec.tile, spec.swizzle)
+    return data.Array(name, says, dtype(spec.tensor.dtype), _layout(spec.tensor, layout), box=box)
+
+
+def _layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:
+    shape, stride = modes(layout.shape), modes(layout.stride)
+    if any(isinstance(extent, tuple) for extent in shape):
+        cosize = layout.cosize
+        return data.Nested(str(layout), None if isinstance(cosize, DimExpr) else cosize)
+    strides = None if spec.stride is None else tuple(map(expr, stride))
+    return data.Strided(tuple(map(expr, shape)), strides, spec.order)
+
+
+def modes(x: Any) -> tuple[Any, ...]:
+    """The modes of a shape or stride."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def dtype(wanted: Scalar | DTypeVar) -> data.DType:
+    """A dtype, or a variable that arguments decide."""
+    if isinstance(wanted, Scalar):
+        return wanted.name
+    return data.Variable(wanted.name, tuple(choice.name for choice in wanted.choices or ()))
+
+
+def expr(x: Any) -> data.Expr:
+    """An int, or an expression over dims."""
+    if isinstance(x, Dim):
+        return data.Dim(x.name, x.divisible_by, x.min, x.max)
+    return data.Expression(text(x), _plain(tree(x))) if isinstance(x, DimExpr) else int(x)
+
+
+def _plain(node: tuple[Any, ...]) -> data.Tree:
+    operation, *operands = node
+    if operation == "const":
+        return int(operands[0])
+    return expr(operands[0]) if operation == "dim" else (operation, *map(_plain, operands))

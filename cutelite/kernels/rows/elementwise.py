@@ -1,0 +1,114 @@
+"""Functions of elements: arrays of one shape in, arrays of that shape out, each read or written once.
+
+    (y,) = elementwise(lambda a, b: max(a, 0.0) * b, (a, b))
+
+Rows may have any pitch; arrays without gaps are taken as one long row. What is computed is f32.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.functions import settled
+from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.plan import ACCESS, pitches, width
+
+M, N = cl.dims("M N")  # rows, columns
+THREADS, ACCESSES = 256, 4  # of a block; accesses of 16 bytes that a thread has under way
+MOST_INPUTS, MOST_OUTPUTS = 4, 3
+
+
+class Kind(NamedTuple):
+    """What is known of an array: its dtype, and how many elements one access may take."""
+
+    dtype: Any
+    vector: int
+
+
+@cache
+def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple[Kind, ...], vector: int) -> Any:
+    """The kernel that gives ``function(*inputs)``, a vector or a tuple of vectors, for each thread's elements."""
+    pieces = max(1, ACCESSES // len(inputs))
+    size = THREADS * pieces * vector
+    annotations: list[Any] = []
+    for i, kind in enumerate((*inputs, *(None,) * (MOST_INPUTS - len(inputs)), *outputs)):
+        (P,) = pitches(f"P{i}", 1 if kind is None else kind.vector)
+        annotations.append(Tensor[f32 if kind is None else kind.dtype, (M, N), (P, 1)] | None)
+    annotations += [annotations[-1]] * (MOST_INPUTS + MOST_OUTPUTS - len(annotations))
+    A, B, C, D, X, Y, Z = annotations
+
+    @cl.kernel(block=THREADS)
+    def elements(a: A, b: B, c: C, d: D, x: X, y: Y, z: Z) -> None:
+        tiles = cl.ceil_div(N, size)
+        row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
+        tile = cl.RowTile(at * size, N, vector, pieces)
+        given = [tile.load(each[row, None]).to(f32) for each in (a, b, c, d) if each is not None]
+        found = function(*given)
+        for out, v in zip([each for each in (x, y, z) if each is not None], as_tuple(found), strict=True):
+            tile.store(v.to(out.dtype), out[row, None])
+
+    return elements
+
+
+def as_tuple(x: Any) -> tuple[Any, ...]:
+    """Results of a function that gives one or several."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def elementwise(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    *,
+    out: Sequence[Any] | None = None,
+    dtypes: Sequence[str] = (),
+) -> tuple[Any, ...]:
+    """Compute a function of the elements of arrays.
+
+    function  of vectors of f32, one for each input; gives a vector, or a tuple of them
+    inputs    one to four arrays of one shape: bf16, f16 or f32
+    out       up to three arrays to write to, which may be inputs; by default new ones
+    dtypes    codes such as 'bf16' or 'e4m3' of the new ones; by default one array of the dtype of the first input
+    Gives     the results
+    Errors    `cl.ArgumentError` for arrays that do not fit
+    """
+    given = [Rows(x, f"input {i}", most=None) for i, x in enumerate(inputs)]
+    first = given[0]
+    if out is None:
+        kinds = dtypes or (first.dtype.name,)
+        out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
+    made = [Rows(x, f"output {i}", most=None, narrow=True) for i, x in enumerate(out)]
+    for i, each in enumerate((*given, *made)):
+        if (each.m, each.n) != (first.m, first.n):
+            raise cl.ArgumentError(f"array {i} is {each.m} x {each.n}, and should be {first.m} x {first.n}")
+    if first.m * first.n:
+        launch(settled(function), given, made)
+    return tuple(out)
+
+
+def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows]) -> None:
+    """Launch the kernel for arrays of one shape."""
+    everything = [*given, *made]
+    m, n = given[0].m, given[0].n
+    views = [rt.read(each.matrix) for each in everything]
+    if all(m == 1 or view.strides[0] == n for view in views):
+        m, n = 1, m * n
+    pitch = [0 if m == 1 else view.strides[0] for view in views]
+    kinds = [
+        Kind(each.dtype, width(each.dtype.bytes, step, view.pointer // each.dtype.bytes))
+        for each, step, view in zip(everything, pitch, views, strict=True)
+    ]
+    vector = ACCESS // min(kind.dtype.bytes for kind in kinds[: len(given)])
+    kernel = build(function, tuple(kinds[: len(given)]), tuple(kinds[len(given) :]), vector)
+    size = THREADS * max(1, ACCESSES // len(given)) * vector
+    arrays: list[Any] = [each.matrix.reshape((m, n)) for each in everything]
+    inputs = arrays[: len(given)] + [None] * (MOST_INPUTS - len(given))
+    outputs = arrays[len(given) :] + [None] * (MOST_OUTPUTS - len(made))
+    kernel[m * math.ceil(n / size), THREADS](*inputs, *outputs)

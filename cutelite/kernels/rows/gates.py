@@ -1,0 +1,125 @@
+"""Activations, and gates made of them, with their derivatives.
+
+    gated(gate, up, "silu") = silu(gate) * up            SwiGLU; "gelu" or "gelu_tanh": GeGLU; "relu": ReGLU
+    activated(x, "gelu")    = gelu(x)
+
+    silu(x) = x / (1 + exp(-x))        gelu(x) = x * (1 + erf(x / sqrt(2))) / 2
+    gelu_tanh(x) = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2
+
+Each is a function of elements (`elementwise.py`): what is read is read once, and nothing between is stored.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite.kernels.arrays import code_of
+from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.softmax import power
+
+ROOT, CUBIC = math.sqrt(2 / math.pi), 0.044715  # of gelu_tanh
+
+
+def sigmoid(x: Any, exact: bool) -> Any:
+    """1 / (1 + exp(-x))."""
+    e = 1.0 + power(-x, exact)
+    return 1.0 / e if exact else cl.math.rcp(e, fast=True)
+
+
+def tangent(x: Any, exact: bool) -> Any:
+    """tanh(x); for 16-bit results by the exponential, which is 2**-21 from it."""
+    return cl.math.tanh(x) if exact else 2.0 * sigmoid(2.0 * x, exact) - 1.0
+
+
+def silu(x: Any, exact: bool) -> tuple[Any, Any]:
+    """silu(x) and its derivative."""
+    s = sigmoid(x, exact)
+    return x * s, s * (1.0 + x * (1.0 - s))
+
+
+def gelu(x: Any, exact: bool) -> tuple[Any, Any]:
+    """gelu(x) and its derivative."""
+    share = 0.5 + 0.5 * cl.math.erf(x * math.sqrt(0.5))
+    return x * share, share + x * power(x * x * -0.5, exact) * (1 / math.sqrt(2 * math.pi))
+
+
+def gelu_tanh(x: Any, exact: bool) -> tuple[Any, Any]:
+    """gelu_tanh(x) and its derivative."""
+    square = x * x
+    t = tangent(x * (ROOT + ROOT * CUBIC * square), exact)
+    share = 0.5 + 0.5 * t
+    return x * share, share + 0.5 * x * (1.0 - t * t) * (ROOT + 3 * ROOT * CUBIC * square)
+
+
+def relu(x: Any, exact: bool) -> tuple[Any, Any]:
+    """max(x, 0), NaN of NaN, and its derivative."""
+    return cl.where(x < 0.0, 0.0, x), cl.where(x > 0.0, 1.0, 0.0 * x)
+
+
+ACTIVATIONS: dict[str, Callable[[Any, bool], tuple[Any, Any]]] = {
+    "silu": silu,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+    "relu": relu,
+}
+
+
+@cache
+def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
+    """What elements become: by the activation, its derivative, the gate, and the gate's derivatives."""
+    if activation not in ACTIVATIONS:
+        raise cl.ArgumentError(f"an activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
+    both = ACTIVATIONS[activation]
+
+    def gate_gradients(dy: Any, gate: Any, up: Any) -> tuple[Any, Any]:
+        value, slope = both(gate, exact)
+        return dy * up * slope, dy * value
+
+    return (
+        lambda x: both(x, exact)[0],
+        lambda dy, x: dy * both(x, exact)[1],
+        lambda gate, up: both(gate, exact)[0] * up,
+        gate_gradients,
+    )
+
+
+def activated(x: Any, activation: str, *, out: Any = None) -> Any:
+    """Compute an activation of every element.
+
+    x           bf16, f16 or f32, of any shape
+    activation  'silu', 'gelu', 'gelu_tanh' or 'relu'
+    out         where to write; may be x
+    Errors      `cl.ArgumentError` for other arrays and activations
+    """
+    return elementwise(functions(activation, exactly(x))[0], (x,), out=out if out is None else (out,))[0]
+
+
+def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
+    """Compute the gradient of x, of that of ``activated(x, activation)``. `out` may be dy or x."""
+    return elementwise(functions(activation, exactly(x))[1], (dy, x), out=out if out is None else (out,))[0]
+
+
+def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
+    """Compute ``activation(gate) * up``.
+
+    gate, up  of one shape; they may be the two halves of one array's last mode
+    out       where to write; may be gate or up
+    """
+    return elementwise(functions(activation, exactly(gate))[2], (gate, up), out=out if out is None else (out,))[0]
+
+
+def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
+    """Compute the gradients of gate and up, of that of ``gated(gate, up, activation)``.
+
+    out  where to write the two; may be gate and up, or the two halves of one array's last mode
+    """
+    kinds = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}
+    found = elementwise(functions(activation, exactly(gate))[3], (dy, gate, up), out=out, **kinds)
+    return found[0], found[1]
+
+
+def exactly(x: Any) -> bool:
+    """Say whether results need functions to the last bits: those of f32."""
+    return code_of(x) == "f32"

@@ -1,0 +1,94 @@
+"""Cross entropy of x @ weight.T and its gradients, without the logits ever being stored whole.
+
+    loss, lse, _, _ = linear_cross_entropy(x, weight, target)                     # losses alone
+    loss, lse, dx, dw = linear_cross_entropy(x, weight, target, gradient)         # and gradients, in the same pass
+
+Some rows at a time, a GEMM makes logits, kernels of rows make losses and, in the same place, the logits' gradients of
+them, and two GEMMs multiply these by the weight and by x. Each product is computed once: the gradient of each loss has
+to be known beforehand, as it is for sums and means.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.gemm import gemm
+from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+
+PARTS, GRAIN = 16, 256  # logits are made in so many parts, of a multiple of so many rows
+
+
+class Made(NamedTuple):
+    """Each row's loss and log of the sum of exponentials, (...), f32, and gradients of x and weight or None."""
+
+    loss: Any
+    lse: Any
+    x: Any
+    weight: Any
+
+
+def linear_cross_entropy(
+    x: Any,
+    weight: Any,
+    target: Any,
+    gradient: Any = None,
+    *,
+    smoothing: float = 0.0,
+    z: float = 0.0,
+    ignore: int = -100,
+    rows: int | None = None,
+    sums: str = "f32",
+) -> Made:
+    """Compute the cross entropy of each row of ``x @ weight.T``, and gradients of x and weight.
+
+    x         (..., k), bf16 or f16
+    weight    (n, k), of the dtype of x
+    target    (...), int64, from 0 to n - 1, or `ignore`
+    gradient  (...), f32: that of each row's loss; None for losses alone
+    smoothing, z, ignore   as for `cross_entropy`
+    rows      whose logits are there at a time; by default a sixteenth of all, in multiples of 256
+    sums      dtype in which the parts of weight's gradient are added up: 'f32', or that of x, which needs no memory
+              beside the result and rounds once for each part
+    Gives     `Made`
+    Errors    `cl.ArgumentError` for arrays that do not fit
+    """
+    (n, k), leading = map(int, weight.shape), tuple(x.shape[:-1])
+    if int(x.shape[-1]) != k or code_of(x) not in ("bf16", "f16") or code_of(weight) != code_of(x):
+        raise cl.ArgumentError(f"x is {x.dtype} {tuple(x.shape)}, beside a weight of {weight.dtype} {(n, k)}")
+    flat, targets = x.reshape((-1, k)), target.reshape((-1,))
+    m = int(flat.shape[0])
+    loss, lse = (empty(x, (m,), "f32") for _ in range(2))
+    wanted = gradient is not None
+    dx = empty(x, (m, k)) if wanted else None
+    dw = empty(x, (n, k), sums) if wanted else None
+    each = rows or -(-m // (PARTS * GRAIN)) * GRAIN
+    room = empty(x, (min(each, m), -(-n // 8) * 8))  # rows are whole 16 bytes apart, for TMA
+    gradients = gradient.reshape((-1,)) if wanted else None
+    how = {"smoothing": smoothing, "z": z, "ignore": ignore}
+    for first in range(0, m, each):
+        part = slice(first, min(first + each, m))
+        logits = room[: part.stop - first, :n]
+        gemm(flat[part], weight.T, logits)
+        loss[part], lse[part] = cross_entropy(logits, targets[part], **how)  # type: ignore[arg-type]
+        if wanted:
+            cross_entropy_backward(gradients[part], logits, targets[part], lse[part], out=logits, **how)  # type: ignore[index,arg-type]
+            gemm(logits, weight, dx[part])  # type: ignore[index]
+            gemm(logits.T, flat[part], dw, c=dw if first else None, beta=1.0 if first else 0.0)
+    if wanted and sums != code_of(x):
+        dw = cast(dw, code_of(x))
+    shaped = [each.reshape(leading) for each in (loss, lse)]
+    return Made(shaped[0], shaped[1], dx.reshape(tuple(x.shape)) if wanted else None, dw)  # type: ignore[union-attr]
+
+
+def cast(x: Any, dtype: str) -> Any:
+    """The array in another dtype."""
+    from cutelite.kernels.rows.elementwise import elementwise
+
+    return elementwise(same, (x,), dtypes=(dtype,))[0]
+
+
+def same(v: Any) -> Any:
+    """Give what is given."""
+    return v

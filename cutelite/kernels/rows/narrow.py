@@ -1,0 +1,63 @@
+"""Results of 8 bits: elements divided by a scale, one for each row or for each 128 elements of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cutelite as cl
+from cutelite.kernels.arrays import empty
+
+LARGEST = {"e4m3": 448.0, "e5m2": 57344.0}
+LEAST = 1e-30  # the least magnitude that is brought to the largest: rows of zeros have a scale
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """How elements become 8 bits: each is divided by its scale, the greatest magnitude over the largest number.
+
+    dtype  e4m3 or e5m2
+    block  128: a scale for each so many elements of a row; 1: one for each row
+    """
+
+    dtype: Any = cl.e4m3
+    block: int = 1
+
+    def __post_init__(self) -> None:
+        if getattr(self.dtype, "name", None) not in LARGEST or self.block not in (1, 128):
+            raise cl.ArgumentError(f"results are e4m3 or e5m2, in blocks of 128 or by row; not {self!r}")
+
+    def scales(self, x: Any) -> Any:
+        """A new array of scales for the rows of `x`: (..., 1), or (..., blocks), where those of a block lie together.
+
+        A GEMM of fp8 brings them by TMA so.
+        """
+        *leading, n = x.shape
+        count = -(-n // self.block) if self.block > 1 else 1
+        if len(leading) != 1 or count == 1:
+            return empty(x, (*leading, count), "f32")
+        return empty(x, (count, *leading), "f32").T
+
+    def quantised(self, part: Any, v: Any, scales: Any) -> Any:
+        """This thread's elements `v` in 8 bits; their scales are written to `scales`.
+
+        part  of a row; with blocks its vectors divide them, and each block is within a warp
+        Who   the whole team: it reduces, once
+        """
+        size, lanes = abs(v), max(1, self.block // part.vector)
+        if self.block > 1:
+            tops = cl.warp_reduce(size.reduce("max", 0), "max", width=lanes)
+            if part.team.lane % lanes == 0:
+                for i in cl.static_range(part.pieces):
+                    if part.inside(i) or part.first(i) < part.end():
+                        scales[part.first(i) // self.block] = self.scale(tops[i])
+            factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, part.pieces))
+            return (v * factors.broadcast_to(part.shape)).to(self.dtype)
+        top = part.team.reduce(size.reduce("max"), "max")
+        if part.team.lane == 0 and part.team.rank == 0:
+            scales[0] = self.scale(top)
+        return (v * (LARGEST[self.dtype.name] / max(top, LEAST))).to(self.dtype)
+
+    def scale(self, top: Any) -> Any:
+        """The scale of elements whose greatest magnitude this is."""
+        return max(top, LEAST) * (1 / LARGEST[self.dtype.name])

@@ -1,0 +1,116 @@
+"""Activations, gates and rotary embedding as operators of torch, with derivatives: `torch.ops.cutelite.gated`.
+
+`cutelite.kernels.rows.operators` imports this module.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutelite.kernels.rows import gates
+from cutelite.kernels.rows import rope as rotary
+
+
+@torch.library.custom_op("cutelite::activated", mutates_args=())
+def activated(x: Tensor, activation: str) -> Tensor:
+    """An activation of every element: 'silu', 'gelu', 'gelu_tanh', 'relu'."""
+    return gates.activated(x, activation)
+
+
+@activated.register_fake
+def _(x: Tensor, activation: str) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+@torch.library.custom_op("cutelite::activated_backward", mutates_args=())
+def activated_backward(dy: Tensor, x: Tensor, activation: str) -> Tensor:
+    """The gradient of x."""
+    return gates.activated_backward(dy, x, activation)
+
+
+@activated_backward.register_fake
+def _(dy: Tensor, x: Tensor, activation: str) -> Tensor:
+    return dy.new_empty(x.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    *tensors, ctx.activation = inputs
+    ctx.save_for_backward(*tensors)
+
+
+activated.register_autograd(
+    lambda ctx, dy: (activated_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
+)
+
+
+@torch.library.custom_op("cutelite::gated", mutates_args=())
+def gated(gate: Tensor, up: Tensor, activation: str) -> Tensor:
+    """``activation(gate) * up``: SwiGLU with 'silu', GeGLU with 'gelu' or 'gelu_tanh'."""
+    return gates.gated(gate, up, activation)
+
+
+@gated.register_fake
+def _(gate: Tensor, up: Tensor, activation: str) -> Tensor:
+    return gate.new_empty(gate.shape)
+
+
+@torch.library.custom_op("cutelite::gated_backward", mutates_args=())
+def gated_backward(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+    """The gradients of gate and up."""
+    return gates.gated_backward(dy, gate, up, activation)
+
+
+@gated_backward.register_fake
+def _(dy: Tensor, gate: Tensor, up: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+    return gate.new_empty(gate.shape), up.new_empty(up.shape)
+
+
+gated.register_autograd(
+    lambda ctx, dy: (*gated_backward(dy, *ctx.saved_tensors, ctx.activation), None), setup_context=_keep
+)
+
+
+@torch.library.custom_op("cutelite::rope", mutates_args=())
+def rope(
+    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
+) -> tuple[Tensor, Tensor]:
+    """Queries and keys turned by the angles of their positions."""
+    return rotary.rope(whole(q), whole(k), cosines, sines, positions, interleaved=interleaved, inverse=inverse)
+
+
+@rope.register_fake
+def _(
+    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
+) -> tuple[Tensor, Tensor]:
+    return q.new_empty(q.shape), k.new_empty(k.shape)
+
+
+def _keep_rope(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    _, _, cosines, sines, positions, ctx.interleaved, ctx.inverse = inputs
+    ctx.save_for_backward(cosines, sines, positions)
+
+
+def _differentiate_rope(ctx: Any, dq: Tensor, dk: Tensor) -> tuple[Any, ...]:
+    return *rope(dq, dk, *ctx.saved_tensors, ctx.interleaved, not ctx.inverse), None, None, None, None, None
+
+
+rope.register_autograd(_differentiate_rope, setup_context=_keep_rope)
+
+
+@torch.library.custom_op("cutelite::rope_", mutates_args={"q", "k"})
+def rope_(
+    q: Tensor, k: Tensor, cosines: Tensor, sines: Tensor, positions: Tensor | None, interleaved: bool, inverse: bool
+) -> None:
+    """As `rope`, in place; without a derivative."""
+    rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
+
+
+def whole(x: Tensor) -> Tensor:
+    """The tensor with elements of a head side by side: gradients of sums have strides of 0."""
+    return x if x.stride(-1) == 1 else x.contiguous()

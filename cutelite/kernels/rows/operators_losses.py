@@ -1,0 +1,106 @@
+"""Cross entropy of a linear layer as an operator of torch, with derivatives, and a function that calls it.
+
+from cutelite.kernels.rows.operators import linear_cross_entropy
+
+linear_cross_entropy(hidden, head.weight, target).backward()
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutelite.kernels.rows import linear_cross_entropy as linear
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def linear_cross_entropy(
+    x: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    *,
+    reduction: str = "mean",
+    smoothing: float = 0.0,
+    z: float = 0.0,
+    ignore: int = -100,
+) -> Tensor:
+    """Compute the cross entropy of ``x @ weight.T``, whose logits are never stored whole.
+
+    x          (..., k), bf16 or f16;  weight  (n, k);  target  (...), int64
+    reduction  'mean' over rows that count, 'sum', or 'none': each row's. For the first two, gradients are computed with
+               the loss, in three GEMMs in all; for the last the logits are computed once more for gradients
+    smoothing, z, ignore   as for `cross_entropy`
+    Errors     ValueError for other reductions
+    """
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
+    derived = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
+    at_once = derived and reduction != "none"
+    return linear_loss(x, weight, target, reduction, smoothing, z, ignore, at_once)[0]
+
+
+@torch.library.custom_op("cutelite::linear_cross_entropy", mutates_args=())
+def linear_loss(
+    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int, gradients: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss, and its gradients of x and weight, empty without `gradients`."""
+    counts = target != ignore
+    share = counts.sum().float().reciprocal() if reduction == "mean" else torch.ones((), device=x.device)
+    given = (counts * share) if gradients else None
+    made = linear.linear_cross_entropy(x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore)
+    loss = made.loss if reduction == "none" else made.loss.sum() * share
+    empty = x.new_empty((0,))
+    return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
+
+
+@linear_loss.register_fake
+def _(
+    x: Tensor, weight: Tensor, target: Tensor, reduction: str, smoothing: float, z: float, ignore: int, gradients: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    loss = x.new_empty(x.shape[:-1] if reduction == "none" else (), dtype=torch.float32)
+    shapes = (x.shape, weight.shape) if gradients else ((0,), (0,))
+    return loss, x.new_empty(shapes[0]), x.new_empty(shapes[1])
+
+
+@torch.library.custom_op("cutelite::linear_cross_entropy_backward", mutates_args=())
+def linear_gradients(
+    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x and weight of those of each row's loss."""
+    made = linear.linear_cross_entropy(x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore)
+    return made.x, made.weight
+
+
+@linear_gradients.register_fake
+def _(
+    gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int
+) -> tuple[Tensor, Tensor]:
+    return x.new_empty(x.shape), weight.new_empty(weight.shape)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    x, weight, target, ctx.reduction, *how, ctx.at_once = inputs
+    ctx.how = tuple(how)
+    ctx.save_for_backward(*(output[1:] if ctx.at_once else (x, weight, target)))
+    ctx.mark_non_differentiable(*output[1:])
+
+
+def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
+    if ctx.at_once:
+        dx, dw = (each * gradient.to(each.dtype) for each in ctx.saved_tensors)
+    else:
+        x, weight, target = ctx.saved_tensors
+        rows = gradient.expand(target.shape).contiguous()
+        if ctx.reduction == "mean":
+            rows = rows / (target != ctx.how[-1]).sum()
+        dx, dw = linear_gradients(rows, x, weight, target, *ctx.how)
+    return dx, dw, None, None, None, None, None, None
+
+
+linear_loss.register_autograd(_differentiate, setup_context=_keep)

@@ -1,0 +1,157 @@
+"""Rows quantised to 8 bits, of what an array holds or of a gate, and matrices transposed as they are cast or quantised.
+
+q, scale = quantise(x)                            # a scale for each row: x is near q * scale
+q, scale = quantise(x, Narrow(block=128))         # for each 128 elements of a row, as DeepSeek's GEMMs take them
+q, scale = quantise(gate, up=up)                  # of silu(gate) * up
+t = transposed(x, "f16")                          # cast and transposed
+q, scale = transposed(x, Narrow(block=128))       # of columns
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for a dtype and a length, which no annotation can say to a checker)
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import DTYPES, NARROW, Rows
+from cutelite.kernels.rows.gates import functions
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan
+
+M, N, G = cl.dims("M N G")  # rows, columns, scales
+
+
+@cache
+def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -> Any:
+    """The kernel that gives q and scales of x, or of activation(x) * up."""
+    P, Q = p.pitches("P Q")
+    R = cl.Dim("R", math.gcd(n, p.vector))
+
+    @cl.kernel(**p.options)
+    def quantised(
+        x: Tensor[dtype, (M, n), (P, 1)],
+        up: Tensor[dtype, (M, n), (Q, 1)] | None,
+        q: Tensor[narrow.dtype, (M, n), (R, 1)],
+        scales: Tensor[f32, (M, G), (None, None)],
+    ) -> None:
+        team, part = p.team(n, granule=narrow.block)
+        row = team.number()
+        if team.teams == 1 or row < M:
+            v = part.load(x[row, None]).to(f32)
+            if up is not None:
+                v = functions(activation, dtype == f32)[2](v, part.load(up[row, None]).to(f32))
+            team.ready()
+            part.store(narrow.quantised(part, v, scales[row, None]), q[row, None])
+
+    return quantised
+
+
+class Quantised(NamedTuple):
+    """Numbers of 8 bits, and what they are to be multiplied by.
+
+    q      of the shape of what was quantised
+    scale  (..., 1) or (..., ceil(n / 128)), f32
+    """
+
+    q: Any
+    scale: Any
+
+
+def quantise(
+    x: Any, narrow: Narrow | None = None, *, up: Any = None, activation: str = "silu", how: Plan | None = None
+) -> Quantised:
+    """Quantise rows of x, or of activation(x) * up.
+
+    x, up   (..., n), of one dtype: bf16, f16 or f32
+    narrow  to which dtype, and what shares a scale: by default e4m3, and rows
+    how     who works on a row; by default the plan for its length
+    Errors  `cl.ArgumentError` for arrays that do not fit
+    """
+    narrow, rows = narrow or Narrow(), Rows(x, "x")
+    more = None if up is None else Rows(up, "up").like(rows, "up")
+    q, scale = empty(x, tuple(x.shape), narrow.dtype.name), narrow.scales(x)
+    aligned = math.gcd(rows.vector, rows.vector if more is None else more.vector)
+    p = how or plan(rows.n, ACCESS // rows.dtype.bytes, each=32 if more is None else 16)
+    p = Plan(p.threads, p.teams, p.cluster, p.vector, p.blocks, aligned=aligned)
+    kernel = build(rows.dtype, rows.n, narrow, None if more is None else activation, p)
+    kernel[p.grid(rows), p.block](
+        rows.matrix,
+        None if more is None else more.matrix,
+        q.reshape((rows.m, rows.n)),
+        scale if len(x.shape) == 2 else scale.reshape((rows.m, -1)),
+    )
+    return Quantised(q, scale)
+
+
+TILE_M, TILE_N, STRIP = 128, 64, 32  # rows and columns of a block; rows of a thread, in one column
+THREADS = TILE_M * TILE_N // STRIP
+
+
+@cache
+def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
+    """The kernel that writes columns as rows; quantised in blocks of 128 where that is asked for."""
+    (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
+    wide, strips = ACCESS // dtype.bytes, TILE_M // STRIP
+
+    @cl.kernel(block=THREADS)
+    def columns(
+        x: Tensor[dtype, (M, N), (P, 1)],
+        y: Tensor[to, (N, M), (Q, 1)],
+        scales: Tensor[f32, (N, G), (None, None)] | None,
+    ) -> None:
+        tile, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.thread_idx.x
+        first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
+        for i in cl.static_range(TILE_M * TILE_N // (THREADS * wide)):
+            at = (i * THREADS + t) * wide
+            row, begin = at // TILE_N, at % TILE_N
+            held = cl.full((wide,), 0, dtype)
+            if first + row < M:
+                held = cl.RowTile(column + begin, N, wide, 1, threads=1).load(x[first + row, None]).reshape((wide,))
+            tile[row, None].tile((wide,), (begin // wide,)).store(held)
+        cl.syncthreads()
+        mine, strip = t % TILE_N, t // TILE_N
+        v = cl.make_rmem_tensor(f32, (STRIP,))
+        for i in cl.static_range(STRIP):
+            v[i] = tile[strip * STRIP + i, mine].to(f32)
+        found = v.load()
+        if narrow is not None:
+            tops = cl.shared(f32, (strips, TILE_N))
+            tops[strip, mine] = abs(found).reduce("max")
+            cl.syncthreads()
+            top = tops[0, mine]
+            for i in cl.static_range(1, strips):
+                top = max(top, tops[i, mine])
+            if strip == 0 and column + mine < N:
+                scales[column + mine, cl.block_idx.x] = narrow.scale(top)
+            found = found * (1.0 / narrow.scale(top))
+        if column + mine < N:
+            out = cl.RowTile(first + strip * STRIP, M, STRIP, 1, threads=1)
+            out.store(found.to(to).reshape((STRIP, 1)), y[column + mine, None])
+
+    return columns
+
+
+def transposed(x: Any, to: str | Narrow) -> Any:
+    """Transpose a matrix as it is cast, or quantised in blocks of 128 along what were its columns.
+
+    x       (m, n), bf16, f16 or f32
+    to      a code such as 'bf16' or 'e4m3', or ``Narrow(block=128)``
+    Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128))
+    Errors  `cl.ArgumentError` for other arrays and dtypes
+    """
+    narrow = to if isinstance(to, Narrow) else None
+    kind = narrow.dtype if narrow else (DTYPES | NARROW).get(to)
+    if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
+        raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
+    rows = Rows(x, "x", most=None)
+    y = empty(x, (rows.n, rows.m), kind.name)
+    scale = None if narrow is None else empty(x, (rows.n, -(-rows.m // TILE_M)), "f32")
+    if rows.m * rows.n:
+        aligned = Rows(y, "y", most=None, narrow=True).vector
+        kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
+        kernel[(-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS](rows.matrix, y, scale)
+    return y if narrow is None else Quantised(y, scale)

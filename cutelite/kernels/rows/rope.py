@@ -1,0 +1,194 @@
+"""Rotary position embedding of queries and keys, in place or not, and its derivative.
+
+    halves        y[i] = x[i] * c[i] - x[i + r / 2] * s[i]          y[i + r / 2] = x[i + r / 2] * c[i] + x[i] * s[i]
+    interleaved   y[2 i] = x[2 i] * c[i] - x[2 i + 1] * s[i]        y[2 i + 1] = x[2 i + 1] * c[i] + x[2 i] * s[i]
+
+c and s are the rows of two tables for a token's position; r is twice their length, and elements of a head behind r stay
+what they are. The derivative is the rotation the other way. Queries and keys are one launch.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes and heads, which no annotation can say to a checker)
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows.arrays import DTYPES, contiguous
+from cutelite.kernels.rows.plan import ACCESS
+
+B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
+THREADS, HEADS = 256, 4  # of a block; heads whose elements a thread has under way
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A rotation of heads.
+
+    queries, keys  the heads of a token
+    n              elements of a head
+    half           angles: half of the elements that are turned
+    vector         of these, what a thread takes of a head
+    inverse        turn the other way
+    """
+
+    dtype: Any
+    table: Any
+    places: Any
+    queries: int
+    keys: int
+    n: int
+    half: int
+    vector: int
+    interleaved: bool
+    inverse: bool
+
+
+@cache
+def build(t: Turn) -> Any:
+    """The kernel. A thread has the same angles in a few heads of a token."""
+    dtype, n, v, units = t.dtype, t.n, t.vector, t.half // t.vector
+    groups = [-(-heads // HEADS) for heads in (t.queries, t.keys)]
+    steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U")]
+    W, X = cl.Dim("W", v), cl.Dim("X", v)
+
+    def both(x: Any, unit: Any) -> tuple[Any, Any]:
+        """The two vectors of a head that are turned together, as views."""
+        if t.interleaved:
+            pairs = x.tile((2 * v,), (unit,)).view(cl.make_layout((2, v)))
+            return pairs[0, None], pairs[1, None]
+        return x.tile((v,), (unit,)), x.tile((v,), (unit + units,))
+
+    def load(x: Any, unit: Any) -> tuple[Any, Any]:
+        if t.interleaved:
+            pairs = x.tile((2 * v,), (unit,)).load().to(f32).reshape((2, v))
+            return pairs[0, None], pairs[1, None]
+        a, b = both(x, unit)
+        return a.load().to(f32), b.load().to(f32)
+
+    def store(a: Any, b: Any, y: Any, unit: Any) -> None:
+        if t.interleaved:
+            pairs = cl.make_rmem_tensor(dtype, (2, v))
+            pairs[0, None].store(a.to(dtype))
+            pairs[1, None].store(b.to(dtype))
+            y.tile((2 * v,), (unit,)).store(pairs.load().reshape((2 * v,)))
+        else:
+            first, second = both(y, unit)
+            first.store(a.to(dtype))
+            second.store(b.to(dtype))
+
+    def turn(x: Any, y: Any, heads: int, group: Any, unit: Any, c: Any, s: Any) -> None:
+        """Turn a few heads of a token: x and y are (heads, n)."""
+        given = [load(x[min(group * HEADS + i, heads - 1), None], unit) for i in cl.static_range(min(HEADS, heads))]
+        for i, (a, b) in enumerate(given):
+            head = group * HEADS + i
+            if heads % HEADS == 0 or head < heads:
+                store(a * c - b * s, b * c + a * s, y[min(head, heads - 1), None], unit)
+
+    @cl.kernel(block=THREADS)
+    def rope(
+        q: Tensor[dtype, (B, S, t.queries, n), steps[0]],
+        k: Tensor[dtype, (B, S, max(1, t.keys), n), steps[1]] | None,
+        cosines: Tensor[t.table, (T, t.half), (W, 1)],
+        sines: Tensor[t.table, (T, t.half), (X, 1)],
+        positions: Tensor[t.places, (B, S), (None, None)] | None,
+        q_out: Tensor[dtype, (B, S, t.queries, n), steps[2]],
+        k_out: Tensor[dtype, (B, S, max(1, t.keys), n), steps[3]] | None,
+    ) -> None:
+        place = cl.block_idx.x * THREADS + cl.thread_idx.x
+        rest, unit = place // units, place % units
+        token, group = rest // sum(groups), rest % sum(groups)
+        if token < B * S:
+            b, at = token // S, token % S
+            position = at if positions is None else positions[b, at]
+            c = cosines[position, None].tile((v,), (unit,)).load().to(f32)
+            s = sines[position, None].tile((v,), (unit,)).load().to(f32)
+            s = -s if t.inverse else s
+            if group < groups[0]:
+                turn(q[b, at, None, None], q_out[b, at, None, None], t.queries, group, unit, c, s)
+            elif k is not None:
+                turn(k[b, at, None, None], k_out[b, at, None, None], t.keys, group - groups[0], unit, c, s)
+
+    return rope
+
+
+def rope(
+    q: Any,
+    k: Any,
+    cosines: Any,
+    sines: Any,
+    positions: Any = None,
+    *,
+    interleaved: bool = False,
+    inverse: bool = False,
+    out: tuple[Any, Any] | None = None,
+) -> tuple[Any, Any]:
+    """Turn queries and keys by the angles of their positions.
+
+    q, k            (sequences, tokens, heads, n) or (tokens, heads, n), bf16, f16 or f32, any strides, but elements
+                    of a head side by side; k may be None
+    cosines, sines  (positions, r / 2), r <= n: bf16, f16 or f32
+    positions       (sequences, tokens) or (tokens,), int32 or int64; by default 0, 1, 2, ... in each sequence
+    interleaved     neighbours are turned together, not halves
+    inverse         turn back: the derivative
+    out             where to write; (q, k) for in place. By default new arrays
+    Gives           the two results
+    Errors          `cl.ArgumentError` for arrays that do not fit
+    """
+    turned, half = [q] if k is None else [q, k], int(cosines.shape[-1])
+    n = int(q.shape[-1])
+    kind, table = (DTYPES.get(code_of(x)) for x in (q, cosines))
+    for name, x in (("q", q), ("k", k)):
+        if x is not None and (*x.shape[:-2], x.shape[-1], code_of(x)) != (*q.shape[:-2], n, code_of(q)):
+            raise cl.ArgumentError(f"{name} is {x.dtype} of shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
+    if kind is None or table is None or len(q.shape) not in (3, 4):
+        raise cl.ArgumentError(f"q is {q.dtype} of shape {tuple(q.shape)}, and tables are {cosines.dtype}")
+    if not 1 <= half <= n // 2 or tuple(sines.shape) != tuple(cosines.shape) or len(cosines.shape) != 2:
+        raise cl.ArgumentError(f"tables are {tuple(cosines.shape)} and {tuple(sines.shape)}; heads have {n} elements")
+    if out is None:
+        made = [empty(x, tuple(x.shape)) if 2 * half == n else copied(x) for x in turned]
+        turned = turned if 2 * half == n else made
+    else:
+        made = list(out[: len(turned)])
+    if q.shape[0] * q.shape[-3] * q.shape[-2] == 0:
+        return (made[0], None) if k is None else (made[0], made[1])
+    launch(turned, made, cosines, sines, positions, kind, table, interleaved, inverse)
+    return (made[0], None) if k is None else (made[0], made[1])
+
+
+def launch(
+    turned: list[Any], made: list[Any], cosines: Any, sines: Any, positions: Any, kind: Any, table: Any,
+    interleaved: bool, inverse: bool,
+) -> None:  # fmt: skip
+    """Launch the kernel for arrays that have been looked at."""
+    cosines, sines = (x if rt.read(x).strides[-1] == 1 else contiguous(x) for x in (cosines, sines))
+    fours = [x if len(x.shape) == 4 else x.reshape((1, *x.shape)) for x in (*turned, *made)]
+    half, places = int(cosines.shape[-1]), cl.i64
+    if positions is not None:
+        positions = positions.reshape((1, -1)) if len(positions.shape) == 1 else positions
+        places = cl.i32 if str(positions.dtype).endswith("int32") else cl.i64
+        if positions.shape[0] != fours[0].shape[0]:
+            raise cl.ArgumentError(f"positions are {tuple(positions.shape)}, for q of {tuple(fours[0].shape)}")
+    vector = math.gcd(half, ACCESS // kind.bytes)
+    for x, bytes in [*((x, kind.bytes) for x in fours), (cosines, table.bytes), (sines, table.bytes)]:
+        view = rt.read(x)
+        if view.strides[-1] != 1:
+            raise cl.ArgumentError(f"the elements of a head lie side by side, not {view.strides[-1]} apart")
+        vector = math.gcd(vector, *view.strides[:-1], view.pointer // bytes)
+    heads = [int(x.shape[2]) for x in fours[: len(turned)]]
+    t = Turn(kind, table, places, heads[0], sum(heads[1:]), int(fours[0].shape[-1]), half, vector, interleaved, inverse)
+    units = half // vector * sum(-(-each // HEADS) for each in heads) * math.prod(map(int, fours[0].shape[:2]))
+    ins, outs = fours[: len(turned)], fours[len(turned) :]
+    build(t)[-(-units // THREADS), THREADS](
+        ins[0], ins[1] if len(ins) > 1 else None, cosines, sines, positions, outs[0], outs[1] if len(outs) > 1 else None
+    )
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array."""
+    return x.clone() if hasattr(x, "clone") else x.copy()

@@ -1,0 +1,33 @@
+"""`mul.hi`, widened to 64 bits, less a number whose low 32 bits are 0.
+
+ptxas multiplies and subtracts in one: IMAD.HI with the negated number, of which 0 leaves no carry. The difference is
+2**32 too small. As half of `mul.wide` the product is subtracted from alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cutelite.toolchain.ptxas_bugs.bug import Bug
+
+_HIGH_HALF = re.compile(r"mul\.hi\.([us]32)\s+(%\w+), (%\w+), (%\w+|-?\d+);")
+_WIDENED = (re.compile(r"cvt\.u64\.u32\s+%\w+, (%\w+);"), re.compile(r"mov\.b64\s+%\w+, \{(%\w+), %\w+\};"))
+
+
+def _rewrite(ptx: str) -> str:
+    if "mul.hi." not in ptx:
+        return ptx
+    widened = {low for widening in _WIDENED for low in widening.findall(ptx)}
+
+    def half_of_wide(found: re.Match[str]) -> str:
+        t, out, a, b = found.groups()
+        if out not in widened:
+            return found[0]
+        return f"{{ .reg .b64 product; mul.wide.{t} product, {a}, {b}; mov.b64 {{_, {out}}}, product; }}"
+
+    return _HIGH_HALF.sub(half_of_wide, ptx)
+
+
+BUG = Bug(
+    "high-half-difference", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88), (13, 5, 37)), fixed=None, rewrite=_rewrite
+)

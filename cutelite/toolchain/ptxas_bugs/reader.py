@@ -1,0 +1,43 @@
+"""A reader of PTX text: what the rewrites ask of it. Works on the text as backends write it, without a parse tree."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+NAME = r"[%A-Za-z]\w*"
+"""A register: `%r12`, or one that a rewrite or an author's inline PTX has named."""
+
+_REGISTER = re.compile(NAME)
+_WRITTEN_PREDICATE = re.compile(r"%p\d+(?=[,|])")
+_COPY = re.compile(r"\b(?:mov|cvt)\.[\w.]+\s+([^;,{]+|\{[^;}]*\}),\s*([^;,{]+|\{[^;}]*\});")
+_BRANCH = re.compile(r"\bbra(?:\.uni)?\s+([$%\w]+);|\.branchtargets\s+([^;]*);")
+_LABEL = re.compile(r"([$%\w]+):(?!:)")
+
+
+def predicates_written_again(ptx: str) -> set[str]:
+    """Return the predicates that more than one instruction writes: those of loops and of paths that meet."""
+    found = _WRITTEN_PREDICATE.finditer(ptx)  # a result stands first: no comma is before it
+    times = Counter(match[0] for match in found if ptx[match.start() - 2 : match.start()] != ", ")
+    return {name for name, n in times.items() if n > 1}
+
+
+def with_copies(ptx: str, registers: set[str]) -> set[str]:
+    """Return `registers`, and those that `mov` and `cvt` copy from them, also in parts."""
+    known = set(registers)
+    for to, source in _COPY.findall(ptx):
+        if known.intersection(_REGISTER.findall(source)):
+            known.update(_REGISTER.findall(to))
+    return known
+
+
+def loops(ptx: str) -> Iterator[tuple[int, int]]:
+    """Yield each loop as its span in the text: from a label to the last branch back to it."""
+    last: dict[str, int] = {}
+    for branch in _BRANCH.finditer(ptx):
+        for label in re.findall(r"[$%\w]+", branch[1] or branch[2]):
+            last[label] = branch.start()
+    for label in _LABEL.finditer(ptx):
+        if label.start() < last.get(label[1], 0):
+            yield label.start(), last[label[1]]

@@ -1,0 +1,31 @@
+"""`add.sat` and `sub.sat` of a negated number.
+
+ptxas takes minus -2**31 for 2**31. So does `cvt.sat`, to which ptxas folds back their sum in 64 bits. The sum is made
+of the wrapped one: where its sign shows an overflow, it is the end of the range on the other side.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cutelite.toolchain.ptxas_bugs.bug import Bug
+
+_SATURATING = re.compile(r"\b(add|sub)\.sat\.s32\s+(%\w+), (%\w+|-?\d+), (%\w+|-?\d+);")
+
+
+def _rewrite(ptx: str) -> str:
+    return _SATURATING.sub(_by_its_overflow, ptx) if ".sat.s32 " in ptx else ptx
+
+
+def _by_its_overflow(found: re.Match[str]) -> str:
+    word, out, a, b = found.groups()
+    other = "sum" if word == "add" else "a"  # overflow: the sum's sign is not that of a, nor is that of `other` b's
+    lines = [f"mov.b32 a, {a};", f"mov.b32 b, {b};", f"{word}.s32 sum, a, b;"]
+    lines += [f"xor.b32 c, sum, a; xor.b32 d, {other}, b; and.b32 c, c, d; setp.lt.s32 over, c, 0;"]
+    lines += [f"shr.s32 c, sum, 31; xor.b32 c, c, 0x80000000; selp.b32 {out}, c, sum, over;"]
+    return f"{{ .reg .b32 a, b, c, d, sum; .reg .pred over; {' '.join(lines)} }}"
+
+
+BUG = Bug(
+    "saturation-of-negated", seen=((12, 4, 131), (12, 9, 86), (13, 0, 88), (13, 5, 37)), fixed=None, rewrite=_rewrite
+)

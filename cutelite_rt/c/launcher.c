@@ -1,0 +1,1046 @@
+/* Launch any kernel from Python: the one launcher, which goes through the tables of a kernel's signature.
+ *
+ * In    the arguments of a call, by CPython's vectorcall, and the tables of cutelite_rt/signature/table.py
+ * Out   cuLaunchKernelEx has been called; or the call was handed to Python, which launches or says what is wrong
+ *
+ * It takes no decision that Python has not taken before. It checks what can be checked by itself (dtypes, ranks,
+ * extents, strides, dims, alignment, device, ranges of numbers), gathers all that a decision depended on as the words of
+ * a key, and looks up the outcome under it. Whatever is wrong or new goes to Python.
+ *
+ * Functions return OK, SLOW where Python has to launch and will find out why, MISSED where it also keeps the outcome
+ * under the key, RAISED where an exception that is no error (KeyboardInterrupt) goes on.
+ *
+ * launcher.ll is this file as LLVM IR, made by `make update-launcher`; llvmlite makes machine code of that, once per machine.
+ * No data, no calls by name, no jump tables: the machine code has one section and no relocations. One copy of it serves
+ * all kernels; the state of each comes with `self`. Structures are declared here and filled in by
+ * cutelite_rt/launcher.py and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned u32;
+typedef int i32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+typedef struct object { i64 references; struct object *type; } object;
+typedef object *const *objects;
+
+#define TUPLE_ITEMS 24 /* bytes from an object's address: cutelite_rt/native.py refuses a Python with others */
+#define BYTES_CONTENT 32
+#define SMALL __attribute__((always_inline)) static inline
+#define RARE __attribute__((noinline)) static
+#define APART __attribute__((noinline)) static /* with registers of its own */
+#define OFTEN(x) __builtin_expect(!!(x), 1)
+#define SELDOM(x) __builtin_expect(!!(x), 0)
+
+enum { OK, SLOW, MISSED, RAISED };
+
+/* What there is one of for a driver. */
+
+typedef struct { object *type; i64 how; int (*read)(object *, void *); int (*stream)(i32, i32, void **); } type_entry;
+enum { EXCHANGE = 1, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT };
+
+typedef struct { /* of torch's tensors: cutelite_rt/torch_layout.py */
+    u64 impl, keys, sizes, offset, storage, device, dtype, data, owner, plain[2];
+    u32 dtypes[64];
+} torch_layout;
+
+typedef struct {
+    const u64 *diverted, *changes;
+    const type_entry *recent;
+    const torch_layout *torch;
+    object *int_;
+    u64 one_digit;
+    object *float_;
+    int (*cuCtxGetId)(void *, u64 *);
+    void *(*PyEval_SaveThread)(void);
+    int (*cuLaunchKernelEx)(const void *, void *, void **, void **);
+    void (*PyEval_RestoreThread)(void *);
+    object *none;
+    u64 counts_none;
+    object *tuple;
+    i64 (*PyLong_AsLongLong)(object *);
+    u64 (*PyLong_AsUnsignedLongLong)(object *);
+    double (*PyLong_AsDouble)(object *);
+    void *(*PyLong_AsVoidPtr)(object *);
+    object *(*PyLong_FromLongLong)(i64);
+    object *(*PyErr_Occurred)(void);
+    void (*PyErr_Clear)(void);
+    int (*PyErr_ExceptionMatches)(object *);
+    void (*Py_IncRef)(object *);
+    void (*Py_DecRef)(object *);
+    object *(*PyTuple_GetItem)(object *, i64);
+    i64 (*PyTuple_Size)(object *);
+    object *(*PyBytes_FromStringAndSize)(const void *, i64);
+    object *(*PyObject_Vectorcall)(object *, objects, i64, object *);
+    object *(*PyObject_VectorcallMethod)(object *, objects, i64, object *);
+    object *(*PyObject_GetAttr)(object *, object *);
+    int (*PyObject_IsInstance)(object *, object *);
+    object *(*PyDict_GetItemWithError)(object *, object *);
+    object *(*PyCell_Get)(object *);
+    int (*cuCtxPushCurrent)(void *);
+    int (*cuCtxPopCurrent)(void *);
+    int (*cuTensorMapEncodeTiled)(void *, i32, u32, u64, const u64 *, const u64 *, const u32 *, const u32 *, i32, i32,
+                                  i32, i32);
+    object *true_, *false_, *bool_, *exception, *is_neg, *dltensor;
+    const type_entry *types;
+    u64 types_mask;
+    object *learn;
+} environment;
+
+/* What there is one of for a signature. */
+
+enum { NUMBER, DIM, EXPRESSION };
+typedef struct { u32 kind, mode; i64 value; } rule; /* an extent or stride: the number, or which dim, or which expression */
+
+enum { END, CONSTANT, VALUE, ADD, SUB, MUL, FLOORDIV, MOD, MIN, MAX };
+typedef struct { i64 op, value; } step; /* of an expression, operands first */
+
+enum { ROW_MAJOR, COLUMN_MAJOR, GIVEN_STRIDES, NESTED };
+typedef struct {
+    u32 dtype;        /* as DLPack has it; 0: of a variable */
+    u32 variable;     /* the word of the key that has it */
+    u32 bytes, align; /* align 0: of an element, and the key says whether it is 16 */
+    u32 rank, order;
+    i64 cosize;
+    const rule *rules; /* extents, the mode of the smallest stride first, and given strides */
+} annotation;
+
+#define ALWAYS 0xffff
+typedef struct { u16 slot, given; u32 map; const annotation *is; } array_row; /* map: bytes into the frame, 0 none */
+enum { WIDE_INTEGER, SINGLE, OTHER };
+/* how: OTHER too where it may be left out; word: of the key, 0 where its dtype is known */
+typedef struct { u16 slot, given; u32 how, at, kind, word; } number_row;
+typedef struct { u16 slot, given; u32 word; } constant_row;
+typedef struct { i64 min, max, divisible_by; u32 inside, pad; } dim_row; /* inside: of an expression */
+
+enum { IS_GIVEN, IS_INSTANCE, FIELD };
+typedef struct { u16 what, slot, given, to; u32 object, pad; } fetch_row;
+
+typedef struct {
+    u32 count, plain, positional, position_only; /* parameters; how many there are if they all may be positional, or -1 */
+    u32 slots, fetches, givens, arrays, numbers, constants, dims;
+    u32 grid;             /* rules of it that there are */
+    u32 strided, to_make; /* whether strides tell dims; and whether there are maps, or numbers of a variable's dtype */
+    u32 unusual;          /* whether there are optional arguments, constants, dims that strides tell or expressions */
+    u32 dims_at, frame;   /* bytes: in the frame, and of it */
+    u32 words, flags;     /* of the key; the byte of it where flags begin: of arrays, givens, dims, arrays again */
+    u32 key, order, kinds, caches; /* bytes into a variant */
+    u32 parameters;       /* at most */
+    u32 words_at, told_at, large_at, tensors_at, bound_at, unsure_at, later_at, given_at, scratch; /* bytes into a launch's memory */
+    const fetch_row *fetch;
+    const array_row *array;
+    const number_row *number;
+    constant_row *constant;
+    const dim_row *dim;
+    const step *const *expression;
+    const rule *grid_rules;
+} signature;
+
+/* What there is one of for a kernel, for an outcome, for kernel[grid, block]. */
+
+typedef struct { u64 cells, names, seen, unlike; object *rows[]; } watched;
+
+typedef struct {
+    u64 hash; void *context; u64 context_id; void *function;
+    u32 clustered, block[3]; u64 smem; void *attributes; u64 attribute_count, count;
+    u32 cluster[3];
+} variant;
+typedef struct { u64 mask, users; const variant *recent; const variant *entries[]; } table;
+
+typedef struct {
+    environment *env;
+    object *general;
+    table *variants;
+    watched *watch;
+    const u64 *constants;
+    object *launch_anew, *number, *constant, *arrays, *resolved;
+    objects names, defaults, objects;
+    const signature *is;
+} state;
+
+enum { NO_BLOCKS = 1, STREAM = 2, UNRESOLVED = 4, ODD = 8, BY_DIMS = 16, GENERAL = 32 };
+typedef struct { u32 grid[3], bits; u64 class; void *stream; state *of; } facts; /* a general one has no grid */
+
+typedef struct { u64 data; i32 device_type, device; u32 rank, dtype; const i64 *extents, *strides; u64 offset; } tensor;
+typedef struct { u64 address; u32 device, rank, dtype; const i64 *extents, *strides; } seen;
+
+typedef struct { /* what a launch learns of arrays besides */
+    int (*teller)(i32, i32, void **); /* of the stream, on that device */
+    i32 device;
+    u32 pending, read, expressions;
+    object *kept;
+    void *stream;
+} learnt;
+
+typedef struct { /* one launch */
+    environment *env;
+    state *of;
+    const signature *is;
+    objects slots;
+    char *memory;
+    learnt known;
+} call;
+
+/* Parts of its memory. */
+SMALL u64 *frame_of(const call *l) { return (u64 *)l->memory; }
+SMALL u64 *key_of(const call *l) { return (u64 *)(l->memory + l->is->words_at); }
+SMALL u8 *flags_of(const call *l) { return (u8 *)key_of(l) + l->is->flags; }
+SMALL u8 *told_of(const call *l) { return (u8 *)key_of(l) + l->is->told_at; }
+SMALL i64 *dims_of(const call *l) { return (i64 *)(l->memory + l->is->dims_at); }
+SMALL tensor *tensors_of(const call *l) { return (tensor *)(l->memory + l->is->tensors_at); }
+SMALL i64 *unsure_of(const call *l) { return (i64 *)(l->memory + l->is->unsure_at); } /* and whether there is one */
+SMALL i64 *later_of(const call *l) { return (i64 *)(l->memory + l->is->later_at); } /* expressions, and their values */
+SMALL u8 *given_of(const call *l) { return (u8 *)l->memory + l->is->given_at; }
+
+/* Python. */
+
+SMALL object *item(object *tuple, int i) { return ((object **)((char *)tuple + TUPLE_ITEMS))[i]; }
+SMALL const facts *content(object *bytes) { return (const facts *)((char *)bytes + BYTES_CONTENT); }
+
+RARE int failed(environment *env) {
+    if (!env->PyErr_Occurred()) return SLOW;
+    if (!env->PyErr_ExceptionMatches(env->exception)) return RAISED;
+    env->PyErr_Clear();
+    return SLOW;
+}
+
+SMALL int is_small(environment *env, object *x) { return *(u64 *)((char *)x + 16) == env->one_digit; }
+SMALL u64 digit(object *x) { return *(u32 *)((char *)x + 24); }
+SMALL u64 float_bits(object *x) { return *(u64 *)((char *)x + 16); }
+
+SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
+    if (is_small(env, x))
+        *value = (i64)digit(x);
+    else if ((*value = env->PyLong_AsLongLong(x)) == -1 && env->PyErr_Occurred())
+        return env->PyErr_Clear(), SLOW;
+    return *value >= low && *value <= high ? OK : SLOW;
+}
+
+/* Numbers. */
+
+enum { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, TF32, E4M3, E5M2 };
+
+SMALL int bits_of(u32 kind) {
+    return kind == I64 || kind == U64 ? 64 : kind == I32 || kind == U32 ? 32 : kind == I16 || kind == U16 ? 16 : 8;
+}
+
+/* Bits of the nearest value (ties to even) of a float format, as `cutelite_rt.params.float_code`; SLOW beyond it. */
+RARE int narrow(u64 b, int e, int m, int infinite, u64 *out) {
+    u64 sign = (b >> 63) << (e + m), ones = (1ull << (e + m)) - 1, infinity = ones >> m << m;
+    u64 beyond = infinite ? infinity : ones, fraction = b & ((1ull << 52) - 1);
+    i64 exponent = (i64)(b >> 52 & 2047), least = 2 - (1ll << (e - 1)), unbiased = exponent - 1023;
+    if (exponent == 2047) {
+        *out = sign | (!fraction ? beyond : infinite ? beyond | 1ull << (m - 1) : ones);
+        return !fraction && !infinite ? SLOW : OK;
+    }
+    u64 mantissa = fraction | (exponent ? 1ull << 52 : 0);
+    i64 scale = unbiased > least ? unbiased : least, shift = 52 - m + scale - unbiased;
+    if (shift > 63) shift = 63;
+    u64 kept = mantissa >> shift, unit = 1ull << shift, rest = mantissa & (unit - 1), half = unit >> 1;
+    u64 code = ((u64)(scale - least) << m) + kept + (rest > half || (rest == half && (kept & 1)));
+    *out = sign | code;
+    return code < beyond ? OK : SLOW;
+}
+
+#define BEYOND_F32 0x47EFFFFFF0000000ull /* 0x1.ffffffp127 */
+SMALL float f32_of(u64 b) { union { u64 b; double d; } x = {b}; return (float)x.d; }
+
+RARE int rounded(u64 b, u32 kind, u64 *out) {
+    u64 size = b << 1 >> 1;
+    int status = OK;
+    if (kind == F64) return *out = b, OK;
+    if (kind == F32) {
+        union { float f; u32 b; } x = {f32_of(b)};
+        *out = x.b;
+        return size >= BEYOND_F32 && size < 0x7FF0000000000000ull ? SLOW : OK;
+    }
+    if (kind == F16) return narrow(b, 5, 10, 1, out);
+    if (kind == BF16) return narrow(b, 8, 7, 1, out);
+    if (kind == E5M2) return narrow(b, 5, 2, 1, out);
+    if (kind == E4M3) /* 464 is half a step beyond 448: refused, ties to even or not */
+        return status = narrow(b, 4, 3, 0, out), size == 0x407D000000000000ull ? SLOW : status;
+    status = narrow(b, 8, 10, 1, out); /* tf32 */
+    *out <<= 13;
+    return status;
+}
+
+/* Of an object that is an int, float or bool exactly. */
+RARE int exactly(environment *env, object *x, u32 kind, u64 *out) {
+    object *t = x->type;
+    union { double d; u64 b; } real;
+    if (kind == BOOL) return *out = x == env->true_, t == env->bool_ ? OK : SLOW;
+    if (kind <= U64) {
+        if (t != env->int_ && t != env->bool_) return SLOW;
+        if (kind == U64) {
+            *out = env->PyLong_AsUnsignedLongLong(x);
+            if (*out == ~0ull && env->PyErr_Occurred()) return env->PyErr_Clear(), SLOW;
+            return OK;
+        }
+        u64 most = ~0ull >> (64 - bits_of(kind));
+        i64 high = kind >= U8 ? (i64)most : (i64)(most >> 1), value;
+        int status = whole(env, x, kind >= U8 ? 0 : ~high, high, &value);
+        *out = (u64)value & most;
+        return status;
+    }
+    if (t == env->float_)
+        real.b = float_bits(x);
+    else if (t != env->int_)
+        return SLOW;
+    else if (real.d = env->PyLong_AsDouble(x), real.b == 0xBFF0000000000000ull && env->PyErr_Occurred())
+        return env->PyErr_Clear(), SLOW;
+    return rounded(real.b, kind, out);
+}
+
+/* Likewise from any object: what is no int, float or bool itself may stand for one. */
+RARE int number(call *l, object *x, u32 kind, u64 *out) {
+    environment *env = l->env;
+    if (x->type == env->int_ || x->type == env->float_ || x->type == env->bool_) return exactly(env, x, kind, out);
+    object *y = env->PyObject_Vectorcall(l->of->number, &x, 1, 0);
+    if (!y) return failed(env);
+    int status = exactly(env, y, kind, out);
+    env->Py_DecRef(y);
+    return status;
+}
+
+SMALL int is_left_out(call *l, u16 given) { return given != ALWAYS && !given_of(l)[given]; }
+
+RARE int other_number(call *l, const number_row *row) {
+    object *x = l->slots[row->slot];
+    if (is_left_out(l, row->given)) return OK;
+    if (row->word) return key_of(l)[row->word] = (u64)x->type, OK; /* the variant tells its dtype */
+    return number(l, x, row->kind, (u64 *)(l->memory + row->at));
+}
+
+APART int numbers(call *l) {
+    object *int_ = l->env->int_, *float_ = l->env->float_;
+    u64 one_digit = l->env->one_digit;
+    char *memory = l->memory;
+    objects slots = l->slots;
+    for (const number_row *row = l->is->number, *end = row + l->is->numbers; row < end; row++) {
+        object *x = slots[row->slot];
+        char *out = memory + row->at;
+        if (row->how == WIDE_INTEGER) {
+            if (OFTEN(x->type == int_ && *(u64 *)((char *)x + 16) == one_digit)) {
+                *(u64 *)out = digit(x);
+                continue;
+            }
+        } else if (row->how == SINGLE && OFTEN(x->type == float_)) {
+            u64 b = float_bits(x);
+            *(float *)out = f32_of(b);
+            if (OFTEN(b << 1 >> 1 < BEYOND_F32)) continue;
+        }
+        int status = other_number(l, row);
+        if (SELDOM(status)) return status;
+    }
+    return OK;
+}
+
+/* Compile-time constants: type and content for numbers, bool and None; else 0 and the number that Python gave it. */
+
+RARE int known_constant(call *l, object *x, u64 *out) {
+    const u64 *of = l->of->constants;
+    out[0] = 0;
+    for (u64 at = (u64)x >> 4;; at++) {
+        const u64 *entry = of + 2 * (at & 255);
+        if (entry[0] == (u64)x) return out[1] = entry[1], OK;
+        if (!entry[0]) break;
+    }
+    object *y = l->env->PyObject_Vectorcall(l->of->constant, &x, 1, 0);
+    if (!y) return failed(l->env);
+    out[1] = (u64)l->env->PyLong_AsLongLong(y);
+    l->env->Py_DecRef(y);
+    return OK;
+}
+
+RARE int constants(call *l) {
+    environment *env = l->env;
+    for (u32 i = 0; i < l->is->constants; i++) {
+        constant_row *row = l->is->constant + i;
+        if (is_left_out(l, row->given)) continue;
+        object *x = l->slots[row->slot];
+        u64 *out = key_of(l) + row->word;
+        i64 value;
+        int status = OK;
+        out[0] = (u64)x->type, out[1] = (u64)x;
+        if (x->type == env->bool_ || x == env->none) continue;
+        if (x->type == env->float_)
+            out[1] = float_bits(x);
+        else if (x->type == env->int_ && !whole(env, x, -0x7fffffffffffffffll - 1, 0x7fffffffffffffffll, &value))
+            out[1] = (u64)value;
+        else
+            status = known_constant(l, x, out);
+        if (status) return status;
+    }
+    return OK;
+}
+
+/* Arrays. */
+
+/* What lies in a plain tensor of torch: cutelite_rt/torch_layout.py. */
+SMALL int look(environment *env, object *x, seen *s) {
+    const torch_layout *at = env->torch;
+#define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
+    char *impl = AT(char *, x, at->impl);
+    u64 keys = AT(u64, impl, at->keys);
+    if (SELDOM(keys != at->plain[0] && keys != at->plain[1])) return 0;
+    const i64 *sizes = (i64 *)(impl + at->sizes);
+    u64 rank = (u64)sizes[0], number = AT(u16, impl, at->dtype);
+    if (SELDOM(rank > 5 || number >= 64)) return 0;
+    u32 dtype = at->dtypes[number];
+    char *storage = AT(char *, impl, at->storage);
+    u64 data = AT(u64, storage, at->data);
+    const u8 *device = (u8 *)impl + at->device;
+    if (SELDOM(!dtype || !data || data != AT(u64, storage, at->owner) || device[0] != 1)) return 0;
+    s->address = data + AT(u64, impl, at->offset) * (dtype >> 11 & 31);
+    s->device = device[1], s->rank = (u32)rank, s->dtype = dtype;
+    s->extents = sizes + 1, s->strides = sizes + 6;
+    return 1;
+}
+
+RARE const type_entry *find_type(environment *env, object *t) {
+    for (u64 at = (u64)t >> 4;; at++) {
+        const type_entry *entry = env->types + (at & env->types_mask);
+        if (entry->type == t) return entry;
+        if (!entry->type) return 0;
+    }
+}
+
+/* A sign to flip have only views of imaginary parts, whose elements never lie side by side. */
+RARE int never_negated(environment *env, object *x, const tensor *t) {
+    for (u32 i = t->rank; i--;)
+        if (t->extents[i] > 1 && t->strides[i] == 1) return OK;
+    object *r = env->PyObject_VectorcallMethod(env->is_neg, &x, 1, 0);
+    if (!r) return failed(env);
+    env->Py_DecRef(r);
+    return r == env->false_ ? OK : SLOW;
+}
+
+enum { PENDING = 4 };
+
+/* Read an array by its library's function, or have Python do it. */
+RARE int read_array(call *l, object *x, tensor *t) {
+    environment *env = l->env;
+    const type_entry *entry = env->recent;
+    if (entry->type != x->type) {
+        if (!(entry = find_type(env, x->type))) {
+            object *y = env->PyObject_Vectorcall(env->learn, &x, 1, 0);
+            if (!y) return failed(env);
+            env->Py_DecRef(y);
+            if (!(entry = find_type(env, x->type))) return SLOW;
+        }
+        env->recent = entry;
+    }
+    if (entry->how == BY_PYTHON) return l->known.read ? OK : PENDING;
+    if (entry->how == OWN) {
+        object *n = env->PyObject_GetAttr(x, env->dltensor);
+        if (!n) return failed(env);
+        const u64 *from = env->PyLong_AsVoidPtr(n);
+        env->Py_DecRef(n);
+        for (int i = 0; i < 6; i++) ((u64 *)t)[i] = from[i];
+        return OK;
+    }
+    if (entry->how != EXCHANGE && entry->how != EXCHANGE_UNLESS_NEGATED && entry->how != DIRECT) return SLOW;
+    seen s;
+    if (entry->how == DIRECT && look(env, x, &s)) {
+        t->data = s.address, t->device_type = 2, t->device = (i32)s.device, t->offset = 0, t->dtype = s.dtype;
+        t->rank = s.rank, t->extents = s.extents, t->strides = s.strides;
+    } else {
+        t->strides = 0;
+        if (entry->read(x, t)) return failed(env);
+        if (!t->strides && t->rank) return SLOW;
+        int status = entry->how == EXCHANGE ? OK : never_negated(env, x, t);
+        if (status) return status;
+    }
+    if (!l->known.teller) l->known.teller = entry->stream, l->known.device = t->device;
+    return OK;
+}
+
+SMALL int is_declared(const dim_row *dim, i64 value) {
+    return value >= dim->min && value <= dim->max && !(dim->divisible_by > 1 && value % dim->divisible_by);
+}
+
+#define WIDEST_I32 ((1ll << 31) - (1 << 16)) /* cutelite_rt/shapes.py */
+#define MOST_IN_32_BITS (1ll << 30)
+SMALL void tell(i64 *dims, u8 *told, u64 dim, i64 value) {
+    dims[dim] = value;
+    told[2 * dim] = 1;
+    told[2 * dim + 1] = value > WIDEST_I32;
+}
+
+RARE int put_off(call *l, const rule *wanted, i64 value, int sure) {
+    u64 which = (u64)wanted->value;
+    i64 *unsure = unsure_of(l) + 2 * which, *later = later_of(l);
+    if (wanted->kind == EXPRESSION && sure)
+        later[2 * l->known.expressions] = (i64)which, later[2 * l->known.expressions++ + 1] = value;
+    else if (wanted->kind == DIM && !unsure[1])
+        unsure[0] = value, unsure[1] = 1;
+    return OK;
+}
+
+/* Compare an extent or stride with its rule; or learn a dim. */
+SMALL int match(call *l, i64 *dims, u8 *told, const rule *wanted, i64 value, int sure) {
+    u64 which = (u64)wanted->value;
+    if (wanted->kind == NUMBER) return sure && value != wanted->value ? SLOW : OK;
+    if (SELDOM(wanted->kind != DIM || !sure)) return put_off(l, wanted, value, sure);
+    if (told[2 * which]) return dims[which] != value ? SLOW : OK;
+    if (!is_declared(l->is->dim + which, value)) return SLOW;
+    tell(dims, told, which, value);
+    return OK;
+}
+
+SMALL int has_elements(u32 rank, const i64 *extents) {
+    for (u32 i = 0; i < rank; i++)
+        if (!extents[i]) return 0;
+    return 1;
+}
+
+RARE int fit_nested(const annotation *is, u32 rank, const i64 *extents, const i64 *strides, u8 *large) {
+    i64 size = 1;
+    int compact = 1;
+    for (u32 i = rank; i--; size *= extents[i]) compact &= strides[i] == size;
+    *large = size > MOST_IN_32_BITS;
+    return size >= is->cosize && (size <= 1 || compact) ? OK : SLOW;
+}
+
+RARE int is_of_variable(u64 *before, u32 dtype, u32 *bytes) {
+    if (*before != dtype && *before) return SLOW;
+    *before = dtype, *bytes = dtype >> 11 & 31;
+    return OK;
+}
+
+/* Extents and strides of modes that are not nested; whether 32-bit indices reach all elements. */
+SMALL int fit(call *l, i64 *dims, u8 *told, const annotation *is, const i64 *extents, const i64 *strides, u8 *large) {
+    const rule *r = is->rules, *end = r + is->rank;
+    i64 expected = 1;
+    int other = 0;
+    for (; r < end; r++) {
+        i64 extent = extents[r->mode];
+        if (match(l, dims, told, r, extent, 1)) return SLOW;
+        other |= strides[r->mode] != expected && extent > 1;
+        expected = (i64)((u64)expected * (u64)extent);
+    }
+    *large = expected > MOST_IN_32_BITS;
+    if (OFTEN(is->order != GIVEN_STRIDES)) return SELDOM(other) && has_elements(is->rank, extents) ? SLOW : OK;
+    int some = has_elements(is->rank, extents);
+    for (end += is->rank; r < end; r++)
+        if (match(l, dims, told, r, strides[r->mode], some && extents[r->mode] > 1)) return SLOW;
+    return OK;
+}
+
+/* Read and check them all; nothing is learnt of them yet. */
+APART int arrays(call *l) {
+    environment *env = l->env;
+    const signature *is = l->is;
+    const type_entry *recent = env->recent;
+    u64 device = ~0ull, *frame = frame_of(l), *key = key_of(l);
+    i64 *dims = dims_of(l);
+    u8 *told = told_of(l), *flags = flags_of(l), *large = (u8 *)key_of(l) + is->large_at;
+    objects slots = l->slots;
+    for (u32 i = 3; i < is->words; i++) key[i] = 0;
+    for (const array_row *row = is->array, *end = row + is->arrays; row < end; row++, frame++, flags++, large++) {
+        if (SELDOM(is_left_out(l, row->given))) continue;
+        object *x = slots[row->slot];
+        const annotation *wanted = row->is;
+        seen s;
+        if (OFTEN(recent->type == x->type && recent->how == DIRECT) && OFTEN(look(env, x, &s))) {
+            if (SELDOM(!l->known.teller)) l->known.teller = recent->stream, l->known.device = (i32)s.device;
+            if (SELDOM(row->map)) {
+                tensor *t = tensors_of(l) + (row - is->array);
+                t->rank = s.rank, t->extents = s.extents, t->strides = s.strides;
+            }
+        } else {
+            tensor *t = tensors_of(l) + (row - is->array);
+            int status = read_array(l, x, t);
+            recent = env->recent;
+            if (status == PENDING) {
+                l->known.pending = 1;
+                continue;
+            }
+            if (status) return status;
+            if (t->device_type != 2 && t->device_type != 13) return SLOW; /* kDLCUDA, kDLCUDAManaged */
+            s = (seen){t->data + t->offset, (u32)t->device, t->rank, t->dtype, t->extents, t->strides};
+            if (!s.address) return SLOW;
+        }
+        if (SELDOM(device != s.device) && device != ~0ull) return SLOW;
+        device = s.device;
+        *frame = s.address;
+        u32 bytes = wanted->bytes;
+        if (SELDOM(s.dtype != wanted->dtype) && (wanted->dtype || is_of_variable(key + wanted->variable, s.dtype, &bytes)))
+            return SLOW;
+        if (OFTEN(!wanted->align)) {
+            *flags = !(s.address & 15);
+            if (SELDOM(!*flags) && s.address & (bytes - 1)) return SLOW;
+        } else if (s.address & (wanted->align - 1)) {
+            return SLOW;
+        }
+        if (SELDOM(s.rank != wanted->rank)) {
+            if (wanted->order != NESTED || fit_nested(wanted, s.rank, s.extents, s.strides, large)) return SLOW;
+        } else if (fit(l, dims, told, wanted, s.extents, s.strides, large)) {
+            return SLOW;
+        }
+    }
+    key[2] = device;
+    return OK;
+}
+
+RARE int read_others(call *l, const facts *f) {
+    environment *env = l->env;
+    u32 count = l->is->arrays;
+    object *arguments[count + 2];
+    arguments[0] = env->PyLong_FromLongLong(f->bits & STREAM ? (i64)f->stream : -1);
+    arguments[1] = env->PyLong_FromLongLong((i64)tensors_of(l));
+    for (u32 i = 0; i < count; i++) {
+        const array_row *row = l->is->array + i;
+        arguments[i + 2] = is_left_out(l, row->given) ? env->none : l->slots[row->slot];
+    }
+    learnt *known = &l->known;
+    known->kept = env->PyObject_Vectorcall(l->of->arrays, arguments, count + 2, 0);
+    env->Py_DecRef(arguments[0]);
+    env->Py_DecRef(arguments[1]);
+    if (!known->kept) return failed(env);
+    known->stream = env->PyLong_AsVoidPtr(env->PyTuple_GetItem(known->kept, 0));
+    known->read = 1, known->expressions = 0;
+    for (u32 d = 0; d < l->is->dims; d++) unsure_of(l)[2 * d + 1] = 0;
+    return arrays(l);
+}
+
+/* Dims. */
+
+RARE int evaluate(call *l, const step *s, i64 *result) {
+    i64 stack[16], *top = stack - 1; /* tables.py refuses deeper ones */
+    for (; s->op != END; s++) {
+        if (s->op == CONSTANT) {
+            *++top = s->value;
+        } else if (s->op == VALUE) {
+            if (!told_of(l)[2 * s->value]) return SLOW;
+            *++top = dims_of(l)[s->value];
+        } else {
+            i64 b = *top--, a = *top;
+            if ((s->op == FLOORDIV || s->op == MOD) && (a < 0 || b <= 0)) return SLOW;
+            if (s->op == ADD) *top = (i64)((u64)a + (u64)b);
+            else if (s->op == SUB) *top = (i64)((u64)a - (u64)b);
+            else if (s->op == MIN) *top = a < b ? a : b;
+            else if (s->op == MAX) *top = a > b ? a : b;
+            else if (s->op == FLOORDIV) *top = a / b;
+            else if (s->op == MOD) *top = a % b;
+            else if (__builtin_mul_overflow(a, b, top)) return SLOW;
+        }
+    }
+    *result = *top;
+    return OK;
+}
+
+RARE int unsure_dims(call *l) {
+    for (u32 d = 0; d < l->is->dims; d++) {
+        i64 value = unsure_of(l)[2 * d];
+        if (told_of(l)[2 * d] || !unsure_of(l)[2 * d + 1]) continue;
+        if (l->is->dim[d].inside && !is_declared(l->is->dim + d, value)) return SLOW;
+        if (value < -(1ll << 31)) return SLOW;
+        tell(dims_of(l), told_of(l), d, value);
+    }
+    return OK;
+}
+
+RARE int agree(call *l) {
+    for (u32 i = 0; i < l->known.expressions; i++) {
+        i64 value, *row = later_of(l) + 2 * i;
+        if (evaluate(l, l->is->expression[row[0]], &value) || value != row[1]) return SLOW;
+    }
+    return OK;
+}
+
+/* The grid that follows from the dims; -1 where there are no blocks. */
+RARE int grid_of_dims(call *l, const facts *f, facts *own) {
+    int nothing = 0;
+    *own = *f;
+    for (u32 i = 0; i < l->is->grid; i++) {
+        const rule *r = l->is->grid_rules + i;
+        i64 blocks = r->value;
+        if (r->kind == EXPRESSION && evaluate(l, l->is->expression[r->value], &blocks)) return SLOW;
+        if ((u64)blocks > (i ? 65535u : 0x7fffffffu)) return SLOW;
+        nothing |= !blocks;
+        own->grid[i] = (u32)blocks;
+    }
+    return nothing ? -1 : OK;
+}
+
+/* Tensor maps. */
+
+typedef struct { u32 dtype, swizzle, bytes, rank, box[5]; } map_form;
+typedef struct { u64 address; i64 extents[5], strides[5]; u64 pad[5], map[16]; } map_entry;
+#define MULTIPLIER 0x9E3779B97F4A7C15ull
+
+/* By the rules of cutelite_rt/tensormap.py. Its dimensions are numbered from the innermost. */
+RARE int encode(environment *env, const map_form *form, const tensor *t, u64 address, void *out) {
+    u64 sizes[5], jumps[5], within = 0, most = (1ull << 40) - 32;
+    u32 steps[5], rank = form->rank;
+    if (address & 15) return SLOW;
+    for (u32 d = 0; d < rank; d++) {
+        u64 extent = (u64)t->extents[rank - 1 - d], stride = (u64)t->strides[rank - 1 - d];
+        if (extent - 1 >= 1ull << 32) return SLOW;
+        sizes[d] = extent, steps[d] = 1;
+        if (!d) {
+            if (stride != 1 && extent != 1) return SLOW;
+            within = (extent * form->bytes + 31) & ~31ull;
+            continue;
+        }
+        u64 jump = stride * form->bytes, reach;
+        if (extent == 1) jump = within; /* its stride is never used, and becomes one that the hardware takes */
+        else if (stride >= 1ull << 40 || jump & 15 || jump >= 1ull << 40) return SLOW;
+        jumps[d - 1] = jump;
+        if (__builtin_mul_overflow(jump, extent, &reach) || reach > most) reach = most;
+        within = reach > within ? reach : within;
+    }
+    return env->cuTensorMapEncodeTiled(out, (i32)form->dtype, rank, address, sizes, jumps, form->box, steps, 0,
+                                       (i32)form->swizzle, 0, 0) ? SLOW : OK;
+}
+
+typedef u64 pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+SMALL void copy_map(u64 *to, const u64 *from) {
+    const pair *f = (const pair *)from;
+    pair *t = (pair *)to, a = f[0], b = f[1], c = f[2], d = f[3], e = f[4], g = f[5], h = f[6], i = f[7];
+    t[0] = a, t[1] = b, t[2] = c, t[3] = d, t[4] = e, t[5] = g, t[6] = h, t[7] = i;
+}
+
+RARE int renew(environment *env, const map_form *form, const tensor *t, u64 address, map_entry *entry) {
+    u64 room[32], *fresh = (u64 *)(((u64)room + 127) & ~127ull);
+    if (encode(env, form, t, address, fresh)) return SLOW;
+    copy_map(entry->map, fresh);
+    entry->address = address;
+    for (u32 i = 0; i < form->rank; i++) entry->extents[i] = t->extents[i], entry->strides[i] = t->strides[i];
+    return OK;
+}
+
+static int tensor_map(environment *env, char *cache, const tensor *t, u64 address, u64 *out) {
+    const map_form *form = (map_form *)cache;
+    const i64 *extents = t->extents, *strides = t->strides;
+    u32 rank = form->rank;
+    u64 h = address;
+    for (u32 i = 0; i < rank; i++) h = ((h * MULTIPLIER ^ (u64)extents[i]) * MULTIPLIER) ^ (u64)strides[i];
+    map_entry *entry = (map_entry *)(cache + 128) + (h * MULTIPLIER >> 40 & 31);
+    u64 differs = entry->address ^ address;
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (u32 i = 0; i < rank; i++)
+        differs |= (u64)(extents[i] ^ entry->extents[i]) | (u64)(strides[i] ^ entry->strides[i]);
+    if (SELDOM(differs) && renew(env, form, t, address, entry)) return SLOW;
+    copy_map(out, entry->map);
+    return OK;
+}
+
+/* The outcome. */
+
+RARE const variant *search(const signature *is, table *in, const u64 *key) {
+    u64 h = 0;
+    for (u32 i = 0; i < is->words; i++) h = (h ^ key[i]) * MULTIPLIER, h ^= h >> 29;
+    for (u64 at = h;; at++) {
+        const variant *v = in->entries[at & in->mask];
+        if (!v) return 0;
+        if (v->hash != h) continue;
+        const u64 *its = (u64 *)((char *)v + is->key);
+        u32 i = 0;
+        while (i < is->words && its[i] == key[i]) i++;
+        if (i == is->words) return in->recent = v;
+    }
+}
+
+SMALL const variant *find(const signature *is, table *in, const u64 *key) {
+    const u64 *its = (u64 *)((char *)in->recent + is->key);
+    u64 differs = 0;
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (u32 i = 0; i < is->words; i++) differs |= key[i] ^ its[i];
+    return OFTEN(!differs) ? in->recent : search(is, in, key);
+}
+
+/* Whether every closure variable and global still holds what it held. */
+RARE int are_globals_unchanged(environment *env, watched *w, object **row, u64 changes) {
+    for (u64 i = 0; i < w->names; i++, row += 3)
+        if (env->PyDict_GetItemWithError(row[0], row[1]) != row[2]) return 0;
+    w->seen = changes | w->unlike; /* a bit that no number of changes has, where they are not counted */
+    return 1;
+}
+
+SMALL int is_unchanged(environment *env, watched *w) {
+    object **row = w->rows;
+    int good = 1;
+    for (u64 i = 0; i < w->cells && good; i++, row += 2) {
+        object *now = env->PyCell_Get(row[0]);
+        if (now) env->Py_DecRef(now); /* the cell has it still */
+        good = now == row[1];
+    }
+    u64 changes = *env->changes;
+    if (good && changes != w->seen) good = are_globals_unchanged(env, w, row, changes);
+    if (SELDOM(!good)) env->PyErr_Clear();
+    return good;
+}
+
+typedef struct { u32 grid[3], block[3]; u64 smem; void *stream, *attributes; u64 attribute_count; } launch_config;
+
+SMALL int call_driver(environment *env, const launch_config *config, const variant *v, void **pointers) {
+    void *thread = env->PyEval_SaveThread(); /* a full queue is waited for, perhaps for work that waits for Python */
+    int status = env->cuLaunchKernelEx(config, v->function, pointers, 0);
+    env->PyEval_RestoreThread(thread);
+    return status ? SLOW : OK;
+}
+
+RARE int submit_there(environment *env, const launch_config *config, const variant *v, void **pointers) {
+    u64 id = 0;
+    if (env->cuCtxGetId(v->context, &id) || id != v->context_id || env->cuCtxPushCurrent(v->context)) return SLOW;
+    int status = call_driver(env, config, v, pointers);
+    env->cuCtxPopCurrent(&id);
+    return status;
+}
+
+SMALL int submit(call *l, const facts *f, const variant *v) {
+    void *pointers[l->is->parameters];
+    char *memory = l->memory;
+    launch_config config;
+    const u32 *order = (u32 *)((char *)v + l->is->order);
+    if (SELDOM(v->clustered))
+        for (int i = 0; i < 3; i++)
+            if (f->grid[i] % v->cluster[i]) return SLOW;
+    for (int i = 0; i < 3; i++) config.grid[i] = f->grid[i], config.block[i] = v->block[i];
+    config.smem = v->smem, config.stream = l->known.stream;
+    config.attributes = v->attributes, config.attribute_count = v->attribute_count;
+    u64 count = v->count;
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (u64 i = 0; i < count; i++) pointers[i] = memory + order[i];
+    if (OFTEN(v->context_id == key_of(l)[1])) return call_driver(l->env, &config, v, pointers);
+    return submit_there(l->env, &config, v, pointers);
+}
+
+/* Arguments. */
+
+/* By Python's rules; names are compared by identity, which is how Python interns them. */
+RARE int bind(const state *of, environment *env, objects args, u64 given, object *kwnames, object **slots) {
+    const signature *is = of->is;
+    if (given > is->positional) return SLOW;
+    for (u32 i = 0; i < is->count; i++) slots[i] = i < given ? args[i] : 0;
+    i64 named = kwnames ? env->PyTuple_Size(kwnames) : 0;
+    for (i64 k = 0; k < named; k++) {
+        object *name = env->PyTuple_GetItem(kwnames, k);
+        u32 i = is->position_only;
+        while (i < is->count && of->names[i] != name) i++;
+        if (i == is->count || slots[i]) return SLOW;
+        slots[i] = args[given + (u64)k];
+    }
+    for (u32 i = 0; i < is->count; i++)
+        if (!slots[i] && !(slots[i] = of->defaults[i])) return SLOW;
+    return OK;
+}
+
+/* Which optional arguments are given, and the fields of structs. */
+RARE int fetch(const state *of, environment *env, object **slots, u8 *given) {
+    const fetch_row *row = of->is->fetch, *end = row + of->is->fetches;
+    for (u32 i = of->is->count; i < of->is->slots; i++) slots[i] = 0;
+    for (; row < end; row++) {
+        int there = row->given == ALWAYS || given[row->given];
+        object *x = slots[row->slot];
+        if (row->what == IS_GIVEN) {
+            given[row->to] = there && x != env->none;
+        } else if (!there) {
+            continue;
+        } else if (row->what == FIELD) {
+            if (!(slots[row->to] = env->PyObject_GetAttr(x, of->objects[row->object]))) return failed(env);
+        } else if (x->type != of->objects[row->object]) {
+            int is_one = env->PyObject_IsInstance(x, of->objects[row->object]);
+            if (is_one != 1) return is_one < 0 ? failed(env) : SLOW;
+        }
+    }
+    return OK;
+}
+
+/* Call a function with `first`, unless it is null, and `second` ahead of the arguments. */
+RARE object *forward(environment *env, object *function, object *first, object *second, objects args, i64 given,
+                     object *kwnames) {
+    i64 total = given + (kwnames ? env->PyTuple_Size(kwnames) : 0);
+    object *arguments[total + 2];
+    arguments[0] = first, arguments[1] = second;
+    for (i64 i = 0; i < total; i++) arguments[i + 2] = args[i];
+    return env->PyObject_Vectorcall(function, arguments + !first, given + 1 + !!first, kwnames);
+}
+
+RARE object *anew(state *of, const u64 *key, object *held, objects args, i64 given, object *kwnames) {
+    environment *env = of->env;
+    object *first = key ? env->PyBytes_FromStringAndSize(key, 8 * of->is->words) : env->none;
+    if (!first) return 0;
+    if (!key) env->Py_IncRef(first);
+    object *r = forward(env, of->launch_anew, first, held, args, given, kwnames);
+    env->Py_DecRef(first);
+    return r;
+}
+
+/* What the variant tells how to make: numbers of a dtype variable, and tensor maps. */
+RARE int make(call *l, const variant *v) {
+    const u32 *kinds = (u32 *)((char *)v + l->is->kinds);
+    for (const number_row *row = l->is->number, *end = row + l->is->numbers; row < end; row++) {
+        int status = OK;
+        if (row->word && !is_left_out(l, row->given))
+            status = number(l, l->slots[row->slot], kinds[row->kind], (u64 *)(l->memory + row->at));
+        if (status) return status;
+    }
+    char *const *cache = (char **)((char *)v + l->is->caches);
+    for (u32 i = 0; i < l->is->arrays; i++) {
+        const array_row *row = l->is->array + i;
+        if (!row->map) continue;
+        if (!is_left_out(l, row->given) &&
+            tensor_map(l->env, *cache, tensors_of(l) + i, frame_of(l)[i], (u64 *)(l->memory + row->map)))
+            return SLOW;
+        cache++;
+    }
+    return OK;
+}
+
+/* All that comes after the arguments have their slots. */
+SMALL int body(call *l, const facts *f, table **used) {
+    const signature *is = l->is;
+    environment *env = l->env;
+    facts own;
+    int status = arrays(l);
+    if (SELDOM(status)) return status;
+    if (SELDOM(l->known.pending) && (status = read_others(l, f))) return status;
+    if (f->bits & STREAM)
+        l->known.stream = f->stream;
+    else if (OFTEN(!l->known.read && l->known.teller) && l->known.teller(2, l->known.device, &l->known.stream))
+        return failed(env);
+    u64 *key = key_of(l);
+    if (SELDOM(is->unusual)) {
+        for (u32 i = 0; i < is->givens; i++) flags_of(l)[is->arrays + i] = given_of(l)[i];
+        if ((status = constants(l))) return status;
+        if (is->strided && unsure_dims(l)) return SLOW;
+        if (l->known.expressions && agree(l)) return SLOW;
+    }
+    if (SELDOM(status = numbers(l))) return status;
+    if (SELDOM(f->bits & BY_DIMS)) {
+        if ((status = grid_of_dims(l, f, &own))) return status < 0 ? OK : status;
+        f = &own;
+    }
+    key[0] = f->class;
+    key[1] = 0;
+    if (SELDOM(env->cuCtxGetId(0, key + 1))) key[1] = 0;
+    table *in = l->of->variants;
+    const variant *v = find(is, in, key);
+    if (SELDOM(!v)) return MISSED;
+    in->users++;
+    *used = in;
+    if (is->to_make && SELDOM(status = make(l, v))) return status;
+    return submit(l, f, v);
+}
+
+/* What Python calls. `self` is (facts, launch, ...); for a general one what is held comes ahead of the arguments. */
+object *launch(object *self, objects args, i64 given, object *kwnames) {
+    const facts *f = content(item(self, 0));
+    state *of = f->of;
+    environment *env = of->env;
+    const signature *is = of->is;
+    object *held = self, *resolved = 0;
+    table *used = 0;
+    int status = SLOW, fetched = 0;
+    if (SELDOM(f->bits & GENERAL)) held = *args++, given--, f = content(item(held, 0));
+    char *memory = __builtin_alloca_with_align(is->scratch, 512); /* 64 bytes, in bits */
+    object **bound = (object **)(memory + is->bound_at);
+    call l = {env, of, is, args, memory, {0, 0, 0, 0, 0, 0, 0}};
+    if (SELDOM(*env->diverted)) goto end;
+    if (SELDOM(f->bits & (UNRESOLVED | ODD | NO_BLOCKS))) {
+        if (f->bits & UNRESOLVED) {
+            if (!(resolved = forward(env, of->resolved, 0, held, args, given, kwnames))) {
+                status = failed(env);
+                goto end;
+            }
+            f = content(resolved);
+        }
+        if (f->bits & (ODD | NO_BLOCKS)) {
+            status = f->bits & ODD ? SLOW : OK;
+            goto end;
+        }
+    }
+    if (SELDOM((u64)given != is->plain || kwnames)) {
+        l.slots = bound;
+        if (bind(of, env, args, (u64)given, kwnames, bound)) goto end;
+    } else if (SELDOM(is->fetches)) {
+        l.slots = bound;
+        for (u32 i = 0; i < is->count; i++) bound[i] = args[i];
+    }
+    if (SELDOM(!is_unchanged(env, of->watch))) goto end;
+    if (SELDOM(is->strided))
+        for (u32 d = 0; d < is->dims; d++) unsure_of(&l)[2 * d + 1] = 0;
+    if (SELDOM(is->fetches)) {
+        fetched = 1;
+        if ((status = fetch(of, env, bound, given_of(&l)))) goto end;
+    }
+    status = body(&l, f, &used);
+end:
+    if (OFTEN(used)) used->users--;
+    if (SELDOM(fetched))
+        for (u32 i = is->count; i < is->slots; i++)
+            if (bound[i]) env->Py_DecRef(bound[i]);
+    if (SELDOM(l.known.kept)) env->Py_DecRef(l.known.kept);
+    if (SELDOM(resolved)) env->Py_DecRef(resolved);
+    if (OFTEN(status == OK)) {
+        if (SELDOM(env->counts_none)) env->Py_IncRef(env->none);
+        return env->none;
+    }
+    if (status == RAISED) return 0;
+    return anew(of, status == MISSED ? key_of(&l) : 0, held, args, given, kwnames);
+}
+
+/* kernel[grid, block], found again: cutelite_rt/subscript.py. `self` is (bytes of the address of its state, ...). */
+
+typedef struct { u64 words[5]; object *held, *key; u64 pad; } subscript_entry;
+typedef struct {
+    environment *env; const subscript_entry *entries; /* the first has the mask of their number */
+    object *anew; const subscript_entry *recent;
+} subscript_state;
+
+/* A grid or block as two words, if it is an int, or one to three of them in a tuple. */
+RARE int shape_of(environment *env, object *x, u64 *words) {
+    i64 n = 0, extents[3];
+    extents[0] = extents[1] = extents[2] = 1;
+    if (x->type == env->tuple) {
+        n = *(i64 *)((char *)x + TUPLE_ITEMS - 8);
+        if (n < 1 || n > 3) return SLOW;
+    } else if (x->type != env->int_) {
+        return SLOW;
+    }
+    for (i64 i = 0; i < (n ? n : 1); i++) {
+        object *each = n ? item(x, (int)i) : x;
+        if (each->type != env->int_ || whole(env, each, 0, 0xffffffffll, extents + i)) return SLOW;
+    }
+    words[0] = (u64)extents[0] | (u64)extents[1] << 32, words[1] = (u64)extents[2] | (u64)n << 32;
+    return OK;
+}
+
+RARE const subscript_entry *found(subscript_state *of, object *key) {
+    u64 words[5] = {0, 0, 0, 0, 0}, h = 0;
+    i64 n = key->type == of->env->tuple ? *(i64 *)((char *)key + TUPLE_ITEMS - 8) : 0;
+    if (!n && key->type != of->env->int_) return 0;
+    if (n == 1 || n > 3 || shape_of(of->env, n ? item(key, 0) : key, words)) return 0;
+    if (n && shape_of(of->env, item(key, 1), words + 2)) return 0;
+    if (n == 3) words[4] = (u64)item(key, 2);
+    for (int i = 0; i < 5; i++) h = (h ^ words[i]) * MULTIPLIER, h ^= h >> 29;
+    for (;; h++) {
+        const subscript_entry *e = of->entries + 1 + (h & of->entries->words[0]);
+        if (!e->held) return 0;
+        int same = 1;
+        for (int i = 0; i < 5; i++) same &= e->words[i] == words[i];
+        if (same) return of->recent = e;
+    }
+}
+
+object *subscript(object *self, objects args, i64 given, object *kwnames) {
+    subscript_state *of = *(subscript_state **)content(item(self, 0));
+    const subscript_entry *e = of->recent;
+    if (OFTEN(given == 1 && !kwnames)) {
+        object *key = *args, *tuple = of->env->tuple;
+        i64 size = TUPLE_ITEMS - 8;
+        if (!(key->type == tuple && e->key->type == tuple && *(i64 *)((char *)key + size) == 2 &&
+              *(i64 *)((char *)e->key + size) == 2 && item(key, 0) == item(e->key, 0) &&
+              item(key, 1) == item(e->key, 1)))
+            e = found(of, key);
+        if (OFTEN(e)) {
+            ++*(u32 *)&e->held->references;
+            return e->held;
+        }
+    }
+    return of->env->PyObject_Vectorcall(of->anew, args, given, kwnames);
+}

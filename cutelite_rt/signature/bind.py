@@ -1,0 +1,351 @@
+"""Arguments by a signature: what they tell, and the words for each that does not fit. All words stand here, once.
+
+In    the parts of a signature (`data`), and the arguments of a call
+Out   `Call`: named dims, dtypes, and the arrays and numbers that were found
+
+Live kernels (`cutelite.dispatch`) and exported ones (`exported`) bind by it, and a launcher that refuses hands the call
+to one of these. The compiled launcher checks the same over tables, without words.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cutelite_rt import stream as streams
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.errors import ArgumentError
+from cutelite_rt.memory import ArrayView, UnreadableArray, is_array, read
+from cutelite_rt.signature.data import Array, Dim, DType, Expr, Expression, Nested, Strided, dims_of, evaluate
+from cutelite_rt.tensormap import TensorMapError, Tiling, encode
+
+MISSING: Any = object()
+"""An argument that is not given."""
+
+KNOWN_LIBRARIES = frozenset(("torch", "numpy", "cupy", "cutelite_rt"))
+"""Their arrays are read without naming a stream: they order their work by their own current one."""
+
+
+class Names(NamedTuple):
+    """The parameters of a kernel by Python's rules.
+
+    names, positional, position_only  all of them, and those that may and must be given by position
+    defaults                          what stands for those that are left out
+    text                              the parameters in words
+    """
+
+    kernel: str
+    names: Sequence[str]
+    positional: Sequence[str]
+    position_only: Sequence[str]
+    defaults: Mapping[str, Any]
+    text: Callable[[], str]
+
+    def match(self, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
+        """An argument for each parameter, defaults filled in; with `partial`, for some of them.
+
+        Errors  `ArgumentError` for too many or too few, for a name that is none, and for one given twice
+        """
+        if not kwargs and len(args) == len(self.names) == len(self.positional):
+            return dict(zip(self.names, args, strict=True))
+        if len(args) > len(self.positional):
+            raise self.wrong(f"takes {len(self.positional)} positional arguments, but {len(args)} were given")
+        given = dict(zip(self.positional, args, strict=False))
+        for name, argument in kwargs.items():
+            if name not in self.names or name in self.position_only:
+                raise self.wrong(f"has no parameter {name!r} to give by keyword")
+            if name in given:
+                raise self.wrong(f"got `{name}` twice, by position and by keyword")
+            given[name] = argument
+        given = {name: given.get(name, self.defaults.get(name, MISSING)) for name in self.names}
+        missing = [name for name, argument in given.items() if argument is MISSING]
+        if missing and not partial:
+            raise self.wrong(f"lacks the argument{'s'[: len(missing) > 1]} {', '.join(missing)}")
+        return given
+
+    def wrong(self, text: str) -> ArgumentError:
+        return ArgumentError(f"{self.kernel}() {text}; its parameters are ({self.text()})")
+
+
+class Call:
+    """What the arguments bound so far have told: named dims and dtype variables, each with who told it."""
+
+    def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
+        self.kernel = kernel
+        self.dims: dict[str, tuple[int, str]] = {}  # name -> (value, the parameter that told it)
+        self.dtypes: dict[str, tuple[str, str]] = {}  # likewise
+        self.values: list[Any] = []
+        self.arrays: list[tuple[str, ArrayView]] = []
+        self._stated: dict[str, Dim] = {}
+        self._unsure: dict[str, tuple[int, str]] = {}  # strides of modes of one element, which may be anything
+        self._later: list[tuple[Expression, int, str, str]] = []  # to check once every dim is bound
+        self._arguments = arguments
+        self._stream = stream
+
+    def error(self, name: str, text: str) -> ArgumentError:
+        """What is wrong with an argument."""
+        return ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
+
+    def settle(self, needed: Iterable[str]) -> None:
+        """All arguments are bound: find the dims that are `needed`, and check expressions. Errors: `ArgumentError`."""
+        for name in needed:
+            if name not in self.dims:
+                if name not in self._unsure:
+                    raise ArgumentError(
+                        f"{self.kernel}(): nothing tells {name}: no argument has it as an extent or stride of its own"
+                    )
+                self.dims[name] = self._unsure[name]
+        for expr, value, name, what in self._later:
+            expected = evaluate(expr, {dim: bound for dim, (bound, _) in self.dims.items()})
+            if expected != value:
+                raise self.error(name, f"has {what}, but {expr.text} is {expected} ({self._sources(expr)})")
+
+    def _sources(self, expr: Expression) -> str:
+        told = sorted((name, self.dims[name]) for name in {dim.name for dim in dims_of(expr)})
+        return ", ".join(f"{name} = {value} from `{source}`" for name, (value, source) in told)
+
+    # Arrays.
+
+    def array(self, wanted: Array, argument: Any) -> tuple[ArrayView, str]:
+        """The array that an argument is, and its dtype in the kernel; dims are learnt from it."""
+        view = self.read(wanted.name, argument)
+        dtype = self.dtype(wanted.name, wanted.dtype, view.dtype)
+        self.layout(wanted, view)
+        if wanted.box is None:
+            least = wanted.align or DTYPES[dtype].bytes
+            if view.pointer % least and view.size:
+                raise self.error(wanted.name, f"is at {view.pointer:#x}, but must be at a multiple of {least} bytes")
+        self.arrays.append((wanted.name, view))
+        return view, dtype
+
+    def read(self, name: str, argument: Any) -> ArrayView:
+        """The array that an argument is."""
+        known = type(argument).__module__.partition(".")[0] in KNOWN_LIBRARIES
+        try:
+            return read(argument) if known else read(argument, self.stream)
+        except UnreadableArray as error:
+            if is_array(argument):
+                raise self.error(name, f"cannot be read: {error}") from None
+            raise self.error(name, f"must be an array of torch, CuPy, JAX or NumPy, not {argument!r}") from None
+
+    @property
+    def stream(self) -> int:
+        """Where the launch goes: arrays of libraries known by interface alone make pending work visible there."""
+        if self._stream is None:
+            self._stream = streams.of(_flat(self._arguments))
+        return self._stream
+
+    def dtype(self, name: str, wanted: DType, found: str) -> str:
+        """The dtype that an array or number of dtype `found` has in the kernel."""
+        if isinstance(wanted, str):
+            if found != ("f32" if wanted == "tf32" else wanted):
+                raise self.error(name, f"has dtype {found}, but its annotation says {wanted}")
+            return wanted
+        if wanted.choices and found not in wanted.choices:
+            raise self.error(name, f"has dtype {found}; {wanted} is one of {', '.join(wanted.choices)}")
+        bound, source = self.dtypes.setdefault(wanted.name, (found, name))
+        if bound != found:
+            raise self.error(name, f"has dtype {found}, but {wanted} is {bound}, from `{source}`")
+        return bound
+
+    def layout(self, wanted: Array, view: ArrayView) -> None:
+        """Check extents and strides of an array, and learn dims from them."""
+        name, layout = wanted.name, wanted.layout
+        if isinstance(layout, Nested):
+            self._nested(name, layout, view)
+            return
+        if len(view.shape) != len(layout.shape):
+            raise self.error(name, f"has shape {view.shape}, but {wanted.says} has {len(layout.shape)} modes")
+        for mode, extent in enumerate(layout.shape):
+            self._extent(name, extent, view.shape, mode, "extent")
+        if layout.strides is None:
+            self._compact(name, layout, view)
+            return
+        for mode, stride in enumerate(layout.strides):
+            self._extent(name, stride, view.strides, mode, "stride", view.shape[mode] > 1 and view.size > 0)
+
+    def _nested(self, name: str, layout: Nested, view: ArrayView) -> None:
+        if layout.cosize is None:
+            raise self.error(name, f"has the nested layout {layout.layout}, whose extents must be compile-time")
+        if view.size > 1 and view.strides != compact(view.shape, "row"):
+            raise self.error(name, f"must be contiguous to be seen through the layout {layout.layout}")
+        if view.size < layout.cosize:
+            raise self.error(name, f"has {view.size} elements, but the layout {layout.layout} reaches {layout.cosize}")
+
+    def _compact(self, name: str, layout: Strided, view: ArrayView) -> None:
+        strides = compact(view.shape, layout.order)
+        if view.strides == strides or not view.size:
+            return
+        modes = zip(view.shape, view.strides, strides, strict=True)
+        if any(extent > 1 and found != wanted for extent, found, wanted in modes):
+            order = {"row": "row-major", "col": "column-major"}[layout.order]
+            raise self.error(
+                name,
+                f"has strides {view.strides} for its shape {view.shape}, but must be {order}, {strides}; make it "
+                "contiguous, or annotate its strides: Tensor[dtype, shape, strides], with None for any",
+            )
+
+    def _extent(self, name: str, wanted: Expr, found: tuple[int, ...], mode: int, what: str, sure: bool = True) -> None:
+        """Extent or stride (`what`) of `mode` of the array `name`.
+
+        found  what the array has, for all its modes
+        sure   whether it means anything, which the stride of a single element does not
+        """
+        if isinstance(wanted, Dim):
+            self._dim(name, wanted, found, mode, what, sure)
+        elif not sure:
+            return
+        elif isinstance(wanted, Expression):
+            self._later.append((wanted, found[mode], name, _words(what, mode, found)))
+        elif wanted != found[mode]:
+            raise self.error(name, f"has {_words(what, mode, found)}, but its annotation says {wanted}")
+
+    def _dim(self, name: str, dim: Dim, found: tuple[int, ...], mode: int, what: str, sure: bool) -> None:
+        value = found[mode]
+        stated = self._stated.setdefault(dim.name, dim)
+        if stated is not dim and stated != dim:
+            raise self.error(name, f"uses {dim}, which another parameter has as {stated}: declare each dim once")
+        told = self.dims.get(dim.name)
+        if not sure:
+            self._unsure.setdefault(dim.name, (value, name))
+        elif told is None:
+            problem = problem_of(dim, value)
+            if problem:
+                raise self.error(name, f"has {_words(what, mode, found)}, but {problem}")
+            self.dims[dim.name] = (value, name)
+        elif told[0] != value:
+            raise self.error(name, f"has {_words(what, mode, found)}, but {dim.name} is {told[0]}, from `{told[1]}`")
+
+    # Numbers.
+
+    def number(self, name: str, dtype: str, argument: Any) -> Any:
+        """The number that an argument is, as one of that dtype."""
+        number, (kind, low, high) = plain_number(argument), _NUMBERS[dtype]
+        if not isinstance(number, _TAKES[kind]) or (isinstance(number, bool) and kind == "float"):
+            hint = "; read it from the GPU with .item()" if getattr(argument, "shape", None) == () else ""
+            raise self.error(name, f"must be a number of dtype {dtype}, not {argument!r}{hint}")
+        if kind in ("int", "uint"):
+            if not low <= number <= high:
+                raise self.error(name, f"is {number}, but {dtype} holds {low} to {high}")
+            return int(number)
+        if kind == "bool":
+            return number
+        try:
+            number = float(number)
+        except OverflowError:
+            raise self.error(name, f"is too large for {dtype}") from None
+        limit = BEYOND.get(dtype)
+        if limit is not None and limit <= abs(number) and (abs(number) != float("inf") or dtype == "e4m3"):
+            raise self.error(name, f"is {number}, which is beyond what {dtype} holds")
+        return number
+
+    # Structs.
+
+    def wrong_struct(self, name: str, cls: str, argument: Any) -> ArgumentError:
+        """Say that an argument is no struct of that class."""
+        return self.error(name, f"must be a {cls}, not {argument!r}")
+
+
+_TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
+_NUMBERS = {code: (row.kind, *row.range) for code, row in DTYPES.items()}
+BEYOND = {
+    "f16": 65520.0,
+    "bf16": float.fromhex("0x1.ffp127"),
+    "f32": float.fromhex("0x1.ffffffp127"),
+    "tf32": float.fromhex("0x1.ffep127"),
+    "e4m3": 464.0,
+    "e5m2": 61440.0,
+}
+"""The least number that rounds to what the dtype cannot hold: half a step beyond its largest finite one."""
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", *(f"{n}th" for n in range(6, 65)))
+
+
+def _words(what: str, mode: int, found: tuple[int, ...]) -> str:
+    return f"{what} {found[mode]}" if len(found) == 1 else f"{what} {found[mode]}, the {_ORDINALS[mode]} of {found}"
+
+
+def problem_of(dim: Dim, value: int) -> str:
+    """Why a dim cannot have this value; empty where it can."""
+    if value % dim.divisible_by:
+        return f"{dim.name} is declared divisible by {dim.divisible_by}"
+    if value < 0:
+        return "a dim is never negative: pass a copy"
+    if value < dim.min:
+        return f"{dim.name} is at least {dim.min}; if it can be {value}, declare it cl.Dim({dim.name!r}, min={value})"
+    if dim.max is not None and value > dim.max:
+        return f"{dim.name} is declared at most {dim.max}"
+    return ""
+
+
+def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
+    """Strides without gaps, in 'row' or 'col' major order."""
+    strides, step = [], 1
+    for extent in shape[::-1] if order == "row" else shape:
+        strides.append(step)
+        step *= extent
+    return tuple(strides[::-1] if order == "row" else strides)
+
+
+def plain_number(argument: Any) -> Any:
+    """A Python number from what holds one: NumPy's scalars, and arrays without dimensions in host memory."""
+    if type(argument) in (int, float, bool):
+        return argument
+    # Reading a number from GPU memory would wait for the GPU: the caller should do that knowingly.
+    on_gpu = getattr(argument, "is_cuda", False) or hasattr(argument, "__cuda_array_interface__")
+    if getattr(argument, "shape", None) == () and hasattr(argument, "item") and not on_gpu:
+        return argument.item()
+    if isinstance(argument, numbers.Integral) and not isinstance(argument, bool):
+        return int(argument)
+    return argument
+
+
+def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
+    """Arguments, and the fields of those that are structs."""
+    for argument in arguments:
+        if hasattr(argument, "__dict__") and hasattr(type(argument), "__dataclass_fields__"):
+            yield from _flat(vars(argument).values())
+        elif isinstance(argument, tuple):
+            yield from _flat(argument)
+        else:
+            yield argument
+
+
+# Where arrays are, and what TMA takes.
+
+
+def home_of(kernel: str, arrays: Sequence[tuple[str, ArrayView]]) -> tuple[str, int] | None:
+    """The device that holds all arrays; None without arrays. Errors: `ArgumentError` for arrays in different places."""
+    if not arrays:
+        return None
+    name, first = arrays[0]
+    for other, view in arrays[1:]:
+        if view.device != first.device:
+            raise ArgumentError(
+                f"{kernel}(): argument `{name}` is {_place(first)}, but `{other}` is {_place(view)}; "
+                "move them to one place"
+            )
+    return first.device
+
+
+def _place(view: ArrayView) -> str:
+    kind, ordinal = view.device
+    return f"on GPU {ordinal}" if kind == "cuda" else "in host memory"
+
+
+class MapRequest(NamedTuple):
+    """A tensor map to encode, of an array that is given for the parameter `name`."""
+
+    name: str
+    view: ArrayView
+    dtype: str
+    tiling: Tiling
+
+    def encoded(self, kernel: str, by: Callable[..., Any] = encode) -> Any:
+        """What `by` makes of it. Errors: `ArgumentError` for what TMA cannot take."""
+        view = self.view
+        try:
+            return by(view.pointer, self.dtype, view.shape, view.strides, self.tiling)
+        except TensorMapError as error:
+            raise ArgumentError(f"{kernel}(): argument `{self.name}` cannot be read by TMA: {error}") from None

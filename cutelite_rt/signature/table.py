@@ -1,0 +1,327 @@
+"""A signature -> the tables that the compiled launcher goes through at each launch.
+
+In    `data.Signature`, and the classes of its structs
+Out   `Table`: memory laid out as `launcher.c` declares it, and where a launch keeps what it learns
+
+A launch has memory of its own. It begins with the frame: the values that the kernel's parameters point to, 64 bits for
+each (addresses of arrays, numbers, dims), and tensor maps. The key follows: the words that an outcome is looked up by,
+with flags of a byte each behind them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.exchange import TENSOR_BYTES
+from cutelite_rt.launcher import KIND, WORD, Places
+from cutelite_rt.signature.data import (
+    Array,
+    Constant,
+    Dim,
+    Expr,
+    Expression,
+    Nested,
+    Number,
+    Optional,
+    Parameter,
+    Signature,
+    Strided,
+    Struct,
+    Tree,
+    Unsupported,
+    Variable,
+    dims_of,
+)
+
+# The constants of launcher.c, in its order.
+_ALWAYS = 0xFFFF
+_NUMBER, _DIM, _EXPRESSION = range(3)
+_IS_GIVEN, _IS_INSTANCE, _FIELD = range(3)
+_ROW_MAJOR, _COLUMN_MAJOR, _GIVEN_STRIDES, _NESTED = range(4)
+_WIDE_INTEGER, _SINGLE, _OTHER = range(3)
+_END, _CONSTANT, _VALUE = range(3)
+_OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, "max": 9}
+_MOST_DEPTH = 16
+_MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
+_WIDE_INTEGERS = ("i32", "i64", "u32", "u64")
+
+_FETCH = struct.Struct("<4H 2I")
+_ARRAY = struct.Struct("<2H I Q")
+_NUMBER_ROW = struct.Struct("<2H 4I")
+_CONSTANT_ROW = struct.Struct("<2H I")
+_DIM_ROW = struct.Struct("<3q 2I")
+_RULE = struct.Struct("<2I q")
+_STEP = struct.Struct("<2q")
+_ANNOTATION = struct.Struct("<6I q")
+
+_HEAD = (
+    "count plain positional position_only slots fetches givens arrays numbers constants dims grid strided to_make "
+    "unusual dims_at frame words flags key order kinds caches parameters words_at told_at large_at tensors_at "
+    "bound_at unsure_at later_at given_at scratch"
+)
+_LINKS = "fetch array number constant dim expression grid_rules"
+
+
+class _Signature(ctypes.Structure):
+    """`signature` of launcher.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint32) for name in _HEAD.split()),
+        *((name, ctypes.c_uint64) for name in _LINKS.split()),
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Leaf:
+    """An array or number: the slot that its object is in, and the flag that says whether it is given."""
+
+    parameter: Array | Number
+    slot: int
+    given: int
+
+
+class Table:
+    """The memory of one signature's tables.
+
+    classes  of structs, by the names of their parameters ('a', 'a.b'); without, any object with the fields will do
+    Errors   `Unsupported`
+
+    address                            of `signature`
+    names, positional, position_only   of the parameters, by Python's rules
+    objects                            whose addresses rows have by number: names of fields, classes
+    dims                               names of those that have the last slots of a variant
+    places                             of its variants
+    """
+
+    def __init__(self, signature: Signature, classes: Mapping[str, type] | None = None) -> None:
+        self.names = tuple(sys.intern(parameter.name) for parameter in signature.parameters)
+        self.positional, self.position_only = signature.positional, signature.position_only
+        self.dims = tuple(dim.name for dim in signature.dims)
+        self.objects: Sequence[object] = ()
+        self._dims = {dim.name: dim for dim in signature.dims}
+        self._classes = classes
+        self._memory: dict[bytes, Any] = {}  # of equal bytes once
+        self._fetches: list[bytes] = []
+        self._leaves: list[_Leaf] = []
+        self._constants: list[tuple[int, int]] = []  # slot, given
+        self._givens, self._slots = 0, len(self.names)
+        for slot, parameter in enumerate(signature.parameters):
+            self._fetch(parameter, slot, _ALWAYS, parameter.name)
+        self._arrays = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Array)]
+        self._numbers = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Number)]
+        self._maps = [
+            leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.box is not None
+        ]
+        self._expressions: list[int] = []
+        self._later = 0  # expressions to check once all dims are known
+        self._inside: set[str] = set()  # dims of those
+        self._strided: set[str] = set()  # dims that strides tell
+        self._lay_key()
+        self._lay_frame()
+        self.address = self._written(signature)
+
+    # Parameters.
+
+    def _fetch(self, parameter: Parameter, slot: int, given: int, path: str) -> None:
+        """Rows for what lies within a parameter."""
+        match parameter:
+            case Optional():
+                self._fetches.append(_FETCH.pack(_IS_GIVEN, slot, given, self._givens, 0, 0))
+                self._givens += 1
+                self._fetch(parameter.given, slot, self._givens - 1, path)
+            case Struct():
+                if self._classes is not None:
+                    its = self._object(self._classes[path])
+                    self._fetches.append(_FETCH.pack(_IS_INSTANCE, slot, given, 0, its, 0))
+                for of in parameter.fields:
+                    name = of.name.rpartition(".")[2]
+                    to, self._slots = self._slots, self._slots + 1
+                    self._fetches.append(_FETCH.pack(_FIELD, slot, given, to, self._object(sys.intern(name)), 0))
+                    self._fetch(of, to, given, f"{path}.{name}")
+            case Constant():
+                self._constants.append((slot, given))
+            case Array() | Number():
+                self._leaves.append(_Leaf(parameter, slot, given))
+            case _:
+                raise Unsupported(f"`{path}` is settled")
+
+    def _object(self, value: object) -> int:
+        self.objects = (*self.objects, value)
+        return len(self.objects) - 1
+
+    # The key: class of the launch, context, device; dtype variables, types of numbers, constants; flags.
+
+    def _lay_key(self) -> None:
+        words = itertools.count(3)
+        variables = (leaf.parameter.dtype for leaf in self._arrays)
+        names = dict.fromkeys(dtype.name for dtype in variables if isinstance(dtype, Variable))
+        self._variables = {name: next(words) for name in names}
+        self._typed = {leaf: next(words) for leaf in self._numbers if isinstance(leaf.parameter.dtype, Variable)}
+        first = next(words)
+        self._constant_words = [first + 2 * i for i in range(len(self._constants))]
+        self._flags = WORD * (first + 2 * len(self._constants))
+        flags = 2 * len(self._arrays) + self._givens + 2 * len(self._dims)
+        self._words = -(-(self._flags + flags) // WORD)
+
+    # The frame: addresses, numbers, dims, tensor maps.
+
+    def _lay_frame(self) -> None:
+        values = {leaf: WORD * i for i, leaf in enumerate((*self._arrays, *self._numbers))}
+        self._dims_at = WORD * len(values)
+        first = -(-(self._dims_at + WORD * len(self._dims)) // _MAP_ALIGN) * _MAP_ALIGN
+        maps = {leaf: first + _MAP_BYTES * i for i, leaf in enumerate(self._maps)}
+        self._at = {**values, **maps}
+        self._frame = first + _MAP_BYTES * len(maps)
+        dims = (self._dims_at + WORD * i for i in range(len(self._dims)))
+        self.places = Places((*(self._at[leaf] for leaf in self._leaves), *dims), len(maps), self._words)
+
+    # The tables.
+
+    def _written(self, signature: Signature) -> int:
+        rows = {
+            "fetch": self._fetches,
+            "array": [self._array(leaf) for leaf in self._arrays],
+            "number": [self._number(leaf) for leaf in self._numbers],
+            "constant": [
+                _CONSTANT_ROW.pack(*row, word) for row, word in zip(self._constants, self._constant_words, strict=True)
+            ],
+            "grid_rules": [self._rule(extent) for extent in signature.grid or ()],
+        }
+        rows["dim"] = [
+            _DIM_ROW.pack(
+                max(d.min, 0), 2**63 - 1 if d.max is None else d.max, d.divisible_by, d.name in self._inside, 0
+            )
+            for d in signature.dims
+        ]
+        rows["expression"] = [struct.pack("<Q", address) for address in self._expressions]
+        said = _Signature(**{name: self._put(b"".join(group)) for name, group in rows.items()})
+        said.fetches, said.arrays, said.numbers = len(self._fetches), len(self._arrays), len(self._numbers)
+        said.constants, said.dims, said.grid = len(self._constants), len(self._dims), len(rows["grid_rules"])
+        said.count = len(self.names)
+        said.plain = said.count if said.count == self.positional else 0xFFFFFFFF
+        said.positional, said.position_only = self.positional, self.position_only
+        said.slots, said.givens = self._slots, self._givens
+        said.strided, said.to_make = bool(self._strided), bool(self._maps or self._typed)
+        said.unusual = bool(self._givens or self._constants or self._strided or self._later)
+        said.dims_at, said.frame, said.words, said.flags = self._dims_at, self._frame, self._words, self._flags
+        places = self.places
+        said.key, said.order, said.kinds, said.caches = places.key, places.order, places.kinds, places.caches
+        said.parameters = max(len(places.at), 1)
+        self._lay_launch(said)
+        return self._put(bytes(said))
+
+    def _lay_launch(self, said: _Signature) -> None:
+        """Places in the memory of one launch."""
+        said.told_at = self._flags + len(self._arrays) + self._givens
+        said.large_at = said.told_at + 2 * len(self._dims)
+        sizes = {
+            "words_at": WORD * self._words,
+            "tensors_at": TENSOR_BYTES * len(self._arrays),
+            "bound_at": WORD * self._slots,
+            "unsure_at": 2 * WORD * len(self._dims),
+            "later_at": 2 * WORD * self._later,
+            "given_at": self._givens,
+        }
+        at = self._frame
+        for name, size in sizes.items():
+            setattr(said, name, at)
+            at += -(-size // WORD) * WORD
+        said.scratch = at
+
+    def _put(self, data: bytes) -> int:
+        """The address of memory with these bytes, that lives as long as the table."""
+        found = self._memory.get(data)
+        if found is None:
+            found = self._memory[data] = ctypes.create_string_buffer(data, max(len(data), 1))
+        return ctypes.addressof(found)
+
+    def _array(self, leaf: _Leaf) -> bytes:
+        wanted = leaf.parameter
+        assert isinstance(wanted, Array)
+        dtype = variable = size = 0
+        if isinstance(wanted.dtype, Variable):
+            variable = self._variables[wanted.dtype.name]
+        else:
+            row = DTYPES["f32" if wanted.dtype == "tf32" else wanted.dtype]
+            assert row.dlpack is not None, "arrays have it"
+            dtype, size = row.dlpack[0] | row.dlpack[1] << 8 | 1 << 16, row.bytes
+        rules: list[bytes] = []
+        order, rank, cosize = _NESTED, 0xFFFFFFFF, 0
+        if isinstance(wanted.layout, Nested):
+            if wanted.layout.cosize is None:
+                raise Unsupported(f"`{wanted.name}` has nested modes of extents that are not known")
+            cosize = wanted.layout.cosize
+        else:
+            order, rank, rules = self._modes(wanted.layout)
+        align = wanted.align or (0 if wanted.box is None else 1)  # of what goes as a map, encoding asks
+        said = _ANNOTATION.pack(dtype, variable, size, align, rank, order, cosize)
+        said += struct.pack("<Q", self._put(b"".join(rules)))
+        return _ARRAY.pack(leaf.slot, leaf.given, 0 if wanted.box is None else self._at[leaf], self._put(said))
+
+    def _modes(self, layout: Strided) -> tuple[int, int, list[bytes]]:
+        """The order, how many modes there are, and a rule for each extent and each given stride."""
+        rank = len(layout.shape)
+        order = _GIVEN_STRIDES if layout.strides is not None else _ROW_MAJOR if layout.order == "row" else _COLUMN_MAJOR
+        from_inside = reversed(range(rank)) if order == _ROW_MAJOR else range(rank)
+        rules = [self._checked(layout.shape[mode], mode) for mode in from_inside]
+        rules += [self._checked(stride, mode) for mode, stride in enumerate(layout.strides or ())]
+        self._strided.update(stride.name for stride in layout.strides or () if isinstance(stride, Dim))
+        return order, rank, rules
+
+    def _checked(self, wanted: Expr, mode: int) -> bytes:
+        """A rule of an extent or stride."""
+        if isinstance(wanted, Dim):
+            return _RULE.pack(_DIM, mode, self.dims.index(wanted.name))
+        if isinstance(wanted, Expression):
+            self._later += 1
+            self._inside.update(dim.name for dim in dims_of(wanted))
+        return self._rule(wanted, mode)
+
+    def _rule(self, wanted: Expr, mode: int = 0) -> bytes:
+        """A rule of a value: a number, or an expression to compute."""
+        if isinstance(wanted, int):
+            return _RULE.pack(_NUMBER, mode, wanted)
+        steps = [*self._steps(wanted.tree if isinstance(wanted, Expression) else wanted), (_END, 0)]
+        if _depth(steps) > _MOST_DEPTH:
+            raise Unsupported("an expression is nested too deeply")
+        self._expressions.append(self._put(b"".join(_STEP.pack(*step) for step in steps)))
+        return _RULE.pack(_EXPRESSION, mode, len(self._expressions) - 1)
+
+    def _steps(self, tree: Tree) -> Iterable[tuple[int, int]]:
+        """An expression as steps of a machine with a stack, operands first."""
+        if isinstance(tree, int):
+            if not -(2**63) <= tree < 2**63:
+                raise Unsupported(f"{tree} has more than 64 bits")
+            yield _CONSTANT, tree
+        elif isinstance(tree, Dim):
+            yield _VALUE, self.dims.index(tree.name)
+        elif tree[0] == "ceil_div":
+            _, n, by = tree
+            yield from self._steps(("floordiv", ("sub", ("add", n, by), 1), by))
+        else:
+            operation, a, b = tree
+            yield from self._steps(a)
+            yield from self._steps(b)
+            yield _OPERATIONS[operation], 0
+
+    def _number(self, leaf: _Leaf) -> bytes:
+        dtype = leaf.parameter.dtype
+        how, kind = _OTHER, self._leaves.index(leaf)  # whose place in a variant tells what the variable is
+        if isinstance(dtype, str):
+            kind = KIND[dtype]
+            if leaf.given == _ALWAYS:
+                how = _WIDE_INTEGER if dtype in _WIDE_INTEGERS else _SINGLE if dtype == "f32" else _OTHER
+        return _NUMBER_ROW.pack(leaf.slot, leaf.given, how, self._at[leaf], kind, self._typed.get(leaf, 0))
+
+
+def _depth(steps: Iterable[tuple[int, int]]) -> int:
+    """How many values the stack has at most."""
+    changes = (1 if op in (_CONSTANT, _VALUE) else 0 if op == _END else -1 for op, _ in steps)
+    return max(itertools.accumulate(changes))

@@ -1,0 +1,102 @@
+"""Cross entropy of a linear layer, forward and backward, beside its three GEMMs alone, Liger, and torch; peak memory.
+
+    python tests/bench/linear_cross_entropy.py [--tokens 32768] [--words 131072] [--hidden 4096]
+
+Times are medians of CUDA events around whole calls; memory is what a call allocates at its peak, the gradients that it
+returns not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.gemm import gemm
+from cutelite.kernels.rows.operators import linear_cross_entropy
+
+F = torch.nn.functional
+
+
+def seconds(call: Callable[[], Any], rounds: int = 5) -> float:
+    """Median time of a call, after one that does not count."""
+    times = []
+    for number in range(rounds + 1):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        stop.record()
+        stop.synchronize()
+        if number:
+            times.append(start.elapsed_time(stop) * 1e-3)
+    return float(statistics.median(times))
+
+
+def memory(call: Callable[[], Any]) -> int:
+    """Bytes allocated at the peak of a call, beyond those from before."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    before: int = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    call()
+    torch.cuda.synchronize()
+    peak: int = torch.cuda.max_memory_allocated()
+    return peak - before
+
+
+def gemms(x: Any, w: Any) -> float:
+    """Seconds of the GEMMs of a pass forward and backward, on all rows at a time."""
+    logits, dx, dw = x @ w.T, torch.empty_like(x), torch.empty_like(w)
+    forward = seconds(lambda: gemm(x, w.T, logits))
+    return forward + seconds(lambda: gemm(logits, w, dx)) + seconds(lambda: gemm(logits.T, x, dw))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, default=32768)
+    parser.add_argument("--words", type=int, default=131072)
+    parser.add_argument("--hidden", type=int, default=4096)
+    options = parser.parse_args()
+    m, n, k = options.tokens, options.words, options.hidden
+    x = torch.randn(m, k, device="cuda", dtype=torch.bfloat16).requires_grad_()
+    w = (torch.randn(n, k, device="cuda") * k**-0.5).bfloat16().requires_grad_()
+    target = torch.randint(0, n, (m,), device="cuda")
+    logits = 2 * m * n
+
+    def forward_backward(loss: Callable[[], Any]) -> Callable[[], Any]:
+        return lambda: torch.autograd.grad(loss(), (x, w))
+
+    calls = {
+        "cutelite": forward_backward(lambda: linear_cross_entropy(x, w, target)),
+        "torch": forward_backward(lambda: F.cross_entropy(x @ w.T, target)),
+    }
+    if find_spec("liger_kernel") is not None:
+        liger = import_module("liger_kernel.transformers.functional").liger_fused_linear_cross_entropy
+        calls["liger"] = forward_backward(lambda: liger(x, w, target))
+    exact = F.cross_entropy(x[:512].detach().double() @ w.detach().double().T, target[:512])
+    found = linear_cross_entropy(x[:512], w, target[:512])
+    print(f"# {torch.cuda.get_device_name()}, {m} tokens, {n} words, {k} hidden; error {float(found - exact):.1e}")
+    alone = gemms(x.detach(), w.detach())
+    tflops = 6 * m * n * k / alone * 1e-12
+    print(f"the three GEMMs alone: {alone * 1e3:.1f} ms, {tflops:.0f} TFLOP/s", flush=True)
+    for name, call in calls.items():
+        try:
+            time, bytes = seconds(call), memory(call) - 2 * (m + n) * k
+            print(f"{name:10} {time * 1e3:7.1f} ms, {time / alone:.3f} of the GEMMs, peak {bytes / 2**20:.0f} MiB,"
+                  f" 1/{logits / max(bytes, 1):.1f} of the logits", flush=True)  # fmt: skip
+        except torch.OutOfMemoryError:
+            print(f"{name:10} out of memory", flush=True)
+            torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()

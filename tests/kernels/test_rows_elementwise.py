@@ -1,0 +1,96 @@
+"""Functions of elements, activations and gates against float64: shapes, pitches, dtypes, hard values, derivatives."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.gates import ACTIVATIONS, activated, activated_backward, gated, gated_backward
+from tests.kernels.test_rows import BF16, close, random
+
+Array = np.ndarray[Any, Any]
+SHAPES = [(1,), (7,), (3, 1000), (2, 3, 77)]
+erf = np.vectorize(math.erf)
+ROOT = math.sqrt(2 / math.pi)
+EXACT: dict[str, Any] = {
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(ROOT * (x + 0.044715 * x**3))),
+    "relu": lambda x: np.where(x < 0, 0, x),
+}
+
+
+def slope(function: Any, x: Array) -> Array:
+    """The derivative in float64, by differences around x."""
+    h = 1e-6
+    found: Array = (function(x + h) - function(x - h)) / (2 * h)
+    return found
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16])
+def test_activations_and_gates_and_their_gradients(activation: str, dtype: Any) -> None:
+    f = EXACT[activation]
+    for seed, shape in enumerate(SHAPES):
+        x, up, dy = (random(shape, dtype, 3 * seed + i, scale=2) for i in range(3))
+        wide, u, g = (each.astype(np.float64) for each in (x, up, dy))
+        close(activated(x, activation), f(wide), dtype)
+        close(activated_backward(dy, x, activation), g * slope(f, wide), dtype)
+        close(gated(x, up, activation), f(wide) * u, dtype)
+        of_gate, of_up = gated_backward(dy, x, up, activation)
+        close(of_gate, g * u * slope(f, wide), dtype)
+        close(of_up, g * f(wide), dtype)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_hard_values_are_what_the_formulas_give(activation: str, dtype: Any) -> None:
+    x = np.array([0, -0.0, 30, -30, 88, -88, 200, -200, 3e38, -3e38, np.inf, -np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        exact = EXACT[activation](x.astype(np.float32)).astype(np.float64)
+    found = activated(x, activation).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
+    np.testing.assert_allclose(
+        found, exact, rtol=1e-2 if dtype == BF16 else 1e-5, atol=1e-20 if dtype == BF16 else 1e-6
+    )
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_halves_of_one_array_in_place(start: int) -> None:
+    both = random((5, 83), BF16)
+    before = both.copy()
+    gate, up = both[:, start : start + 40], both[:, start + 40 : start + 80]
+    dy = random((5, 40), BF16, 1)
+    wide, u, g = (each.astype(np.float64) for each in (gate, up, dy))
+    found = gated_backward(dy, gate, up, out=(gate, up))
+    assert found[0] is gate
+    close(gate, g * u * slope(EXACT["silu"], wide), BF16)
+    close(up, g * EXACT["silu"](wide), BF16)
+    np.testing.assert_array_equal(both[:, :start], before[:, :start])
+    np.testing.assert_array_equal(both[:, start + 80 :], before[:, start + 80 :])
+
+
+def test_dtypes_meet_and_several_results_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    a, b = random((3, 2500), np.float32), random((3, 2500), BF16, 1)
+    total, product = elementwise(lambda x, y: (x + y, x * y), (a, b), dtypes=("f32", "f16"))
+    np.testing.assert_array_equal(total, a + b.astype(np.float32))
+    np.testing.assert_array_equal(product, (a * b.astype(np.float32)).astype(np.float16))
+
+
+def test_nothing_is_launched_for_nothing() -> None:
+    assert activated(np.zeros((0, 5), np.float32), "silu").shape == (0, 5)
+    assert activated(np.zeros((5, 0), np.float32), "silu").shape == (5, 0)
+
+
+def test_what_is_refused() -> None:
+    x = np.zeros((4, 8), np.float32)
+    with pytest.raises(cl.ArgumentError, match="array 1 is 3 x 8, and should be 4 x 8"):
+        gated(x, x[:3])
+    with pytest.raises(cl.ArgumentError, match="one of silu, gelu, gelu_tanh, relu, not 'swish'"):
+        activated(x, "swish")
+    with pytest.raises(cl.ArgumentError, match="input 0 has dtype int32"):
+        activated(x.astype(np.int32), "silu")

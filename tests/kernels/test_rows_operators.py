@@ -1,0 +1,77 @@
+"""Kernels of rows as operators of torch: opcheck, and derivatives against those of float64."""
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+made = pytest.importorskip("cutelite.kernels.rows.operators_elements")
+F = torch.nn.functional
+
+
+def tensors(*shapes: tuple[int, ...], **more: Any) -> tuple[Any, ...]:
+    on = {"device": "cuda" if torch.cuda.is_available() else "cpu"}
+    return tuple(torch.randn(*shape, **on, **more, requires_grad=True) for shape in shapes)
+
+
+def compare(operator: Any, args: tuple[Any, ...], reference: Any) -> None:
+    """Results and derivatives are those of `reference`, in float64, of the tensors that are differentiated."""
+    torch.library.opcheck(operator, args)
+    inputs = [x for x in args if isinstance(x, torch.Tensor) and x.requires_grad]
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    found, exact = operator(*args), reference(*wide)
+    found, exact = (x if isinstance(x, tuple) else (x,) for x in (found, exact))
+    gradients = [torch.randn_like(x) for x in exact]
+    for a, b in zip(found, exact, strict=False):
+        torch.testing.assert_close(a.double(), b, rtol=1e-5, atol=1e-5)
+    mine = torch.autograd.grad(found[: len(exact)], inputs, [g.float() for g in gradients])
+    theirs = torch.autograd.grad(exact, wide, gradients)
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "f"), [("silu", F.silu), ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"))])
+def test_activations_and_gates(name: str, f: Any) -> None:
+    (both,) = tensors((3, 80))
+    gate, up = (each.detach().requires_grad_() for each in both.chunk(2, -1))
+    compare(made.activated, (gate, name), f)
+    compare(made.gated, (gate, up, name), lambda gate, up: f(gate) * up)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_rope(interleaved: bool) -> None:
+    q, k = tensors((2, 5, 3, 16), (2, 5, 1, 16))
+    angles = torch.rand(8, 8, device=q.device)
+    positions = torch.tensor([[0, 3, 1, 7, 2], [4, 4, 5, 6, 0]], device=q.device)
+
+    def exact(*heads: Any) -> tuple[Any, ...]:
+        c, s = (table.double()[positions][..., None, :] for table in (angles.cos(), angles.sin()))
+        found = []
+        for x in heads:
+            a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, -1)
+            pair = a * c - b * s, b * c + a * s
+            found.append(torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1))
+        return tuple(found)
+
+    compare(made.rope, (q, k, angles.cos(), angles.sin(), positions, interleaved, False), exact)
+    given = q.detach().clone(), k.detach().clone()
+    torch.library.opcheck(made.rope_, (*given, angles.cos(), angles.sin(), positions, interleaved, False))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_cross_entropy_of_a_linear_layer(reduction: str) -> None:
+    losses = pytest.importorskip("cutelite.kernels.rows.operators_losses")
+    x, w = (t.detach().bfloat16().requires_grad_() for t in tensors((2, 9, 32), (40, 32)))
+    target = torch.randint(0, 40, (2, 9), device=x.device)
+    target[0, 1] = -100
+    torch.library.opcheck(losses.linear_loss, (x, w, target, reduction, 0.1, 0.0, -100, reduction != "none"))
+    wide = [t.detach().double().requires_grad_() for t in (x, w)]
+    exact = F.cross_entropy(
+        (wide[0] @ wide[1].T).flatten(0, 1), target.flatten(), reduction=reduction, label_smoothing=0.1
+    )
+    found = losses.linear_cross_entropy(x, w, target, reduction=reduction, smoothing=0.1)
+    torch.testing.assert_close(found.double().flatten(), exact.flatten(), rtol=2e-2, atol=2e-2)
+    weights = torch.rand_like(exact)
+    mine = torch.autograd.grad(found, (x, w), weights.float().view(found.shape))
+    for a, b in zip(mine, torch.autograd.grad(exact, wide, weights), strict=True):
+        assert (a.double() - b).norm() < 2e-2 * b.norm()

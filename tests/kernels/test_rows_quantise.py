@@ -1,0 +1,105 @@
+"""Rows quantised by token and by block, of arrays, gates and norms; matrices cast and transposed."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.rows import norm
+from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.quantise import quantise, transposed
+from tests.kernels.test_rows import BF16, normed, random
+
+Array = np.ndarray[Any, Any]
+NARROWS = [Narrow(), Narrow(block=128), Narrow(cl.e5m2)]
+HALF_STEP = {"e4m3": 1 / 16, "e5m2": 1 / 8}
+
+
+def near(q: Array, scale: Array, exact: Array, narrow: Narrow, slack: float = 0.0) -> None:
+    """Each number is the nearest of 8 bits, and each group's greatest magnitude the largest of these."""
+    m, n = int(np.prod(exact.shape[:-1])), exact.shape[-1]
+    size = n if narrow.block == 1 else narrow.block
+    wide, flat = q.astype(np.float64).reshape(m, n), exact.reshape(m, n)
+    scales = np.repeat(scale.reshape(m, -1).astype(np.float64), size, 1)[:, :n]
+    assert scale.shape[:-1] == exact.shape[:-1]
+    tops = np.stack([np.abs(flat[:, i : i + size]).max(1) for i in range(0, n, size)], 1)
+    largest = 448 if narrow.dtype == cl.e4m3 else 57344
+    np.testing.assert_allclose(scale.reshape(m, -1), np.maximum(tops, 1e-30) / largest, rtol=1e-5 + slack)
+    step = HALF_STEP[narrow.dtype.name]
+    bound = np.maximum(np.abs(flat) * step, scales * 2.0**-9) * 1.001 + slack * np.abs(flat).max()
+    assert (np.abs(wide * scales - flat) <= bound).all()
+
+
+@pytest.mark.parametrize("narrow", NARROWS, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((3, 1), BF16), ((3, 77), np.float32), ((5, 2, 300), BF16), ((4, 1024), np.float16)]
+)
+def test_rows(narrow: Narrow, shape: tuple[int, ...], dtype: Any) -> None:
+    x, up = random(shape, dtype, scale=3), random(shape, dtype, 1)
+    x.reshape(-1, shape[-1])[1] = 0
+    near(*quantise(x, narrow), x.astype(np.float64), narrow)
+    wide = x.astype(np.float64)
+    near(*quantise(x, narrow, up=up), wide / (1 + np.exp(-wide)) * up.astype(np.float64), narrow, 2e-6)
+
+
+@pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
+@pytest.mark.parametrize(("n", "pitch"), [(520, 521), (520, 528), (1000, 1000)])
+def test_pitches_and_clusters(narrow: Narrow, n: int, pitch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    x = random((3, pitch), BF16)[:, :n]
+    near(*quantise(x, narrow, how=Plan(32, 1, 4, 8, 1)), x.astype(np.float64), narrow)
+
+
+@pytest.mark.parametrize("narrow", NARROWS[:2], ids=str)
+@pytest.mark.parametrize("n", [77, 1024])
+@pytest.mark.parametrize("center", [False, True])
+def test_norms_that_quantise(narrow: Narrow, n: int, center: bool) -> None:
+    x, residual = random((4, n), BF16), random((4, n), BF16, 1)
+    w = random((n,), BF16, 2)
+    made = (norm.layer_norm if center else norm.rms_norm)(x, w, residual=residual, eps=1e-5, narrow=narrow)
+    s = x.astype(np.float64) + residual.astype(np.float64)
+    near(made.y, made.scale, normed(s, center, 1e-5)[0] * w.astype(np.float64), narrow, 1e-6)
+    np.testing.assert_allclose(made.total.astype(float), s, rtol=1e-2)
+
+
+def test_values_that_are_not_finite() -> None:
+    x = np.array([[np.nan, 1, 2, -4], [np.inf, 1, 2, 3]], np.float32)
+    q, scale = quantise(x)
+    np.testing.assert_array_equal(np.isnan(q.astype(float)), [[True, False, False, False], [True] + [False] * 3])
+    np.testing.assert_allclose(q[0, 1:].astype(float) * scale[0], [1, 2, -4])
+    assert np.isinf(scale[1])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (130, 70), (64, 128), (33, 200)])
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_matrices_are_transposed(shape: tuple[int, int], dtype: Any) -> None:
+    x = random(shape, dtype)
+    np.testing.assert_array_equal(transposed(x, "f16"), x.T.astype(np.float16))
+    np.testing.assert_array_equal(
+        transposed(x, "e4m3").astype(float), x.T.astype(np.float32).astype(ml_dtypes.float8_e4m3fn).astype(float)
+    )
+    narrow = Narrow(block=128)
+    q, scale = transposed(x, narrow)
+    near(q, scale, x.T.astype(np.float64), narrow, 1e-6)
+
+
+def test_casts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    x = random((3, 77), BF16)
+    narrow, wide = elementwise(lambda v: (v, v), (x,), dtypes=("e4m3", "f32"))
+    np.testing.assert_array_equal(wide, x.astype(np.float32))
+    np.testing.assert_array_equal(narrow.astype(float), x.astype(ml_dtypes.float8_e4m3fn).astype(float))
+    transposed(x, "e5m2")
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(cl.ArgumentError, match="in blocks of 128 or by row"):
+        Narrow(block=64)
+    with pytest.raises(cl.ArgumentError, match="cannot be the transposed"):
+        transposed(random((3, 4), BF16), "i8")
+    with pytest.raises(cl.ArgumentError, match="up is bf16 2 x 4, and should be bf16 3 x 4"):
+        quantise(random((3, 4), BF16), up=random((2, 4), BF16))

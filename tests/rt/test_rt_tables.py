@@ -1,0 +1,92 @@
+"""The launcher's C beside what is made of it and for it: its IR, and the tables and structures that it reads."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from cutelite.toolchain import host
+from cutelite_rt import interface, launcher, subscript, torch_layout
+from cutelite_rt.signature import data, table
+from tests.rt import launcher_ll
+
+C = launcher_ll.SOURCE.read_text()
+
+N, LD = data.Dim("N", 8, 0, 64), data.Dim("LD")
+EXPRESSION = data.Expression("ceil_div(N,4)", ("ceil_div", N, 4))
+SIGNATURE = data.Signature(
+    "f",
+    (
+        data.Array("a", "Tensor[T, (N, 4)]", data.Variable("T", ("f16", "f32")), data.Strided((N, 4)), 32),
+        data.Optional("b", data.Array("b", "", "f32", data.Strided((EXPRESSION,), (LD,)), box=data.Box((64,), "auto"))),
+        data.Struct("s", "Pair", (data.Number("s.x", "i32"), data.Constant("s.y"))),
+        data.Array("c", "", "f32", data.Nested("((2,2),2):((1,2),4)", 8)),
+        data.Number("n", data.Variable("T")),
+    ),
+    positional=4,
+    dims=(N, LD),
+    grid=(EXPRESSION, 1),
+)
+
+
+def fields(structure: str) -> list[str]:
+    """Names of the fields of a structure of the C, in order."""
+    head = re.search(rf"}} {structure};", C)
+    assert head is not None
+    body = C[: head.start()].rpartition("typedef struct {")[2]
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
+    declared = [re.sub(r"\(\*(\w+)\)\([^;]*\)", r"\1", each) for each in body.split(";")]
+    return [
+        re.findall(r"\w+", name)[-1]
+        for each in declared
+        for name in re.sub(r"\[\w*\]", "", each).split(",")
+        if name.strip()
+    ]
+
+
+def test_the_ir_is_of_the_c() -> None:
+    command = launcher_ll.compiler()
+    if command is None:
+        pytest.skip(f"needs ziglang {launcher_ll.VERSION}")
+    assert launcher_ll.generated(command) == launcher_ll.IR.read_text(), "run `make update-launcher`"
+
+
+@pytest.mark.parametrize("cpu", host.BASELINES)
+def test_machine_code_is_whole_for_each_architecture(cpu: str) -> None:
+    image = host.to_image(interface.launcher_ir(), launcher.Machine._fields, cpu)
+    starts = launcher.IMAGE.unpack_from(image)
+    assert launcher.IMAGE.size <= min(starts) < max(starts) < len(image)
+
+
+def test_structures_have_the_fields_of_the_c() -> None:
+    assert fields("environment") == list(launcher.ENVIRONMENT)
+    assert fields("state") == list(launcher.STATE)
+    assert fields("signature") == [name for name, *_ in table._Signature._fields_]
+    assert fields("torch_layout") == [*torch_layout.Layout._fields, "dtypes"]
+    assert [name.replace("is_env", "env") for name in fields("subscript_state")] == list(subscript.STATE)
+
+
+def test_a_signature_goes_through_json() -> None:
+    assert data.parsed(json.loads(json.dumps(data.plain(SIGNATURE)))) == SIGNATURE
+
+
+def test_places_of_a_table() -> None:
+    made = table.Table(SIGNATURE)
+    assert made.names == ("a", "b", "s", "c", "n") and made.dims == ("N", "LD")
+    assert made.objects == ("x", "y"), "fields, and no classes"
+    values, dims = made.places.at[:5], made.places.at[5:]
+    assert dims == (40, 48) and made.places.maps == 1
+    assert values[1] % 64 == 0 and values[1] >= 56, "a tensor map lies behind all values"
+    assert sorted((values[0], *values[2:])) == [0, 16, 24, 32], "of the second array the address is kept as well"
+
+
+def test_what_has_no_table() -> None:
+    deep: data.Tree = N
+    for _ in range(table._MOST_DEPTH + 1):
+        deep = ("min", N, deep)
+    for tree, why in ((deep, "nested too deeply"), (("add", N, 1 << 63), "more than 64 bits")):
+        array = data.Array("a", "", "f32", data.Strided((data.Expression("", tree),)))
+        with pytest.raises(data.Unsupported, match=why):
+            table.Table(data.Signature("f", (array,), 1, dims=(N,)))

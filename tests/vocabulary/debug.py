@@ -1,0 +1,22 @@
+"""Prints and traps."""
+
+from __future__ import annotations
+
+from cutelite.ir.types import Ptr, bf16, f32, i32, i64, u8
+from cutelite.ops import debug
+from tests.vocabulary.row import Row, of
+
+PRINTED = "%% %d %5.2f %llx %u %p %g\n"
+TESTED = "tests/ops/test_ops_debug.py"
+
+ROWS = [
+    Row(
+        debug.Printf,
+        "cl.printf",
+        [of(PRINTED, (i32, f32, i64, u8, Ptr("gmem", 16), bf16)), of("no numbers\n", ())],
+        case="reports",
+        tested=TESTED,
+    ),
+    Row(debug.Trap, "cl.trap", [of()], tested=TESTED),
+    Row(debug.Brkpt, "cl.brkpt", [of()], tested=TESTED),
+]

@@ -1,0 +1,17 @@
+"""Special registers, and extents of the launch."""
+
+from __future__ import annotations
+
+from cutelite.ops import index
+from tests.vocabulary.row import Row
+
+ROWS = [
+    Row(
+        index.Special,
+        "cl.thread_idx, cl.block_idx, cl.block_dim, cl.grid_dim, cl.lane_idx, cl.clock, cl.clock64, cl.globaltimer",
+        case="special",
+        tested="tests/ops/test_ops_debug.py",
+    ),
+    Row(index.Dim, "an expression over dims", case="tensor", tested="tests/front/test_arguments.py"),
+    Row(index.DimBind, "a layout with a run-time extent", case="tensor", tested="tests/run/test_wide.py"),
+]

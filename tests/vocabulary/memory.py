@@ -1,0 +1,29 @@
+"""Plain loads and stores."""
+
+from __future__ import annotations
+
+from cutelite.ops import memory
+from tests.vocabulary.row import Row
+
+TESTED = "tests/sim/test_memory.py"
+
+ROWS = [
+    Row(memory.PtrAdd, "t.at(i, j)", case="pointers", tested=TESTED),
+    Row(memory.PtrSwizzle, "an element of a swizzled tensor", case="pointers", tested=TESTED),
+    Row(
+        memory.Load,
+        "t[i, j], t.load()",
+        shown="ptr<gmem,16> type=i8; ptr<gmem,16> type=i16 evict='evict_first'; ptr<gmem,16> type=i32 cache='cg'; "
+        "ptr<gmem,16> type=i64 cache='nc'; ptr<gmem,16> type=bool cache='nc' evict='evict_first'; "
+        "ptr<gmem,16> type=vec<bf16,2> evict='evict_first'; ptr<gmem,16> type=vec<bf16,8> cache='cg'; "
+        "ptr<gmem,16> type=vec<u8,2> cache='nc'",
+        tested=TESTED,
+    ),
+    Row(
+        memory.Store,
+        "t[i, j] = x, t.store(x)",
+        shown="ptr<gmem,16> i8; ptr<gmem,16> vec<bf16,4>; ptr<gmem,16> i8 evict='evict_first'; "
+        "ptr<gmem,16> i8 cache='cg'",
+        tested=TESTED,
+    ),
+]

@@ -1,0 +1,55 @@
+"""Every spelling of every op goes through LLVM and is taken by ptxas, on all targets that have it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cutelite import lower, toolchain
+from cutelite.ir.function import Function
+from cutelite.target import Target
+from tests.vocabulary import FAMILIES
+from tests.vocabulary.kernels import alone, check_assembles, together
+from tests.vocabulary.row import Spelling
+
+TOGETHER = {name: [s for row in rows if not row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
+ALONE = {name: [s for row in rows if row.alone for s in row.spellings] for name, rows in FAMILIES.items()}
+AT_ONCE = 200  # spellings in a kernel: in much longer ones, ptxas takes longer for each
+
+
+def ptx(function: Function, target: Target) -> str:
+    return toolchain.to_ptx(lower.to_llvm(function, target), target)
+
+
+EACH = [(family, arch) for family, found in TOGETHER.items() if found for arch in ("sm_80", "sm_90a", "sm_100a")]
+
+
+@pytest.mark.parametrize(("family", "arch"), [*EACH, ("mma", "sm_89"), ("mma", "sm_120a"), ("ldmatrix", "sm_120a")])
+def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: Path) -> None:
+    target = Target.parse(arch)
+    chosen = [s for s in TOGETHER[family] if s.is_there(target)]
+    for first in range(0, len(chosen), AT_ONCE):
+        text = ptx(together(chosen[first : first + AT_ONCE], target), target)
+        check_assembles(text, target, ptxas, tmp_path, "-O1")
+
+
+def assemble(chosen: list[Spelling], target: Target, ptxas: str, folder: Path) -> None:
+    """All of them as kernels of one module."""
+    texts = [ptx(alone(spelling), target) for spelling in chosen]
+    head = texts[0][: texts[0].index(".visible .entry")]
+    entries = [text[text.index(".visible .entry") :] for text in texts]
+    renamed = (re.sub(r"\bspelling\b", f"spelling{i}", entry) for i, entry in enumerate(entries))
+    check_assembles(head + "\n".join(renamed), target, ptxas, folder)
+
+
+@pytest.mark.parametrize("family", [name for name, found in ALONE.items() if found])
+def test_in_kernels_of_their_own(family: str, hopper: Target, ptxas: str, tmp_path: Path) -> None:
+    assemble(ALONE[family], hopper, ptxas, tmp_path)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100a", "sm_120a"])
+def test_other_targets_take_what_they_are_said_to_have(arch: str, ptxas: str, tmp_path: Path) -> None:
+    target = Target.parse(arch)
+    assemble([s for found in ALONE.values() for s in found if s.is_there(target)], target, ptxas, tmp_path)

@@ -1,0 +1,147 @@
+"""What each word computes, on the simulator and on a GPU: its row's reference, exactly or as close as the row says."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import SCALARS
+from cutelite.lang.emit import emit
+from cutelite.lang.values import logical_not, maximum, minimum
+from cutelite.ops.arith import VecMake
+from tests.ops import kernels
+from tests.ops.straight import evaluate
+from tests.vocabulary import ROWS
+from tests.vocabulary.numbers import HELD, Array, samples
+from tests.vocabulary.row import Operation, Row
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+BLOCK = 192  # threads, each with arguments of its own: six warps
+TOGETHER = 60  # operations in a kernel
+COMPUTED = [row for row in ROWS if row.computed]
+ALONE = [row for row in COMPUTED if row.op.scope == "thread"]
+COLLECTIVE = [row for row in COMPUTED if row.op.scope == "warp"]
+by_name = attrgetter("name")
+
+
+def packed(a: Any, b: Any, dtype: Any) -> Any:
+    return cl.convert(emit(VecMake((a.value, b.value))), dtype)
+
+
+def written(operation: Operation) -> Any:
+    """The expression as a function of run-time values."""
+    letters = "abcd"[: len(operation.takes)]
+    text = f"lambda {', '.join(letters)}: {operation.text.format(*letters)}"
+    names = {
+        "cl": cl,
+        "packed": packed,
+        "min": minimum,
+        "max": maximum,
+        "logical_not": logical_not,
+    }  # what Python cannot overload
+    return eval(text.replace("not a", "logical_not(a)"), names)
+
+
+def arguments(row: Row, operation: Operation, count: int, draw: np.random.Generator) -> list[Array]:
+    """Numbers of all sizes, or of the domain; as amounts of bits those a little beyond the width, and a large one."""
+    if row.close:
+        return [draw.uniform(*row.domain, count).astype(HELD[t]) for t in operation.takes]
+    columns = [samples(t, count, draw) for t in operation.takes]
+    for i in row.amounts:
+        width = SCALARS[operation.takes[0]].bits
+        columns[i] = draw.integers(0, width + 8, count).astype(columns[i].dtype)
+        columns[i][:3] = 0, width, 127
+    return columns
+
+
+def held(x: Array, t: str) -> Array:
+    """An array of the reference as one of the simulator's."""
+    return x.astype(numpy_dtype(SCALARS[t]))
+
+
+def wrong(row: Row, operation: Operation, got: Array, columns: list[Array]) -> str | None:
+    """The first arguments whose result is not the reference's: bit by bit, but any NaN is a NaN."""
+    shaped = columns if row.op.scope == "thread" else [x.reshape(-1, 32) for x in columns]
+    with np.errstate(all="ignore"):
+        expected = operation.meaning(*shaped).reshape(-1)
+    got = got.astype(expected.dtype)
+    differs = got != expected
+    if expected.dtype.kind == "f":
+        both = np.isnan(got) & np.isnan(expected)
+        if row.close is None:
+            differs |= np.signbit(got) != np.signbit(expected)
+        else:
+            differs &= ~(np.abs(got - expected) <= row.close(operation.gives, expected))
+        differs &= ~both
+    at = np.flatnonzero(differs)[:3]
+    return f"{operation.text}: {[(*(c[i] for c in columns), got[i], expected[i]) for i in at]}" if len(at) else None
+
+
+def mistakes(row: Row, run: Any, blocks: int = 1) -> list[str]:
+    """What is wrong where `run` gives the results of operations for their arguments."""
+    draw, operations = np.random.default_rng(len(row.name)), row.computed
+    columns = [arguments(row, operation, BLOCK * blocks, draw) for operation in operations]
+    return [*filter(None, map(partial(wrong, row), operations, run(operations, columns), columns))]
+
+
+def straight(operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
+    """In the simulator, without a kernel around them."""
+    return [
+        evaluate(written(o), tuple(SCALARS[t] for t in o.takes), *map(held, given, o.takes))
+        for o, given in zip(operations, columns, strict=True)
+    ]
+
+
+def in_kernels(run: kernels.Runner, operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
+    """Threads each compute a row of every operation."""
+    count = len(columns[0][0])
+    outs = [np.zeros(count, numpy_dtype(SCALARS[o.gives])) for o in operations]
+    for first in range(0, len(operations), TOGETHER):
+        chosen = operations[first : first + TOGETHER]
+        given = [x for o, row in zip(chosen, columns[first:], strict=False) for x in map(held, row, o.takes)]
+
+        def body(*tensors: Any, chosen: list[Operation] = chosen) -> None:
+            i, left = cl.block_idx.x * BLOCK + cl.thread_idx.x, iter(tensors)
+            results = [written(o)(*(next(left)[i] for _ in o.takes)) for o in chosen]
+            for out, result in zip(left, results, strict=True):
+                out[i] = result
+
+        run(body, *given, *outs[first : first + TOGETHER], block=BLOCK, grid=count // BLOCK)
+    return outs
+
+
+PLACES = [pytest.param(kernels.run, id="sim"), pytest.param(kernels.run_gpu, id="gpu", marks=pytest.mark.sm(90))]
+
+
+@pytest.mark.parametrize("row", ALONE, ids=by_name)
+def test_on_the_simulator(row: Row) -> None:
+    assert not mistakes(row, straight, 8 if row.close else 2)
+
+
+@pytest.mark.sm(90)
+@pytest.mark.parametrize("row", ALONE, ids=by_name)
+def test_on_a_gpu(row: Row) -> None:
+    assert not mistakes(row, partial(in_kernels, kernels.run_gpu), 1 << 11 if row.close else 5)
+
+
+@pytest.mark.parametrize("run", PLACES)
+@pytest.mark.parametrize("row", COLLECTIVE, ids=by_name)
+def test_of_a_warp(row: Row, run: kernels.Runner) -> None:
+    assert not mistakes(row, partial(in_kernels, run))
+
+
+@pytest.mark.parametrize("row", COMPUTED, ids=by_name)
+def test_the_word_becomes_the_op(row: Row) -> None:
+    for operation in row.computed:
+        function = kernels.build(
+            lambda *tensors, o=operation: written(o)(*(t[cl.thread_idx.x] for t in tensors)),
+            tuple(np.zeros(32, numpy_dtype(SCALARS[t])) for t in operation.takes),
+            32,
+        )
+        assert row.name in {op.name for op in function.ops()}, operation.text

@@ -1,0 +1,77 @@
+"""Every instruction has one row; what a row says is so. What it computes is in `test_computed.py`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from pathlib import Path
+
+import pytest
+
+import cutelite as cl
+from cutelite.ir.op import REGISTRY, Op
+from cutelite.ir.parser import parse_function
+from cutelite.ir.verifier import verify
+from cutelite.target.arch import FEATURES
+from tests.vocabulary import FAMILIES, ROWS
+from tests.vocabulary.kernels import alone, together
+from tests.vocabulary.row import Row, Spelling
+
+ROOT = Path(__file__).resolve().parents[2]
+UNSPELLED = re.compile(r"(const|vec|br|cond_br|ret|unreachable|assert|printf|dim|rmem|tensor)\b.*")
+"""Ops that a pass replaces, or that `lower` writes itself."""
+rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+
+
+def test_every_op_has_one_row_in_the_file_of_its_family() -> None:
+    declared = [(op.__module__.rpartition(".")[2], op.name) for op in REGISTRY.values()]
+    assert sorted(declared) == sorted((family, row.name) for family, rows in FAMILIES.items() for row in rows)
+
+
+@rows
+def test_the_op_is_declared_in_full(row: Row) -> None:
+    op = row.op
+    assert (op.__doc__ or "").strip() and op.__doc__ != Op.__doc__, "an op needs a docstring of its own"
+    assert op.source, "an op says where its meaning is written down"
+    assert op.simulate is not Op.simulate, "an op has a meaning in the simulator"
+    assert UNSPELLED.fullmatch(op.name) or op.ptx is not Op.ptx or op.llvm is not Op.llvm, "an op has a spelling"
+    assert row.forms or row.case or row.shown, "a row has forms, or a golden file written by hand"
+    if row.alone:
+        assert "PTX ISA" in op.source and op.feature, "what is asynchronous names its source, and what a GPU needs"
+
+
+@rows
+def test_words_are_there_for_kernels_to_use(row: Row) -> None:
+    for spelling in row.spellings:
+        text = row.word(spelling.op()) if callable(row.word) else row.word.format(*"abcd", **spelling.constants)
+        for name in re.findall(r"\bcl\.([\w.]*\w)", text):
+            operator.attrgetter(name)(cl)
+
+
+@rows
+def test_what_it_computes_is_tested(row: Row) -> None:
+    """By its reference, or in a file that mentions it."""
+    if not row.computed:
+        names = [row.op.name, row.op.__name__]
+        names += [name.rpartition(".")[2] for name in re.findall(r"\bcl\.([\w.]+)", str(row.word))]
+        text = (ROOT / row.tested).read_text()
+        assert "cl." not in str(row.word) or any(name in text for name in names), f"{row.tested} has none of {names}"
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.refuses], ids=lambda row: row.name)
+def test_what_is_wrong_is_said(row: Row) -> None:
+    for form, message in row.refuses:
+        problems = [problem.message for problem in Spelling(row.op, form).op().verify()]
+        assert problems and re.search(message, problems[0]), (form.args, form.fields, problems)
+
+
+@rows
+def test_forms_are_accepted_and_their_text_reads_back(row: Row) -> None:
+    for spelling in row.spellings:
+        op = spelling.op()
+        assert not list(op.verify()), (str(spelling), list(op.verify()))
+        assert op.feature is None or op.feature in FEATURES
+    for function in map(alone, row.spellings) if row.alone else [together(row.spellings)]:
+        verify(function)
+        text = str(function)
+        assert str(parse_function(text)) == text
