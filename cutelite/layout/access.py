@@ -1,4 +1,4 @@
-"""What a warp's accesses through a layout cost: bank conflicts in shared memory, sectors in global memory.
+"""The cost of a warp's accesses through a layout: bank conflicts in shared memory, sectors in global memory.
 
 In: a layout from (thread, value), or thread alone, to element offsets; the width of an element; the bytes that one
 instruction moves per thread. Out: reports whose numbers are those of the hardware's counters, and whose text says them.
@@ -27,7 +27,7 @@ LINE_BYTES = 128
 
 
 class BankReport(Frozen):
-    """How often a bank had to give several words, phase by phase.
+    """The bank conflicts of accesses: the most words that one bank gives, phase by phase.
 
     phases   per phase the most words that one bank must give: 1 is free of conflicts
     worst    (thread, byte address) of the threads that meet in the fullest bank of the worst phase
@@ -47,7 +47,7 @@ class BankReport(Frozen):
 
     @property
     def wavefronts(self) -> int:
-        """How many passes through shared memory all phases take; `len(phases)` of them are needed in any case."""
+        """The passes through shared memory that all phases take; `len(phases)` of them are needed in any case."""
         return sum(self.phases)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class BankReport(Frozen):
 
 
 class SectorReport(Frozen):
-    """How much global memory moves for a warp's accesses.
+    """The global memory that moves for a warp's accesses.
 
     sectors   per request, how many sectors of 32 bytes it touches
     needed    per request, how many would hold the bytes it asks for
@@ -83,7 +83,7 @@ class SectorReport(Frozen):
 
     @property
     def efficiency(self) -> float:
-        """Which part of the bytes moved was asked for, by whole sectors."""
+        """The part of the bytes moved that was asked for, by whole sectors."""
         return sum(self.needed) / sum(self.sectors)
 
     def __str__(self) -> str:

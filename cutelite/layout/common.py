@@ -1,4 +1,4 @@
-"""What two layouts have in common: the elements that are contiguous in both, and how a copy between them may go."""
+"""Common elements of two layouts: those that are contiguous in both, and the widest accesses of a copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def max_common_layout(a: Any, b: Any) -> Layout:
 
 
 def _common_by_values(a: Layout, b: Layout) -> Layout:
-    """Of layouts one of which is added by XOR."""
+    """`max_common_layout` of layouts one of which is added by XOR."""
     if (
         not is_static((a.size, b.size))
         or not is_static(a)
@@ -98,7 +98,7 @@ def _common_prefix(inverse: Layout, other: Layout) -> Layout:
 
 
 def _within(size: Int, reach: Int, count: Int, step: Int) -> Int:
-    """How many of `count` steps beyond `reach` provably stay below `size`."""
+    """The number of `count` steps beyond `reach` that provably stay below `size`."""
     if prove_lt(reach + (count - 1) * step, size):
         return count
     if is_static((size, reach, count, step)):
@@ -108,7 +108,7 @@ def _within(size: Int, reach: Int, count: Int, step: Int) -> Int:
 
 
 def _continues(other: Layout, s: Int, d: Int, current: Int) -> Int:
-    """For how many c below s other(c * d) == c * current."""
+    """The number of c below s with other(c * d) == c * current."""
     try:
         steps = coalesce_modes(composition(other, Layout(s, d)))
     except LayoutError:
@@ -134,7 +134,7 @@ def _is_identity(layout: Layout, inverse: Layout) -> bool:
 
 @named
 def max_common_vector(a: Any, b: Any) -> Int:
-    """How many elements are contiguous, and in the same order, in both.
+    """The number of elements that are contiguous, and in the same order, in both.
 
     >>> max_common_vector(Layout((4, 8)), Layout((4, 8), (1, 16)))
     4
@@ -143,7 +143,7 @@ def max_common_vector(a: Any, b: Any) -> Int:
 
 
 class CopyVector(Frozen):
-    """How wide the accesses of a copy may be, and what keeps them from being wider.
+    """The widest accesses that a copy may make, and the reason why not wider ones.
 
     elements  per access
     bits      of an access
@@ -211,7 +211,7 @@ def _vector(common: Layout, elements: int) -> tuple[Layout, str]:
 
 
 def _obstacle(name: str, layout: Any, vector: Layout, elements: int, bits: int, align: int) -> str:
-    """Why `layout` cannot be accessed by such vectors throughout; "" when it can."""
+    """The reason why `layout` cannot be accessed by such vectors throughout; "" when it can."""
     if elements * bits // 8 > align or align % (elements * bits // 8 or 1):
         return f"{name} is aligned to {align} bytes"
     if isinstance(layout, ComposedLayout):

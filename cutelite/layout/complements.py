@@ -52,7 +52,7 @@ def moving_modes(function: str, layout: Layout) -> list[tuple[Any, Any, Any]]:
 
 
 def component(layout: Layout, path: Path) -> Layout:
-    """What the layout adds to the coordinate at a path: its strides along E(*path)."""
+    """The part of a layout that adds to the coordinate at a path: its strides along E(*path)."""
     return raw(layout.shape, along(layout.stride, path))
 
 
@@ -110,7 +110,7 @@ def complement_cover(layout: Layout, target: Any) -> tuple[Layout, Int | None]:
 
 
 def _composed_complement(layout: ComposedLayout, target: Int) -> Layout:
-    """By its values: copies that fill the gaps where a layout places them there, else each behind the last value."""
+    """The complement by values: copies that fill the gaps where a layout can, else lie behind the last value."""
     if not is_static(layout) or layout.size > exact.MAX_POINTS:
         raise LayoutError("complement", f"the values of {layout} are not known, or too many: it is composed")
     values = [layout(i) for i in range(int(layout.size))]
@@ -138,7 +138,7 @@ def copies(layout: Layout, beside: Iterable[Path] = ()) -> Layout:
 
 
 def _coordinate_copies(layout: Layout, found: set[Path], path: Path) -> Layout:
-    """By coordinates, nested like them: along each where copies of what the layout covers of it begin."""
+    """The complement by coordinates, nested like them: along each, the starts of copies of what the layout covers."""
     if path in found:
         along_it = copies(component(layout, path))
         return raw(along_it.shape, _times(along_it.stride, E(*path)))
@@ -177,7 +177,7 @@ def _gaps(layout: Layout) -> tuple[list[tuple[Any, Any]], Int, Int | None]:
 
 
 def _f2_complement(layout: Layout, target: int) -> Layout:
-    """Of a layout added by XOR: the bits that complete its values."""
+    """The complement of a layout added by XOR: the bits that complete its values."""
     have = columns("complement", flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), spanned=True)
     missing = complement_columns("complement", have, (target - 1).bit_length())
     return coalesce_modes(from_modes([(2, F2(value)) for value in missing]))

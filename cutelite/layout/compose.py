@@ -141,7 +141,7 @@ class _Target:
         return modes
 
     def _share(self, extent: Int, s: Int, d: Int) -> tuple[Int, Int]:
-        """How many elements of a leaf lie within an extent that it leaves, and how many times that is s."""
+        """The number of elements of a leaf within an extent that it leaves, and the number of times that this is s."""
         count = exact_div(extent, d)
         if count is None:
             known = "divides" if is_static((extent, d)) else "is known to divide"

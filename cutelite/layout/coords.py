@@ -37,7 +37,7 @@ def merge_modes(shapes: list[Any], strides: list[Any]) -> tuple[list[Any], list[
 
 
 def _continues(s: Any, d: Any, following: Any) -> bool:
-    """Whether a mode of stride `following` continues s:d; added by XOR, sizes must be powers of two for that."""
+    """Tell whether a mode of stride `following` continues s:d; added by XOR, sizes must be powers of two for that."""
     if isinstance(d, F2) or isinstance(following, F2):
         return type(s) is int and s & (s - 1) == 0 and bool(following == s * d)
     return bool(following == s * d)

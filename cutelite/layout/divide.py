@@ -161,7 +161,7 @@ def _logical_product(block: Layout, tiler: Any) -> Layout:
 
 
 def _places(block: Layout, tiler: Any) -> Layout:
-    """Where the copies go: in a grid with a mode for each coordinate, if one of block and tiler gives coordinates."""
+    """The places of copies: in a grid with a mode for each coordinate, if one of block and tiler gives coordinates."""
     grid = copies(block)
     if isinstance(tiler, Layout) and has_bases(tiler):
         own = [path for path in paths(flatten_to_tuple(block.stride)) if path]

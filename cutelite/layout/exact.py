@@ -163,7 +163,7 @@ class _Digits(NamedTuple):
         return _Digits((*self.sizes, s), rows, [x // s for x in self.left])
 
     def is_open(self, right: Sequence[int]) -> bool:
-        """Whether some strides give the right differences among points of which the same is left."""
+        """Tell whether some strides give the right differences among points of which the same is left."""
         first: dict[int, int] = {}
         rows, differences = [], []
         for i, x in enumerate(self.left):

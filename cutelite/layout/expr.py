@@ -35,7 +35,7 @@ Tree: TypeAlias = "tuple[Any, ...]"
 
 
 class Ops(Protocol[T]):
-    """What `fold` makes of each operation; `floordiv` and `mod` are Python's."""
+    """The operations that `fold` computes with; `floordiv` and `mod` are Python's."""
 
     def const(self, value: int, /) -> T: ...
     def dim(self, dim: Dim, /) -> T: ...

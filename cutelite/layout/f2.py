@@ -83,12 +83,12 @@ def uniform(strides: Sequence[Any]) -> list[Any]:
 
 
 def has_f2(strides: Sequence[Any]) -> bool:
-    """Whether a layout of those strides adds by XOR."""
+    """Tell whether a layout of those strides adds by XOR."""
     return F2 in map(type, strides)  # in C: asked in every composition
 
 
 def columns(function: str, shapes: Sequence[Any], strides: Sequence[Any], spanned: bool = False) -> list[int]:
-    """What each bit of the index contributes; the sizes must be powers of two.
+    """The contribution of each bit of the index; the sizes must be powers of two.
 
     spanned  sizes are rounded up to powers of two: the differences of values are the same, so values repeat or not
     """

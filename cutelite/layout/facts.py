@@ -1,4 +1,4 @@
-"""What can be proven about an expression before launch: factors, bounds, order.
+"""Facts that can be proven about an expression before launch: factors, bounds, order.
 
 Every function is sound and none is complete: True and a number are proofs, False and None mean "not known".
 """
@@ -43,7 +43,7 @@ def known_divisor(x: Int) -> int:
 
 
 def is_divisible(x: Int, k: Int) -> bool:
-    """Whether k provably divides x.
+    """Tell whether k provably divides x.
 
     >>> from cutelite.layout import Dim
     >>> M, K = Dim("M"), Dim("K", divisible_by=8)
@@ -115,7 +115,7 @@ def upper_bound(x: Int) -> int | None:
 
 
 def prove_lt(a: Int, b: Int) -> bool:
-    """Whether a < b provably holds.
+    """Tell whether a < b provably holds.
 
     >>> from cutelite.layout import Dim
     >>> M, K = Dim("M"), Dim("K", divisible_by=8)
@@ -128,7 +128,7 @@ def prove_lt(a: Int, b: Int) -> bool:
 
 
 def prove_le(a: Int, b: Int) -> bool:
-    """Whether a <= b provably holds.
+    """Tell whether a <= b provably holds.
 
     >>> from cutelite.layout import Dim
     >>> prove_le(1, Dim("M")), prove_le(0, Dim("M", min=0) - 1)

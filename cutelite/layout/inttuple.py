@@ -24,7 +24,7 @@ def _shape(x: Any) -> Any:
 
 
 def is_static(x: Any) -> bool:
-    """Whether every leaf is known at compile time.
+    """Tell whether every leaf is known at compile time.
 
     >>> from cutelite.layout import Dim, Layout
     >>> is_static((2, (3, 4))), is_static(Layout((2, Dim("M"))))
@@ -50,7 +50,7 @@ def rank(x: Any, mode: Mode | None = None) -> int:
 
 
 def depth(x: Any, mode: Mode | None = None) -> int:
-    """How deep tuples nest; 0 for a leaf.
+    """The depth to which tuples nest; 0 for a leaf.
 
     >>> depth(7), depth((2, 3)), depth((2, (3, 4)))
     (0, 1, 2)
@@ -157,7 +157,7 @@ def unflatten(leaves: Sequence[Any], profile: Any) -> Any:
 
 
 def is_congruent(a: Any, b: Any) -> bool:
-    """Whether a and b nest alike.
+    """Tell whether a and b nest alike.
 
     >>> is_congruent((1, (2, 3)), (4, (5, 6))), is_congruent((1, 2), (1, (2, 3)))
     (True, False)
@@ -169,7 +169,7 @@ def is_congruent(a: Any, b: Any) -> bool:
 
 
 def is_weakly_congruent(a: Any, b: Any) -> bool:
-    """Whether b nests like a, or deeper: a leaf of a may face a whole subtree of b.
+    """Tell whether b nests like a, or deeper: a leaf of a may face a whole subtree of b.
 
     >>> is_weakly_congruent((1, 2), (1, (2, 3))), is_weakly_congruent((1, (2, 3)), (1, 2))
     (True, False)
@@ -181,7 +181,7 @@ def is_weakly_congruent(a: Any, b: Any) -> bool:
 
 
 def is_compatible(a: IntTuple, b: IntTuple) -> bool:
-    """Whether every coordinate of shape a is one of shape b: b refines a, with the same sizes.
+    """Tell whether every coordinate of shape a is one of shape b: b refines a, with the same sizes.
 
     >>> is_compatible(24, (4, 6)), is_compatible((4, 6), ((2, 2), 6)), is_compatible((4, 6), 24)
     (True, True, False)
@@ -424,7 +424,7 @@ def shape_div(a: Any, b: Any) -> Any:
 
 
 def elem_less(a: Any, b: Any) -> Any:
-    """Whether every leaf of a is below that of b; run-time leaves give a run-time truth, joined by ``&``.
+    """Tell whether every leaf of a is below that of b; run-time leaves give a run-time truth, joined by ``&``.
 
     >>> elem_less((1, 2), (2, 3)), elem_less((1, 3), (2, 3))
     (True, False)

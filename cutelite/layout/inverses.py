@@ -60,7 +60,7 @@ def _columns(function: str, layout: Layout) -> list[int]:
 
 
 def _in_bits(layout: Layout) -> bool:
-    """Whether all extents are powers of two."""
+    """Tell whether all extents are powers of two."""
     return all(s & (s - 1) == 0 for s in flatten_to_tuple(layout.shape))
 
 
@@ -99,7 +99,7 @@ def _chain(steps: list[tuple[Any, Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 def _injective(steps: list[tuple[Any, Any, Any]]) -> bool:
-    """Whether no stride lies within the span of smaller ones, so that the chain has no alternative."""
+    """Tell whether no stride lies within the span of smaller ones, so that the chain has no alternative."""
     span = 1
     for d, s in sorted((d, s) for s, d, _ in steps if type(s) is int and type(d) is int):
         if d < span:
@@ -176,7 +176,7 @@ def _solved_inverse(layout: Layout) -> Layout | None:
 
 
 def _swizzled_inverse(function: str, layout: ComposedLayout) -> Any:
-    """Of ``swizzle o 0 o outer``: the inverse of outer, after the swizzle, which is its own inverse."""
+    """The inverse of ``swizzle o 0 o outer``: that of outer, after the swizzle, which is its own inverse."""
     if not isinstance(layout.inner, Swizzle) or not is_zero(layout.offset):
         raise LayoutError(function, f"{layout} is not a swizzle of a layout without offset")
     if function == "left_inverse":

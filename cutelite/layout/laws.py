@@ -1,4 +1,4 @@
-"""What the functions of the algebra promise, stated once each, and checked on demand.
+"""Laws of the algebra: what each function promises, stated once, and checked on demand.
 
 A law takes a function's result and its arguments, and raises `BrokenPromise` when they do not fit. `promises` ties it
 to the function; inside ``with checked():`` every call is checked at every point, up to a size. Layouts over dims are
@@ -128,7 +128,7 @@ def _bindings(dims: frozenset[Dim]) -> Iterator[dict[str, int]]:
 
 
 def _elements(x: Any) -> int:
-    """How many elements checking an argument takes."""
+    """The number of elements that checking an argument takes."""
     if isinstance(x, tuple):
         return max(map(_elements, x), default=0)
     return int(size(x)) if isinstance(x, (Layout, ComposedLayout)) and not isinstance(x, DimExpr) else 0
@@ -340,7 +340,7 @@ def product_law(result: Any, block: Any, tiler: Any) -> None:
 
 
 def ranked_product_law(result: Any, block: Any, tiler: Any) -> None:
-    """As many elements per mode as block and tiler have together."""
+    """Each mode has the elements of block and tiler together."""
     tiler = Layout(1) if tiler is None else _as_layout(tiler)
     for mode in range(result.rank):
         extents = [size(x, mode) for x in (block, tiler) if mode < x.rank]

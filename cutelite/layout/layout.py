@@ -95,7 +95,7 @@ class Layout(Frozen):
 
     @property
     def depth(self) -> int:
-        """How deep its shape nests."""
+        """The depth to which its shape nests."""
         return depth(self.shape)
 
     @property
@@ -108,7 +108,7 @@ class Layout(Frozen):
         return raw(function(self.shape), function(self.stride))
 
     def parts(self) -> tuple[Any, ...]:
-        """What it is made of."""
+        """The parts that it is made of."""
         return self.shape, self.stride
 
     def map_leaves(self, function: Callable[[Any], Any]) -> Layout:
@@ -156,7 +156,7 @@ def concat(layouts: Sequence[Any]) -> Layout:
 
 
 def has_bases(layout: Layout) -> bool:
-    """Whether it gives coordinates."""
+    """Tell whether it gives coordinates."""
     return Basis in map(type, flatten_to_tuple(layout.stride))
 
 
@@ -260,7 +260,7 @@ class ComposedLayout(Frozen):
 
     @property
     def depth(self) -> int:
-        """How deep its shape nests."""
+        """The depth to which its shape nests."""
         return self.outer.depth
 
     @property
@@ -273,7 +273,7 @@ class ComposedLayout(Frozen):
         return ComposedLayout(self.inner, self.offset, self.outer.on_modes(function))
 
     def parts(self) -> tuple[Any, ...]:
-        """What it is made of."""
+        """The parts that it is made of."""
         return self.outer, self.offset, *(() if isinstance(self.inner, Swizzle) else (self.inner,))
 
     def map_leaves(self, function: Callable[[Any], Any]) -> ComposedLayout:
@@ -430,7 +430,7 @@ def get_flat_coord(layout: Layout, index: Any) -> Any:
 
 
 def size_in_bytes(dtype: Any, layout: AnyLayout) -> Int:
-    """How many bytes of memory a layout of elements needs, up to its cosize.
+    """The bytes of memory that a layout of elements needs, up to its cosize.
 
     dtype  a type of elements, with its width as `bits`; or that number of bits
 

@@ -25,12 +25,12 @@ def through(layout: L, function: Callable[[Layout], Layout]) -> L:
 
 
 def is_zero(d: Any) -> bool:
-    """Whether a stride is the constant 0."""
+    """Tell whether a stride is the constant 0."""
     return isinstance(d, int) and d == 0
 
 
 def is_one(s: Any) -> bool:
-    """Whether an extent is the constant 1."""
+    """Tell whether an extent is the constant 1."""
     return isinstance(s, int) and s == 1
 
 

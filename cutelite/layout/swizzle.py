@@ -43,13 +43,8 @@ class Swizzle(Frozen):
         return ((1 << self.bits) - 1) << (self.base + max(0, self.shift))
 
     @property
-    def target_mask(self) -> int:
-        """The bits that are changed."""
-        return ((1 << self.bits) - 1) << (self.base - min(0, self.shift))
-
-    @property
     def fixed(self) -> int:
-        """How many indices, from every multiple of that, it keeps together and in order."""
+        """The number of indices, from every multiple of it, that stay together and in order."""
         return 1 << self.base if self.bits else 1 << 62
 
     @property

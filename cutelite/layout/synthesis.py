@@ -17,7 +17,7 @@ HOPPER_SPANS = {0: 16, 1: 32, 2: 64, 3: 128}
 
 
 class SwizzleSearch(Frozen):
-    """What `synthesize_swizzle` found.
+    """The result of `synthesize_swizzle`.
 
     swizzle  of element offsets, free of conflicts for every access; None when no swizzle is
     best     the best swizzle there is; equal to `swizzle` if that is not None
@@ -149,7 +149,7 @@ def _by_stride(layout: Layout) -> list[tuple[int, int]]:
 
 
 def tma_problems(layout: Any, bits: int) -> list[str]:
-    """Why TMA could not fill, or read, a tile of shared memory of that layout in one box; empty when it can.
+    """The reasons why TMA cannot fill or read a tile of shared memory of that layout in one box; empty when it can.
 
     >>> tma_problems(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 64), (64, 1))), 16)
     []
@@ -180,7 +180,7 @@ def tma_problems(layout: Any, bits: int) -> list[str]:
 
 
 def wgmma_problems(layout: Any, bits: int) -> list[str]:
-    """Why wgmma could not read an operand of that shared-memory layout; empty when it can.
+    """The reasons why wgmma cannot read an operand of that shared-memory layout; empty when it can.
 
     It reads blocks of 8 rows, each as long as the swizzle permutes (16 bytes without one), row behind row.
 

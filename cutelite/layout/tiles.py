@@ -20,7 +20,7 @@ from cutelite.layout.swizzle import Swizzle
 
 
 def has_underscore(coord: Any) -> bool:
-    """Whether a coordinate leaves something open (None, CuTe's ``_``).
+    """Tell whether a coordinate leaves something open (None, CuTe's ``_``).
 
     >>> has_underscore((1, (None, 2))), has_underscore((1, 2))
     (True, False)
@@ -29,7 +29,7 @@ def has_underscore(coord: Any) -> bool:
 
 
 def slice_(src: Any, coord: Any) -> Any:
-    """What is left of a tuple or a layout where `coord` is None; other coordinates fix their mode.
+    """The part of a tuple or a layout where `coord` is None; other coordinates fix their mode.
 
     For a layout the offset that goes with the fixed coordinates is `slice_and_offset`'s business.
 
@@ -43,7 +43,7 @@ def slice_(src: Any, coord: Any) -> Any:
 
 @named
 def dice(src: Any, dicer: Any) -> Any:
-    """What `slice_` drops: the modes where the coordinate is given.
+    """The part that `slice_` drops: the modes where the coordinate is given.
 
     >>> dice((3, (4, 5), 6), (None, (0, None), 2))
     (4, 6)

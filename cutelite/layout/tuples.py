@@ -150,7 +150,7 @@ def filter_tuple(*args: Any, f: Callable[..., Any]) -> tuple[Any, ...]:
 
 
 def is_integer(x: Any) -> bool:
-    """Whether x is an int or an expression over dims.
+    """Tell whether x is an int or an expression over dims.
 
     >>> from cutelite.layout import Dim
     >>> is_integer(3), is_integer(Dim("M") + 1), is_integer((3,))
@@ -160,7 +160,7 @@ def is_integer(x: Any) -> bool:
 
 
 def is_int_tuple(x: Any) -> bool:
-    """Whether x is an int, an expression over dims, or a nested tuple of them.
+    """Tell whether x is an int, an expression over dims, or a nested tuple of them.
 
     >>> is_int_tuple((2, (3, 4))), is_int_tuple((2, None))
     (True, False)
@@ -169,7 +169,7 @@ def is_int_tuple(x: Any) -> bool:
 
 
 def has_scaled_basis(x: Any) -> bool:
-    """Whether a stride, or one in a tuple of them or of a layout, is along a coordinate.
+    """Tell whether a stride, or one in a tuple of them or of a layout, is along a coordinate.
 
     >>> from cutelite.layout import E
     >>> has_scaled_basis((1, (E(1), 0))), has_scaled_basis((1, 4))
@@ -179,7 +179,7 @@ def has_scaled_basis(x: Any) -> bool:
 
 
 def is_major(mode: Mode, stride: Any) -> bool:
-    """Whether a mode is contiguous: the first of its strides is 1. One known at launch only is not taken for 1.
+    """Tell whether a mode is contiguous: the first of its strides is 1. One known at launch only is not taken for 1.
 
     stride  the strides, or a layout for its own
 

@@ -63,7 +63,7 @@ class Table(Frozen):
 
     @property
     def remarks(self) -> list[str]:
-        """What is said below the cells."""
+        """The lines below the cells."""
         return [remark for remark in (self.note, self.left_out) if remark]
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class Table(Frozen):
 
 
 def offsets(layout: AnyLayout, colours: int = 8) -> Table:
-    """Where every element lies: the layout's value, coloured in turn; those that lie at one index are marked.
+    """A table of the index of every element, coloured in turn; elements that share an index are marked.
 
     >>> print(offsets(Layout((2, (2, 2)), (4, (1, 2)))))
     (2,(2,2)):(4,(1,2))
@@ -102,7 +102,7 @@ MOST_COUNTED = 1 << 16
 
 
 def _shared_indices(layout: AnyLayout) -> tuple[set[Any], str]:
-    """The indices at which several coordinates lie, and what is to be said of them."""
+    """The indices at which several coordinates lie, and a remark on them."""
     if not is_static(layout):
         return set(), ""
     plain = isinstance(layout, Layout) and all(isinstance(d, int) for d in flatten_to_tuple(layout.stride))
@@ -123,7 +123,7 @@ def _shared_indices(layout: AnyLayout) -> tuple[set[Any], str]:
 
 
 def banks(layout: AnyLayout, bits: int) -> Table:
-    """Which bank of shared memory every element of `bits` bits lies in.
+    """A table of the bank of shared memory that every element of `bits` bits lies in.
 
     >>> print(banks(Layout((2, 4), (32, 1)), 32))
     (2,4):(32,1), banks of 32-bit elements
@@ -142,7 +142,7 @@ def banks(layout: AnyLayout, bits: int) -> Table:
 
 
 def owners(layout_tv: AnyLayout, tiler: Any, title: str = "") -> Table:
-    """Which thread and which of its values every element of a tile belongs to; several owners are counted, and marked.
+    """A table of the thread and value that every element of a tile belongs to; several owners are counted, and marked.
 
     layout_tv  (thread, value) -> index in the tile, column-major, as of `make_layout_tv` and of MMA and copy atoms
     tiler      shape of the tile
@@ -184,7 +184,7 @@ def owners(layout_tv: AnyLayout, tiler: Any, title: str = "") -> Table:
 
 
 def _several_owners(tile: Layout, belongs: Mapping[Any, Sequence[tuple[int, int]]]) -> str:
-    """What is to be said of elements that have several owners, of those that have none, and of owners of none."""
+    """Remarks on elements that have several owners or none, and on owners that have no element."""
     total = _number("owners", tile.size)
     remarks: list[str] = []
     shared = {index: found for index, found in belongs.items() if len(found) > 1}
@@ -208,14 +208,17 @@ def _several_owners(tile: Layout, belongs: Mapping[Any, Sequence[tuple[int, int]
 
 
 class Atom(Protocol):
-    """What is drawn of an MMA operation; `lang.mma_ops.MmaOp` is one."""
+    """The parts of an MMA operation that are drawn; `lang.mma_ops.MmaOp` has them."""
 
     def extents(self, operand: str, /) -> tuple[int, int]: ...
     def layout_tv(self, operand: str, /) -> Layout: ...
 
 
 def operands(atom: Atom) -> list[Table]:
-    """Whose registers hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N), without those in memory."""
+    """Tables of the registers that hold the operands of an MMA: A as (M, K), B as (N, K), C as (M, N).
+
+    Operands in memory are left out.
+    """
     tables = []
     for operand in "ABC":
         if not getattr(atom, f"{operand.lower()}_in_memory", False):
@@ -255,7 +258,7 @@ def _mode(t: Any) -> Any:
 
 
 def _period(shape: Any) -> int:
-    """After how many coordinates the first nested mode starts over."""
+    """The number of coordinates after which the first nested mode starts over."""
     return int(product(shape[0])) if isinstance(shape, tuple) and len(shape) > 1 else 0
 
 
@@ -425,7 +428,7 @@ def page(*tables: Table) -> str:
 
 
 def notebook(layout: AnyLayout) -> str | None:
-    """What a notebook shows for a layout; None (its text) when that is large or known at launch only."""
+    """The HTML that a notebook shows for a layout; None (for its text) when it is large or known at launch only."""
     if not is_static(layout) or int(size(layout)) > MOST_ROWS * MOST_COLUMNS or not flatten_to_tuple(layout.shape):
         return None
     return html(offsets(layout))
@@ -440,7 +443,7 @@ def picture(
     form: str = "text",
     color: bool = True,
 ) -> str:
-    """What `cutelite layout TEXT` shows of a layout.
+    """The tables that `cutelite layout TEXT` shows of a layout.
 
     text   a layout as it prints
     tiler  shape of a tile: the layout is then one from (thread, value) to its elements

@@ -1,4 +1,4 @@
-"""Who acts in a simulation: threads that execute an op, and asynchronous work that threads started.
+"""The actors of a simulation: threads that execute an op, and asynchronous work that threads started.
 
 The parts of a CTA (`engine`, `mbarrier`, `barrier`, `registers`) know the threads by the protocol `Executing`, and so
 need none of what lies above them. `Strand` and `Crowd` implement it.
@@ -17,7 +17,7 @@ Array = Any
 
 
 class Accuser(Protocol):
-    """Whoever makes an access, and so can report a mistake in it: threads, or asynchronous work."""
+    """The maker of an access, who can report a mistake in it: threads, or asynchronous work."""
 
     def fail(
         self,

@@ -126,7 +126,7 @@ class Barriers:
         return results
 
     def check_exits(self) -> None:
-        """Threads have left: barriers that wait for all that have not may now be complete."""
+        """Complete barriers that waited only for threads that have now left."""
         for barrier in self.named:
             if barrier.count is None and barrier.here.any():
                 self._complete_if_full(barrier)

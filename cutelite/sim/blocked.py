@@ -1,4 +1,4 @@
-"""What blocked threads wait for: a `Wait` for each, which strands can share and take along when they split."""
+"""Blocked threads: for each the `Wait` that it waits for, which strands share and take along when they split."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """For each thread of a strand: which of `waits` it waits for (-1: none), and its position in what that answers."""
+    """The waits of a strand.
+
+    which     for each thread, the number of its wait in `waits`; -1 for none
+    position  for each thread, its position in the answer of that wait
+    """
 
     op: Op
     waits: tuple[Wait, ...]
@@ -31,7 +35,7 @@ class Blocked:
         return Blocked(self.op, self.waits, self.which[lanes], self.position[lanes])
 
     def poll(self) -> bool | Array:
-        """True if all may go on, False if none, else a bool for each."""
+        """Ask who may go on: True for all, False for none, else a bool for each thread."""
         if len(self.waits) == 1 and not np.count_nonzero(self.which):
             answer = self.waits[0].ready()
             if not isinstance(answer, np.ndarray):
@@ -47,7 +51,7 @@ class Blocked:
         return ready if 0 < count < len(ready) else bool(count)
 
     def reasons(self) -> dict[str, Array]:
-        """Why, in words, and which lanes."""
+        """The lanes that wait, by the reason in words."""
         found: dict[str, Array] = {}
         for i, wait in enumerate(self.waits):
             mine = np.flatnonzero(self.which == i)

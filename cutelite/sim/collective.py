@@ -1,7 +1,7 @@
-"""Ops that threads execute together: who has arrived, who is missing, and the execution once all are there.
+"""Ops that threads execute together: gather the threads, tell who is missing, execute once all are there.
 
-Each op wants the threads of one unit: a warp, a warpgroup or the CTA; of these, those of the lane mask in its operand
-`members`, if it has one. Threads that have exited are not waited for, but a warpgroup must be complete.
+Each op needs the threads of one unit: a warp, a warpgroup or the CTA. If it has an operand `members`, that lane mask
+says which of them. Nobody waits for threads that have exited, but a warpgroup must be complete.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Array = Any
 
 @dataclass(slots=True)
 class StepOutcome:
-    """What became of the strands that came to a collective step: where they are now, and steps that blocked."""
+    """The result of a collective step: the strands that executed it, and steps that blocked half-way."""
 
     strands: list[Strand]
     tasks: list[Task] = field(default_factory=list)
 
 
 def arrive(strand: Strand, step: Step, parked: dict[Step, list[Strand]]) -> StepOutcome:
-    """`strand` comes to `step`: it is executed for all units that are now complete; the others are parked."""
+    """Let `strand` arrive at `step`: execute it for all units that are now complete, and park the other threads."""
     if strand.is_whole(step.unit) and not _has_choice(strand, step):
         return execute(step, [strand], strand.unit_ids(step.unit))
     strand.state = PARKED
@@ -55,7 +55,7 @@ def assemble(step: Step, parked: dict[Step, list[Strand]]) -> StepOutcome:
 
 
 def missing(step: Step, strands: list[Strand]) -> Array:
-    """The threads that parked strands still wait for: linear indices."""
+    """The threads that parked strands still wait for, as linear indices."""
     machine = strands[0].machine
     here = np.concatenate([strand.tid for strand in strands])
     wanted = np.zeros(machine.threads, bool)
@@ -102,19 +102,19 @@ def execute(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
 
 
 def _has_choice(strand: Strand, step: Step) -> bool:
-    """Whether its `members` leave out lanes that could take part."""
+    """Tell whether its `members` leave out lanes that could take part."""
     return step.members is not None and bool(np.count_nonzero(~strand.get(step.members)))
 
 
 def _lanes(step: Step, strands: list[Strand], units: list[int]) -> Any:
-    """The strand itself where it is just the lanes that the op wants, else a crowd."""
+    """The strand itself where it has just the lanes that the op needs, else a crowd."""
     if len(strands) == 1 and (step.unit == 0 or len(strands[0].tid) == step.unit * len(units)):
         return strands[0]
     return Crowd(step.op, strands, units, step.unit, {})
 
 
 def _start_tasks(step: Step, strands: list[Strand], units: list[int]) -> StepOutcome:
-    """Steps that may block half-way are executed for one unit at a time, each with strands of its own."""
+    """Start a step that may block half-way: for one unit at a time, each with strands of its own."""
     outcome = StepOutcome([])
     for unit in units:
         own: list[Strand] = []
@@ -153,7 +153,7 @@ def _block(strand: Strand, step: Step, waits: list[tuple[Any, ThreadLanes]]) -> 
 
 
 def _complete_groups(step: Step, strands: list[Strand]) -> list[tuple[Array, int]]:
-    """Sets of threads, all of them parked at `step`, that execute it together; and the unit each belongs to."""
+    """Sets of threads that execute `step` together, all of them parked there; and the unit of each set."""
     if not strands:
         return []
     machine = strands[0].machine

@@ -1,6 +1,7 @@
-"""A crowd: the lanes of whole warps, as collective ops want them, drawn together from strands for one op.
+"""A crowd: all lanes of some warps or warpgroups, gathered from strands to execute one collective op.
 
-Lanes that take no part (left the kernel, beyond the end of the CTA, not in `members`) are there but not active.
+Lanes that take no part are in it but not active: they left the kernel, lie beyond the end of the CTA, or are not in
+`members`.
 """
 
 from __future__ import annotations

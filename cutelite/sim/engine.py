@@ -53,7 +53,7 @@ class Engine:
         proxy: str = "async",
     ) -> int:
         tid = lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]
-        group = self._groups(queue)[tid]
+        group = self.committed(queue)[tid]
         work = Work(self._next_ticket, queue, lanes.op, tid, group, read, write, in_order, barrier, proxy)
         self._next_ticket += 1
         self.pending.append(work)
@@ -64,12 +64,12 @@ class Engine:
         return work.ticket
 
     def commit(self, lanes: Executing, queue: str) -> None:
-        self._groups(queue)[lanes.tid[lanes.mask]] += 1
+        self.committed(queue)[lanes.tid[lanes.mask]] += 1
 
     def wait(self, lanes: Executing, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
         due = np.zeros(self.launch.threads, np.int64)  # for each thread, the first group that need not be complete
         tid = lanes.tid[lanes.mask]
-        due[tid] = self._groups(queue)[tid] + 1 if pending is None else self._groups(queue)[tid] - pending
+        due[tid] = self.committed(queue)[tid] + 1 if pending is None else self.committed(queue)[tid] - pending
         for work in self.retired.values():
             if work.queue == queue and not work.waited:
                 work.waited = bool(np.count_nonzero(work.group < due[work.tid]))
@@ -109,13 +109,16 @@ class Engine:
         return any(w.queue == queue and not threads.isdisjoint(w.tid.tolist()) for w in self.pending)
 
     def committed(self, queue: str) -> Array:
-        """For each thread, how many groups it has committed."""
-        return self._groups(queue)
+        """For each thread, the number of groups that it has committed in `queue`."""
+        found = self._committed.get(queue)
+        if found is None:
+            found = self._committed[queue] = np.zeros(self.launch.threads, np.int64)
+        return found
 
     # For the scheduler
 
     def progress(self, choose: Callable[[int], int]) -> bool:
-        """Execute one moment of one piece of work that can be; `choose(n)` picks one of n. Whether there was any."""
+        """Execute one moment of one piece of work, which `choose(n)` picks of n; False if there is none."""
         able = [work for work in self.pending if self._is_first(work)]
         if not able:
             return False
@@ -133,19 +136,12 @@ class Engine:
                 self._finish(work)
 
     def take_result(self, ticket: int) -> Any:
-        """What `read` of this work gave; executes the work if it is pending."""
+        """Return what `read` of this work gave, and execute the work first if it is pending."""
         for work in self.pending:
             if work.ticket == ticket:
                 self._finish(work)
                 break
         return self.result(ticket, of_work=True)
-
-    def _groups(self, queue: str) -> Array:
-        """For each thread, how many groups it has committed in `queue`."""
-        found = self._committed.get(queue)
-        if found is None:
-            found = self._committed[queue] = np.zeros(self.launch.threads, np.int64)
-        return found
 
     def _is_first(self, work: Work) -> bool:
         return not work.in_order or not any(self._precedes(other, work) for other in self.pending)

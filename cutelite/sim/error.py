@@ -1,4 +1,4 @@
-"""What a simulated kernel did wrong, as an exception that names the line, the kernel, the block and the threads."""
+"""The exception for a mistake of a simulated kernel: it names the line, the kernel, the block and the threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THREADS_SHOWN = 4
 
 @dataclass(frozen=True)
 class Place:
-    """Where in memory: `offset` bytes into the allocation called `name`; `address` as the kernel has it."""
+    """A place in memory: `offset` bytes into the allocation called `name`; `address` as the kernel has it."""
 
     space: str
     address: int
@@ -63,7 +63,7 @@ class SimError(Exception):
         return self.op.span if self.op is not None else None
 
     def facts(self) -> list[Note]:
-        """Who, where in memory and under which schedule, a line each."""
+        """The threads, the place in memory and the schedule, a line each."""
         who = f"in kernel `{self.kernel}`"
         if self.block is not None:
             who += f", block {self.block}"

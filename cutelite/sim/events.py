@@ -1,4 +1,4 @@
-"""What the simulator tells an observer besides accesses: everything that orders them, an event a class.
+"""Events that the simulator tells an observer besides accesses: everything that orders them, a class for each kind.
 
 In    the parts of a CTA, which make an event where it happens and only if somebody observes
 Out   `Observer.event`, which matches on the class; the checker of the memory model and the timeline are observers
@@ -232,7 +232,7 @@ Event = (
 
 
 class Observer(MemoryObserver, Protocol):
-    """Told of every access, and of all that orders accesses. The checker of the memory model is one.
+    """An observer of a simulation, told of every access and of every event. The checker of the memory model is one.
 
     An observer that has a method `step(op, lanes)` is also told of every op before it is executed.
     """

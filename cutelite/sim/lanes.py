@@ -1,7 +1,7 @@
-"""Threads executing one op, as the op sees them: `ir.simulation.Lanes`, but for where the values are kept.
+"""Threads that execute one op, as the op sees them: `ir.simulation.Lanes` without the registers.
 
-`Strand` (any threads of a CTA that stand at one place, all active) and `Crowd` (whole warps, some lanes of which may
-take no part) say where; everything else an op can ask for is here.
+`Strand` (threads of a CTA that stand at the same place, all active) and `Crowd` (whole warps, some lanes of which may
+take no part) keep the registers; everything else that an op can ask for is here.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Array = Any
 
 
 class ThreadLanes:
-    """What `Strand` and `Crowd` share.
+    """The base of `Strand` and `Crowd`.
 
-    op    what they execute
-    mask  bool (lanes,): who is active; `full` says that all are
+    op    the op that they execute
+    mask  bool (lanes,): the active ones; `full` says that all are
     tid   int64 (lanes,): linear thread index in the CTA
     """
 
@@ -98,7 +98,7 @@ class ThreadLanes:
         return data
 
     def _windows(self, address: Array, mask: Array | None) -> list[tuple[str, Array]]:
-        """The spaces that generic addresses are in, and for each space which of the addresses."""
+        """The spaces that generic addresses are in, and for each space a mask of the addresses in it."""
         active = self._active(address, mask)
         names = self.machine.space_of(address)
         spaces = [name for name in ("gmem", "smem", "cluster", "rmem") if np.count_nonzero(active & (names == name))]
@@ -109,7 +109,7 @@ class ThreadLanes:
         return [(name, active & (names == name)) for name in dict.fromkeys(spaces)]
 
     def _active(self, address: Array, mask: Array | None) -> Array:
-        """Which of the addresses to access: a mask of their shape."""
+        """The addresses to access, as a mask of their shape."""
         active = self.mask
         if mask is not None and mask.ndim == 1:
             active = active & mask
@@ -183,7 +183,7 @@ class ThreadLanes:
 
 
 class _Of:
-    """The accuser of one access of some lanes: knows which lane an element of the access belongs to."""
+    """The accuser of one access by some lanes: finds the lane that an element of the access belongs to."""
 
     __slots__ = ("active", "address", "lanes")
 

@@ -1,4 +1,4 @@
-"""One launch of one kernel: what was asked for, checked, and what all its CTAs share."""
+"""One launch of one kernel: its arguments, checked, and the state that all its CTAs share."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MOST_THREADS = 1024  # in a block
 
 @dataclass(frozen=True)
 class Report:
-    """What a simulation was.
+    """The facts of a simulation.
 
     seed     of its schedule
-    ops      executed, each counted once for all the threads that executed it together
+    ops      the number executed; an op counts once for all threads that execute it together
     stdout   what printf wrote, block by block
-    seconds  it took
+    seconds  its duration
     """
 
     seed: int
@@ -96,7 +96,7 @@ class SimLaunch:
         self.changes = 0
 
     def changed(self) -> None:
-        """Something that threads may wait for is different now."""
+        """Note that something has changed that threads may wait for."""
         self.changes += 1
 
     def clock(self) -> int:
@@ -127,7 +127,7 @@ class SimLaunch:
         return values
 
     def _check_dims(self, kernel: str, t: Tensor | TensorMap) -> None:
-        """Refuse dims that are missing, or that contradict what the type says of them."""
+        """Refuse dims that are missing, or that contradict their facts in the type."""
         for dim in sorted(dims_of(t.layout), key=str):
             if dim.name not in self.dims:
                 raise TypeError(f"{kernel} needs the extent of the dim {dim.name}")

@@ -334,12 +334,12 @@ def shared_memory(plan: MemoryPlan, dynamic: int, rank: int) -> Region:
 
 
 def _rounded_up(size: int) -> int:
-    """So that the local memory of every thread is as well aligned as that of the first."""
+    """`size` rounded up so that the local memory of every thread is as well aligned as that of the first."""
     return -(-size // LOCAL_GAP) * LOCAL_GAP
 
 
 def _mark_allocated(state: Array, plan: MemoryPlan) -> None:
-    """Bytes of allocations are `UNWRITTEN`, those between them nobody's. The last axis of `state` is the frame."""
+    """Mark bytes of allocations `UNWRITTEN`, and those between them `NOBODYS`; along the last axis of `state`."""
     state[...] = NOBODYS
     for op, offset in plan.offsets.items():
         state[..., offset : offset + plan.sizes[op]] = UNWRITTEN

@@ -49,7 +49,7 @@ _PATTERN = {  # a state in every byte of a unit; units of 16 have their states i
 
 
 class Observer(Protocol):
-    """Told of every access that went well: where the checker of the memory model hangs in."""
+    """An observer of accesses, told of every one that went well; the checker of the memory model is one."""
 
     def access(
         self, who: Accuser, region: Region, offset: Array, unit: int, kind: str, data: Array | None
@@ -61,14 +61,14 @@ class Observer(Protocol):
         """
 
     def tolerates(self, error: SimError) -> bool:
-        """Whether to go on after a read of what nothing was written to, to see what else is wrong."""
+        """Tell whether to go on after a read of unwritten memory, to see what else is wrong."""
 
 
 class Region:
     """Bytes at addresses from `base` on.
 
-    names   offset -> what lies from there on; where `period` is not 0, offsets count from each multiple of it
-    state   what each byte is; None where it is not tracked (global memory)
+    names   offset -> name of the allocation that begins there; if `period` is not 0, in each stretch of that size
+    state   of each byte: `UNWRITTEN` and so on; None where it is not tracked (global memory)
     """
 
     __slots__ = ("_flags", "_views", "base", "bytes", "dead", "names", "period", "read_only", "size", "state")
@@ -102,7 +102,7 @@ class Region:
         return found
 
     def kill(self) -> None:
-        """From now on every access is an error: the CTA it belongs to has exited."""
+        """Make every further access an error: the CTA that the region belongs to has exited."""
         self.dead = True
         self._views.clear()
 
@@ -159,7 +159,7 @@ class Space:
         return self.region_at(address).place(self.name, address)
 
     def locate(self, flat: Array, unit: int, who: Accuser, pieces: int = 1) -> tuple[Region, Array] | None:
-        """The region that holds all these units and their indices in it; None if they lie in several."""
+        """Find the region that holds all these units, and their indices in it; None if they lie in several."""
         region = self.recent
         origin, units = region.view(unit)
         index = (flat - origin).view(np.uint64) >> _SHIFTS[unit]  # unsigned: what lies below becomes huge
@@ -297,7 +297,7 @@ class Space:
 
 
 class Selected:
-    """Some of the addresses of an access: tells of mistakes by their positions among all of them."""
+    """Some of the addresses of an access: reports mistakes by their positions among all of them."""
 
     def __init__(self, who: Accuser, positions: Array, pieces: int) -> None:
         self.who, self.positions, self.pieces = who, positions, pieces
@@ -309,7 +309,7 @@ class Selected:
 
 
 def memory_dtype(elem: Scalar) -> Any:
-    """How `elem` lies in memory: as in registers, but a bool takes a byte."""
+    """The NumPy dtype of `elem` in memory: as in registers, but a bool takes a byte."""
     found = _MEMORY_DTYPES.get(elem.name)
     if found is None:
         found = _MEMORY_DTYPES[elem.name] = np.dtype(np.uint8) if elem.kind == "bool" else numpy_dtype(elem)

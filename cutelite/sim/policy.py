@@ -1,4 +1,4 @@
-"""Schedules: who runs next, for how long, and when asynchronous work happens. All of it follows from the seed.
+"""Schedules: which threads run next, for how long, and when asynchronous work happens. The seed decides all of it.
 
     seed 0    warps of a CTA in lockstep (fast), asynchronous work as late as waits allow
     seed 1    one warp after the other, last one first, each as far as it comes, and the last block first; asynchronous
@@ -28,16 +28,15 @@ class Policy:
     """The schedule of one launch.
 
     gang     the warps of a CTA start as one strand, and become one again where they meet
-    moment   when asynchronous work happens: 'early', 'late' or at 'any' time
+    moment   the time of asynchronous work: 'early', 'late' or 'any'
     turns    lengths of turns to draw from, in ops
-    patience after so many ops without blocking a strand lets the others go first at each turn, whatever `pick` says:
-             it may be spinning
-    pick     how the next strand is chosen: 'first', 'last', 'any', or by 'rank': a fixed random order of warps
+    patience ops without blocking after which a strand may be spinning: from then on all others go first at each turn
+    pick     the next strand: 'first', 'last', 'any', or by 'rank', a fixed random order of warps
     resident clusters that run at the same time
-    blocks   the order in which they start: 'first' one first, 'last' one first, or by 'any'
-    yields   whether all others go first after each strong access, before its thread does what that lets it do
-    reads    what a strong load sees under a check: the 'latest' value, the 'oldest' that the memory model allows, or
-             'any' of those
+    blocks   the order in which they start: the 'first' one first, the 'last' one first, or 'any'
+    yields   after each strong access all others go first, before its thread goes on
+    reads    the value that a strong load sees under a check: the 'latest', the 'oldest' that the memory model allows,
+             or 'any' between them
     """
 
     def __init__(self, seed: int) -> None:
@@ -86,15 +85,15 @@ class Policy:
         return min(range(count), key=lambda i: self._rank(warp(i)))
 
     def eager(self) -> bool:
-        """Whether asynchronous work that was just issued happens now."""
+        """Decide whether asynchronous work that was just issued happens now."""
         return self.moment == "early" or (self.moment == "any" and self.random.random() < 0.25)
 
     def strike(self) -> bool:
-        """Whether some asynchronous work happens now, between the turns of two strands."""
+        """Decide whether some asynchronous work happens now, between the turns of two strands."""
         return self.moment == "any" and self.random.random() < 0.3
 
     def one_of(self, count: int) -> int:
-        """Which of several pieces of asynchronous work."""
+        """Choose one of several pieces of asynchronous work."""
         return 0 if self.moment != "any" else self.random.randrange(count)
 
     def _rank(self, warp: Hashable) -> float:

@@ -1,6 +1,7 @@
 """A function made ready for execution: steps, reconvergence points, live values and addresses, found once.
 
-In: a verified `ir.Function` at any stage. Out: a `Program`: for each block its `BlockCode`.
+In    a verified `ir.Function` at any stage
+Out   a `Program`: for each block its `BlockCode`
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class BlockCode:
         self.live_out: frozenset[Value] = frozenset()  # without what jumps pass
 
     def needs(self, key: object) -> bool:
-        """Whether a value may be used from the start of the block on. Dims, which have names as keys, always may."""
+        """Tell whether a value may be used from the start of the block on. A dim (its key is its name) always may."""
         return key in self.live_in or key in self.params or isinstance(key, str)
 
 
@@ -68,7 +69,7 @@ def _step(op: Op, watch: Watch | None) -> Step:
 
 
 def _watched(op: Op, watch: Watch) -> Callable[[Any], Any]:
-    """`op.simulate`, told of beforehand."""
+    """`op.simulate`, with a call of `watch` before it."""
 
     def simulate(lanes: Any) -> Any:
         watch(op, lanes)
@@ -95,7 +96,7 @@ class Program:
 
 
 class MemoryPlan:
-    """Where the allocations of a space lie: offsets that a pass chose or, without one, side by side with a gap.
+    """Offsets of all allocations in a space: those that a pass chose or, without one, side by side with gaps.
 
     offsets  allocation op -> byte offset (dynamic ones: `size`)
     names    byte offset -> name, for reports
@@ -134,7 +135,7 @@ class MemoryPlan:
 
 
 def name_of(op: Op) -> str:
-    """What the user calls the first result of `op`, else its type."""
+    """The user's name for the first result of `op`, else its type."""
     return op.result.hint or str(op.result.type)
 
 

@@ -45,7 +45,7 @@ class Group(NamedTuple):
 
 
 def deadlock(now: Situation) -> SimError:
-    """Nobody can go on: who waits where, and for what."""
+    """The report of a deadlock: who waits where, and for what."""
     groups = list(all_groups(now))
     first = groups[0]
     lonely = [group for group in groups if group.op.scope != "thread" and group.doing.startswith("wait for the others")]
@@ -57,7 +57,7 @@ def deadlock(now: Situation) -> SimError:
 
 
 def endless(now: Situation) -> SimError:
-    """The limit of ops is reached."""
+    """The report that the limit of ops is reached."""
     groups = list(all_groups(now))
     title = f"no end after {now.launch.ops} operations"
     help = "threads that spin may wait for something that never comes; a long kernel needs a larger `max_ops`"
@@ -65,7 +65,7 @@ def endless(now: Situation) -> SimError:
 
 
 def spinning(now: Situation, spinning: list[Strand]) -> SimError:
-    """All who can go on do the same again and again."""
+    """The report that all threads that can go on spin."""
     at = _group(spinning[0], spinning[0].op, "spin")
     title = "a deadlock: the threads that can go on spin, and nobody is left to change what they look at"
     others = [group for group in all_groups(now) if (group.machine, group.tid) != (at.machine, at.tid)]
@@ -92,7 +92,7 @@ def check_convergence(now: Situation, join: Join) -> None:
 
 
 def all_groups(now: Situation) -> Iterator[Group]:
-    """What all threads are doing, those that wait first."""
+    """All threads by what they are doing, those that wait first."""
     for strand in now.blocked:
         if strand.blocked is not None:
             for why, lanes in strand.blocked.reasons().items():

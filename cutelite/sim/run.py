@@ -44,9 +44,9 @@ def run(
     dims          the extent of each named dim
     smem_dynamic  bytes of dynamic shared memory
     seed          the schedule (see `sim.policy`): the same seed always gives the same run
-    max_ops       a kernel that executes more (an op counts once for all threads that execute it together) is stopped
-    strict        check that every op gives what its type says: for tests of ops
-    sample        execute only so many blocks of the grid, in whole clusters, drawn from the seed; None: all
+    max_ops       stop a kernel that executes more; an op counts once for all threads that execute it together
+    strict        check the results of every op against their types: for tests of ops
+    sample        execute only about this number of blocks, whole clusters of the grid drawn from the seed; None: all
     observer      is told of every memory access and of all that orders them
     stdout        where printf writes, when the kernel is done; standard output if None
     Errors        `SimError` for what the kernel does wrong, with its line; TypeError and ValueError for arguments that

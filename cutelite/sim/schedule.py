@@ -135,7 +135,7 @@ class Scheduler:
             self._admit(waiting)
 
     def _look_after(self, waiting: Iterator[tuple[int, int, int]]) -> None:
-        """See to those who have waited for long, and to the limit of ops."""
+        """Release those that have waited for long, and stop at the limit of ops."""
         ops = self.launch.ops
         for join in [j for j in self.joins if ops - j.since > self._patience.get(j.code, PATIENCE[1])]:
             self._patience[join.code] = max(PATIENCE[0], self._patience.get(join.code, PATIENCE[1]) // 4)
@@ -181,7 +181,7 @@ class Scheduler:
         return strand.machine.index, int(strand.tid[0]) // WARP
 
     def _watch(self, strand: Strand, calm: int) -> None:
-        """Nothing has changed for long: see whether all who can go on spin. If so, help whom that may help."""
+        """After a long time without a change: if all threads that can go on spin, let others go on, or report it."""
         if self._spins.state(strand):
             strand.spent = max(strand.spent, self.policy.patience)  # the others first
         if calm > LONG and self._look(strand):
@@ -205,7 +205,7 @@ class Scheduler:
         self.launch.changed()
 
     def _look(self, strand: Strand) -> bool:
-        """Let a strand go on until it has looked at something that others may change; whether it does, soon."""
+        """Let a strand go on until it has read something that others may change; False if it does not soon."""
         for _ in range(CYCLE):
             self._advance(strand, 1)
             if strand.state != RUNNABLE:
@@ -215,7 +215,7 @@ class Scheduler:
         return False
 
     def _gather(self, strand: Strand) -> Strand:
-        """`strand` with those that stand at the same place: all of the CTA in a gang, else of the same warp."""
+        """Merge `strand` with those that stand at the same place: all of the CTA in a gang, else of the same warp."""
         mates = [other for other in self.runnable if self._may_gather(strand, other)]
         if not mates:
             return strand
@@ -276,7 +276,7 @@ class Scheduler:
         self._take_up(outcome, strand)
 
     def _take_up(self, outcome: collective.StepOutcome, current: Strand | None = None) -> None:
-        """File the strands that executed a collective step, but for the one whose turn it is."""
+        """File the strands that executed a collective step, except the one whose turn it is."""
         for task in outcome.tasks:
             self._continue(task)
         for strand in outcome.strands:
@@ -284,7 +284,7 @@ class Scheduler:
                 self._file(strand)
 
     def _continue(self, task: Task) -> bool:
-        """Let a step that had blocked go on; whether it is done."""
+        """Let a step that had blocked go on; True if it is done."""
         self._op = task.op
         done = task.advance()
         if task in self.tasks:
@@ -328,7 +328,7 @@ class Scheduler:
             self._release(join)
 
     def _release(self, join: Join) -> None:
-        """Those that have arrived go on, as one strand."""
+        """Let those that have arrived go on, as one strand."""
         if join in self.joins:
             self.joins.remove(join)
         if not join.arrived:
@@ -360,7 +360,7 @@ class Scheduler:
     # Waiting
 
     def _poll(self) -> None:
-        """Let go on who can; asked again only when something has changed, or nobody else can go on."""
+        """Let blocked threads go on that can; asks again only if something has changed, or if nobody else can go on."""
         if self._polled == self.launch.changes and (self.runnable or self.resting):
             return
         self._polled = self.launch.changes
@@ -391,22 +391,25 @@ class Scheduler:
                 tell(Resume(blocked.op, wait, strand.tid[mine], blocked.position[mine]))
 
     def _resume_some(self, strand: Strand, ready: np.ndarray) -> Strand:
-        """The threads that are ready go on; the strand of the others."""
+        """Let the threads go on that are ready; returns the strand of the others."""
         go = strand.take(np.flatnonzero(ready))
         self._resume(go)
         self.runnable.append(go)
         return strand.take(np.flatnonzero(~ready))
 
     def _strike(self) -> bool:
-        """Let some asynchronous work of some CTA happen."""
+        """Let some asynchronous work of some CTA happen; False if there is none."""
         machines = [machine for cluster in self.clusters for machine in cluster.machines if machine.engine.pending]
         if not machines:
             return False
         return machines[self.policy.one_of(len(machines))].engine.progress(self.policy.one_of)
 
     def _unstick(self) -> bool:
-        """When no strand can run: threads that are ready though others of their strand are not; asynchronous work;
-        then those that wait at a meeting point, the latest first."""
+        """Find somebody to go on when no strand can run; False if there is nobody.
+
+        First threads that are ready though others of their strand are not; then asynchronous work; then those that
+        wait at a meeting point, the latest first.
+        """
         if self._let_some_go() or self._strike():
             return True
         if self.joins:
@@ -416,7 +419,7 @@ class Scheduler:
         return False
 
     def _let_some_go(self) -> bool:
-        """Of a strand of which only some threads are ready, let those go on. Whether there was one."""
+        """Find a strand of which only some threads are ready and let those go on; False if there is none."""
         for i, strand in enumerate(self.blocked):
             assert strand.blocked is not None
             answer = strand.blocked.poll()

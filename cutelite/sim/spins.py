@@ -1,9 +1,9 @@
-"""Threads that spin: which of them do the same again and again, and will until somebody else changes something.
+"""Threads that spin: they do the same again and again, until somebody else changes what they read.
 
-In    the strands that take turns, and a count of all that has been changed that threads may look at
-Out   whether all of them are back where they were, with the same values, and nothing has changed in between: nothing
-      ever will. Where a value does differ (a spin that counts, or reads the clock), it is taken for one as well after
-      very many looks at the same address
+In    the strands that take turns, and a count of all changes that threads can see
+Out   whether all of them spin: each is back at a place with the same values, and nothing has changed in between, so
+      nothing ever will. A thread whose values do differ (it counts, or reads the clock) spins as well after very many
+      reads of the same address
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Array = Any
 CALM = 1 << 11  # ops without a change, before strands are looked at; `PAUSE` of them between two looks
 PAUSE = 1 << 6
 LONG = 1 << 17  # the same, before a look at the same address counts whatever the values are
-LOOKS = 64  # at the same address, in so many turns
+LOOKS = 64  # turns with a read of the same address
 CYCLE = 1 << 9  # ops in which a thread that spins looks at something
 
 
 class Spins:
-    """What is known of the strands since the last change."""
+    """The states of strands since the last change."""
 
     def __init__(self) -> None:
         self.changes = -1
@@ -40,7 +40,7 @@ class Spins:
         self._spinning: dict[Machine, Array] = {}
 
     def calm(self, changes: int, ops: int) -> int:
-        """For how many ops nothing has changed."""
+        """The number of ops since the last change."""
         if changes != self.changes:
             self.changes, self.since = changes, ops
             if self._passed or self._looks:
@@ -63,7 +63,7 @@ class Spins:
         return False
 
     def look(self, strand: Strand) -> None:
-        """A strand has looked at memory or at a barrier. It spins if it does so for very long."""
+        """Note that a strand has read memory or a barrier. It spins if it does so for very long."""
         where = tuple(_bytes(strand.regs.get(value)) for value in strand.op.operands)
         key = (strand.machine, strand.tid.tobytes(), strand.op, where)
         self._looks[key] += 1
@@ -75,7 +75,7 @@ class Spins:
         marks[strand.tid] = True
 
     def all(self, strands: Iterable[Strand]) -> bool:
-        """Whether every one of these spins."""
+        """Tell whether every one of these spins."""
         for strand in strands:
             marks = self._spinning.get(strand.machine)
             if marks is None or not np.all(marks[strand.tid]):
@@ -84,7 +84,7 @@ class Spins:
 
 
 def looks(op: Op) -> bool:
-    """Whether an op looks at what others may change."""
+    """Tell whether an op reads what others may change."""
     return Effect.READS in op.effects and Effect.ASYNC not in op.effects
 
 

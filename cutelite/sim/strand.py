@@ -23,15 +23,15 @@ from cutelite.sim.program import BlockCode
 Array = Any
 
 RUNNABLE, BLOCKED, PARKED, IN_TASK, AT_JOIN, PARTING, EXITED, REPLACED = range(8)
-"""What a strand is doing: able to run; waiting; at a collective op whose other threads have not come; in a step that
-blocked half-way; at a join; about to part; all threads have left the kernel; goes on as other strands."""
+"""States of a strand: able to run; waiting; at a collective op whose other threads have not come; in a step that
+blocked half-way; at a join; about to part; out of the kernel; replaced by other strands."""
 
 
-MANY_VALUES = 1024  # from so many on, those that nobody will use again are dropped at jumps
+MANY_VALUES = 1024  # with more values than this, those that nobody will use again are dropped at jumps
 
 
 class Join:
-    """Where threads that parted meet again: the block that comes after all their ways (`BlockCode.meet`).
+    """The place where threads that parted meet again: the post-dominator of their branch (`BlockCode.meet`).
 
     awaited  how many threads of those that parted have neither arrived nor exited
     parent   the join that the threads were under way to when they parted
@@ -90,7 +90,7 @@ class Strand(ThreadLanes):
         return self.regs[name]
 
     def is_whole(self, unit: int) -> bool:
-        """Whether it has all the threads of each of its warps (or warpgroups, by `unit`) that have not exited."""
+        """Tell whether it has all threads of each of its warps (or warpgroups: `unit` threads) that have not exited."""
         roster = self.machine.roster
         exits = roster.exits
         found = self._whole.get(unit)

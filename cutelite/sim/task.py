@@ -23,7 +23,7 @@ class Task:
         self.wait: Wait | None = None
 
     def advance(self) -> bool:
-        """Go on as far as possible; whether it is done."""
+        """Go on as far as possible; True if the step is done."""
         while True:
             if self.wait is not None:
                 if not np.all(self.wait.ready()):

@@ -86,7 +86,7 @@ class SimTensorMap:
         agent.store("cluster", self._chunks(agent, address), u8, tile.reshape(-1, CHUNK))
 
     def _chunks(self, agent: WorkAgent, address: int) -> Array:
-        """Where the chunks of a tile at this shared address lie, in the order of the tile."""
+        """Addresses of the chunks of a tile at this shared address, in the order of the tile."""
         if address % TILE_ALIGN:
             place = agent.place("cluster", address)
             agent.fail("misaligned", f"a TMA tile at an address that is no multiple of {TILE_ALIGN}", place=place)
@@ -117,7 +117,7 @@ class SimTensorMap:
         return tuple(inside), addresses
 
     def _check(self) -> None:
-        """What the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
+        """Refuse what the driver would refuse (CUDA driver API: cuTensorMapEncodeTiled)."""
         t, elem = self.type, self.type.elem
         if len(t.box) != len(self.extents) or not 1 <= len(t.box) <= 5:
             raise ValueError(

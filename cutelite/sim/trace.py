@@ -103,7 +103,7 @@ class _Block:
 
 
 class Timeline:
-    """Watches a simulation, as an observer of `sim.run`, and keeps what happened when.
+    """An observer of `sim.run` that records when things happen.
 
     events  in the trace-event format, once the simulation is over: what `save` writes
     cycles  until the last thread exited and the last copy was done
@@ -177,7 +177,7 @@ class Timeline:
                 self._wait_for_groups(block, event)
 
     def done(self) -> None:
-        """The simulation is over: the rows get their names."""
+        """Name the rows, when the simulation is over."""
         for block in self._blocks.values():
             for warp in list(block.doing):
                 self._at_line(block, warp, None)
@@ -197,7 +197,7 @@ class Timeline:
         return self.costs.op + self.costs.element * (vector - 1)
 
     def _at_line(self, block: _Block, warp: int, span: Span | None, what: str = "") -> None:
-        """The warp comes to a line, or begins to wait: the slice of the line before ends."""
+        """End the slice of the line before, when a warp comes to a line or begins to wait."""
         before = block.doing.get(warp)
         now = float(block.clock[warp])
         if before is not None and before[0] is not None:
@@ -233,7 +233,7 @@ class Timeline:
                 self._waits_until(block, warp, time, event.op, what)
 
     def _completion(self, block: _Block, warp: int, on: Awaited) -> tuple[float, str]:
-        """When what a warp waits for is complete, and its name."""
+        """The time at which what a warp waits for is complete, and its name."""
         match on:
             case MbarrierAt(address):
                 phases = self._phases[block.machine.cluster, address]
@@ -270,7 +270,7 @@ class Timeline:
     # Asynchronous work.
 
     def _wait_for_groups(self, block: _Block, event: GroupWait) -> None:
-        """The groups that this retires have an end, before which nobody goes on."""
+        """Let the threads go on at the end of the groups that this retires."""
         machine, lanes, queue, pending = block.machine, event.lanes, event.queue, event.pending
         due = np.zeros(machine.threads, np.int64)  # as in `Engine.wait`
         mine = lanes.tid[lanes.mask]
@@ -284,7 +284,7 @@ class Timeline:
         block.flying[queue] = [work for work in block.flying[queue] if id(work) not in gone]
 
     def _finished(self, block: _Block, work: Work) -> float:
-        """When the work is done; it is given its place on the unit that does it when that is first asked."""
+        """The time at which work is done; the first call reserves time on the unit that does it."""
         end = self._finish.get(work)
         if end is None:
             end = self._multiply(block, work) if work.queue == "wgmma" else self._copy(block, work)
@@ -331,7 +331,7 @@ class Timeline:
         return row
 
     def _names(self) -> Iterator[dict[str, Any]]:
-        """What blocks and rows are called, and in which order they are shown."""
+        """Names of blocks and rows, and the order in which they are shown."""
         rows = sorted({(event["pid"], event["tid"]) for event in self.events})
         for pid in sorted({pid for pid, _ in rows}):
             yield _meta("process_name", pid, 0, name=f"{self.name}, block {pid}")
@@ -356,7 +356,7 @@ def trace(
     stdout: TextIO | None = None,
     **facts: Any,
 ) -> Timeline:
-    """Simulate a kernel, as `sim.run` does, and keep when things happen.
+    """Simulate a kernel, as `sim.run` does, and record when things happen.
 
     seed    of the schedule: times hardly depend on it, what is data-dependent may
     facts   as for `sim.run`
@@ -369,7 +369,7 @@ def trace(
 
 
 def _reserved(busy: list[tuple[float, float]], earliest: float, length: float) -> float:
-    """Take the first stretch of time from `earliest` on in which a unit is free for so long; when it begins."""
+    """Reserve the first `length` of time from `earliest` on in which a unit is free; returns its begin."""
     begin = earliest
     at = bisect_right(busy, (earliest, inf))
     if at and busy[at - 1][1] > begin:

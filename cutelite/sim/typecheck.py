@@ -1,4 +1,4 @@
-"""Whether what an op's `simulate` defined is what the types of its results say: for tests of ops (`strict`)."""
+"""Check the values that an op's `simulate` defined against the types of its results: for tests of ops (`strict`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_results(strands: Iterable[Strand], op: Op) -> None:
 
 
 def mismatch(held: Any, t: Type, lanes: int) -> str:
-    """What is wrong with `held` as the value of `lanes` threads of type `t`; '' if nothing."""
+    """Describe how `held` differs from a value of type `t` in `lanes` threads; '' if it does not."""
     if not isinstance(held, np.ndarray):
         return f"is {type(held).__name__}, not an array"
     shape: tuple[int, ...] = (lanes,)

@@ -1,4 +1,4 @@
-"""Whether an access is ordered with those before it: the rules, on a `Shadow`.
+"""The rules for one access: the earlier accesses in a `Shadow` that nothing orders with it.
 
 In    an access: who (`Actor`), which granules, what kind, from which site
 Out   the earlier accesses that it races with (`Conflict`); and the shadow remembers it
@@ -42,23 +42,23 @@ class Conflict(NamedTuple):
 
 
 class Actor(Protocol):
-    """Who accesses: an epoch for each granule, and what is known there."""
+    """The maker of an access: an epoch for each granule, and the knowledge there."""
 
     who: Array
     when: Array
     row: int  # of the knowledge in which an earlier write must be
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
-        """For positions `at` of the access: whether the epoch beside each is known."""
+        """For positions `at` of the access: tell whether the epoch beside each is known."""
 
     def covers(self, row: int, at: int, group: Group) -> bool:
-        """Whether all of a group is known at position `at`."""
+        """Tell whether all of a group is known at position `at`."""
 
     def knowing(self, at: Array) -> Array:
         """A number for each position, the same where the same is known of others."""
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
-        """Whether some of a group, themselves apart, is not known by those who know the same as position `at`."""
+        """Tell whether some of a group, the actors themselves apart, is unknown to those who know the same as `at`."""
 
 
 class Threads:
@@ -116,7 +116,7 @@ class Accesses:
         self._asked: dict[tuple[int, bytes, bytes], bool] = {}
 
     def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> list[Conflict]:
-        """What an access of that kind races with."""
+        """Find the earlier accesses that an access of that kind races with."""
         found: list[Conflict] = []
         writer = shadow.w_who[granules]
         at = np.flatnonzero(writer)
@@ -144,8 +144,10 @@ class Accesses:
     narrow = False  # whether some strong accesses are of a scope that leaves out other blocks
 
     def _apart(self, shadow: Shadow, granules: Array, actor: Actor, site: int) -> Iterator[Conflict]:
-        """Strong accesses of the same granules that nothing orders, and the scope of one of which leaves out the other:
-        they race as ordinary ones do (PTX: they are not morally strong)."""
+        """Find strong accesses of the same granules that race as ordinary ones do (PTX: they are not morally strong).
+
+        Nothing orders them, and the scope of one leaves out the thread of the other.
+        """
         other = shadow.o_who[granules]
         at = np.flatnonzero(other)
         if not len(at):
@@ -172,7 +174,7 @@ class Accesses:
                     )
 
     def _needed(self, agents: Array, me: Any) -> Array:
-        """The least scope that holds each of some agents and me, or the one of mine beside it."""
+        """The least scope that holds each of some agents and `me`; of an array `me`, the one beside it."""
         cluster, rank = self.clocks.cluster, self.clocks.rank
         inside = np.where(rank[agents] == rank[me], CTA, CLUSTER)
         return np.where(cluster[agents] == cluster[me], inside, GPU)
@@ -180,7 +182,7 @@ class Accesses:
     def _unordered(
         self, at: Array, row: int, actor: Actor, granules: Array, agents: Array, clocks: Array, sites: Array
     ) -> Iterator[Conflict]:
-        """Of the accesses remembered at positions `at`, those that are not known."""
+        """Find those of the accesses remembered at positions `at` that are not known."""
         g = granules[at]
         who, when = agents[at], clocks[g]
         wrong = ~actor.ordered(row, at, who, when)
@@ -207,7 +209,7 @@ class Accesses:
                     yield from self._against_group(at[inverse == n], group, actor, row)
 
     def _against_group(self, at: Array, group: Group, actor: Actor, row: int) -> Iterator[Conflict]:
-        """Positions `at`, each of which was accessed by a group that is not known to others than itself."""
+        """Find conflicts of positions `at` with a group that accessed all of them and that only its own agents know."""
         agents, clocks = group.agents, group.clocks
         for who in np.unique(actor.who[at]).tolist():
             mine = at[actor.who[at] == who]
@@ -217,7 +219,7 @@ class Accesses:
                 yield Conflict(mine, group.site, np.full(len(mine), agents[one]), np.full(len(mine), clocks[one]))
 
     def remember(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> None:
-        """From now on, later accesses are checked against this one."""
+        """Remember an access, to check later ones against it."""
         if kind == WRITE:
             shadow.w_who[granules] = actor.who
             shadow.w_when[granules] = actor.when
@@ -268,7 +270,7 @@ class Accesses:
     def _with_old(
         self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int
     ) -> Array:
-        """`code` with what is still remembered of before; each different combination is worked out once."""
+        """`code` together with earlier accesses that still count; each different combination is computed once."""
         where = np.flatnonzero(keep)
         old, old_when, old_site = shadow.o_who[g[where]], shadow.o_when[g[where]], shadow.o_site[g[where]]
         single = old > 0
@@ -317,7 +319,7 @@ class Accesses:
 
 
 def _numbered(a: Array, b: Array) -> Array:
-    """The same number for the same pairs of int32, another one for others."""
+    """Number pairs of int32: the same number for the same pair."""
     inverse: Array = np.unique(a.astype(np.int64) << 32 | b.astype(np.int64) & 0xFFFFFFFF, return_inverse=True)[1]
     return inverse
 

@@ -1,17 +1,18 @@
-"""Who knows of what: happens-before as vector clocks, for threads and for the agents that work asynchronously.
+"""Happens-before as vector clocks, for threads and for asynchronous work.
 
-An *agent* is somebody whose work is in order for others: a thread; what a thread's cp.async do; the bulk copies of a
-thread; the wgmma of a warpgroup; the copies that count their bytes on one mbarrier. Each has a clock: a thread's
-counts its releases, the others' the tickets of their work or the phases of the mbarrier. An *epoch* is an agent and
-its clock at an access. The access is ordered before what somebody does who knows of a clock at least as high.
+An *agent* is a sequence of accesses that others see in order: those of a thread; of a thread's cp.async; of its bulk
+copies; of the wgmma of a warpgroup; of the copies that count their bytes on one mbarrier. Each has a clock: a thread's
+counts its releases, the others' count the tickets of their work or the phases of the mbarrier. An *epoch* is an agent
+and its clock at an access. The access is ordered before everything that is done by somebody who knows a clock at least
+as high.
 
-`Knowledge` is what is known of all agents, several times, for what is ordered is one thing and what is visible another:
+`Knowledge` holds a clock of every agent in several rows, for an access may be ordered and still not be visible:
 
     INIT   an mbarrier.init whose effect the cluster and the async proxy see: a fence.mbarrier_init was on the way
     RAN    has been executed: may be overwritten
     SEEN   can be read by ordinary instructions
-    PAST   of a thread: its waits and arrivals are behind it. Of the copies of an mbarrier: so many of its phases are
-           complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
+    PAST   of a thread: its waits and arrivals are behind it. Of the copies of an mbarrier: this number of its phases
+           is complete. Any message that a thread sends tells of these, a relaxed one too: what a thread does depends on
            them, where its loads may still be under way
     GMEM   in global memory, can be read by the async proxy (TMA, wgmma): a fence.proxy.async was on the way
     SMEM   the same for the shared memory of the block of rank 0; those of other ranks of the cluster come behind it
@@ -69,7 +70,7 @@ NOTHING = Knowledge({})
 
 
 def join(a: Knowledge, b: Knowledge) -> Knowledge:
-    """All that is in either; one of them itself where it has it all."""
+    """The union of two pieces of knowledge; one of them itself where it holds the other."""
     if a is b or not b.parts:
         return a
     if not a.parts:
@@ -91,7 +92,7 @@ def join(a: Knowledge, b: Knowledge) -> Knowledge:
 
 
 def _maximum(a: Array, b: Array) -> Array:
-    """The larger of both, agent by agent; one of them itself where it is nowhere the smaller."""
+    """The larger clock of each agent; one of the two arrays itself where it is nowhere the smaller."""
     if a is b:
         return a
     n = min(a.shape[1], b.shape[1])
@@ -106,7 +107,7 @@ def _maximum(a: Array, b: Array) -> Array:
 
 
 class Published:
-    """What was released at one place (a barrier's phase, an address), by how far the releases reach and by whom."""
+    """The knowledge released at one place (a barrier's phase, an address), by the scope of the release and by whom."""
 
     __slots__ = ("by",)
 
@@ -134,7 +135,7 @@ class Published:
             self.add(*key, knowledge)
 
     def to(self, scope: int, cluster: int, rank: int) -> Knowledge:
-        """What somebody in that block acquires there. Of those whom a scope leaves out, no more than PAST."""
+        """The knowledge that a thread of that block acquires; of releases whose scope leaves it out, PAST alone."""
         found = NOTHING
         for (reach, of, by), knowledge in self.by.items():
             enough = reach == EVERYBODY or min(reach, scope) >= needed(of, by, cluster, rank)
@@ -142,8 +143,10 @@ class Published:
         return found
 
     def for_fences(self, cluster: int, rank: int, most: int = GPU) -> dict[int, Knowledge]:
-        """What somebody in that block, who has read there within scope `most`, acquires by a fence of at least each
-        scope."""
+        """By scope, the knowledge that a thread of that block acquires by a fence of at least that scope.
+
+        most  the scope in which it has read there
+        """
         found: dict[int, Knowledge] = {}
         for (reach, of, by), knowledge in self.by.items():
             scope = needed(of, by, cluster, rank)
@@ -158,7 +161,7 @@ def needed(cluster: int, rank: int, of: int, by: int) -> int:
 
 
 class Snapshot(NamedTuple):
-    """What was known when asynchronous work was started: by everybody's share, and of the starter itself."""
+    """The knowledge at the start of asynchronous work: of all others, and of the thread that started it."""
 
     knowledge: Knowledge
     agent: int  # the thread; 0 for several
@@ -208,8 +211,7 @@ class Clocks:
     # Agents
 
     def begin(self, cluster: int, threads: int, ranks: int = 1) -> int:
-        """Agents for the threads of a cluster of so many blocks, and behind them as many for their cp.async; the first
-        of them."""
+        """Make agents for the threads of a cluster, then as many for their cp.async; returns the first one."""
         if self.count == 1:  # all clusters of a launch are alike
             self.rows = SMEM + ranks
             self._make_rows()
@@ -256,7 +258,7 @@ class Clocks:
         return self.pool[int(self.knows[agent])]
 
     def known(self, knowledge: Knowledge, row: int, who: Array, when: Array) -> Array:
-        """Whether each epoch is known."""
+        """Tell whether each epoch is known."""
         clusters = self.cluster[who]
         local = self.local[who]
         one = int(clusters[0]) if len(clusters) else 0
@@ -277,7 +279,7 @@ class Clocks:
         return result
 
     def known_to(self, threads: Array, row: int, who: Array, when: Array) -> Array:
-        """Whether each thread knows the epoch beside it, its own included."""
+        """Tell whether each thread knows the epoch beside it; it knows its own."""
         if not len(threads):
             return np.zeros(0, bool)
         own = who == threads
@@ -296,7 +298,7 @@ class Clocks:
         return result
 
     def known_at(self, then: Snapshot, row: int, who: Array, when: Array) -> Array:
-        """Whether each epoch was known when work was started."""
+        """Tell whether each epoch was known when work was started."""
         result = self.known(then.knowledge, row, who, when)
         if then.agent:
             result |= (who == then.agent) & (then.own[row] >= when)
@@ -309,14 +311,14 @@ class Clocks:
         return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), self.copied[:, agent].copy())
 
     def publish(self, threads: Array) -> Knowledge:
-        """What these threads of one cluster release; their clocks go on."""
+        """Release: return what these threads of one cluster know, and advance their clocks."""
         found = self._together(self.knows, self.own, self.copied, threads)
         self.own[GENERIC_ROWS, threads] += 1
         self.go_on(threads)
         return found
 
     def publish_fenced(self, threads: Array) -> list[tuple[int, Knowledge]]:
-        """What fences of these threads let them publish by relaxed accesses: how far it reaches, and what it is."""
+        """The knowledge that these threads publish by relaxed accesses behind their fences: scopes and knowledge."""
         found: list[tuple[int, Knowledge]] = []
         for reach in reversed(SCOPES):
             keys, own, copied = (held[reach - 1] for held in (self.released, self.released_own, self.released_copied))
@@ -328,7 +330,7 @@ class Clocks:
         return found
 
     def _as_far(self, threads: Array, reach: int) -> bool:
-        """Whether all that may be published within this scope may be within the next larger one as well."""
+        """Tell whether all that may be published in this scope may be in the next larger one as well."""
         return all(
             np.array_equal(held[reach - 1][..., threads], held[reach][..., threads])
             for held in (self.released, self.released_own)
@@ -348,9 +350,12 @@ class Clocks:
         return Knowledge({**found.parts, cluster: part})
 
     def told_relaxed(self, threads: Array) -> Knowledge:
-        """What a relaxed arrival tells whatever the fences: of asynchronous work that these threads know is complete
-        (wgmma that they waited for, say), that it has been executed; and what they have behind them. Not that ordinary
-        loads have been executed, be it that a barrier came between: only a release waits for those."""
+        """The knowledge that a relaxed arrival passes on without any fence.
+
+        It says that asynchronous work has been executed which these threads know to be complete (wgmma that they waited
+        for, say), and what they have behind them. It does not say that ordinary loads have been executed, even if a
+        barrier came between: only a release waits for those.
+        """
         found = self.past(threads)
         self.go_on(threads)
         for key in _values(self.knows[threads]):
@@ -361,7 +366,7 @@ class Clocks:
         return found
 
     def past(self, threads: Array) -> Knowledge:
-        """What these threads of one cluster have behind them, and know that others have."""
+        """The waits and arrivals that these threads of one cluster have behind them, or know that others have."""
         found = NOTHING
         for key in _values(self.knows[threads]):
             found = join(found, self.pool[key].rows(PAST))
@@ -372,7 +377,7 @@ class Clocks:
         return self._with_past(then.knowledge.rows(PAST), np.array([then.agent]), then.own[PAST : PAST + 1])
 
     def go_on(self, threads: Array) -> None:
-        """What these threads have told of what is behind them does not tell of what they wait for from now on."""
+        """Advance the clocks in PAST: what these threads have told does not cover what they wait for from now on."""
         self.own[PAST, threads] += 1
 
     def _with_past(self, knowledge: Knowledge, threads: Array, clocks: Array) -> Knowledge:
@@ -383,12 +388,12 @@ class Clocks:
         return Knowledge({**knowledge.parts, cluster: part})
 
     def learn(self, threads: Array, knowledge: Knowledge) -> None:
-        """These threads know this as well from now on."""
+        """Add knowledge to that of these threads."""
         if knowledge.parts:
             self._learn(self.knows, threads, knowledge)
 
     def learn_later(self, threads: Array, by_scope: dict[int, Knowledge]) -> None:
-        """They will, by an acquire fence of at least each scope."""
+        """Add knowledge to that of these threads once they execute an acquire fence of at least each scope."""
         for reach, knowledge in by_scope.items():
             if knowledge.parts:
                 self._learn(self.acquired[reach - 1], threads, knowledge)
@@ -411,7 +416,7 @@ class Clocks:
     # Fences
 
     def fence(self, threads: Array, acquire: bool, release: bool, reach: int) -> None:
-        """A fence of that scope: acquires what relaxed accesses have read, releases to those that will write."""
+        """Execute a fence: acquire what relaxed accesses have read, release by relaxed accesses that will write."""
         if acquire:
             for acquired in self.acquired[:reach]:
                 held = acquired[threads]
@@ -426,7 +431,7 @@ class Clocks:
             self.go_on(threads)
 
     def fence_proxy(self, threads: Array, rows: tuple[int, ...]) -> None:
-        """What these threads see, the async proxy will see in what they start or release from now on."""
+        """Make visible to the async proxy what these threads see, in work that they start or release from now on."""
         held = self.knows[threads]
         for key in _values(held):
             parts = {}
@@ -454,7 +459,7 @@ class Clocks:
         return self._named.items()
 
     def common(self, several: list[Knowledge]) -> Knowledge:
-        """What is in all of them."""
+        """The knowledge that is in all of them."""
         parts = {}
         for cluster in set.intersection(*(set(knowledge.parts) for knowledge in several)):
             size = min(knowledge.parts[cluster].shape[1] for knowledge in several)

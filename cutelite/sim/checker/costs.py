@@ -1,4 +1,4 @@
-"""What accesses cost: bank conflicts in shared memory, sectors of global memory, as notes.
+"""Costs of accesses: bank conflicts in shared memory, sectors of global memory, as notes.
 
 In    the accesses of a kernel as the passes leave it: each is an instruction of the GPU
 Out   `Finding`s of severity 'note', one for each op that could be cheaper, with its numbers
@@ -30,7 +30,7 @@ WORTH = 1.5  # times the least, to be noted
 
 
 class Cost(NamedTuple):
-    """Of one execution by one warp: what it took, and what it would take at best; wavefronts or sectors."""
+    """The cost of one execution by one warp, and the least it could be, in wavefronts or sectors."""
 
     took: int
     least: int
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Implements `sim.events.Observer`."""
+    """Counts what accesses cost; implements `sim.events.Observer`."""
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -81,7 +81,7 @@ class Costs:
             check_length(self.kernel, launch.ops, self._retired, launch.blocks, launch.max_ops)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Ops that take more than they must, the worst first."""
+        """Ops that cost more than they need to, the worst first."""
         worse = [(op, cost) for op, cost in self._worst.items() if cost.took >= WORTH * cost.least]
         worse.sort(key=lambda item: item[1].least / item[1].took)
         found = {(op.span or op, cost.space): self._finding(op, cost) for op, cost in reversed(worse)}
@@ -106,14 +106,14 @@ class Costs:
 
 
 def _sectors(address: Array, unit: int) -> tuple[int, int]:
-    """Of a warp's request: sectors touched, and how many would hold the bytes."""
+    """The sectors that a warp's request touches, and the number that would hold its bytes."""
     touched = len(np.unique(address // SECTOR_BYTES))
     needed = -(-len(np.unique(address)) * unit // SECTOR_BYTES)
     return touched, max(1, needed)
 
 
 def _wavefronts(address: Array, width: int) -> tuple[int, int]:
-    """Of a warp's request of `width` bytes at each address: passes through shared memory, and the least."""
+    """The passes through shared memory of a warp's request of `width` bytes at each address, and the least number."""
     threads = max(1, PHASE_BYTES // max(width, BANK_BYTES))
     took = least = 0
     for start in range(0, len(address), threads):

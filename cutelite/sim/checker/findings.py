@@ -1,4 +1,4 @@
-"""What a check found: both sides of a conflict, where, who, and the seed that shows it again."""
+"""Findings of a check: both sides of a conflict, the place, the threads, and the seed that shows it again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Finding:
 
     @property
     def threads(self) -> tuple[Thread, ...]:
-        """Of both sides, those of the access at which it showed first."""
+        """The threads of both sides, those of the access at which it showed first."""
         return tuple(thread for side in self.sides for thread in side.threads)
 
     @property
@@ -115,7 +115,7 @@ class Finding:
 
 
 def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
-    """What the simulator refused to go on with, as a finding; `more` is what else there is to say of it."""
+    """An error that ended a simulation, as a finding with further notes."""
     threads = tuple((error.block, thread) for thread in error.threads) if error.block is not None else ()
     side = Side("", error.op.name if error.op is not None else "", error.span, threads)
     place: Place = error.place or Place("", 0)
@@ -128,12 +128,12 @@ def of_error(error: SimError, more: Iterable[Note] = ()) -> Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What became of a check; true where nothing is wrong.
+    """The result of a check; true where nothing is wrong.
 
     findings  what is wrong, in the order in which it was found, each pair of lines once
     notes     what costs time: bank conflicts, uncoalesced accesses
-    seeds     the schedules that were run; after a finding that ends a run, the others were run still
-    blocks    how many blocks of the grid were checked in each of them, of how many
+    seeds     the schedules that were run: all of them, even after a finding that ended one
+    blocks    the number of blocks that were checked in each of them, and the number in the grid
     ops       executed in all schedules, each counted once for all threads that execute it together
     seconds   it took
     error     the first one that ended a schedule, if any did

@@ -1,4 +1,4 @@
-"""Which thread makes each part of an access, as an observer is told of it."""
+"""The threads that make the parts of an access, as an observer is told of it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ Array = Any
 
 
 def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
-    """Who accesses `count` units, lanes or an agent; and for lanes, the lane of each unit."""
+    """The maker of an access of `count` units, lanes or an agent; and for lanes, the lane of each unit."""
     size = len(who.positions) if isinstance(who, Selected) else _elements(who)
     elements = np.arange(size)
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
 
 
 def _elements(who: Any) -> int:
-    """How many addresses an access has."""
+    """The number of addresses of an access."""
     if getattr(who, "lanes", None) is None:
         return 0
     return int(np.count_nonzero(who.active)) if who.active is not None else int(who.address.size)
 
 
 def _resolved(who: Any, elements: Array) -> tuple[Any, Array]:
-    """The lanes of the access that `who` speaks for, and which of them has each of these elements."""
+    """The lanes of the access that `who` speaks for, and the lane that has each of these elements."""
     if isinstance(who, Selected):
         return _resolved(who.who, who.positions[elements] // who.pieces)
     if getattr(who, "lanes", None) is None:

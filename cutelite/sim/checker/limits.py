@@ -1,4 +1,4 @@
-"""What is too large to be checked, and what would fit."""
+"""Launches that are too large to be checked, and sizes that would fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIB = 1 << 20
 
 
 class TooLarge(SimError):
-    """A launch that cannot be checked here: how large it is, and what would fit."""
+    """A launch that is too large to be checked: its size, and one that would fit."""
 
     def __init__(self, kernel: str, title: str, help: str) -> None:
         super().__init__(Mistake("too-large", title, help=help), kernel=kernel, seed=0)
@@ -23,7 +23,7 @@ class TooLarge(SimError):
 
 
 def check_size(kernel: str, arrays: Sequence[Any]) -> None:
-    """Errors: `TooLarge` where the arrays are too large to remember accesses to them."""
+    """Refuse arrays that are too large to remember accesses to them. Errors: `TooLarge`."""
     size = sum(array.nbytes for array in arrays)
     if size > MOST_BYTES:
         largest = max(arrays, key=lambda array: array.nbytes)
@@ -36,7 +36,7 @@ def check_size(kernel: str, arrays: Sequence[Any]) -> None:
 
 
 def check_length(kernel: str, ops: int, done: int, blocks: int, most: int) -> None:
-    """After some blocks of a grid. Errors: `TooLarge` where all of them would take more than `most` operations."""
+    """Refuse a grid, after some of its blocks, that would take more than `most` operations. Errors: `TooLarge`."""
     expected = ops * blocks // max(1, done)
     if expected > most:
         fit = max(done, most * done // ops)
@@ -44,5 +44,5 @@ def check_length(kernel: str, ops: int, done: int, blocks: int, most: int) -> No
             kernel,
             f"{done} block{'s' if done > 1 else ''} took {ops} operations, so the {blocks} of the grid would take "
             f"{expected}; the limit is {most}",
-            f"a grid of about {fit} blocks fits; or `blocks={fit}` checks so many of it; or raise `max_ops`",
+            f"a grid of about {fit} blocks fits; or `blocks={fit}` checks that many of it; or raise `max_ops`",
         )

@@ -1,4 +1,4 @@
-"""The memory model at work: told of every access and of all that orders accesses, it keeps who knows of what.
+"""The memory model: told of every access and of all that orders accesses, it tracks what each thread knows of others.
 
 In    the events of a simulation (`sim.events`)
 Out   `Finding`s, to `found`
@@ -90,7 +90,7 @@ Array = Any
 OfMbarrier = MbarrierWait | MbarrierTest | MbarrierArrive | MbarrierExpect | MbarrierPhase | WorkArrive | WorkComplete
 
 GENERATIONS = 4
-"""Of a barrier, so many are remembered: nobody waits for one when the one after the next completes."""
+"""Generations of a barrier that are kept: nobody waits for one when the one after the next completes."""
 
 
 class Ahead(NamedTuple):
@@ -104,7 +104,7 @@ class Ahead(NamedTuple):
 
 
 class Checker:
-    """Implements `sim.events.Observer`."""
+    """The checker of the memory model; implements `sim.events.Observer`."""
 
     def __init__(self, reporter: Reporter, written: set[str], ahead: Ahead | None = None) -> None:
         self.report = reporter
@@ -187,7 +187,7 @@ class Checker:
         self._settle(block, work.op, region, shadow, granules, actor, number, True, None)
 
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
-        """Global memory is accessed, which a kernel ahead may still write: not before griddepcontrol.wait."""
+        """Report accesses of global memory before griddepcontrol.wait: a kernel ahead may still write it."""
         assert self.ahead is not None
         work = holder.work if isinstance(holder, Agent) else None
         op = holder.op if work is None else work.op
@@ -218,7 +218,10 @@ class Checker:
     def _must_have_started(
         self, block: Block, op: Any, rank: int, threads: Array, then: Snapshot | None = None
     ) -> None:
-        """Threads, or work that they started at `then`, use the shared memory of another block of the cluster."""
+        """Report uses of another block's shared memory that nothing orders after the start of that block.
+
+        then  knowledge of asynchronous work, where that makes the access; None for the threads themselves
+        """
         aware = self._started.get(rank)
         if aware is None or len(aware) < self.clocks.count:
             grown = np.zeros(self.clocks.count, bool)
@@ -279,7 +282,7 @@ class Checker:
         self.accesses.remember(shadow, granules, actor, kind, site)
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
-        """Threads that write to the same place by one instruction."""
+        """Find threads that write to the same place by one instruction."""
         order = np.argsort(granules, kind="stable")
         again = np.flatnonzero(np.diff(granules[order]) == 0)
         if not len(again):
@@ -299,7 +302,7 @@ class Checker:
         granules: Array,
         wrote: tuple[Array, int, Array] | None,
     ) -> Conflict:
-        """Without those where both write the same: whoever comes last, the outcome is the same."""
+        """Leave out positions where both write the same value: the order makes no difference there."""
         if wrote is None or self.accesses.sites[conflict.site].kind != WRITE:
             return conflict
         offset, unit, data = wrote
@@ -333,7 +336,7 @@ class Checker:
         )  # fmt: skip
 
     def _threads(self, agents: Array) -> list[tuple[Any, int]]:
-        """(machine, tid) of agents; those of asynchronous ones where they are a thread's."""
+        """The threads of agents, as (machine, tid); of asynchronous agents, the thread that started the work."""
         found = []
         for agent in dict.fromkeys(np.asarray(agents).tolist()):
             if agent in self._starters:
@@ -348,7 +351,7 @@ class Checker:
         return found
 
     def _matters(self, region: Region, kind: str) -> bool:
-        """Of global memory, whether accesses have to be remembered."""
+        """Tell whether accesses of a region of global memory have to be remembered."""
         name = "\n".join(f"{offset} {name}" for offset, name in region.names.items())
         if kind != "read" and name not in self.written:
             self.written.add(name)
@@ -365,7 +368,7 @@ class Checker:
         return found[1]
 
     def tolerates(self, error: SimError) -> bool:
-        """A read too early is more than a read of nothing: whoever writes later is told of as well."""
+        """Report a read of unwritten memory and go on, so that a race with a later write is found as well."""
         if error.code != "uninitialised" or error.place is None or error.place.space == "rmem":
             return False
         self.report.error(error, self.more_about(error))
@@ -410,7 +413,7 @@ class Checker:
                 self._retire(block)
 
     def _mbarrier(self, block: Block, event: OfMbarrier) -> None:
-        """What happens to mbarriers that live."""
+        """Handle the events of live mbarriers."""
         if isinstance(event, MbarrierWait):
             self._wait(block, event)
             return
@@ -449,7 +452,7 @@ class Checker:
         return found
 
     def _look_at(self, launch: Any) -> None:
-        """What the kernel has in it, for what need not be kept where it has not."""
+        """Look for strong accesses in the kernel: without some kinds of them less has to be kept."""
         for op in launch.program.function.ops():
             semantic = getattr(op, "semantic", None)
             if semantic is None:
@@ -459,8 +462,9 @@ class Checker:
             self.accesses.narrow = self.accesses.narrow or reach_of(op) < GPU
 
     def _trust(self, threads: Array) -> None:
-        """What threads have read before griddepcontrol.wait, which they or others that they met there have executed
-        since, they have read on purpose."""
+        """Drop early reads of these threads: they, or others that they met, have since executed griddepcontrol.wait,
+        so they read before it on purpose.
+        """
         for thread in self._early.keys() & set(threads.tolist()):
             del self._early[thread]
 
@@ -497,7 +501,7 @@ class Checker:
                 self._sc.add(REACH[scope], block.number, block.rank, self.clocks.publish(threads))
 
     def _together(self, block: Block, lanes: Executing) -> None:
-        """Lanes of a warp execute an instruction together, and so have their waits behind them."""
+        """Lanes of a warp execute an instruction together: all of their waits before it are over."""
         tid = lanes.tid[lanes.mask]
         threads = block.first + tid
         if not np.count_nonzero(self.clocks.has_waited[threads]):
@@ -525,7 +529,7 @@ class Checker:
         self._release(place, block, threads, scope, relaxed)
 
     def _release(self, place: Published, block: Block, threads: Array, scope: int, relaxed: bool) -> None:
-        """What an arrival of threads releases at a place; a relaxed one, what fences before it do."""
+        """Release what arriving threads know at a place; by a relaxed arrival, what fences before it released."""
         if not relaxed:
             place.add(scope, block.number, block.rank, self.clocks.publish(threads))
             return
@@ -565,7 +569,7 @@ class Checker:
         self._overwrite(block, lanes.op, address, agent)
 
     def _overwrite(self, block: Block, op: Any, address: int, agent: int) -> None:
-        """The 8 bytes of an mbarrier become one, or are no more: a write, for those who have other uses for them."""
+        """Treat `init` and `inval` of an mbarrier as a write to its 8 bytes, for other uses of them."""
         region = block.cluster.smem[address >> RANK_SHIFT]
         shadow = self._shadow(region, 8)
         granules, each = shadow.indices(np.array([address - region.base]), 8)
@@ -587,7 +591,7 @@ class Checker:
         self._overwrite(block, lanes.op, address, agent)
 
     def _still_used(self, block: Block, barrier: Barrier, agent: int) -> Array:
-        """The threads of whose arrivals and waits on a barrier a thread does not know that they are over."""
+        """The threads that may still arrive on a barrier or wait for it, as far as the thread `agent` knows."""
         first = self.clocks.firsts[block.number]
         local = np.flatnonzero(barrier.used)
         users, me = first + local, np.full(len(local), agent)
@@ -635,7 +639,7 @@ class Checker:
             self.report.mbarrier_init(block, work.op, threads, address, barrier.op, self._threads(epoch[0]), known)
 
     def _use(self, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, waits: bool = False) -> None:
-        """Threads use an mbarrier: they must know of its initialisation."""
+        """Check that threads that use an mbarrier know of its initialisation."""
         if address >> RANK_SHIFT != block.rank:
             self._must_have_started(block, op, address >> RANK_SHIFT, threads)
         if not waits:
@@ -713,7 +717,10 @@ class Checker:
     def _stray(
         self, what: str, block: Block, op: Any, barrier: Barrier, address: int, threads: Array, by: Any = None
     ) -> None:
-        """Threads that may wait for another phase than they did, or be counted in another; `by` what completes it."""
+        """Report threads that may wait for another phase than they did, or be counted in another.
+
+        by  the op that completes the phase
+        """
         if len(threads):
             self.report.mbarrier_phase(what, block, op, self._threads(threads), address, by)
 
@@ -743,7 +750,7 @@ class Checker:
         groups.append(Group(number, work.ticket, together))
 
     def _of_all(self, threads: Array) -> Knowledge:
-        """What a warpgroup knows: what each of its warps does, in one of its threads."""
+        """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
         keys = self.clocks.knows[threads]
         if np.count_nonzero(keys == keys[0]) == len(keys):
             return self.clocks.of(int(threads[0]))
@@ -797,7 +804,7 @@ class Checker:
         self, block: Block, op: Any, region: Region, offset: Array, unit: int, threads: Array, semantic: str, kind: str,
         data: Array | None,
     ) -> Array | None:  # fmt: skip
-        """Strong accesses of threads; the values that loads see, where those are others than the latest."""
+        """Let strong accesses of threads synchronise; returns the values that loads see, None for the latest ones."""
         if not (self._polls or self._orders or self.clocks.any_released):
             return None
         places = self._places.setdefault(id(region), {})
@@ -854,7 +861,7 @@ class Checker:
         return numbers
 
     def _acquire(self, place: Place, me: Writer, threads: Array, numbers: Array, semantic: str) -> None:
-        """Threads acquire what was released with the values that they see; or will, by a fence."""
+        """Acquire what was released with the values that threads see: now, or for relaxed loads by a later fence."""
         for number in np.unique(numbers).tolist():
             value = place.value(number)
             if value.writer is None or not value.writer.agrees(me):
@@ -867,7 +874,7 @@ class Checker:
                 self.clocks.learn_later(mine, value.published.for_fences(me.cluster, me.rank))
 
     def _publish(self, place: Place, me: Writer, threads: Array, data: Any, semantic: str, kind: str) -> None:
-        """Threads write: what they release goes with the value; atomically, also what went with the one before."""
+        """Publish what writing threads release with the value; an atomic update also passes on what came before."""
         published = Published()
         before = place.value(place.last)
         if kind == "atomic" and before.writer is not None and before.writer.agrees(me):
@@ -888,7 +895,7 @@ class Checker:
         place.add(self.clocks, threads, data, me, published)
 
     def _forget_places(self, region: Region, offset: Array, unit: int) -> None:
-        """Something else is written where strong accesses were made: who sees it acquires nothing."""
+        """Forget strong accesses where something else is written: a load that sees that acquires nothing."""
         places = self._places.get(id(region))
         if not places:
             return
@@ -900,7 +907,7 @@ class Checker:
     # The end of a block
 
     def _exit(self, block: Block, tid: Array) -> None:
-        """Threads leave the kernel: they do so after all that they did."""
+        """Let threads leave; after the last one, check what may still access the block's shared memory."""
         threads = block.first + tid
         for thread in threads.tolist() if self._early else ():
             for tell in self._early.pop(thread, {}).values():
@@ -944,7 +951,7 @@ class Checker:
         self.report.exited(block, region, offsets, granule, self.accesses.sites[site], self._threads(who))
 
     def _others(self, block: Block) -> Array:
-        """Of all agents, those that are no threads of the block, nor what the SM finishes before it gives it up."""
+        """A mask of the agents that are no threads of the block, nor work that the SM finishes at its end."""
         n, size = block.machine.threads, self.clocks.threads[block.number]
         others = np.ones(self.clocks.count, bool)
         for start in (block.first, block.first + size):  # threads, and their cp.async
@@ -981,7 +988,7 @@ class Checker:
         self._meetings = {key: held for key, held in self._meetings.items() if key[0] != block.number}
 
     def more_about(self, error: SimError) -> Iterator[Note]:
-        """What belongs to an error that ended the simulation: for a deadlock, who arrives on what is waited for."""
+        """Further notes for an error that ended a simulation: for a deadlock, who arrives on what is waited for."""
         if error.code == "deadlock":
             waited = [key for key, threads in self._waited.items() if threads > 0 or self._looked_for.get(key)]
             for key in [key for key in waited if key in self._barriers]:

@@ -1,4 +1,4 @@
-"""Whether waits and arrivals on an mbarrier can only mean the phase that they meant in this schedule.
+"""Waits and arrivals on an mbarrier that may mean another phase than they meant in this schedule.
 
 A wait tells phases apart by their parity alone, and an arrival counts in whichever phase is current. So
 
@@ -33,10 +33,10 @@ class Arrivals(NamedTuple):
 
 
 class Phases:
-    """Of one mbarrier.
+    """The phases of one mbarrier.
 
-    agent     whose clock in PAST is how many phases are known to be complete
-    complete  how many are
+    agent     its clock in PAST is the number of phases known to be complete
+    complete  the number of complete phases
     waits     (phase, op) -> by threads of the cluster: the clock when the wait was over; WAITING; 0 for no wait.
               Phase -1 is the one before the first, which a wait for the other parity takes for complete
     arrivals  of a phase; None where bytes or asynchronous arrivals count in it: then to know them is not enough
@@ -49,7 +49,7 @@ class Phases:
         self.arrivals: dict[int, list[Arrivals] | None] = {0: []}
 
     def begin(self, op: Op, threads: Array, parity: Array) -> Array:
-        """Threads begin to wait. Those that may take an earlier phase for theirs."""
+        """Let threads begin to wait; returns those that may take an earlier phase for theirs."""
         astray = []
         for p in np.unique(parity & 1).tolist():
             mine = threads[parity & 1 == p]
@@ -59,20 +59,20 @@ class Phases:
         return np.concatenate(astray)
 
     def end(self, threads: Array) -> None:
-        """Threads have seen what they waited for."""
+        """Note that threads have seen what they waited for."""
         local = self.clocks.local[threads]
         for held in self.waits.values():
             over = held[local] == WAITING
             held[local[over]] = self.clocks.own[PAST, threads[over]]
 
     def tested(self, op: Op, threads: Array) -> Array:
-        """Threads have seen a phase complete without having waited. Those that may have seen an earlier one."""
+        """Note that threads have seen a phase complete by a test; returns those that may have seen an earlier one."""
         phase = self.complete - 1
         self._wait(phase, op)[self.clocks.local[threads]] = self.clocks.own[PAST, threads]
         return self._unordered(threads, phase)
 
     def arrive(self, threads: Array, bytes: int) -> Array:
-        """Threads arrive, expecting so many bytes. Those that may be counted in the phase before."""
+        """Let threads arrive, expecting `bytes` bytes; returns those that may be counted in the phase before."""
         held = self.arrivals[self.complete]
         if bytes:
             self.arrivals[self.complete] = None
@@ -81,18 +81,18 @@ class Phases:
         return self._unordered(threads, self.complete)
 
     def expect(self, threads: Array) -> Array:
-        """Threads expect or count bytes. Those whose bytes may be counted in the phase before."""
+        """Let threads expect or count bytes; returns those whose bytes may be counted in the phase before."""
         self.arrivals[self.complete] = None
         return self._unordered(threads, self.complete)
 
     def finish(self, then: Snapshot) -> bool:
-        """Asynchronous work, started at `then`, arrives or counts its bytes. Whether that is in the right phase."""
+        """Let work that was started at `then` arrive or count its bytes; True if it can only be in this phase."""
         self.arrivals[self.complete] = None
         agent, phase = np.array([self.agent], np.int32), np.array([self.complete], np.int32)
         return not self.complete or bool(self.clocks.known_at(then, PAST, agent, phase)[0])
 
     def turn(self, coming: Knowledge) -> list[tuple[Op, Array]]:
-        """The phase completes, by arrivals that know of `coming`. Waits, and their threads, that may be too late."""
+        """Complete the phase, by arrivals that know of `coming`; returns waits and threads that may be too late."""
         late = []
         first = self.clocks.firsts[int(self.clocks.cluster[self.agent])]
         for (phase, op), held in self.waits.items():
@@ -115,7 +115,7 @@ class Phases:
         return held
 
     def _unordered(self, threads: Array, phase: int) -> Array:
-        """Those that do not know that what comes before `phase` is complete."""
+        """Find the threads that do not know that all before `phase` is complete."""
         if phase < 1 or not len(threads):
             return threads[:0]
         agents, clocks = np.full(len(threads), self.agent, np.int32), np.full(len(threads), phase, np.int32)
@@ -125,7 +125,7 @@ class Phases:
         return left[[not self._knows_arrivals(thread, phase - 1) for thread in left.tolist()]]
 
     def _knows_arrivals(self, thread: int, phase: int) -> bool:
-        """Whether a thread knows of all arrivals of a phase, which then is complete."""
+        """Tell whether a thread knows of all arrivals of a phase, which then is complete."""
         arrivals = self.arrivals.get(phase)
         return arrivals is not None and all(
             np.all(self.clocks.known_to(np.full(len(threads), thread), PAST, threads, clocks))

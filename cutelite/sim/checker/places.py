@@ -1,4 +1,4 @@
-"""What strong accesses leave at an address: its latest values, and what was released with each of them.
+"""Addresses of strong accesses: their latest values, and the knowledge released with each of them.
 
 A strong load may see an older value than the last one: any that the thread need not know to be overwritten. It knows
 that of what it wrote or read itself, and of what those have written or read whom it is ordered after. So a thread that
@@ -22,14 +22,14 @@ KEPT = 8  # values of an address
 
 
 class Writer(NamedTuple):
-    """Who wrote, and by an access of which scope."""
+    """The block that wrote, and the scope of its access."""
 
     reach: int
     cluster: int
     rank: int
 
     def agrees(self, other: Writer) -> bool:
-        """Whether the scope of each of two accesses holds the other (PTX: they are morally strong)."""
+        """Tell whether the scope of each of two accesses holds the other (PTX: they are morally strong)."""
         return min(self.reach, other.reach) >= needed(self.cluster, self.rank, other.cluster, other.rank)
 
 
@@ -83,7 +83,7 @@ class Place:
         return self.values[number - self.first]
 
     def add(self, clocks: Clocks, threads: Array, data: Any, writer: Writer, published: Published) -> None:
-        """Threads have written `data`; `published` is what that releases."""
+        """Note that threads have written `data`, and released `published` with it."""
         self.values.append(Value(data, threads, clocks.own[SEEN, threads].copy(), writer, published))
         if len(self.values) > KEPT:
             del self.values[0]
@@ -107,7 +107,7 @@ class Place:
         return numbers, self.met[threads] & (self.lowest[threads] == numbers)
 
     def _known(self, clocks: Clocks, knowledge: Knowledge) -> int:
-        """The latest value that somebody with this knowledge is after, as it was written or seen."""
+        """The number of the latest value whose write, or a look at it, is in this knowledge."""
         number = self.first
         for n, value in enumerate(self.values[1:], self.first + 1):
             if np.any(clocks.known(knowledge, SEEN, value.agents, value.clocks)):
@@ -118,7 +118,7 @@ class Place:
         return number
 
     def see(self, clocks: Clocks, threads: Array, numbers: Array) -> None:
-        """Threads have seen the values of these numbers."""
+        """Note that threads have seen the values of these numbers."""
         newly = ~self.met[threads] | (self.lowest[threads] != numbers)
         for number in np.unique(numbers[newly]).tolist():
             if number > self.first:

@@ -1,4 +1,4 @@
-"""What the model keeps of each block, each mbarrier, and each group of asynchronous work."""
+"""Records of the model: of each block, each mbarrier, and each group of asynchronous work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 
 class Exited(NamedTuple):
-    """What is left of a block, to name its threads."""
+    """A block that has exited, to name its threads."""
 
     block: tuple[int, int, int]
     launch: SimLaunch
@@ -47,11 +47,11 @@ class Block:
 
 
 class Barrier:
-    """What the checker knows of one live mbarrier.
+    """One live mbarrier.
 
     place    'full[2]'
     init     agent and clock of its initialisation, and the op
-    phases   how many are complete, and who knows of that
+    phases   the complete ones, and who knows of them
     coming   what was released to it so far
     done     what those acquire who see the latest complete phase
     agent    stands for the copies that count bytes on it; its clock is the phase. `stores` for those that the async
@@ -80,5 +80,5 @@ class Barrier:
 
     @property
     def phase(self) -> int:
-        """How many phases are complete."""
+        """The number of complete phases."""
         return self.phases.complete

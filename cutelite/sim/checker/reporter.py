@@ -1,4 +1,4 @@
-"""What the model found, in words."""
+"""The findings of the model, in words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Reporter:
         self.found.setdefault(key, finding)
 
     def error(self, error: SimError, more: Iterable[Note]) -> None:
-        """Something that the simulator does not take."""
+        """An error that ended a simulation."""
         finding = of_error(error, more)
         self._add((finding.kind, finding.span), finding)
 
@@ -101,7 +101,7 @@ class Reporter:
         self._barrier(kind, message, block, address, help, (_side("use", op, users), _side("init", init, maker)))
 
     def mbarrier_phase(self, what: str, block: Any, op: Op, users: Threads, address: int, by: Op | None) -> None:
-        """Threads, or work that they started, that may take another phase of an mbarrier for the one they mean."""
+        """Threads, or work that they started, may take another phase of an mbarrier for their own."""
         message, noun, help = ASTRAY[what]
         sides = (_side(noun, op, users), *([_side("completion", by, [])] if by is not None else []))
         self._barrier("mbarrier-phase", message, block, address, help, sides)

@@ -46,10 +46,10 @@ def check(
 ) -> CheckReport:
     """Simulate a kernel under each of `seeds`, and report what the memory model of PTX forbids in it.
 
-    seeds     how many schedules (0, 1, 2, ...), or which ones (see `sim.policy`)
-    blocks    simulate only so many blocks of the grid, drawn anew for each schedule; for kernels whose blocks do not
-              wait for each other. None: all of them
-    compiled  the same kernel as the passes leave it, which has the accesses that the GPU makes: to note what they cost
+    seeds     the number of schedules (0, 1, 2, ...), or the schedules themselves (see `sim.policy`)
+    blocks    simulate only this number of blocks, drawn from the grid anew for each schedule; for kernels whose blocks
+              do not wait for each other. None: all of them
+    compiled  the same kernel as the passes leave it, with the accesses that the GPU makes: to note what they cost
     pdl       launched so that the kernel ahead may still run: global memory is accessed behind `griddepcontrol.wait`
               alone. None: if it has that instruction
     untouched names of arguments that no kernel ahead writes (where this one writes them, nor reads): not so these.
@@ -82,7 +82,7 @@ def check(
 
 
 def _without_echoes(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Without reads of what nothing was written to where a race with who writes it is told as well."""
+    """Leave out reads of unwritten memory where a race with its writer is reported as well."""
     found = tuple(findings)
     racing = {
         span for finding in found if finding.kind in ("race", "proxy-fence") for span in (finding.span, finding.other)
@@ -115,7 +115,7 @@ class _Checking:
         self._fresh = True
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
-        """One schedule; once more, if global memory that had been read turned out to be written."""
+        """Check one schedule; run it again if global memory that had been read turned out to be written."""
         while True:
             checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead)
             try:
@@ -130,7 +130,7 @@ class _Checking:
             stdout = None
 
     def costs(self, compiled: Function, seed: int) -> tuple[Finding, ...]:
-        """What the accesses of the compiled kernel cost."""
+        """The costs of accesses in the compiled kernel."""
         costs = Costs(self.function.name)
         try:
             self._run(compiled, seed, costs, None)

@@ -1,4 +1,4 @@
-"""What the checker remembers of memory: for each granule the last write, and the accesses since that may conflict.
+"""The checker's record of memory: for each granule the last write, and the accesses since that may conflict.
 
 A granule is as many bytes as the smallest access so far; all accesses are aligned to their size, so each is of whole
 granules. Of a granule are kept
@@ -40,7 +40,7 @@ MOST_SETS = 1 << 14
 
 
 def reach_of(op: Op) -> int:
-    """How far the scope of a strong access reaches."""
+    """The reach of a strong access: the scope of its order."""
     return GPU if getattr(op, "semantic", "") == "volatile" else REACH[getattr(op, "scope_of_order", "gpu")]
 
 
@@ -106,7 +106,7 @@ def members(who: bytes) -> frozenset[int]:
 
 
 class Sets:
-    """Numbers for sets of groups, from 1 on. Those that no shadow holds any more are dropped from time to time."""
+    """Numbers for sets of groups, from 1 on. `collect` drops those that no shadow holds any more."""
 
     def __init__(self) -> None:
         self.all: list[tuple[Group, ...]] = []
@@ -115,7 +115,7 @@ class Sets:
 
     @property
     def many(self) -> bool:
-        """Whether it is time to `collect`."""
+        """Tell whether it is time to `collect`."""
         return len(self.all) > self._most
 
     def collect(self, shadows: Iterable[Shadow]) -> None:
@@ -143,7 +143,7 @@ class Sets:
 
 
 class Shadow:
-    """Of one region.
+    """The record of one region.
 
     granule                bytes
     lead                   bytes before the region that belong to its first granule: granules are aligned as addresses
@@ -167,11 +167,11 @@ class Shadow:
             setattr(self, name, np.zeros(-(-(size + self.lead) // granule), np.int32))
 
     def offsets(self, granules: Array) -> Array:
-        """Where granules begin in the region."""
+        """The offsets in the region at which granules begin."""
         return granules.astype(np.int64) * self.granule - self.lead
 
     def indices(self, offset: Array, unit: int) -> tuple[Array, int]:
-        """The granules of units at these byte offsets, in their order, and how many each unit has."""
+        """The granules of units at these byte offsets, in their order, and the number that each unit has."""
         if unit < self.granule:
             self._refine(unit)
         each = unit // self.granule
