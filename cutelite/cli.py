@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import importlib.util
 import os
 import sys
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import cutelite
 from cutelite import config
 from cutelite.diag import CompileError, InternalError
+from cutelite.options import OPTIONS, Option, OptionError, parse
+from cutelite.parsers import FLAG
 
 if TYPE_CHECKING:
     from cutelite.dispatch import BoundKernel, Compiled, Kernel
@@ -52,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _foreseen() -> tuple[type[Exception], ...]:
     """What says all there is to say in its text."""
-    from cutelite.dispatch import ArgumentError, LaunchError, OptionError
+    from cutelite.dispatch import ArgumentError, LaunchError
     from cutelite.layout import LayoutError
     from cutelite.target import UnknownTarget
     from cutelite.toolchain import ToolchainError
@@ -80,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a Constexpr parameter, a dtype for a dtype variable, or an extent of a dim",
     )
+    _add_options(compiling)
     stages = ", ".join(config.STAGES)
     compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
     compiling.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
@@ -97,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     exporting.add_argument("--wide-dims", action="store_true", help="for extents of 2**31 and more")
     exporting.add_argument("--cpus", help="x86_64,aarch64: keep a launcher, as machine code")
     exporting.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for compile")
+    _add_options(exporting)
     exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
     exporting.set_defaults(run=_export)
     _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
@@ -141,6 +146,28 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_check)
 
 
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for each option of `@kernel` (docs/options.md)."""
+    group = parser.add_argument_group("options of the compile; default: the decorator's, else the environment's")
+    for row in OPTIONS:
+        if row.parser is FLAG:
+            group.add_argument(row.flag, action=argparse.BooleanOptionalAction, default=None, help=row.help)
+        else:
+            help = f"{row.help}; takes {row.parser.accepts}".replace("%", "%%")
+            group.add_argument(row.flag, type=functools.partial(_option, row), metavar="VALUE", help=help)
+
+
+def _option(row: Option, text: str) -> Any:
+    try:
+        return parse(row, text, row.flag)
+    except OptionError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _options_of(given: argparse.Namespace) -> dict[str, Any]:
+    return {row.name: getattr(given, row.name) for row in OPTIONS}
+
+
 def _extents(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
 
@@ -157,7 +184,7 @@ def _stages(text: str) -> tuple[str, ...]:
 
 
 def _compile(given: argparse.Namespace) -> int:
-    kernel = find_kernel(given.kernel)
+    kernel = find_kernel(given.kernel).options(**_options_of(given))
     values = dict(map(_setting, given.set))
     compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
     for stage in given.emit:
@@ -175,7 +202,7 @@ def _compile(given: argparse.Namespace) -> int:
 def _export(given: argparse.Namespace) -> int:
     from cutelite_rt.cstub import c_stub
 
-    kernel = find_kernel(given.kernel)
+    kernel = find_kernel(given.kernel).options(**_options_of(given))
     out = given.out or Path(f"{kernel.__name__}.cutelite")
     bundle = kernel.export(
         out,

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
+
+from cutelite.options import NAMES, OPTIONS, Options
+from cutelite.parsers import FLAG, PATH, TEXT, Parser, any_of, choice, optional, whole
 
 T = TypeVar("T")
 
@@ -22,18 +25,11 @@ class ConfigError(ValueError):
     """An environment variable holds something it cannot mean; the message names it and what it takes."""
 
 
-class _Parser(NamedTuple, Generic[T]):
-    """Text to value: `parse` raises ValueError for what it does not take, and `accepts` says what it does."""
-
-    accepts: str
-    parse: Callable[[str], T]
-
-
 class Variable(NamedTuple):
     """One row of the table."""
 
     name: str
-    parser: _Parser[object]
+    parser: Parser[Any]
     help: str
     default: str
     """The default in words, as the documentation shows it."""
@@ -41,117 +37,49 @@ class Variable(NamedTuple):
     """The field of `Config` it fills."""
 
 
-def _variable(name: str, parser: _Parser[T], default: T, help: str, shown: str | None = None) -> T:
+def _variable(name: str, parser: Parser[T], default: T, help: str, shown: str | None = None) -> T:
     """A field of `Config` filled from `name`; `shown` words the default where its text would not tell."""
     if shown is None:
         shown = "" if default is None else str(int(default)) if isinstance(default, bool) else str(default)
-    row = Variable(name, cast("_Parser[object]", parser), help, shown)
+    row = Variable(name, cast("Parser[Any]", parser), help, shown)
     return field(default=default, metadata={"variable": row})
 
 
-def _choice(*names: str) -> _Parser[str]:
-    def parse(text: str) -> str:
-        if text.lower() not in names:
-            raise ValueError(text)
-        return text.lower()
-
-    return _Parser(", ".join(names[:-1]) + " or " + names[-1], parse)
-
-
-def _whole(low: int, high: int | None = None) -> _Parser[int]:
-    def parse(text: str) -> int:
-        value = int(text)
-        if value < low or (high is not None and value > high):
-            raise ValueError(text)
-        return value
-
-    span = f"from {low} to {high}" if high is not None else f"of at least {low}"
-    return _Parser(f"a whole number {span}", parse)
-
-
-def _optional(parser: _Parser[T]) -> _Parser[T | None]:
-    return cast("_Parser[T | None]", parser)
-
-
-def _flag(text: str) -> bool:
-    return {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}[
-        text.lower()
-    ]
-
-
-def _stages(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip().lower() for name in text.split(","))
-    if names == ("all",):
-        return STAGES
-    if not set(names) <= set(STAGES):
-        raise ValueError(text)
-    return names
-
-
-FLAG: _Parser[bool] = _Parser("1 or 0 (or true/false, yes/no, on/off)", _flag)
-PATH: _Parser[str] = _Parser("a path", os.path.expanduser)
-TEXT: _Parser[str] = _Parser("text", str)
-WORDS: _Parser[tuple[str, ...]] = _Parser("words separated by spaces", lambda text: tuple(text.split()))
-DUMP: _Parser[tuple[str, ...]] = _Parser(f"all, or any of {', '.join(STAGES)} separated by commas", _stages)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Config:
     """What the environment asks for. Arguments given in code (`@kernel(...)`, `compile(...)`) go before it."""
 
     arch: str | None = _variable(
-        "CUTELITE_ARCH", _optional(TEXT), None,
+        "CUTELITE_ARCH", optional(TEXT), None,
         "architecture to compile for, such as `sm_90a`", "the GPU's own, or `sm_90a` without one",
     )  # fmt: skip
-    opt: int = _variable("CUTELITE_OPT", _whole(0, 3), 3, "optimisation level of LLVM and of the assembler")
-    line_info: bool = _variable(
-        "CUTELITE_LINE_INFO", FLAG, False, "put source lines into the cubin, for profilers and `compute-sanitizer`"
-    )
-    assertions: bool = _variable(
-        "CUTELITE_ASSERTIONS",
-        FLAG,
-        False,
-        "compile `assert` and bounds checks on the GPU; the simulator always has them",
-    )
-    max_registers: int | None = _variable(
-        "CUTELITE_MAX_REGISTERS", _optional(_whole(16, 255)), None, "cap on registers per thread", "no cap"
-    )
-    backend: str = _variable(
-        "CUTELITE_BACKEND", _choice("llvm", "nvvm"), "llvm",
-        "what turns LLVM IR into PTX: LLVM's own NVPTX backend, or NVIDIA's libNVVM",
-    )  # fmt: skip
-    assembler: str = _variable(
-        "CUTELITE_ASSEMBLER", _choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
-        "what turns PTX into a cubin; `auto` takes the first of the three that is there",
-    )  # fmt: skip
+    options: Options = field(default_factory=Options)
+    """What kernels are compiled with where code does not say (docs/options.md)."""
     ptxas: str | None = _variable(
-        "CUTELITE_PTXAS", _optional(PATH), None,
+        "CUTELITE_PTXAS", optional(PATH), None,
         "the ptxas to run", "the first found: NVIDIA's wheels, `CUDA_HOME`, `PATH`",
     )  # fmt: skip
-    ptxas_options: tuple[str, ...] = _variable(
-        "CUTELITE_PTXAS_OPTIONS", WORDS, (), "more options for ptxas, such as `--warn-on-spills`", "no options"
-    )
     cuda_home: str | None = _variable(
-        "CUDA_HOME", _optional(PATH), None, "a CUDA toolkit in which to look for tools", "what `CUDA_PATH` says"
+        "CUDA_HOME", optional(PATH), None, "a CUDA toolkit in which to look for tools", "what `CUDA_PATH` says"
     )
-    cuda_path: str | None = _variable("CUDA_PATH", _optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set")
+    cuda_path: str | None = _variable("CUDA_PATH", optional(PATH), None, "the same; `CUDA_HOME` goes first", "not set")
 
     cache: bool = _variable("CUTELITE_CACHE", FLAG, True, "keep compiled kernels on disk")
     cache_dir: str | None = _variable(
-        "CUTELITE_CACHE_DIR", _optional(PATH), None, "where to keep them", "the user's cache directory"
+        "CUTELITE_CACHE_DIR", optional(PATH), None, "where to keep them", "the user's cache directory"
     )
     cache_max_mb: int = _variable(
-        "CUTELITE_CACHE_MAX_MB", _whole(1), 1024, "size of the cache in MB; beyond it the entries unused longest go"
+        "CUTELITE_CACHE_MAX_MB", whole(1), 1024, "size of the cache in MB; beyond it the entries unused longest go"
     )
 
     compile: str = _variable(
-        "CUTELITE_COMPILE", _choice("1", "warn", "error"), "1",
+        "CUTELITE_COMPILE", choice("1", "warn", "error"), "1",
         "compile kernels that are neither in memory nor on disk; warn: and warn of each; error: raise "
         "`CompileForbidden` instead, for production",
     )  # fmt: skip
 
     autotune: str = _variable(
-        "CUTELITE_AUTOTUNE", _choice("1", "0", "cached", "again"), "1",
+        "CUTELITE_AUTOTUNE", choice("1", "0", "cached", "again"), "1",
         "tune what is not known yet; 0: use first configs; cached: use winners on disk, else first configs; "
         "again: tune once more, and keep the new winners",
     )  # fmt: skip
@@ -159,16 +87,16 @@ class Config:
         "CUTELITE_AUTOTUNE_REPORT", FLAG, False, "print what came of each tuning, config by config, to stderr"
     )
     autotune_jobs: int | None = _variable(
-        "CUTELITE_AUTOTUNE_JOBS", _optional(_whole(1)), None,
+        "CUTELITE_AUTOTUNE_JOBS", optional(whole(1)), None,
         "kernels that are compiled at the same time when tuning", "the CPUs of the process",
     )  # fmt: skip
 
     simulate: bool = _variable("CUTELITE_SIM", FLAG, False, "run every launch on the simulator, GPU or none")
     sim_seed: int = _variable(
-        "CUTELITE_SIM_SEED", _whole(0), 0, "the simulator's schedule: another seed, another order of threads and copies"
+        "CUTELITE_SIM_SEED", whole(0), 0, "the simulator's schedule: another seed, another order of threads and copies"
     )
     check: int = _variable(
-        "CUTELITE_CHECK", _whole(0), 0,
+        "CUTELITE_CHECK", whole(0), 0,
         "check every simulated launch for races and missing fences, under so many schedules: docs/checking.md",
     )  # fmt: skip
     sync: bool = _variable(
@@ -176,7 +104,7 @@ class Config:
     )
 
     dump: tuple[str, ...] = _variable(
-        "CUTELITE_DUMP", DUMP, (), "stages to write to files for each kernel compiled", "no stage"
+        "CUTELITE_DUMP", any_of(*STAGES), (), "stages to write to files for each kernel compiled", "no stage"
     )
     dump_dir: str = _variable("CUTELITE_DUMP_DIR", PATH, "cutelite-dump", "where to write them")
     times: bool = _variable("CUTELITE_TIMES", FLAG, False, "print the time of each stage after a compile, to stderr")
@@ -184,15 +112,15 @@ class Config:
         "CUTELITE_VERBOSE", FLAG, False, "say what is compiled, found and cached as it happens, to stderr"
     )
     traceback: str = _variable(
-        "CUTELITE_TRACEBACK", _choice("short", "full"), "short",
+        "CUTELITE_TRACEBACK", choice("short", "full"), "short",
         "what Python shows above a mistake in a kernel: the user's lines, or those of the compiler too",
     )  # fmt: skip
     color: str = _variable(
-        "CUTELITE_COLOR", _choice("auto", "always", "never"), "auto", "colour in messages; `auto` asks the terminal"
+        "CUTELITE_COLOR", choice("auto", "always", "never"), "auto", "colour in messages; `auto` asks the terminal"
     )
     no_color: bool = _variable(
         "NO_COLOR",
-        _Parser("anything", bool),
+        Parser("anything", bool, bool, "anything"),
         False,
         "any value means `CUTELITE_COLOR=never`, unless that is set",
         "unset",
@@ -210,10 +138,16 @@ class Config:
         return self.color == "always"
 
 
+def _shown(default: str) -> str:
+    return {"True": "1", "False": "0"}.get(default, default)
+
+
 def _rows() -> Iterator[Variable]:
     for entry in fields(Config):
-        row = cast(Variable, entry.metadata["variable"])
-        yield Variable(row.name, row.parser, row.help, row.default, entry.name)
+        if entry.name == "options":
+            yield from (Variable(row.variable, row.parser, row.help, _shown(row.default), row.name) for row in OPTIONS)
+        else:
+            yield cast(Variable, entry.metadata["variable"])._replace(attribute=entry.name)
 
 
 VARIABLES: tuple[Variable, ...] = tuple(_rows())
@@ -253,8 +187,14 @@ def read(environment: Mapping[str, str] | None = None) -> Config:
         except (ValueError, KeyError):
             raise ConfigError(f"{row.name}={text}: takes {row.parser.accepts}") from None
     for name in unknown(environment):
-        warnings.warn(f"{name} is set, but cutelite has no such variable{_nearest(name)}", stacklevel=2)
-    return Config(**values)  # type: ignore[arg-type]  # each parser returns the type of its own field
+        if name not in _warned_of:
+            _warned_of.add(name)
+            warnings.warn(f"{name} is set, but cutelite has no such variable{_nearest(name)}", stacklevel=2)
+    said = {name: values.pop(name) for name in NAMES & values.keys()}
+    return Config(options=Options(**said), **values)  # type: ignore[arg-type]  # each parser returns its field's type
+
+
+_warned_of: set[str] = set()
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:

@@ -1,70 +1,101 @@
-"""What a kernel is compiled with. A leaf: the decorator fills it in, and every stage may ask it."""
+"""The options of a compile, a row for each: name, parser, default, help.
+
+From the rows come `@kernel(...)`, `kernel.compile(...)` and `kernel.options(...)`, option strings, the flags of the
+command line, the environment variables (`config.py`), docs/options.md (`python -m cutelite.options` prints it) and, as
+`Options` is part of what a kernel is compiled for, the cache key. A leaf: imports only `parsers`, a leaf as well.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
-BACKENDS = ("llvm", "nvvm")
-ASSEMBLERS = ("auto", "ptxas", "nvjitlink", "driver")
+from cutelite.parsers import FLAG, WORDS, Parser, choice, optional, whole
+
+T = TypeVar("T")
 
 
 class OptionError(ValueError):
-    """An option of `@kernel` that it does not take; the message says what it does."""
+    """An option that is not taken, or a value of one; the message says what is."""
+
+
+class Option(NamedTuple):
+    """One row of the table.
+
+    name     of the keyword; `flag` and `variable` are made of it
+    parser   what it takes
+    default  in words, as the documentation shows it
+    aliases  flags of CuTe DSL and of ptxas that mean the same in option strings
+    """
+
+    name: str
+    parser: Parser[Any]
+    help: str
+    default: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """The flag of the command line: `--max-registers`."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable: `CUTELITE_MAX_REGISTERS`."""
+        return f"CUTELITE_{self.name.upper()}"
+
+
+def _option(parser: Parser[T], default: T, help: str, shown: str | None = None, *aliases: str) -> T:
+    """Return a field of `Options`; `shown` words the default where its text would not tell."""
+    shown = str(default) if shown is None else shown
+    return field(default=default, metadata={"option": Option("", cast("Parser[Any]", parser), help, shown, aliases)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to compile. None: what the environment says (docs/environment.md), else the default in brackets.
+    """The options that one kernel is compiled with. Errors: `OptionError` for a value that an option does not take."""
 
-    fmad           a multiply and an add may fuse into one rounding, as nvcc does by default
-    assertions     compile `assert` and bounds checks [no; the simulator always has them]
-    line_info      source lines in the cubin, for profilers [no]
-    opt            optimisation level of LLVM and the assembler, 0 to 3 [3]
-    max_registers  cap on registers per thread, 16 to 255 [no cap]
-    min_blocks     blocks that must fit on one multiprocessor: another way to cap registers
-    ptxas_options  more options for the assembler, as a text or one by one
-    backend        'llvm', or 'nvvm' for NVIDIA's libNVVM ['llvm']
-    assembler      'auto', 'ptxas', 'nvjitlink' or 'driver' ['auto': the first that is there]
-    """
-
-    fmad: bool = True
-    assertions: bool | None = None
-    line_info: bool | None = None
-    opt: int | None = None
-    max_registers: int | None = None
-    min_blocks: int | None = None
-    ptxas_options: tuple[str, ...] | None = None
-    backend: str | None = None
-    assembler: str | None = None
+    fmad: bool = _option(
+        FLAG, True, "let a multiply and an add fuse into one rounding, as nvcc does by default"
+    )  # fmt: skip
+    assertions: bool = _option(
+        FLAG, False, "compile `assert` and bounds checks on the GPU; the simulator always has them",
+        None, "--enable-assertions",
+    )  # fmt: skip
+    line_info: bool = _option(
+        FLAG, False, "put source lines into the cubin, for profilers and `compute-sanitizer`",
+        None, "--generate-line-info",
+    )  # fmt: skip
+    opt: int = _option(
+        whole(0, 3), 3, "optimisation level of LLVM and of the assembler", None, "--opt-level"
+    )  # fmt: skip
+    max_registers: int | None = _option(
+        optional(whole(16, 255)), None, "cap on registers per thread", "no cap", "--maxrregcount"
+    )
+    min_blocks: int | None = _option(
+        optional(whole(1, 32)), None, "blocks that must fit on one multiprocessor: another cap on registers", "no cap"
+    )
+    ptxas_options: tuple[str, ...] = _option(
+        WORDS, (), "more options for ptxas, such as `--warn-on-spills`", "no options"
+    )
+    backend: str = _option(
+        choice("llvm", "nvvm"), "llvm",
+        "the tool that turns LLVM IR into PTX: LLVM's own NVPTX backend, or NVIDIA's libNVVM",
+    )  # fmt: skip
+    assembler: str = _option(
+        choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
+        "the tool that turns PTX into a cubin; `auto` takes the first of the three that is there",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        given = self.ptxas_options
-        if given is not None:
-            words = given.split() if isinstance(given, str) else given
-            object.__setattr__(self, "ptxas_options", tuple(map(str, words)))
-        self._check_number("opt", 0, 3)
-        self._check_number("max_registers", 16, 255)
-        self._check_number("min_blocks", 1, 32)
-        self._check_name("backend", BACKENDS)
-        self._check_name("assembler", ASSEMBLERS)
-        for name in ("fmad", "assertions", "line_info"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, bool):
-                raise OptionError(f"{name} is {value!r}, but must be True or False")
-
-    def _check_number(self, name: str, low: int, high: int) -> None:
-        value = getattr(self, name)
-        if value is not None and (type(value) is not int or not low <= value <= high):
-            raise OptionError(f"{name} is {value!r}, but must be a whole number from {low} to {high}")
-
-    def _check_name(self, name: str, names: tuple[str, ...]) -> None:
-        value = getattr(self, name)
-        if value is not None and value not in names:
-            raise OptionError(f"{name} is {value!r}, but must be one of {', '.join(names)}")
+        for row in OPTIONS:
+            value = getattr(self, row.name)
+            if value is not None:
+                object.__setattr__(self, row.name, _checked(row, value))
 
     def attrs(self, block: tuple[int, int, int], cluster: tuple[int, int, int] | None) -> dict[str, Any]:
-        """The attributes of an IR function compiled so (see `ir.function`)."""
+        """Return the attributes of an IR function that is compiled so (see `ir.function`)."""
         attrs: dict[str, Any] = {"block": block, "fmad": self.fmad}
         if cluster is not None:
             attrs["cluster"] = cluster
@@ -74,3 +105,107 @@ class Options:
             if getattr(self, name) is not None:
                 attrs[name] = getattr(self, name)
         return attrs
+
+
+class Given(TypedDict, total=False):
+    """Options as keywords. None leaves one to the environment."""
+
+    fmad: bool | None
+    assertions: bool | None
+    line_info: bool | None
+    opt: int | None
+    max_registers: int | None
+    min_blocks: int | None
+    ptxas_options: str | tuple[str, ...] | None
+    backend: str | None
+    assembler: str | None
+
+
+OPTIONS: tuple[Option, ...] = tuple(entry.metadata["option"]._replace(name=entry.name) for entry in fields(Options))
+"""The table, in the order the documentation shows it."""
+
+NAMES = frozenset(row.name for row in OPTIONS)
+
+
+def checked(given: Mapping[str, Any], who: str = "@kernel") -> dict[str, Any]:
+    """Return the options that are said to `who`, each as `Options` has it: None says nothing.
+
+    Errors   TypeError for a name that is no option; `OptionError` for a value that one does not take
+    """
+    for name in given:
+        if name not in NAMES:
+            names = ", ".join(row.name for row in OPTIONS)
+            raise TypeError(f"{who} has no option {name!r}; it has block, cluster, {names}")
+    said = ((row, given[row.name]) for row in OPTIONS if given.get(row.name) is not None)
+    return {row.name: _checked(row, value) for row, value in said}
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the options of a text such as ``"--opt-level=3 --ptxas-options='-v --warn-on-spills'"``.
+
+    A flag alone switches on; a value may also be the next word. Names are those of `@kernel`, or CuTe DSL's.
+    Errors   `OptionError`
+    """
+    import shlex  # 0.2 ms, which only who ports needs
+
+    rows = {flag: row for row in OPTIONS for flag in (row.flag, *row.aliases)}
+    words = shlex.split(text)
+    found: dict[str, Any] = {}
+    while words:
+        flag, equals, value = words.pop(0).partition("=")
+        row = rows.get(flag.replace("_", "-"))
+        if row is None:
+            raise OptionError(f"{flag} is none of the options {', '.join(rows)}")
+        if not equals:
+            follows = bool(words) and words[0].partition("=")[0] not in rows
+            if row.parser is not FLAG and not follows:
+                raise OptionError(f"{flag} needs a value: {row.parser.accepts}")
+            value = words.pop(0) if follows else "1"
+        found[row.name] = parse(row, value, flag)
+    return found
+
+
+def parse(row: Option, text: str, said_as: str) -> Any:
+    """Return the value that `text` is for that option. Errors: `OptionError`, which names the option as `said_as`."""
+    try:
+        return row.parser.parse(text)
+    except (ValueError, KeyError):
+        raise OptionError(f"{said_as}={text}: takes {row.parser.accepts}") from None
+
+
+def _checked(row: Option, value: Any) -> Any:
+    try:
+        return row.parser.check(value)
+    except (ValueError, TypeError):
+        raise OptionError(f"{row.name} is {value!r}, but must be {row.parser.values}") from None
+
+
+_PAGE = """\
+# Options
+
+An option is said in code for a kernel (`@cl.kernel(opt=2)`), for a derived kernel (`kernel.options(opt=2)`) or for one
+compile (`kernel.compile(opt=2)`, `kernel.export(path, opt=2)`), on the command line (`cutelite compile --opt 2 FILE`),
+or in the environment for all kernels (`CUTELITE_OPT=2`). What is said nearer to the compile goes first. For who ports
+from CuTe DSL there are texts: `kernel.options("--opt-level=2 --generate-line-info")`. Options are part of what a kernel
+is compiled for, and so of its key in the disk cache. Where a parameter of a kernel is called like an option, the name
+means the parameter in `compile` and `export`; `kernel.options(...)` means the option.
+
+This page is printed by `python -m cutelite.options`.
+
+| option | takes | default | meaning | flags | variable |
+|---|---|---|---|---|---|
+"""
+
+
+def markdown() -> str:
+    """Return docs/options.md: the table for people."""
+    lines = []
+    for row in OPTIONS:
+        default = row.default if " " in row.default else f"`{row.default}`"
+        flags = ", ".join(f"`{flag}`" for flag in (row.flag, *row.aliases))
+        lines.append(f"| `{row.name}` | {row.parser.values} | {default} | {row.help} | {flags} | `{row.variable}` |\n")
+    return _PAGE + "".join(lines)
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -81,7 +81,6 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     Errors  `CompileError` for the user's mistakes, `InternalError` for ours, `ToolchainError` for a missing tool
     """
     times: dict[str, float] = {}
-    level = 3 if options.opt is None else options.opt
     context = passes.Context(target)
     with _stage("front", times):
         front = evaluate(*source, target)
@@ -90,12 +89,12 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         verify(front, "front")
         build.final = passes.run(passes.PIPELINE, front, context, dump=_keeper(build, environment), verified=False)
     with _stage("lower", times):
-        build.llvm = lower.to_llvm(build.final, target, line_info=bool(options.line_info))
+        build.llvm = lower.to_llvm(build.final, target, line_info=options.line_info)
     with _stage("llvm", times, build):
-        written = toolchain.write_ptx(build.llvm, target, opt_level=level, backend=options.backend or "llvm")
+        written = toolchain.write_ptx(build.llvm, target, opt_level=options.opt, backend=options.backend)
     with _stage("assemble", times, build):
-        build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler or "auto")
-        cubin = _assembled(build, level)
+        build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
+        cubin = _assembled(build)
     told = cubin.warnings if cubin else ()
     build.warnings = [*map(str, context.warnings), *(_tool_warning(warning, build.final) for warning in told)]
     build.warnings += _spills(build, cubin) + _crossings(build, cubin)
@@ -265,19 +264,19 @@ def _builders(traceback: TracebackType | None) -> Iterator[Builder]:
 # The last stage.
 
 
-def _assembled(build: Build, level: int) -> toolchain.Cubin | None:
+def _assembled(build: Build) -> toolchain.Cubin | None:
     """The cubin; None where there is nothing to assemble with: PTX is of use by itself."""
     options = build.options
     try:
         return toolchain.to_cubin(
             build.ptx,
             build.target,
-            assembler=options.assembler or "auto",
-            opt_level=level,
-            options=options.ptxas_options or (),
+            assembler=options.assembler,
+            opt_level=options.opt,
+            options=options.ptxas_options,
         )
     except ToolchainError as error:
-        if error.stage != "find" or options.assembler not in (None, "auto"):
+        if error.stage != "find" or options.assembler != "auto":
             raise
         return None
 

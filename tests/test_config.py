@@ -1,11 +1,13 @@
 """Environment variables: what each takes, what a wrong value is answered with, and that nobody else reads them."""
 
 import ast
+import warnings
 from pathlib import Path
 
 import pytest
 
-from cutelite import config
+from cutelite import config, options
+from cutelite.options import Options
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,10 +30,8 @@ def test_values_arrive_with_their_types() -> None:
     )
     assert settings == config.Config(
         arch="sm_80",
-        opt=1,
+        options=Options(opt=1, max_registers=168, ptxas_options=("-Werror", "--warn-on-spills")),
         cache=False,
-        max_registers=168,
-        ptxas_options=("-Werror", "--warn-on-spills"),
         dump=("ll", "ptx"),
         cache_dir="/somewhere",
     )
@@ -64,6 +64,14 @@ def test_a_misspelt_name_is_warned_of() -> None:
         assert config.read({"CUTELITE_CAHCE": "0"}) == config.Config()
 
 
+def test_a_misspelt_name_is_warned_of_once() -> None:
+    with pytest.warns(UserWarning, match="CUTELITE_TIMSE is set, .*did you mean CUTELITE_TIMES?"):
+        config.read({"CUTELITE_TIMSE": "1"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config.read({"CUTELITE_TIMSE": "1"})
+
+
 def test_set_to_nothing_is_not_set() -> None:
     assert config.read({"CUTELITE_OPT": "", "CUTELITE_ARCH": " "}) == config.Config()
 
@@ -85,6 +93,10 @@ def test_colour(environment: dict[str, str], terminal: bool, colour: bool) -> No
 def test_cuda_home_goes_before_cuda_path() -> None:
     assert config.read({"CUDA_PATH": "/b"}).toolkit == "/b"
     assert config.read({"CUDA_PATH": "/b", "CUDA_HOME": "/a"}).toolkit == "/a"
+
+
+def test_the_page_of_options_is_what_the_table_prints() -> None:
+    assert (ROOT / "docs" / "options.md").read_text(encoding="utf-8") == options.markdown()
 
 
 def _reads_environment(tree: ast.AST) -> bool:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, Unpack, overload
 
 import cutelite_rt as rt
 from cutelite import config
@@ -35,7 +35,7 @@ from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.layout import dims_of
-from cutelite.options import Options
+from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
 from cutelite_rt import stream as streams
 from cutelite_rt.memory import check_writable
@@ -107,11 +107,15 @@ class Kernel:
     __qualname__: str
 
     def __init__(
-        self, function: FunctionType, options: Options, block: Dim3 | None = None, cluster: Dim3 | None = None
+        self,
+        function: FunctionType,
+        given: Mapping[str, Any],
+        block: Dim3 | None = None,
+        cluster: Dim3 | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__cutelite_function__ = function
-        self.options = options
+        self.given = given
         self.block, self.cluster = block, cluster
         self._owner: type | None = None
         self._made = Specialisations(function)
@@ -132,7 +136,7 @@ class Kernel:
     @functools.cached_property
     def _settings(self) -> _Settings:
         environment = config.read()
-        return _Settings(environment, _completed(self.options, environment))
+        return _Settings(environment, replace(environment.options, **self.given))
 
     # Methods: the object is a compile-time constant.
 
@@ -148,6 +152,32 @@ class Kernel:
             return self
         self._owner = owner  # a NamedTuple's class tells no names
         return BoundKernel(self, instance)
+
+    # Options.
+
+    def options(
+        self, text: str = "", /, *, block: Extent | None = None, cluster: Extent | None = None, **said: Unpack[Given]
+    ) -> Kernel:
+        """Return this kernel with other options: a kernel of its own, to be kept, since it compiles for itself.
+
+        text            options as flags, such as "--opt-level=2 --max-registers=64"
+        block, cluster  as for `@kernel`; default: this kernel's
+        said            options by name; what is not said, or None, is as in this kernel
+        Errors          TypeError for what is no option; `OptionError`, `LaunchError` for values
+        """
+        derived = Kernel(
+            self.__cutelite_function__,
+            {**self.given, **parsed(text), **checked(said, "kernel.options")},
+            self.block if block is None else extents(block, "block"),
+            self.cluster if cluster is None else extents(cluster, "cluster"),
+        )
+        derived._owner = self._owner
+        return derived
+
+    def _options_among(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Take the options out of `given`, checked; a parameter that is called like one stays."""
+        names = NAMES - set(self.signature.names)
+        return checked({name: given.pop(name) for name in names & given.keys()})
 
     # Launching.
 
@@ -460,15 +490,17 @@ class Kernel:
         block, cluster  threads in a block, blocks in a cluster; default: what `@kernel(block=...)` says
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
         wide_dims       for extents of 2**31 and more, and arrays of more than 2**30 elements
-        given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim
+        given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim;
+                        options (docs/options.md), which go before those of `@kernel`
         Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`; `UnknownTarget`
 
         Tensors without an example are taken to be aligned to 16 bytes, as what allocators return is.
         """
         environment = config.read()
+        said = self._options_among(given)
         bound = self.signature.ahead(examples, given, wide_dims)
         arch = Target.parse(arch or environment.arch or DEFAULT_ARCH).arch
-        options = _completed(self.options, environment)
+        options = replace(environment.options, **{**self.given, **said})
         self._forget_if_changed()
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
         return self._made.get(spec, environment)
@@ -492,7 +524,7 @@ class Kernel:
         """Write the kernel to a file that `cutelite_rt.load_kernel` launches from, with no compiler installed.
 
         path        None: write no file, only return what would be in it
-        examples    as for `compile`, with `given`, `block`, `cluster` and `wide_dims`
+        examples    as for `compile`, with `given`, `block`, `cluster`, `wide_dims` and options
         arch        architectures to make cubins for; default: that of `compile`
         ptx         architecture to keep PTX for, which the driver of another GPU compiles; default: the highest plain
                     one of `arch` ('sm_90', not 'sm_90a', whose PTX is for that GPU alone), if there is one
@@ -504,6 +536,7 @@ class Kernel:
         """
         from cutelite.dispatch import export
 
+        said = self._options_among(given)
         asked = (arch,) if arch is None or isinstance(arch, str) else arch
         default = config.read().arch or DEFAULT_ARCH
         archs = [Target.parse(name or default).arch for name in asked]
@@ -517,7 +550,7 @@ class Kernel:
             ptx,
             blocks,
             wide_dims,
-            {"block": block, "cluster": cluster},
+            {"block": block, "cluster": cluster, **said},
             self._owner is not None,
             (cpus,) if isinstance(cpus, str) else cpus,
         )
@@ -582,6 +615,10 @@ class BoundKernel:
         """As `Kernel.check`."""
         return self.kernel.check(grid, block, self.instance, *args, **options)
 
+    def options(self, text: str = "", /, **said: Any) -> BoundKernel:
+        """As `Kernel.options`."""
+        return BoundKernel(self.kernel.options(text, **said), self.instance)
+
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """As `Kernel.compile`."""
         return self.kernel.compile(self.instance, *examples, **given)
@@ -595,12 +632,6 @@ class BoundKernel:
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r} of {self.instance!r}>"
-
-
-def _completed(options: Options, environment: config.Config) -> Options:
-    """With the environment's choice for everything that is None."""
-    names = ("assertions", "line_info", "opt", "max_registers", "ptxas_options", "backend", "assembler")
-    return replace(options, **{name: getattr(environment, name) for name in names if getattr(options, name) is None})
 
 
 def _handle(stream: Any) -> int:
@@ -617,29 +648,16 @@ def kernel(
     *,
     block: Extent | None = None,
     cluster: Extent | None = None,
-    fmad: bool = True,
-    assertions: bool | None = None,
-    line_info: bool | None = None,
-    opt: int | None = None,
-    max_registers: int | None = None,
-    min_blocks: int | None = None,
-    ptxas_options: str | tuple[str, ...] | None = None,
-    backend: str | None = None,
-    assembler: str | None = None,
+    **options: Unpack[Given],
 ) -> Callable[[Callable[..., None]], Kernel]: ...
 def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, **options: Any) -> Any:
     """Make a GPU kernel of an annotated Python function; with or without options.
 
     block, cluster  the shapes for all launches: ``kernel[grid]`` takes them, and one that says others is refused
-    options         see `cutelite.options.Options`: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
+    options         docs/options.md: fmad, assertions, line_info, opt, max_registers, min_blocks, ...
     Errors          TypeError for what is no function or no option; `OptionError`, `LaunchError` for their values
     """
-    unknown = [name for name in options if name not in Options.__dataclass_fields__]
-    if unknown:
-        raise TypeError(f"@kernel has no option {unknown[0]!r}; it has block, cluster, "
-                        f"{', '.join(Options.__dataclass_fields__)}")  # fmt: skip
-
-    compile_with = Options(**options)
+    given = checked(options)
     shape = None if block is None else extents(block, "block")
     clusters = None if cluster is None else extents(cluster, "cluster")
 
@@ -648,7 +666,7 @@ def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, *
             raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        return Kernel(function, compile_with, shape, clusters)
+        return Kernel(function, given, shape, clusters)
 
     return decorate if function is None else decorate(function)
 

@@ -207,7 +207,7 @@ class Specialisations:
         """The name in the disk cache; None for a kernel that cannot be kept there."""
         from cutelite.toolchain.identity import identity
 
-        tools = identity(spec.options.assembler or "auto", spec.options.backend or "llvm")
+        tools = identity(spec.options.assembler, spec.options.backend)
         digests = [tools.encode(), fingerprint.build_id()]
         for source in sources:
             if source.digest is None:
@@ -238,7 +238,7 @@ class Specialisations:
 
 def _with_lines(spec: Specialisation) -> bool:
     """Whether source lines are told by the code."""
-    return bool(spec.options.line_info or spec.options.assertions)
+    return spec.options.line_info or spec.options.assertions
 
 
 def _say(text: str) -> None:

@@ -12,7 +12,7 @@ from cutelite.dispatch.kernel import Kernel
 from cutelite.dispatch.launch import Launch
 from cutelite.dispatch.signature import Signature
 from cutelite.lang.annotations import ConstexprSpec
-from cutelite.options import Options
+from cutelite.options import NAMES, checked
 
 
 class Config(Mapping[str, Any]):
@@ -83,7 +83,6 @@ class KernelConfig(NamedTuple):
 
 
 _LAUNCH = frozenset(("block", "cluster", "smem", "cooperative", "pdl"))
-_OPTIONS = frozenset(Options.__dataclass_fields__)
 
 
 def for_kernel(config: Any, signature: Signature) -> KernelConfig:
@@ -97,14 +96,14 @@ def for_kernel(config: Any, signature: Signature) -> KernelConfig:
             found.constants[name] = value
         elif name in _LAUNCH:
             found.launch[name] = value
-        elif name in _OPTIONS:
+        elif name in NAMES:
             found.options[name] = value
         else:
             constants = [n for n, spec in signature.specs.items() if isinstance(spec, ConstexprSpec)]
             raise TypeError(
                 f"{config!r} sets {name!r}, which is neither a Constexpr parameter of {signature.kernel}() "
                 f"({', '.join(constants) or 'it has none'}), nor a setting of its launch "
-                f"({', '.join(sorted(_LAUNCH))}), nor an option of @kernel ({', '.join(sorted(_OPTIONS))})"
+                f"({', '.join(sorted(_LAUNCH))}), nor an option of @kernel ({', '.join(sorted(NAMES))})"
             )
     return found
 
@@ -115,8 +114,7 @@ def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
     cluster = None if "cluster" in means.launch else kernel.cluster
     if not means.options and (block, cluster) == (kernel.block, kernel.cluster):
         return kernel
-    options = dataclasses.replace(kernel.options, **means.options)
-    return Kernel(kernel.__cutelite_function__, options, block, cluster)
+    return Kernel(kernel.__cutelite_function__, {**kernel.given, **checked(means.options, "a config")}, block, cluster)
 
 
 class Meta(dict[str, Any]):

@@ -185,7 +185,7 @@ class Autotune:
     def __call__(self, function: Callable[..., Any], /) -> TunedFunction: ...
     def __call__(self, function: Any, /) -> Any:
         if isinstance(function, Kernel):
-            subject = (function.__cutelite_function__, function.options, function.block, function.cluster)
+            subject = (function.__cutelite_function__, function.given, function.block, function.cluster)
             return TunedKernel(function, Tuner(function.__name__, self._configs, subject, **self._how))
         if not isinstance(function, FunctionType):
             raise TypeError(f"autotune goes over a function or a kernel, not {function!r}")

@@ -149,10 +149,10 @@ class Tuner:
             return None
         from cutelite.toolchain.identity import identity
 
-        options = (environment.arch, environment.opt, environment.line_info, environment.assertions,
-                   environment.max_registers, environment.ptxas_options)  # fmt: skip
-        tools = identity(environment.assembler, environment.backend)
-        read = fingerprint.source((self.subject, tuple(self.configs), told, _gpu(ordinal), options, tools))
+        options = environment.options
+        tools = identity(options.assembler, options.backend)
+        compiled_for = (_gpu(ordinal), environment.arch, options, tools)
+        read = fingerprint.source((self.subject, tuple(self.configs), told, *compiled_for))
         if read.digest is None:
             _say(f"the winner of {self.name} is not kept on disk: {read.why}", environment)
             return None

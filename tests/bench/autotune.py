@@ -65,7 +65,7 @@ def compiles() -> None:
     arrays = [np.empty((4096, 4096), ml_dtypes.bfloat16) for _ in range(3)]
     for jobs in (1, 2, 4, 8, 16):
         os.environ["CUTELITE_CACHE_DIR"] = tempfile.mkdtemp()
-        fresh = [Kernel(kernel.__cutelite_function__, kernel.options, kernel.block) for kernel in KERNELS]
+        fresh = [Kernel(kernel.__cutelite_function__, kernel.given, kernel.block) for kernel in KERNELS]
         start, cpu = time.perf_counter(), time.process_time()
         outcomes = compile_all([functools.partial(kernel[132, 384], *arrays) for kernel in fresh], jobs)
         seconds = time.perf_counter() - start

@@ -34,7 +34,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import cutelite as cl
 from cutelite import Constexpr, Tensor, f32, pipeline
 from cutelite.dispatch import Kernel, fingerprint, specialise
-from cutelite.options import Options
 from cutelite_rt import cache as cache_module
 from cutelite_rt.cache import DiskCache
 
@@ -89,7 +88,7 @@ def work(fleet: Fleet, seed: int, harm: Callable[[Fleet, int], Any] | None = Non
         fleet.note("compiled", wanted)
         return compile_kernel(*arguments)
 
-    kernel = Kernel(cast(FunctionType, scaled), Options(), (64, 1, 1))
+    kernel = Kernel(cast(FunctionType, scaled), {}, (64, 1, 1))
     order = list(range(fleet.kernels))
     random.Random(seed).shuffle(order)
     with mock.patch.object(pipeline, "compile_kernel", counted):

@@ -18,7 +18,6 @@ import cutelite as cl
 from cutelite import Constexpr, Tensor, f32
 from cutelite.dispatch import Compiled, Kernel
 from cutelite.dispatch.specialise import open_cache
-from cutelite.options import Options
 from tests.dispatch import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +26,7 @@ N = cl.dims("N")
 
 def compiled(function: Any, options: dict[str, Any] | None = None, **given: Any) -> Compiled:
     """`function` compiled as in a process of its own: nothing but the disk remembers."""
-    kernel = Kernel(getattr(function, "__cutelite_function__", function), Options(**(options or {})))
+    kernel = Kernel(getattr(function, "__cutelite_function__", function), options or {})
     return kernel.compile(**{"block": 64, **given})
 
 

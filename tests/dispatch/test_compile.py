@@ -29,7 +29,7 @@ ARCHS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 def fresh(kernel: Kernel, **options: Any) -> Kernel:
     """The same kernel, never compiled before."""
-    return Kernel(kernel.__cutelite_function__, Options(**options), kernel.block or (64, 1, 1), kernel.cluster)
+    return Kernel(kernel.__cutelite_function__, options, kernel.block or (64, 1, 1), kernel.cluster)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ N = cl.dims("N")
 @pytest.fixture
 def add() -> Kernel:
     """A kernel that nothing has been compiled for."""
-    return Kernel(kernels.add.__cutelite_function__, kernels.add.options)
+    return Kernel(kernels.add.__cutelite_function__, kernels.add.given)
 
 
 def test_diverted_launches_go_nowhere_else(add: Kernel, on_gpu: GpuArray, cuda: FakeCuda) -> None:
@@ -76,7 +76,7 @@ def test_arguments_are_checked_before_the_compile_and_the_rest_by_it(add: Kernel
         add.compiling(Launch(1, 64), on_gpu((64,)), on_gpu((32,)), on_gpu((64,)))
     with pytest.raises(LaunchError, match="add: no block is given"):
         add.compiling(Launch(1), *[on_gpu((64,)) for _ in range(3)])
-    sharing = Kernel(kernels.sharing.__cutelite_function__, kernels.sharing.options, (128, 1, 1))
+    sharing = Kernel(kernels.sharing.__cutelite_function__, kernels.sharing.given, (128, 1, 1))
     compiling = sharing.compiling(Launch(1, smem=200_000), on_gpu((128,)))
     assert compiling is not None
     with pytest.raises(LaunchError, match="sharing: a block needs 61440 bytes of shared memory and 200000 are asked"):

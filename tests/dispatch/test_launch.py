@@ -25,7 +25,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels as they were before any launch."""
     for name, kernel in vars(kernels).items():
         if isinstance(kernel, Kernel):
-            again = Kernel(kernel.__cutelite_function__, kernel.options, kernel.block, kernel.cluster)
+            again = Kernel(kernel.__cutelite_function__, kernel.given, kernel.block, kernel.cluster)
             monkeypatch.setattr(kernels, name, again)
 
 

@@ -63,7 +63,7 @@ def _narrow(a: Tensor[f32, (N,)], x: e4m3) -> None:
 
 def plain(function: Any) -> Kernel:
     """A kernel that is launched by Python, from the start each time."""
-    return Kernel(function, cl.kernel(function).options)
+    return Kernel(function, cl.kernel(function).given)
 
 
 def made(function: Any) -> Kernel:

@@ -64,7 +64,7 @@ class Ready(Kernel):
 
 def ready(function: Any, launch: Any, *args: Any) -> Ready:
     """A kernel that has launched these arguments before."""
-    kernel = Ready(function, cl.kernel(function).options)
+    kernel = Ready(function, cl.kernel(function).given)
     kernel._launching.build(driver.get(), config.read())
     kernel[launch](*args)
     kernel.anew = 0

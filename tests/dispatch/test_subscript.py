@@ -30,7 +30,7 @@ def _nothing(a: Tensor[f32, (N,)]) -> None:
 
 def _made() -> Kernel:
     function: Any = _nothing
-    kernel = Kernel(function, cl.kernel(function).options)
+    kernel = Kernel(function, cl.kernel(function).given)
     kernel._launching.build(driver.get(), config.read())
     assert kernel._launching.launcher is not None
     return kernel

@@ -112,7 +112,7 @@ def one(chosen: Chosen, runs: int) -> str:
     kernel, launch, args, _ = captured(LARGER.get(chosen.kernel, SOURCES[chosen.kernel]))
     right = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     gpu(kernel[launch], *right)
-    mutant = Kernel(kernel.__cutelite_function__, kernel.options, kernel.block, kernel.cluster)
+    mutant = Kernel(kernel.__cutelite_function__, kernel.given, kernel.block, kernel.cluster)
     original = vars(pipeline)["evaluate"]
 
     def evaluate(*source: Any) -> Function:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,7 @@ def test_instructions_of_examples_carry_lines(name: str, monkeypatch: pytest.Mon
 
     def compile_with_lines(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if kernel not in found:
-            lined = Kernel(
-                kernel.__cutelite_function__, replace(kernel.options, line_info=True), kernel.block, kernel.cluster
-            )
-            lined._owner = kernel._owner
-            make = lined.compiling(launch, *args, **kwargs)
+            make = kernel.options(line_info=True).compiling(launch, *args, **kwargs)
             assert make is not None
             found[kernel] = make().artifact.cubin
 

@@ -18,7 +18,7 @@ from tests.tune.conftest import Stopwatch
 
 
 def tuned(timer: Any, *configs: Any, block: Any = (64, 1, 1), **options: Any) -> TunedKernel:
-    kernel = Kernel(kernels.scale.__cutelite_function__, kernels.scale.options, block)
+    kernel = Kernel(kernels.scale.__cutelite_function__, kernels.scale.given, block)
     return autotune(configs or (Config(BN=64), Config(BN=128), Config(BN=256)), timer=timer, **options)(kernel)
 
 
