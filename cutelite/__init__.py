@@ -39,6 +39,7 @@ _WHERE = {
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
     "cutelite.lib.rows": "RowPartition RowStream RowTile",
+    "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce block_reduce cluster_reduce",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lang.storage": "SharedStorage Smem",

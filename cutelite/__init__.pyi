@@ -276,6 +276,7 @@ from cutelite.layout import with_shape as with_shape
 from cutelite.layout import wrap as wrap
 from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
+from cutelite.lib.derivative import value_and_derivative as value_and_derivative
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import Fused as Fused
@@ -793,6 +794,7 @@ __all__ = [
     "u64",
     "unflatten",
     "unwrap",
+    "value_and_derivative",
     "vector",
     "vote_all",
     "vote_any",

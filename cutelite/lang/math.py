@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from cutelite.ir.types import Vec, boolean, f16, f32, f64
 from cutelite.lang import fastmath, libm
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
-from cutelite.lang.promotion import as_value, promote, to_dtype
+from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
@@ -62,6 +62,8 @@ def _call(name: str, fast: bool, x: N, *more: N) -> N:
     """The function of `libm`, or of `fastmath`, that is called `name`."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
+    if (dual := differentiable(x, *more)) is not None:
+        return dual.apply(name, lambda *xs: _call(name, fast, *xs), x, *more)  # type: ignore[no-any-return]
     xs = _floats(x, *more)
     dtype = xs[0].dtype
     fast = fast and dtype != f64 and hasattr(fastmath, name)
@@ -86,6 +88,8 @@ def _emit(op: Callable[..., Any], name: str, x: N, *more: N) -> N:
     """One op that every float type has."""
     if _literal(x, *more):
         return _by_python(name, x, *more)  # type: ignore[no-any-return]
+    if (dual := differentiable(x, *more)) is not None:
+        return dual.apply(name, lambda *xs: _emit(op, name, *xs), x, *more)  # type: ignore[no-any-return]
     return emit(op(*(y.value for y in _floats(x, *more))))  # type: ignore[no-any-return]
 
 
@@ -150,6 +154,8 @@ def fma(a: N, b: N, c: N) -> N:
     """
     if _literal(a, b, c):
         return a * b + c  # type: ignore[no-any-return]
+    if (dual := differentiable(a, b, c)) is not None:
+        return dual.apply("fma", fma, a, b, c)  # type: ignore[no-any-return]
     x, y = _floats(a, b) if not _literal(a, b) else (a, b)
     x, z = _floats(x, c)
     y, z = _floats(y, z)

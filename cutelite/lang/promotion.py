@@ -7,7 +7,7 @@ Out   SSA values of one type. `docs/language.md` states the table of types that 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -24,6 +24,26 @@ LARGEST = {"f16": 65504.0, "bf16": (2 - 2**-7) * 2.0**127, "f32": (2 - 2**-23) *
 """The largest number of float types that are narrower than Python's."""
 Bounds = tuple[int, int]
 """The least and the greatest value."""
+
+
+class Differentiable:
+    """Base of numbers that carry a derivative (`lang.dual`), which functions of numbers leave to them."""
+
+    __slots__ = ()
+
+    def choose(self, condition: Any, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def extreme(self, pick: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def apply(self, name: str, function: Callable[..., Any], *xs: Any) -> Any:
+        raise NotImplementedError
+
+
+def differentiable(*xs: Any) -> Differentiable | None:
+    """Return the first of them that carries a derivative."""
+    return next((x for x in xs if isinstance(x, Differentiable)), None)
 
 
 def is_number(x: Any) -> bool:

@@ -18,7 +18,7 @@ from cutelite.ir.types import Vec, boolean, elem_of, f32, f64, i32, with_elem
 from cutelite.lang import fragments
 from cutelite.lang.emit import Runtime, append, builder_here, describe, emit, mistake, proxy_of, wrap
 from cutelite.lang.fragments import Reduction
-from cutelite.lang.promotion import as_value, converted, is_number, meeting_type, promote, to_dtype
+from cutelite.lang.promotion import as_value, converted, differentiable, is_number, meeting_type, promote, to_dtype
 from cutelite.layout import DimExpr
 from cutelite.ops import arith
 
@@ -318,11 +318,15 @@ def _numeric(x: RuntimeNumber) -> Value:
 
 def minimum(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers; of a number and NaN, the number. Vectors: element by element."""
+    if (dual := differentiable(a, b)) is not None:
+        return dual.extreme(minimum, a, b)
     return emit(arith.Min(*promote(a, b)))
 
 
 def maximum(a: Any, b: Any) -> Any:
     """Return the larger of two numbers; of a number and NaN, the number. Vectors: element by element."""
+    if (dual := differentiable(a, b)) is not None:
+        return dual.extreme(maximum, a, b)
     return emit(arith.Max(*promote(a, b)))
 
 
@@ -357,6 +361,8 @@ def where(cond: Any, a: Any, b: Any) -> Any:
     """Return `a` where `cond` holds, else `b`, without a branch; both are evaluated. Vectors: element by element."""
     if isinstance(cond, bool):
         return a if cond else b
+    if (dual := differentiable(a, b)) is not None:
+        return dual.choose(cond, a, b)
     x, y = promote(a, b, "select") if is_number(a) and is_number(b) else (as_value(a), as_value(b))
     condition = cond if isinstance(cond, Vector) else truth(cond)
     return emit(arith.Select(condition.value, x, y))

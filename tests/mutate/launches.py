@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
 from cutelite.kernels.gemm import call
@@ -86,6 +89,25 @@ def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
     return run
 
 
+def attention_backward(sq: int, sk: int, dim: int, ordered: bool = False, **config: Any) -> Run:
+    """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import backward, forward
+
+        made, problem = backward.Config(**config), forward.Problem(cl.bf16, dim, dim, right=True)
+        random, blocks = of_examples("common").random, -(-sq // made.rows)
+        q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
+        base = random(1, 1, blocks, 2 * made.rows)
+        sums = np.zeros((1, 1, blocks, made.groups, 64 * backward.Plan(made, problem).columns), np.float32)
+        turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
+        tiles, numbers = -(-sk // (64 * made.groups)), (0.1, 0, 1 << 30, 0, 1)
+        kernels = backward.build(made, problem, ordered)
+        kernels.gradients[tiles](q, k, v, do, base, sums, turns, np.empty_like(k), np.empty_like(v), *numbers)
+
+    return run
+
+
 SOURCES: dict[str, Run] = {
     "hopper_gemm": example("hopper_gemm", 128, 256, 520),  # 9 steps through a ring of 4, so that it turns twice
     "hopper_gemm_tiled": example("hopper_gemm_tiled", 128, 512, 456, 1),  # two tiles by one block, a ring of 3
@@ -148,6 +170,8 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
+    "attention_backward": attention_backward(380, 128, 64, rows=128, stages=2, turned=False),
+    "attention_backward_ordered": attention_backward(128, 256, 64, True, rows=128, stages=2, turned=False, values=True),
 }
 """Those that take too long for `make test`."""
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import cutelite as cl
-import cutelite_rt as rt
+from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arrays import empty
+from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.forward import BOX, LN2, ROWS, Config, Problem, build, chosen
 from cutelite.kernels.functions import settled
 
@@ -21,7 +21,6 @@ IN_L2 = 32 * 2**20
 """Bytes of keys and values that blocks which run at once should share."""
 
 
-@untraced
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
@@ -43,14 +42,32 @@ def attention(
     mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
     config      None: the one that was measured best for these head dims
-    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator
-    Errors      ValueError for shapes that do not fit; TypeError for torch's that want a gradient, as there is none yet;
-                `cutelite.ArgumentError` for strides that TMA refuses
+    Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
+                need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score
+    Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        mods = score_mod, mask_mod
+        if operators.wanted(q, k, v, out, mods):
+            found = operators.attend(q, k, v, operators.how_of(causal, window, softcap, scale, layout), mods)
+            return found if return_lse else found[0]
+    return attend(
+        q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
+        mask_mod=mask_mod, return_lse=return_lse, layout=layout, config=config,
+    )  # fmt: skip
+
+
+@untraced
+def attend(
+    q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
+    softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
+    return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+) -> Any:  # fmt: skip
+    """As `attention`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    if any(getattr(x, "requires_grad", False) for x in (q, k, v)) and _differentiated():
-        raise TypeError("attention has no derivative: detach q, k and v, or call it under torch.no_grad()")
     if any(x.ndim != 4 for x in (q, k, v)):
         raise ValueError(f"q, k and v have four modes, not {q.ndim}, {k.ndim} and {v.ndim}")
     shape = (*q.shape[:3], v.shape[3])
@@ -67,14 +84,14 @@ def attention(
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
     lse = empty(q, (batch, heads, sq), "f32")
-    left, right, offset = _seen(causal, window, sk - sq)
-    mod = _capped(softcap, score_mod)
-    if 0 not in lse.shape:
+    left, right, offset = seen(causal, window, sk - sq)
+    mod = capped_mod(softcap, score_mod)
+    if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf")
         else:
             problem = Problem(
-                getattr(cl, rt.read(q).dtype), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
+                getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
             )
             config = config or chosen(-(-dim // BOX) * BOX)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
@@ -86,13 +103,7 @@ def attention(
     return (out, lse) if return_lse else out
 
 
-def _differentiated() -> bool:
-    import torch
-
-    return bool(torch.is_grad_enabled())
-
-
-def _seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
+def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
     """How many keys before and behind its own place a query sees, and what is added to its index for that place."""
     if causal not in (False, True, "top-left", "bottom-right"):
         raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
@@ -104,7 +115,7 @@ def _seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, in
     return left, right, 0 if causal == "top-left" else more
 
 
-def _capped(softcap: float | None, score_mod: Mod | None) -> Mod | None:
+def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:
     """`score_mod`, behind a cap where there is one."""
     inner = settled(score_mod)
     if softcap is None:
@@ -136,7 +147,7 @@ def reference(
     if softcap is not None:
         s = softcap * np.tanh(s / softcap)
     rows, columns = np.arange(s.shape[2])[:, None], np.arange(s.shape[3])[None]
-    left, right, offset = _seen(causal, window, s.shape[3] - s.shape[2])
+    left, right, offset = seen(causal, window, s.shape[3] - s.shape[2])
     sees = np.ones(s.shape[2:], bool)
     if left is not None:
         sees &= columns >= rows + offset - left

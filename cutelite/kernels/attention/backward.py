@@ -1,0 +1,548 @@
+"""The backward kernels: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, of o, its gradient, and the logsumexp.
+
+`prepare` sums up o * do by rows. In `gradients` a block has 64 keys for each warpgroup that computes, and goes through
+the queries that see them, which one thread brings by TMA. Scores are computed transposed, K @ Q.T, so that their powers
+P and the gradients of scores dS are, in registers, operands of dv += P.T @ dO and dk += dS.T @ Q. dS goes through
+shared memory as well: at the end of the next step each warpgroup multiplies a part of dS @ K, which is added to sums in
+global memory, of which `finish` makes dq. By then the other warpgroup has written its dS, though it be half a step
+behind.
+
+docs/lab/attention-backward.md counts what bounds this, and says what was tried.
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.forward import BOX, GROUP, INF, LN2, ROWS, Problem
+
+B, H, HK, SQ, SK, MB = cl.dims("B H HK SQ SK MB")
+LOG2E = 1 / LN2
+NEVER = 1 << 30
+"""Behind every column of a block."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut up.
+
+    rows     queries of a block
+    groups   warpgroups that compute, each for 64 keys
+    stages   blocks of queries, and of gradients of outputs, that are held
+    held     blocks of dS that are held
+    turned   a warpgroup computes a part of dq transposed: 64 columns of a head; else 64 queries
+    order    'early': dv is multiplied before the product of dO and V has come; 'late': when it has; 'last': with dk
+    direct   dq is added to the sums right from registers
+    regs     registers of a thread of the warpgroup that loads, and of one that computes
+    """
+
+    rows: int = 64
+    groups: int = 2
+    stages: int = 2
+    held: int = 3
+    turned: bool = True
+    order: str = "late"
+    direct: bool = False
+    regs: tuple[int, int] = (24, 240)
+
+
+def chosen(dim: int) -> Config:
+    """For a head dim, 64 or 128: what was measured best (docs/lab/attention-backward.md)."""
+    return Config(128, held=2, turned=False) if dim == 64 else Config()
+
+
+class Kernels(NamedTuple):
+    """What is launched one after the other."""
+
+    prepare: Any
+    gradients: Any
+    finish: Any
+
+
+class Tile(NamedTuple):
+    """A block's batch, head of keys and first key; the first and the end of the blocks of queries that see it."""
+
+    batch: Any
+    kv: Any
+    key: Any
+    begin: Any
+    end: Any
+
+
+class Given(NamedTuple):
+    """Numbers of a launch."""
+
+    scale: Any
+    offset: Any
+    left: Any
+    right: Any
+
+
+class Sums(NamedTuple):
+    """Where dq is added up; and, where that is done in order, which block of keys adds next."""
+
+    parts: Any
+    turns: Any
+
+
+class Pipes(NamedTuple):
+    """Keys and values, once; blocks of queries; blocks of dS; parts of dq that are to be added."""
+
+    keys: Any
+    rows: Any
+    changes: Any
+    parts: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What follows from a configuration for a problem."""
+
+    config: Config
+    problem: Problem
+
+    @property
+    def dim(self) -> int:
+        """Columns of a head in shared memory: TMA brings zeros beyond those that there are."""
+        return -(-self.problem.dim // BOX) * BOX
+
+    @property
+    def keys(self) -> int:
+        """Of a block."""
+        return ROWS * self.config.groups
+
+    @property
+    def columns(self) -> int:
+        """Of a warpgroup's part of a block of dq, which has 64 rows."""
+        return self.dim * self.config.rows // self.keys
+
+    @property
+    def sums(self) -> Any:
+        """The type of what dq is added up in: parts in the order of accumulators."""
+        return Tensor[f32, (B, H, MB, self.config.groups, ROWS * self.columns), cl.align(16)]
+
+    @property
+    def turns(self) -> Any:
+        """The type of whose turn it is."""
+        return Tensor[i32, (B, H, MB, self.config.groups)]
+
+    def box(self, heads: Any, length: Any, rows: int) -> Any:
+        """The type of q and what is alike."""
+        shape = B, heads, length, self.problem.dim
+        return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
+
+    def place(self, given: Given, band: Any) -> Tile:
+        """This block's tile: key by key, of `band` heads before the next ones."""
+        BM, BN = self.config.rows, self.keys
+        index, across, heads = cl.block_idx.x, i32(cl.ceil_div(SK, BN)), i32(HK)
+        major = band * across
+        part, rest = index // major, index % major
+        here = min(band, i32(B) * heads - part * band)
+        head, key = part * band + rest % here, rest // here * BN
+        end: Any = i32(cl.ceil_div(SQ, BM))
+        begin: Any = i32(0)
+        if self.problem.right:
+            begin = min(end, max(0, key - given.offset - given.right) // BM)
+        if self.problem.left:
+            end = max(begin, min(end, (max(-BM, key + BN - 1 - given.offset + given.left) + BM) // BM))
+        return Tile(head // heads, head % heads, key, begin, end)
+
+    def accumulators(self, part: Any) -> Any:
+        """What this thread has of a part of sums: (4, columns / 8)."""
+        by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, self.columns // 8), (1, 4, 4 * GROUP)))
+        return by_thread[None, cl.thread_idx.x % GROUP, None]
+
+    def moved(self, n: int, operation: Any) -> Any:
+        """A copy of accumulators of n columns, and this thread's part of it."""
+        atom = cl.make_copy_atom(operation, self.problem.dtype)
+        copy = cl.make_tiled_copy_C(atom, cl.make_tiled_mma(cl.WarpgroupMmaOp(self.problem.dtype, f32, n)))
+        return copy, copy.get_slice(cl.thread_idx.x % GROUP)
+
+    def put(self, values: Any, target: Any, transpose: bool = False) -> None:
+        """A warpgroup: an accumulator to 64 rows of shared memory; `transpose`: rows that are columns there."""
+        n = 2 * values.n
+        copy, mine = self.moved(n, cl.StMatrix8x8x16bOp(transpose=transpose, num_matrices=4))
+        held = cl.make_rmem_tensor(self.problem.dtype, (n // 2,))
+        held.store(values.to(self.problem.dtype))
+        cl.copy(copy, mine.retile(held.view(cl.make_layout(((2, 2, n // 8), 1, 1)))), mine.partition_D(target))
+
+
+@dataclass(frozen=True)
+class Block:
+    """What the threads of a block share, and what the one that loads does."""
+
+    plan: Plan
+    storage: Any
+    pipes: Pipes
+    tile: Tile
+    given: Given
+
+    @property
+    def steps(self) -> Any:
+        """Blocks of queries of all heads."""
+        return i32(H // HK) * (self.tile.end - self.tile.begin)
+
+    @property
+    def first(self) -> Any:
+        """The first block of queries, and its head."""
+        return self.tile.begin, self.tile.kv * i32(H // HK)
+
+    def following(self, place: Any) -> Any:
+        """The block of queries after one, and its head."""
+        m, head = place
+        last = m + 1 == self.tile.end
+        return cl.where(last, self.tile.begin, m + 1), cl.where(last, head + 1, head)
+
+    def produce(self, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
+        """One thread: bring keys and values, and blocks of queries one after the other."""
+        (keys, rows, *_), storage, tile = self.pipes, self.storage, self.tile
+        once, state = keys.producer_state(), rows.producer_state()
+        keys.producer_acquire(once)
+        cl.tma_load(k, storage.k, at=(tile.batch, tile.kv, tile.key, 0), barrier=keys.barrier(once))
+        cl.tma_load(v, storage.v, at=(tile.batch, tile.kv, tile.key, 0), barrier=keys.barrier(once))
+        place = self.first
+        for _ in range(self.steps):
+            m, head = place
+            rows.producer_acquire(state)
+            full, at = rows.barrier(state), (tile.batch, head, m * self.plan.config.rows, 0)
+            cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
+            cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
+            of_rows = base[tile.batch, head, m, None]
+            cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * self.plan.config.rows, barrier=full)
+            place, state = self.following(place), state.advance()
+
+    def accumulate(self, sums: Sums, group: Any) -> None:
+        """A warp: add parts of dq that a warpgroup has computed to the sums, in turn if there are turns."""
+        pipe, plan, tile, leads = self.pipes.parts, self.plan, self.tile, cl.lane_idx() == 0
+        state, place, bytes = cl.PipelineState(plan.config.groups, group, 0), self.first, 4 * ROWS * plan.columns
+        for _ in range(self.steps):
+            (m, head), number = place, tile.key // plan.keys
+            pipe.consumer_wait(state)
+            if leads:
+                if sums.turns is not None:
+                    turn = sums.turns[tile.batch, head, m, None]
+                    while cl.load_acquire(turn, group) != number:
+                        cl.nanosleep(20)
+                    cl.fence_proxy_async("global")
+                target = sums.parts[tile.batch, head, m, group, None]
+                cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], bytes, "add")
+                cl.cp_async_bulk_commit_group()
+                cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
+                if sums.turns is not None:
+                    cl.fence_proxy_async("global")
+                    cl.store_release(turn, group, number + 1)
+            pipe.consumer_release(state)
+            place, state = self.following(place), state.advance(plan.config.groups)
+        if leads:
+            cl.cp_async_bulk_wait_group(0)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A warpgroup that computes: its place, its keys and values, and where its part of dq goes."""
+
+    block: Block
+    group: Any
+    k: Any
+    v: Any
+    sums: Sums
+
+    @property
+    def key(self) -> Any:
+        """The first of its keys."""
+        return self.block.tile.key + self.group * ROWS
+
+    def run(self) -> Any:
+        """Gradients of keys, without the scale, and of values."""
+        block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
+        none, held, groups = cl.wgmma.zeros_accumulator(plan.dim), plan.config.held, plan.config.groups
+        before = cl.PipelineState(held, held - 1, 1), block.first
+        states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
+        so_far = none, none, states, block.first, before
+        for i in range(block.steps):
+            so_far = self.step(so_far, i > 0)
+        dk, dv, (_, _, part), _, before = so_far
+        if block.steps > 0:
+            changes.consumer_wait(before[0])
+            self.add(cl.wgmma.wait_group(0, self.of_queries(before[0])), before[1], part)
+        return dk, dv
+
+    def step(self, so_far: Any, behind: Any) -> Any:
+        """A block of queries; `behind` the first one also dq of the block before."""
+        (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
+        (_, rows, changes, _), storage, order = block.pipes, block.storage, plan.config.order
+        BM, dtype = plan.config.rows, plan.problem.dtype
+        q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
+        base = storage.base[state.index, None]
+        rows.consumer_wait(state)
+        s = multiply(self.k, q, cl.wgmma.zeros_accumulator(BM), False)
+        dp = multiply(self.v, do, cl.wgmma.zeros_accumulator(BM), False)
+        s, dp = cl.wgmma.wait_group(1, s, keep=dp)
+        p, slope = self.powers(s.reshape((2, 2, BM // 8)), self.of_rows(base, 0), place)
+        kept = p.reshape((BM // 2,)).to(dtype)
+        if order == "early":
+            kept = cl.wgmma.fence_operand(kept)
+            dv = multiply(kept, cl.select(do, (1, 0)), dv)
+            dp, dv = cl.wgmma.wait_group(1, dp, keep=dv)
+        elif order == "late":
+            dp, kept = cl.wgmma.wait_group(0, dp, after=kept)
+            dv = multiply(kept, cl.select(do, (1, 0)), dv)
+        else:
+            dp, p = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)))
+            p = p.reshape((2, 2, BM // 8))
+        ds = p * (dp.reshape((2, 2, BM // 8)) - self.of_rows(base, 1))
+        ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
+        ds = ds.reshape((BM // 2,)).to(dtype)
+        if order == "last":
+            kept, ds = cl.wgmma.fence_operand(p.reshape((BM // 2,)).to(dtype), ds, held=False)
+            dv = multiply(kept, cl.select(do, (1, 0)), dv)
+        else:
+            ds = cl.wgmma.fence_operand(ds, held=False)
+        changes.producer_acquire(change)
+        target = cl.select(storage.ds[None, None, change.index], (1, 0))
+        plan.put(ds, cl.local_tile(target, (ROWS, BM), (self.group, 0)), transpose=True)
+        dk = multiply(ds, cl.select(q, (1, 0)), dk)
+        cl.fence_proxy_async("shared::cta")
+        changes.producer_commit(change)
+        if behind:
+            changes.consumer_wait(before[0])
+            dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before[0]))
+            rows.consumer_release(state)
+            dq = cl.wgmma.wait_group(0, dq)
+            changes.consumer_release(before[0])
+            self.add(dq, before[1], part)
+            part = part.advance(plan.config.groups)
+        else:
+            dv, dk = cl.wgmma.wait_group(0, dv, dk)
+            rows.consumer_release(state)
+        states = state.advance(), change.advance(), part
+        return dk, dv, states, block.following(place), (emptied(change), place)
+
+    def of_rows(self, base: Any, which: int) -> Any:
+        """Logsumexps, or sums of rows, of this thread's queries: (2, 1, rows / 8)."""
+        BM = self.block.plan.config.rows
+        fours = cl.with_layout(base, cl.make_layout((4, 4, BM // 16, 2), (1, 4, 16, BM)))
+        return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, BM // 8))
+
+    def powers(self, s: Any, base: Any, place: Any) -> Any:
+        """Probabilities (2, 2, rows / 8), 0 where a query does not see a key, and the slope of `score_mod`."""
+        block, (m, head), slope = self.block, place, 1.0
+        BM, problem, given, batch = block.plan.config.rows, block.plan.problem, block.given, block.tile.batch
+        spots = cl.wgmma.coordinates(8)
+        columns, keys = cl.make_rmem_tensor(i32, (2, BM // 8)), cl.make_rmem_tensor(i32, (2,))
+        for c in cl.static_range(BM // 4):
+            columns[c % 2, c // 2] = c // 2 * 8 + c % 2
+        for i in cl.static_range(2):
+            keys[i] = self.key + spots[2 * i][0]
+        column, key = columns.load().reshape((2, 1, BM // 8)), keys.load().reshape((1, 2, 1))
+        first = m * BM + spots[0][1]
+        if problem.score_mod is not None:
+            s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, column + first, key)
+            p = cl.math.exp2(s * LOG2E - base, fast=True)
+        else:
+            p = cl.math.exp2(s * (given.scale * LOG2E) - base, fast=True)
+        modified = problem.score_mod is not None or problem.mask_mod is not None
+        masked = modified or self.key + ROWS > i32(SK)
+        if problem.right:
+            masked = masked or m * BM + given.offset + given.right < self.key + ROWS - 1
+        if problem.left:
+            masked = masked or m * BM + BM - 1 + given.offset - given.left > self.key
+        if masked:
+            own = key - given.offset - first  # the column of the query whose own place the key is
+            never = cl.full((2,), NEVER, i32).reshape((1, 2, 1))
+            sees = column >= cl.where(key < i32(SK), own - given.right if problem.right else never - NEVER, never)
+            if problem.left:
+                sees = sees & (column <= own + given.left)
+            if modified:
+                sees = sees & (column < i32(SQ) - first)
+            if problem.mask_mod is not None:
+                sees = sees & problem.mask_mod(batch, head, column + first, key)
+            p = cl.where(sees, p, 0.0)
+            slope = slope if isinstance(slope, float) else cl.where(sees, slope, 0.0)
+        return p, slope
+
+    def of_queries(self, state: Any) -> Any:
+        """Start this warpgroup's part of dS @ K."""
+        plan, storage = self.block.plan, self.block.storage
+        left, right = storage.ds[None, None, state.index], cl.select(storage.k, (1, 0))
+        if plan.config.turned:
+            left, right = right, left
+        left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
+        return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
+
+    def add(self, dq: Any, place: Any, part: Any) -> None:
+        """Have a part of a block of dq added to the sums."""
+        plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
+        if plan.config.direct:
+            (m, head), batch = place, self.block.tile.batch
+            mine = plan.accumulators(self.sums.parts[batch, head, m, self.group, None])
+            for c in cl.static_range(plan.columns // 8):
+                cl.red(mine[None, c], None, "add", dq[4 * c : 4 * c + 4])
+        else:
+            parts.producer_acquire(part)
+            plan.accumulators(storage.dq[self.group, None]).store(dq.reshape((4, plan.columns // 8)))
+            cl.fence_proxy_async("shared::cta")
+            parts.producer_commit(part)
+
+    @property
+    def together(self) -> Any:
+        """A barrier of this warpgroup."""
+        return cl.NamedBarrier(2 + self.group, GROUP)
+
+    def write(self, grad: Any, target: Any, tensor: Any) -> None:
+        """Write gradients of this warpgroup's keys by way of `target`, which nobody reads any more."""
+        tile = self.block.tile
+        self.block.plan.put(grad, target)
+        cl.fence_proxy_async("shared::cta")
+        self.together.sync()
+        if cl.thread_idx.x % GROUP == 0:
+            if self.key < i32(SK):
+                cl.tma_store(target, tensor, at=(tile.batch, tile.kv, self.key, 0))
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+
+def emptied(state: cl.PipelineState) -> cl.PipelineState:
+    """What those who fill a stage wait for."""
+    return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
+
+
+def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
+    """Start a product, as a group of its own."""
+    acc = cl.wgmma.mma_async(a, b, acc, accumulate=accumulate)
+    cl.wgmma.commit_group()
+    return acc
+
+
+@lru_cache(maxsize=256)
+def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
+    """The kernels. `ordered`: sums are added up in the order of keys, so that results are the same bits each time."""
+    plan = Plan(config, problem)
+    return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
+
+
+def gradients(plan: Plan, ordered: bool) -> Any:
+    """The kernel that multiplies."""
+    config, dtype, BM, BN, D = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dim
+    Q, KV, DKV = plan.box(H, SQ, BM), plan.box(HK, SK, BN), plan.box(HK, SK, ROWS)
+    BASE = Tensor[f32, (B, H, MB, 2 * BM), cl.align(16)]
+
+    class Storage(cl.SharedStorage):
+        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
+        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
+        q: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
+        do: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
+        ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
+        if not config.direct:
+            dq: Smem[f32, cl.row_major((config.groups, ROWS * plan.columns))]
+        base: Smem[f32, cl.row_major((config.stages, 2 * BM))]
+
+    @cl.kernel(block=(1 + config.groups) * GROUP)
+    def gradients(
+        q: Q, k: KV, v: KV, do: Q, base: BASE, sums: plan.sums, turns: plan.turns | None, dk: DKV, dv: DKV,
+        scale: f32, offset: i32, left: i32, right: i32, band: i32,
+    ) -> None:  # fmt: skip
+        """
+        base     of rows: logsumexp to base 2, and the sum of o * do, as `prepare` leaves them
+        sums     of dq, without the scale
+        offset   of the key at a query's own place; `left` keys before it and `right` behind it are seen
+        band     so many heads are computed key by key, before the next ones
+        """
+        if cl.thread_idx.x == 0:
+            for t in (q, k, v, do, dk, dv):
+                cl.prefetch_tensormap(t)
+        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right), config.groups * GROUP
+        keys = cl.PipelineTmaAsync.create(1, 2 * BN * D * dtype.bytes, threads, sync=False)
+        rows = cl.PipelineTmaAsync.create(config.stages, 2 * BM * (D * dtype.bytes + 4), threads, sync=False)
+        changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
+        parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
+        cl.pipeline_init_sync()
+        block = Block(plan, storage, Pipes(keys, rows, changes, parts), plan.place(given, band), given)
+        if cl.thread_idx.x < GROUP:
+            cl.setmaxnreg_dec(config.regs[0])
+            warp = cl.make_warp_uniform(cl.warp_idx())
+            if warp == 0:
+                if cl.elect_one():
+                    block.produce(q, k, v, do, base)
+            elif warp <= config.groups and not config.direct:
+                block.accumulate(Sums(sums, turns), warp - 1)
+        else:
+            cl.setmaxnreg_inc(config.regs[1])
+            group = cl.warpgroup_idx() - 1
+            mine = [cl.local_tile(t, (ROWS, D), (group, 0)) for t in (storage.k, storage.v)]
+            keys.consumer_wait(keys.consumer_state())
+            worker = Worker(block, group, mine[0], mine[1], Sums(sums, turns))
+            grad_k, grad_v = worker.run()
+            worker.write(grad_v, mine[1], dv)
+            cl.NamedBarrier(1, threads).sync()  # the others have read these keys
+            worker.write(grad_k * scale, mine[0], dk)
+
+    return gradients
+
+
+def prepare(plan: Plan) -> Any:
+    """The kernel that sums up rows of o * do, and clears the sums of dq. A block has a block of queries."""
+    dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dim
+    O = plan.box(H, SQ, BM)  # noqa: E741
+    ROW = Tensor[f32, (B, H, SQ)]
+
+    @cl.kernel(block=256)
+    def prepare(
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: Tensor[f32, (B, H, MB, 2 * BM)], sums: plan.sums,
+        turns: plan.turns | None, offset: i32, left: i32,
+    ) -> None:  # fmt: skip
+        t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, D)), align=1024) for _ in range(2)]
+        pipe = cl.PipelineTmaAsync.create(1, 2 * BM * D * dtype.bytes, 256)
+        if t == 0:
+            state = pipe.producer_state()
+            pipe.producer_acquire(state)
+            for tensor, tile in zip((o, do), tiles, strict=True):
+                cl.tma_load(tensor, tile, at=(batch, head, m * BM, 0), barrier=pipe.barrier(state))
+            for g in cl.static_range(plan.config.groups if turns is not None else 0):
+                turns[batch, head, m, g] = max(0, m * BM + offset - left) // plan.keys  # the first that adds
+        mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
+        for i in cl.static_range(BM * D // 1024):
+            mine[None, t, i].store(cl.full((4,), 0.0, f32))
+        pipe.consumer_wait(pipe.consumer_state())
+        for i in cl.static_range(-(-BM // 32)):
+            r, total = i * 32 + t // 8, f32(0.0)
+            if BM % 32 == 0 or r < BM:
+                for c in cl.static_range(D // BOX):
+                    x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
+                    total = total + (x * y).reduce("sum")
+            total, known = cl.warp_reduce(total, width=8), -INF
+            if t % 8 == 0 and (BM % 32 == 0 or r < BM):
+                if m * BM + r < i32(SQ):
+                    known = lse[batch, head, m * BM + r]
+                    if dlse is not None:
+                        total = total - dlse[batch, head, m * BM + r]
+                at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
+                base[batch, head, m, at] = cl.where(known == -INF, INF, known * LOG2E)
+                base[batch, head, m, BM + at] = total
+
+    return prepare
+
+
+def finish(plan: Plan) -> Any:
+    """The kernel that makes dq of the sums. A block has a block of queries."""
+    BM, turned = plan.config.rows, plan.config.turned
+
+    @cl.kernel(block=plan.config.groups * GROUP)
+    def finish(dq: plan.box(H, SQ, BM), sums: plan.sums, scale: f32) -> None:
+        part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dim)), align=1024)
+        values = plan.accumulators(sums[batch, head, m, part, None]).load() * scale
+        target = cl.local_tile(cl.select(tile, (1, 0)) if turned else tile, (ROWS, plan.columns), (part, 0))
+        plan.put(values.reshape((plan.columns // 2,)), target, turned)
+        cl.fence_proxy_async("shared::cta")
+        cl.syncthreads()
+        if cl.thread_idx.x == 0:
+            cl.tma_store(tile, dq, at=(batch, head, m * BM, 0))
+            cl.cp_async_bulk_commit_group()
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+    return finish

@@ -1,0 +1,143 @@
+"""Attention as an operator of torch: `torch.ops.cutelite.attention`, with a fake implementation and derivatives.
+
+`attention` calls it by itself for tensors that need a gradient, for fake ones, and where torch.compile traces it, so
+that the graph has no break. Functions cannot be an operator's arguments: with `score_mod` or `mask_mod` it is a
+function of autograd's instead, where torch.compile breaks the graph.
+
+The gradient of q is added up in one order where `torch.use_deterministic_algorithms` asks for that.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from cutelite.dispatch.divert import left_out
+from cutelite.interop.torch import custom_op
+from cutelite.kernels.attention import backward_call, call
+
+Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
+"""`score_mod` and `mask_mod`."""
+
+
+class How(NamedTuple):
+    """What `attention` is given besides tensors and functions; what the operators take, in their order."""
+
+    causal: str
+    left: int | None
+    right: int | None
+    softcap: float | None
+    scale: float | None
+    layout: str
+
+    def named(self, mods: Mods) -> dict[str, Any]:
+        """As keywords of `attention`."""
+        window, (score_mod, mask_mod) = (self.left, self.right), mods
+        named = {"causal": self.causal or False, "window": window, "score_mod": score_mod, "mask_mod": mask_mod}
+        return named | {"softcap": self.softcap, "scale": self.scale, "layout": self.layout}
+
+
+def how_of(
+    causal: bool | str, window: call.Window, softcap: float | None, scale: float | None, layout: str
+) -> How:  # fmt: skip
+    """What an operator is given. Errors: ValueError for what `causal` cannot be."""
+    call.seen(causal, window, 0)
+    aligned = causal if isinstance(causal, str) else "bottom-right" if causal else ""
+    return How(aligned, *window, softcap, scale, layout)
+
+
+def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods) -> bool:
+    """Whether a call is one for an operator. Errors: ValueError for a gradient that there is none of."""
+    plain = mods == (None, None)
+    if torch.compiler.is_compiling():
+        return plain and out is None
+    if left_out():
+        return False
+    derived = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    if derived and out is not None:
+        raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
+    if derived and (q.shape[-1] != v.shape[-1] or q.shape[-1] > backward_call.MOST):
+        raise ValueError(f"there is a derivative for one head dim up to {backward_call.MOST}: detach q, k and v")
+    fake = any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in (q, k, v))
+    return derived or (fake and plain and out is None)
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+    """Output and logsumexp, by an operator or a function of autograd's."""
+    if mods == (None, None):
+        return attention(q, k, v, *how)
+    return Modified.apply(q, k, v, how, mods)
+
+
+@custom_op("cutelite::attention", mutates_args=())
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None,
+    scale: float | None, layout: str,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.attention` with ``return_lse=True``."""
+    return forward(q, k, v, How(causal, left, right, softcap, scale, layout), (None, None))
+
+
+@custom_op("cutelite::attention_backward", mutates_args=())
+def attention_backward(
+    do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, causal: str,
+    left: int | None, right: int | None, softcap: float | None, scale: float | None, layout: str, deterministic: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.attention_backward`."""
+    how = How(causal, left, right, softcap, scale, layout)
+    return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
+
+
+def forward(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+    return call.attend(q, k, v, return_lse=True, **how.named(mods))
+
+
+def backward(
+    do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **how.named(mods))
+
+
+def dense(gradient: Tensor) -> Tensor:
+    """A gradient with strides that TMA takes: that of a sum has strides of 0."""
+    bytes = gradient.element_size()
+    fits = gradient.stride(-1) == 1 and all(s > 0 and s * bytes % 16 == 0 for s in gradient.stride()[:-1])
+    return gradient if fits else gradient.contiguous()
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    q, k, v, *how = inputs
+    ctx.how = How(*how)
+    ctx.save_for_backward(q, k, v, *output)
+
+
+def _differentiate(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
+    strict = torch.are_deterministic_algorithms_enabled()
+    return *attention_backward(dense(do), dlse.contiguous(), *ctx.saved_tensors, *ctx.how, strict), *(None,) * len(
+        How._fields
+    )
+
+
+attention.register_autograd(_differentiate, setup_context=_remember)
+
+
+class Modified(torch.autograd.Function):  # type: ignore[misc]
+    """Attention with functions of the caller's."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+        ctx.how, ctx.mods = how, mods
+        o, lse = forward(q, k, v, how, mods)
+        ctx.save_for_backward(q, k, v, o, lse)
+        return o, lse
+
+    @staticmethod
+    def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
+        strict = torch.are_deterministic_algorithms_enabled()
+        return *backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict), None, None

@@ -1,0 +1,234 @@
+"""Numbers that carry a derivative: forward-mode differentiation, of what a function computes of one of its arguments.
+
+`cl.value_and_derivative` makes a `Dual` of the argument and calls the function. Arithmetic, `cl.where`, `cl.math` and
+Python's `abs`, `min` and `max` take a `Dual` as they take a run-time number, and compute the derivative beside the
+value. A derivative that is known while compiling, such as that of ``score + bias``, stays a Python float, and costs
+nothing.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import f32
+from cutelite.lang.emit import mistake
+from cutelite.lang.promotion import Differentiable, is_number
+from cutelite.lang.values import Vector, full_like, where
+
+
+@dataclass(frozen=True, eq=False)
+class Dual(Differentiable):
+    """A number and its derivative by the argument of `cl.value_and_derivative`.
+
+    value   a run-time number or vector
+    slope   of the same shape, or a float
+    """
+
+    value: Any
+    slope: Any
+
+    def __add__(self, other: Any) -> Any:
+        value, slope = parts(other)
+        return Dual(self.value + value, plus(self.slope, slope))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        value, slope = parts(other)
+        return Dual(self.value - value, plus(self.slope, times(-1.0, slope)))
+
+    def __rsub__(self, other: Any) -> Any:
+        return Dual(other - self.value, times(-1.0, self.slope))
+
+    def __mul__(self, other: Any) -> Any:
+        value, slope = parts(other)
+        return Dual(self.value * value, plus(times(self.slope, value), times(slope, self.value)))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        value, slope = parts(other)
+        if not is_number(other):
+            result = self.value / value
+            return Dual(result, plus(self.slope, times(-1.0, times(slope, result))) / value)
+        return Dual(self.value / value, times(self.slope, 1.0 / value))
+
+    def __rtruediv__(self, other: Any) -> Any:
+        result = other / self.value
+        return Dual(result, times(times(-1.0, self.slope), result / self.value))
+
+    def __pow__(self, exponent: Any) -> Any:
+        if isinstance(exponent, int) and not isinstance(exponent, bool):
+            if exponent == 0:
+                return Dual(self.value**0, 0.0)
+            return Dual(self.value**exponent, times(self.slope, float(exponent) * self.value ** (exponent - 1)))
+        from cutelite.lang import math
+
+        return math.pow(self, exponent)
+
+    def __rpow__(self, base: Any) -> Any:
+        from cutelite.lang import math
+
+        return math.pow(base, self)
+
+    def __neg__(self) -> Any:
+        return Dual(-self.value, times(-1.0, self.slope))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return Dual(abs(self.value), chosen(self.value < 0.0, times(-1.0, self.slope), self.slope, self.value))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.value < parts(other)[0]
+
+    def __le__(self, other: Any) -> Any:
+        return self.value <= parts(other)[0]
+
+    def __gt__(self, other: Any) -> Any:
+        return self.value > parts(other)[0]
+
+    def __ge__(self, other: Any) -> Any:
+        return self.value >= parts(other)[0]
+
+    def __eq__(self, other: Any) -> Any:
+        return self.value == parts(other)[0]
+
+    def __ne__(self, other: Any) -> Any:
+        return self.value != parts(other)[0]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def dtype(self) -> Any:
+        return self.value.dtype
+
+    @property
+    def shape(self) -> Any:
+        return self.value.shape
+
+    def to(self, dtype: Any) -> Any:
+        """Converted to another type; the derivative too, unless it is known."""
+        if not dtype.is_float:
+            return self.value.to(dtype)
+        return Dual(self.value.to(dtype), self.slope if isinstance(self.slope, float) else self.slope.to(dtype))
+
+    def choose(self, condition: Any, a: Any, b: Any) -> Dual:
+        """What `cl.where` gives, where one of `a` and `b` is a `Dual`."""
+        (x, of_x), (y, of_y) = parts(a), parts(b)
+        value = where(condition, x, y)
+        return Dual(value, chosen(condition, of_x, of_y, value))
+
+    def extreme(self, pick: Callable[[Any, Any], Any], a: Any, b: Any) -> Dual:
+        """What `min` or `max` gives, where one of `a` and `b` is a `Dual`: at a tie the derivative of `a`."""
+        (x, of_x), (y, of_y) = parts(a), parts(b)
+        value = pick(x, y)
+        return Dual(value, chosen(value == x, of_x, of_y, value))
+
+    def apply(self, name: str, function: Callable[..., Any], *xs: Any) -> Any:
+        """What the function `name` of `cl.math` gives of `xs`, one of which is a `Dual`: `function` of values."""
+        values = [parts(x)[0] for x in xs]
+        result = function(*values)
+        if name in LOGICAL:
+            return result
+        if name in FLAT:
+            return Dual(result, 0.0)
+        if name not in PARTIALS:
+            text = f"cl.math.{name} has no derivative here"
+            raise mistake("no-derivative", text, help=f"those with one: {', '.join(PARTIALS)}")
+        slope: Any = 0.0
+        for i, x in enumerate(xs):
+            if isinstance(x, Dual):
+                slope = plus(slope, times(x.slope, PARTIALS[name][i](result, *values)))
+        return Dual(result, slope)
+
+
+def parts(x: Any) -> tuple[Any, Any]:
+    """Value and derivative of a `Dual`, or of a number, which does not depend on the argument."""
+    return (x.value, x.slope) if isinstance(x, Dual) else (x, 0.0)
+
+
+def known(x: Any, number: float) -> bool:
+    return isinstance(x, int | float) and x == number
+
+
+def times(a: Any, b: Any) -> Any:
+    """A product, without what is known."""
+    if known(a, 0.0) or known(b, 0.0):
+        return 0.0
+    return b if known(a, 1.0) else a if known(b, 1.0) else -b if known(a, -1.0) else a * b
+
+
+def plus(a: Any, b: Any) -> Any:
+    """A sum, without what is known."""
+    return b if known(a, 0.0) else a if known(b, 0.0) else a + b
+
+
+def chosen(condition: Any, a: Any, b: Any, like: Any) -> Any:
+    """`a` where the condition holds, else `b`: derivatives of something of the shape of `like`."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    if isinstance(a, float) and isinstance(b, float):
+        if a == b:
+            return a
+        a = full_like(like, a, f32) if isinstance(like, Vector) else a
+    return where(condition, a, b)
+
+
+def _math() -> Any:
+    from cutelite.lang import math
+
+    return math
+
+
+Partial = Callable[..., Any]
+PARTIALS: dict[str, tuple[Partial, ...]] = {
+    "sqrt": (lambda y, x: 0.5 / y,),
+    "rsqrt": (lambda y, x: -0.5 * y / x,),
+    "rcp": (lambda y, x: -(y * y),),
+    "divide": (lambda y, a, b: 1.0 / b, lambda y, a, b: -y / b),
+    "cbrt": (lambda y, x: 1.0 / (3.0 * y * y),),
+    "hypot": (lambda y, a, b: a / y, lambda y, a, b: b / y),
+    "exp": (lambda y, x: y,),
+    "exp2": (lambda y, x: y * python_math.log(2.0),),
+    "expm1": (lambda y, x: y + 1.0,),
+    "log": (lambda y, x: 1.0 / x,),
+    "log2": (lambda y, x: 1.0 / python_math.log(2.0) / x,),
+    "log10": (lambda y, x: 1.0 / python_math.log(10.0) / x,),
+    "log1p": (lambda y, x: 1.0 / (1.0 + x),),
+    "pow": (lambda y, a, b: b * _math().pow(a, b - 1.0), lambda y, a, b: y * _math().log(a)),
+    "sin": (lambda y, x: _math().cos(x),),
+    "cos": (lambda y, x: -_math().sin(x),),
+    "tan": (lambda y, x: 1.0 + y * y,),
+    "asin": (lambda y, x: _math().rsqrt(1.0 - x * x),),
+    "acos": (lambda y, x: -_math().rsqrt(1.0 - x * x),),
+    "atan": (lambda y, x: 1.0 / (1.0 + x * x),),
+    "atan2": (lambda r, y, x: x / (x * x + y * y), lambda r, y, x: -y / (x * x + y * y)),
+    "sinh": (lambda y, x: _math().cosh(x),),
+    "cosh": (lambda y, x: _math().sinh(x),),
+    "tanh": (lambda y, x: 1.0 - y * y,),
+    "asinh": (lambda y, x: _math().rsqrt(x * x + 1.0),),
+    "acosh": (lambda y, x: _math().rsqrt(x * x - 1.0),),
+    "atanh": (lambda y, x: 1.0 / (1.0 - x * x),),
+    "erf": (lambda y, x: 2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
+    "erfc": (lambda y, x: -2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
+    "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
+    "fabs": (lambda y, x: where(x < 0.0, full_like(x, -1.0), full_like(x, 1.0)),),
+    "copysign": (
+        lambda y, a, b: where((a < 0.0) == (y < 0.0), full_like(a, 1.0), full_like(a, -1.0)),
+        lambda y, a, b: 0.0,
+    ),
+    "saturate": (lambda y, x: where(y == x, full_like(x, 1.0), full_like(x, 0.0)),),
+    "minimum": (lambda y, a, b: (a <= b).to(f32), lambda y, a, b: (a > b).to(f32)),
+    "maximum": (lambda y, a, b: (a >= b).to(f32), lambda y, a, b: (a < b).to(f32)),
+}
+"""Derivatives of functions of `cl.math` by each of their arguments, of the result and the arguments."""
+
+FLAT = ("floor", "ceil", "trunc", "rint", "round")
+"""Functions that are constant between jumps: their derivative is 0."""
+
+LOGICAL = ("isnan", "isinf", "isfinite")

@@ -1,0 +1,134 @@
+"""The backward pass of attention on one GPU beside FlashAttention-4's: ``python tests/bench/attention_backward.py``.
+
+Errors to float64 first; then TFLOP/s of 10 B H S^2 D FLOP, half of it if causal: CUDA events around calls in a row, the
+contestants in turn, medians. All of a pass is timed: sums of rows, products, conversion of dq.
+"""
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from cutelite.kernels.attention import attention
+from cutelite.kernels.attention.backward import Config, chosen
+from cutelite.kernels.attention.backward_call import attention_backward
+from tests.bench.attention import seconds
+
+LENGTHS = 1024, 2048, 4096, 8192, 16384
+CONFIGS: dict[int, dict[str, Config]] = {
+    128: {
+        "64 early": Config(order="early"),
+        "64 late": Config(),
+        "64 last": Config(order="last"),
+        "64 held 2": Config(held=2),
+        "64 direct": Config(direct=True),
+        "80 last": Config(80, held=2, order="last"),
+    },
+    64: {
+        "128 early": Config(128, held=2, turned=False, order="early"),
+        "128 late": Config(128, held=2, turned=False),
+        "128 direct": Config(128, held=2, turned=False, order="last", direct=True),
+    },
+}
+
+
+def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int) -> list[Any]:
+    torch.manual_seed(1)
+    shapes = (sq, heads), (sk, kv_heads), (sk, kv_heads), (sq, heads)
+    return [torch.randn(batch, *shape, dim, device="cuda", dtype=torch.bfloat16) for shape in shapes]
+
+
+def exact(q: Any, k: Any, v: Any, do: Any, causal: bool) -> tuple[Any, ...]:
+    """Gradients in float64."""
+    q, k, v = (x.double().transpose(1, 2).requires_grad_() for x in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    s = q @ k.repeat_interleave(group, 1).transpose(-1, -2) * q.shape[-1] ** -0.5
+    n, m = s.shape[-2:]
+    if causal:
+        seen = torch.arange(m, device="cuda")[None] <= torch.arange(n, device="cuda")[:, None] + m - n
+        s = s.masked_fill(~seen, -math.inf)
+    p = torch.where((s == -math.inf).all(-1, keepdim=True), 0.0, s.softmax(-1))
+    o = p.nan_to_num(0.0) @ v.repeat_interleave(group, 1)
+    return tuple(x.transpose(1, 2) for x in torch.autograd.grad(o, (q, k, v), do.double().transpose(1, 2)))
+
+
+def errors(found: Any, want: Any) -> list[float]:
+    return [float((x.double() - y).norm() / y.norm()) for x, y in zip(found, want, strict=True)]
+
+
+def fa4() -> Any:
+    """FlashAttention-4's interface, where it is installed."""
+    try:
+        from flash_attn.cute import interface  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    return interface
+
+
+def compared(dim: int, causal: bool) -> None:
+    """Print errors at lengths that are no multiples of anything."""
+    for sizes in ((1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)):
+        q, k, v, do = made(2, *sizes, dim)
+        o, lse = attention(q, k, v, causal=causal, return_lse=True)
+        want = exact(q, k, v, do, causal)
+        for name, config in CONFIGS[dim].items():
+            off = errors(attention_backward(do, q, k, v, o, lse, causal=causal, config=config), want)
+            again = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
+            more = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
+            same = all(torch.equal(x, y) for x, y in zip(again, more, strict=True))
+            if not max(off + errors(again, want)) < 6e-3 or not same:
+                print("WRONG", dim, causal, sizes, name, off, "the same bits:", same, flush=True)
+    print(dim, "causal" if causal else "full", "errors at the last size", [f"{x:.1e}" for x in off], flush=True)
+
+
+def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
+    batch, heads = max(1, 16384 // length), 2048 // dim
+    q, k, v, do = made(batch, length, length, heads, heads, dim)
+    o, lse = attention(q, k, v, causal=causal, return_lse=True)
+    out = tuple(torch.empty_like(x) for x in (q, k, v))
+
+    def ours(config: Config, **more: Any) -> Callable[[], Any]:
+        return lambda: attention_backward(do, q, k, v, o, lse, out, causal=causal, config=config, **more)
+
+    calls = {name: ours(config) for name, config in configs.items()}
+    if len(configs) == 1:
+        calls["deterministic"] = ours(next(iter(configs.values())), deterministic=True)
+    if interface := fa4():
+        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, softmax_scale=dim**-0.5, causal=causal)
+    flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
+    told = (f"{name} {flop / t / 1e12:.0f}" for name, t in zip(calls, seconds(list(calls.values())), strict=True))
+    return f"{dim} {'causal' if causal else 'full'} {length}: {', '.join(told)}"
+
+
+def once(dim: int, names: list[str]) -> None:
+    q, k, v, do = made(2, 8192, 8192, 2048 // dim, 2048 // dim, dim)
+    o, lse = attention(q, k, v, return_lse=True)
+    for name in names:
+        attention_backward(do, q, k, v, o, lse, config=CONFIGS[dim][name])
+    torch.cuda.synchronize()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--configs", action="store_true")
+    parser.add_argument("--once", nargs="*", help="call each of these configurations once at 2 x 8192, for a profiler")
+    parser.add_argument("--dims", type=int, nargs="*", default=[128, 64])
+    parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS)
+    given = parser.parse_args()
+    if given.once is not None:
+        once(given.dims[0], given.once)
+        return
+    print(torch.cuda.get_device_name(0), "torch", torch.__version__)
+    for dim in given.dims:
+        for causal in (False, True):
+            compared(dim, causal)
+            for length in given.lengths:
+                print(
+                    row(dim, causal, length, CONFIGS[dim] if given.configs else {"cutelite": chosen(dim)}), flush=True
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""`attention_backward` against float64: masks, lengths, head dims, mods, layouts, schedules, refusals."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import attention, attention_backward
+from cutelite.kernels.attention.backward import Config, Plan, build, chosen
+from cutelite.kernels.attention.call import seen
+from cutelite.kernels.attention.forward import Problem
+from cutelite.toolchain import find
+
+BF16 = ml_dtypes.bfloat16
+
+
+def inputs(sq: int, sk: int, heads: int, kv_heads: int, dim: int, dtype: Any = BF16, batch: int = 1) -> list[Any]:
+    numbers = np.random.default_rng(sq + sk)
+    shapes = (sq, heads), (sk, kv_heads), (sk, kv_heads), (sq, heads)
+    return [numbers.standard_normal((batch, *shape, dim)).astype(dtype) for shape in shapes]
+
+
+def exact(q: Any, k: Any, v: Any, do: Any, dlse: Any = None, **how: Any) -> list[Any]:
+    """dq, dk and dv in float64 of (B, S, H, D) arrays; of functions, the derivative by differences."""
+    q, k, v, do = (x.astype(np.float64).swapaxes(1, 2) for x in (q, k, v, do))
+    group, step = q.shape[1] // k.shape[1], 1e-6
+    scale, cap = how.get("scale") or q.shape[-1] ** -0.5, how.get("softcap")
+    s = np.einsum("bhqd,bhkd->bhqk", q, k.repeat(group, 1)) * scale
+    rows, columns = np.arange(s.shape[2])[:, None], np.arange(s.shape[3])[None]
+    left, right, offset = seen(how.get("causal", False), how.get("window", (None, None)), s.shape[3] - s.shape[2])
+    sees = (columns >= rows + offset - (left or 0)) | (left is None)
+    sees &= (columns <= rows + offset + (right or 0)) | (right is None)
+
+    def modified(s: Any) -> Any:
+        s = s if cap is None else cap * np.tanh(s / cap)
+        mod = how.get("score_mod")
+        for b, h in np.ndindex(s.shape[:2]) if mod is not None else ():
+            s[b, h] = mod(s[b, h], b, h, rows, columns)
+        return s
+
+    slope = (modified(s + step) - modified(s - step)) / (2 * step)
+    s = np.where(sees, modified(s.copy()), -np.inf)
+    for b, h in np.ndindex(s.shape[:2]) if how.get("mask_mod") is not None else ():
+        s[b, h] = np.where(how["mask_mod"](b, h, rows, columns), s[b, h], -np.inf)
+    top = s.max(-1, keepdims=True)
+    p = np.exp(s - np.where(np.isinf(top), 0, top))
+    p /= np.where((total := p.sum(-1, keepdims=True)) > 0, total, 1)
+    dp = np.einsum("bhqd,bhkd->bhqk", do, v.repeat(group, 1))
+    more = 0 if dlse is None else dlse[..., None]
+    ds = p * (dp - (p * dp).sum(-1, keepdims=True) + more) * slope * scale
+    dq = np.einsum("bhqk,bhkd->bqhd", ds, k.repeat(group, 1))
+    pairs = np.einsum("bhqk,bhqd->bkhd", ds, q), np.einsum("bhqk,bhqd->bkhd", p, do)
+    return [dq, *(x.reshape(*x.shape[:2], -1, group, x.shape[3]).sum(3) for x in pairs)]
+
+
+def compare(q: Any, k: Any, v: Any, do: Any, dlse: Any = None, more: dict[str, Any] | None = None, **how: Any) -> Any:
+    o, lse = attention(q, k, v, return_lse=True, **how)
+    found = attention_backward(do, q, k, v, o, lse, dlse=dlse, **how, **more or {})
+    for x, y in zip(found, exact(q, k, v, do, dlse, **how), strict=True):
+        assert np.linalg.norm(x.astype(np.float64) - y) <= 4e-3 * np.linalg.norm(y) + 1e-5
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sq", "sk", "how"),
+    [
+        (130, 200, {}),
+        (150, 70, {"causal": True}),  # the first 80 queries see nothing
+        (70, 200, {"causal": "top-left"}),  # the last 130 keys are seen by nobody
+        (100, 300, {"window": (40, 10)}),
+        (1, 1, {}),
+        (3, 129, {"softcap": 2.0, "scale": 0.3}),
+    ],
+)
+def test_masks_and_lengths(sq: int, sk: int, how: dict[str, Any]) -> None:
+    compare(*inputs(sq, sk, 2, 1, 128), **how)
+
+
+def test_head_dims_types_and_batches() -> None:
+    compare(*inputs(140, 150, 4, 2, 64, np.float16, batch=2), causal=True)
+    compare(*inputs(70, 150, 1, 1, 96, np.float16), causal=True)
+    compare(*inputs(40, 50, 1, 1, 40))
+
+
+def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + (q_idx - kv_idx) * -0.05 * (h + 1)
+
+
+def bent(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score * abs(score) * 0.25 + score / ((q_idx - kv_idx) * (q_idx - kv_idx) + 2)
+
+
+def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (q_idx - kv_idx <= 20) & (kv_idx - q_idx <= 3)
+
+
+def test_mods_are_differentiated() -> None:
+    q, k, v, do = inputs(70, 140, 2, 1, 64)
+    compare(q, k, v, do, score_mod=slope)
+    compare(q, k, v, do, score_mod=bent, mask_mod=near, softcap=3.0, causal="top-left")
+
+
+def test_either_layout_and_the_gradient_of_the_logsumexp() -> None:
+    q, k, v, do = (np.pad(x, ((0, 0), (0, 0), (0, 0), (0, 8)))[..., :64] for x in inputs(70, 90, 2, 1, 64))
+    dlse = np.random.default_rng(0).standard_normal((1, 2, 70)).astype(np.float32)
+    found = compare(q, k, v, do, dlse)
+    o, lse = attention(q, k, v, return_lse=True)
+    turned = (x.swapaxes(1, 2) for x in (do, q, k, v, o))
+    for x, y in zip(attention_backward(*turned, lse, dlse=dlse, layout="bhsd"), found, strict=True):
+        np.testing.assert_array_equal(x.swapaxes(1, 2), y)
+
+
+def test_sums_in_the_order_of_keys_are_the_same_bits_each_time() -> None:
+    given = inputs(100, 400, 2, 1, 64)
+    first, second = (compare(*given, more={"deterministic": True}, window=(150, 0)) for _ in range(2))
+    assert all(x.tobytes() == y.tobytes() for x, y in zip(first, second, strict=True))
+
+
+def test_of_no_keys_or_queries() -> None:
+    for sq, sk in ((0, 5), (5, 0)):
+        q, k, v, do = inputs(sq, sk, 1, 1, 64)
+        found = attention_backward(do, q, k, v, np.zeros_like(q), np.zeros((1, 1, sq), np.float32))
+        assert not any(x.astype(np.float32).any() for x in found)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_no_race_in_a_few_schedules(ordered: bool) -> None:
+    q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, 64))
+    o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
+    config = chosen(64)
+    blocks = -(-150 // config.rows)
+    base = np.empty((1, 1, blocks, 2 * config.rows), np.float32)
+    sums = np.empty((1, 1, blocks, config.groups, 64 * Plan(config, PROBLEM).columns), np.float32)
+    turns = np.empty((1, 1, blocks, config.groups), np.int32) if ordered else None
+    dq, dk, dv = (np.empty_like(x) for x in (q, k, v))
+    kernels = build(config, PROBLEM, ordered)
+    ends = -10, 1 << 30, 0
+    for kernel, grid, block, args in (
+        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, *ends[:2])),
+        (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, dk, dv, 0.1, *ends, 1)),
+        (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1)),
+    ):
+        report = kernel.check(grid, block, *args, seeds=2)
+        assert not report.kinds, str(report)
+
+
+PROBLEM = Problem(cl.bf16, 64, 64, right=True)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("right", [False, True])
+def test_registers_suffice(dim: int, right: bool) -> None:
+    """ptxas neither spills nor serialises products."""
+    config = chosen(dim)
+    plan = Plan(config, Problem(cl.bf16, dim, dim, right=right))
+    blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
+    compiled = build(config, plan.problem).gradients.compile(
+        *[shape] * 4, (1, 2, blocks, 2 * config.rows), (1, 2, blocks, config.groups, 64 * plan.columns), None,
+        *[shape] * 2, 1.0, 0, 0, 0, 1, arch="sm_90a",
+    )  # fmt: skip
+    assert (compiled.spills, compiled.warnings) == (0, [])
+
+
+def test_operator_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    on = {"device": "cuda" if torch.cuda.is_available() else "cpu", "dtype": torch.bfloat16, "requires_grad": True}
+    q, k, v = torch.randn(1, 70, 2, 64, **on), torch.randn(1, 90, 1, 64, **on), torch.randn(1, 90, 1, 64, **on)
+    wide = [x.detach().double().transpose(1, 2).requires_grad_() for x in (q, k, v)]
+    sees = torch.ones(70, 90, dtype=torch.bool, device=q.device).tril(20)
+    s = (wide[0] @ wide[1].mT * 64**-0.5).masked_fill(~sees, -torch.inf)
+    want = (s.softmax(-1) @ wide[2]).transpose(1, 2), s.logsumexp(-1)
+    do, dlse = (torch.randn_like(x.detach()) for x in want)
+    exactly = torch.autograd.grad(want, wide, (do, dlse))
+
+    def total(q: Any, k: Any, v: Any, **how: Any) -> Any:
+        o, lse = attention(q, k, v, causal=True, return_lse=True, **how)
+        return (o * do).sum() + (lse * dlse).sum()
+
+    compiled = torch.compile(total, backend="aot_eager", fullgraph=True)
+    neutral = {"score_mod": lambda score, b, h, q_idx, kv_idx: score * 1.0}
+    for function, how in ((total, {}), (compiled, {}), (total, neutral)):
+        for x, y in zip(torch.autograd.grad(function(q, k, v, **how), (q, k, v)), exactly, strict=True):
+            assert (x.double().transpose(1, 2) - y).norm() < 4e-3 * y.norm()
+    torch.library.opcheck(torch.ops.cutelite.attention.default, (q, k, v, "top-left", 5, None, 3.0, 0.1, "bshd"))
+    with pytest.raises(ValueError, match="out= has no derivative"):
+        attention(q, k, v, torch.empty_like(q))
+    with pytest.raises(ValueError, match="one head dim up to 128"):
+        attention(*(torch.randn(1, 8, 1, 192, **on) for _ in range(3)))
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q, k, v, do = inputs(8, 8, 2, 1, 64)
+    lse = np.zeros((1, 2, 8), np.float32)
+    with pytest.raises(ValueError, match="lse is"):
+        attention_backward(do, q, k, v, q, lse[..., :4])
+    with pytest.raises(ValueError, match="do is"):
+        attention_backward(do[:, :4], q, k, v, q, lse)
+    with pytest.raises(ValueError, match="up to 128"):
+        attention_backward(*[np.zeros((1, 8, 1, 192), BF16)] * 5, np.zeros((1, 1, 8), np.float32))
+    with pytest.raises(ValueError, match="layout"):
+        attention_backward(do, q, k, v, q, lse, layout="sbhd")
+
+
+def test_configurations_are_alike() -> None:
+    given = inputs(130, 140, 1, 1, 128)
+    for config in (Config(order="early", direct=True), Config(80, held=2, order="last")):
+        compare(*given, more={"config": config}, causal=True)

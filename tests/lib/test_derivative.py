@@ -1,0 +1,104 @@
+"""`cl.value_and_derivative` against differences of the same function in NumPy's float64."""
+
+# mypy: disable-error-code="valid-type"
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, f32
+
+N = cl.dims("N")
+
+
+def values_and_slopes(function: Callable[..., Any], x: Any, *more: Any) -> tuple[Any, Any]:
+    """By a kernel, four elements a thread."""
+
+    @cl.kernel(block=len(x) // 4)
+    def kernel(x: Tensor[f32, (N,), cl.align(16)], y: Tensor[f32, (N,)], slope: Tensor[f32, (N,)]) -> None:
+        t = cl.thread_idx.x
+        value, derivative = cl.value_and_derivative(function, x.tile(4, t).load(), *more)
+        y.tile(4, t).store(value)
+        slope.tile(4, t).store(cl.full((4,), derivative, f32) if isinstance(derivative, float) else derivative)
+
+    y, slope = np.zeros_like(x), np.zeros_like(x)
+    kernel[1](x, y, slope)
+    return y, slope
+
+
+POSITIVE = np.array([0.4, 0.5, 0.7, 0.9, 1.3, 2.0, 2.9, 4.1], np.float32)
+ANY = np.array([-2.2, -1.1, -0.7, -0.2, 0.3, 0.4, 0.8, 1.9], np.float32)
+SMALL = ANY / 3
+
+
+def polynomial(x: Any) -> Any:
+    return 3.0 - x * x * 2.0 + x**3 / 4.0 - (1.0 - x) * (x + x) - -x
+
+
+def quotient(x: Any) -> Any:
+    return (2.0 * x + 1.0) / (x * x + 1.0) + 5.0 / (x + 9.0) + x / 3.0
+
+
+def choices(x: Any) -> Any:
+    y = cl.where(x > 0.5, x * x, cl.where(x < -1.0, -3.0, x))
+    return max(y, -0.5 * x) + min(x, 0.35) + abs(x) * 2.0
+
+
+def capped(x: Any) -> Any:
+    return cl.math.tanh(x * 0.25) * 4.0 + 1.0
+
+
+def loops(x: Any) -> Any:
+    total = x
+    for i in cl.static_range(3):
+        total = total * x + i
+    return total
+
+
+def nothing(x: Any) -> Any:
+    return cl.math.floor(x) + 1.0
+
+
+MATHS = {
+    "positive": ["sqrt", "rsqrt", "rcp", "cbrt", "log", "log2", "log10", "log1p"],
+    "any": ["exp", "exp2", "expm1", "sin", "cos", "tan", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc"],
+    "small": ["asin", "acos", "atanh"],
+}
+CASES: list[Any] = [(f, ANY) for f in (polynomial, quotient, choices, capped, loops, nothing)]
+CASES += [(getattr(cl.math, name), {"positive": POSITIVE, "any": ANY, "small": SMALL}[kind])
+          for kind, names in MATHS.items() for name in names]  # fmt: skip
+CASES += [
+    (lambda x: cl.math.acosh(x + 1.5), POSITIVE),
+    (lambda x: cl.math.pow(x, 2.5) + 2.0**x + x**1.5, POSITIVE),
+    (lambda x: cl.math.hypot(x, 2.0) + cl.math.atan2(x, x * x + 1.0), ANY),
+    (lambda x: cl.math.fma(x, x + 1.0, x * 3.0), ANY),
+    (lambda x: cl.math.fabs(x) + cl.math.saturate(x) + cl.math.maximum(x, 0.5) * cl.math.minimum(1.0, x), ANY),
+    (lambda x: cl.math.fdividef(x, x + 7.0) + cl.math.exp(x * 0.1, fast=True), ANY),
+]
+
+
+@pytest.mark.parametrize(("function", "x"), CASES, ids=lambda c: getattr(c, "__name__", ""))
+def test_against_differences(function: Callable[..., Any], x: Any) -> None:
+    """Derivatives are differences of the values that the kernel computes itself."""
+    step = np.float32(2.0**-6)
+    y, slope = values_and_slopes(function, x)
+    ahead, behind = (values_and_slopes(function, x + sign * step)[0].astype(np.float64) for sign in (1, -1))
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), rtol=4e-3, atol=2e-3)
+    assert y.any()
+
+
+def test_captured_numbers_and_more_arguments_are_constant() -> None:
+    bias = 2.0
+    y, slope = values_and_slopes(lambda x, more: x * bias + more, ANY, 3.0)
+    np.testing.assert_allclose(y, ANY * 2 + 3)
+    assert (slope == 2.0).all()
+
+
+def test_what_has_no_derivative_is_told() -> None:
+    with pytest.raises(CompileError, match=r"cl\.math\.remainder has no derivative"):
+        values_and_slopes(lambda x: cl.math.remainder(x, 2.0), ANY)
+    assert math.isfinite(values_and_slopes(lambda x: 1.0, ANY)[1].sum())
