@@ -301,11 +301,14 @@ from cutelite.lib.pipeline import pipeline_init_sync as pipeline_init_sync
 from cutelite.lib.pipeline import pipeline_init_wait as pipeline_init_wait
 from cutelite.lib.reduce import Team as Team
 from cutelite.lib.reduce import block_reduce as block_reduce
+from cutelite.lib.reduce import block_scan as block_scan
 from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
+from cutelite.lib.reduce import warp_scan as warp_scan
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.rows import RowTile as RowTile
+from cutelite.lib.rows import RowVectors as RowVectors
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
@@ -513,6 +516,7 @@ __all__ = [
     "RowPartition",
     "RowStream",
     "RowTile",
+    "RowVectors",
     "Scalar",
     "ScaledBasis",
     "Scales",
@@ -565,6 +569,7 @@ __all__ = [
     "block_in_cluster",
     "block_rank_in_cluster",
     "block_reduce",
+    "block_scan",
     "blocked_product",
     "bmsk",
     "boolean",
@@ -801,6 +806,7 @@ __all__ = [
     "vote_uniform",
     "warp_idx",
     "warp_reduce",
+    "warp_scan",
     "warpgroup_idx",
     "wgmma",
     "where",

@@ -1,4 +1,4 @@
-"""Reductions: the values of many threads combined into one, which all of them get.
+"""Reductions and scans: the values of many threads combined, of all of them or of those before each.
 
     total = cl.warp_reduce(x)                                     # a warp, or each segment of it
     top = cl.block_reduce(x, "max")                               # a block
@@ -7,6 +7,7 @@
     team = cl.Team.create(threads=256, cluster=2)                 # in loops: one barrier for each reduction
     for row in range(...):
         total = team.reduce(x)
+        before, total = team.scan(x, 0)                           # of lower threads, and of all
 
 Values are numbers, vectors (element by element), and tuples, named tuples and frozen dataclasses of these. `combine` is
 'add', 'mul', 'min', 'max', 'and', 'or' or 'xor', applied to each number, or a function of two values that gives one.
@@ -78,6 +79,33 @@ def warp_reduce(x: Any, combine: Combine = "add", *, width: int = WARP, ordered:
             x = combined(x, other, combine)
         step = step * 2 if ordered else step // 2
     return x
+
+
+def warp_scan(x: Any, combine: Combine = "add", *, width: int = WARP) -> Any:
+    """Combine the `x` of this lane and all lower ones of the warp, or of its segment of `width` lanes.
+
+    Arguments as for `warp_reduce`; `combine` need not be commutative.
+
+    Who   the whole warp
+    """
+    step, lane = 1, linear_thread_idx() % width
+    while step < width:
+        other = exchange(x, "up", step, width)
+        if lane >= step:
+            x = combined(other, x, combine)
+        step *= 2
+    return x
+
+
+def block_scan(x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
+    """Combine the `x` of all lower threads of the block, and of all.
+
+    Arguments and results as for `Team.scan`. In a loop, a `Team` needs one barrier for each scan where this has two.
+
+    Who   the whole block, in whole warps
+    """
+    syncthreads()  # the memory of an earlier round has been read
+    return Team.create(reductions=1).scan(x, zero, combine)
 
 
 def block_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -> Any:
@@ -217,6 +245,43 @@ class Team:
             self.sync()
             x = gathered(parts[turn % self.slots, self.index, None, None], x, combine, ordered)
         return self.among_blocks(x, turn, words, combine, ordered) if self.cluster > 1 else x
+
+    def scan(self, x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
+        """Combine the `x` of all threads of the team that are before this one, and of all; in their order.
+
+        x        a number, a vector, or a tuple, named tuple or frozen dataclass of them
+        zero     what the first thread gets: the neutral value, of the type of `x`
+        combine  the name of an operation, or a function of two values; it need not be commutative
+        Gives    (what is before, what all come to)
+        Who      all threads of the team, each as often as the others
+        Cost     one barrier among the warps of a block
+        Errors   `team` for a team of several blocks
+        """
+        if self.cluster > 1:
+            raise mistake("team", "a scan is over the threads of one block")
+        width, lane = min(self.threads, WARP), linear_thread_idx() % WARP
+        upto = warp_scan(x, combine, width=width)
+        shifted, before = exchange(upto, "up", 1, width), zero
+        if lane % width > 0:
+            before = shifted
+        if self.warps == 1:
+            return before, exchange(upto, "idx", width - 1, width)
+        turn, words = self.turn[0], padded_words(x)
+        self.turn[0] = (turn + 1) % (2 * self.slots)
+        parts = shared(u32, (self.slots, self.teams, self.warps, words), align=16)
+        warp = self.lane // WARP
+        if lane == WARP - 1:
+            store_words(parts[turn % self.slots, self.index, warp, None], upto)
+        self.sync()
+        place = parts[turn % self.slots, self.index, minimum(lane, self.warps - 1), None]
+        sums = warp_scan(unpack(place.load(), x), combine)
+        lower = exchange(sums, "idx", maximum(warp - 1, 0))
+        if warp > 0:
+            if lane > 0:
+                before = combined(lower, before, combine)
+            else:
+                before = lower
+        return before, exchange(sums, "idx", self.warps - 1)
 
     def among_blocks(self, x: Any, turn: Any, words: int, combine: Combine, ordered: bool) -> Any:
         """Combine what the blocks of the cluster have come to: thread b of each sends its block's result to block b.

@@ -126,8 +126,8 @@ class RowPartition:
     def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
         """Go through this thread's elements of `row`, a few vectors at a time: the row need not fit into registers.
 
-        step    ``step(state, v, keep)`` gives the state behind `v`, a vector of (vector, pieces), with `fill` beyond
-                the row; ``keep(u)`` is `u` with 0 there
+        step    ``step(state, v, some)`` gives the state behind `v`, a vector of (vector, pieces), with `fill`
+                beyond the row; `some` are these vectors, a `RowVectors`
         pieces  vectors that are loaded together
         Gives   the last state
         Who     each thread of the team for itself
@@ -138,27 +138,13 @@ class RowPartition:
         for start in range(0, whole, pieces):
             for i in static_range(pieces):
                 copy_vector(row, held, self.first(start + i), self.vector, i, into=False)
-            state = step(state, held.load(), same)
+            state = step(state, held.load(), RowVectors(self, start, pieces, True))
         for start in static_range(whole, self.pieces, pieces):
-            count = min(pieces, self.pieces - start)
             fill_tensor(held, fill)
-            for i in static_range(count):
+            for i in static_range(min(pieces, self.pieces - start)):
                 self.move(row, held, start + i, 0, into=False, place=i)
-            state = step(state, held.load(), self.keep_from(start))
+            state = step(state, held.load(), RowVectors(self, start, pieces, False))
         return state
-
-    def keep_from(self, start: int) -> Any:
-        """A function that puts 0 for elements beyond the row, of a few vectors from number `start` on."""
-
-        def keep(v: Any) -> Any:
-            held = make_rmem_tensor(v.dtype, make_layout((self.vector, v.n // self.vector)))
-            held.store(v)
-            for i in static_range(v.n // self.vector):
-                for j in static_range(self.vector):
-                    held[j, i] = held[j, i] if self.first(start + i) + j < self.end() else 0
-            return held.load()
-
-        return keep
 
     def store(self, v: Any, row: Any) -> None:
         """Write this thread's elements `v`, of shape (vector, pieces), to `row`, a tensor of n elements.
@@ -183,6 +169,43 @@ class RowPartition:
             copy_vector(memory, held, first - begin, self.vector, place, into)
         else:
             copy_elements(memory, held, first - begin, self.end() - begin, self.vector, place, into)
+
+
+@dataclass(frozen=True)
+class RowVectors:
+    """Some of a thread's vectors of a row, which follow each other: what `RowPartition.fold` is at.
+
+    part    the part of the row
+    start   the number of the first one
+    pieces  how many
+    whole   all of them are within the row
+    """
+
+    part: RowPartition
+    start: Any
+    pieces: int
+    whole: bool
+
+    def columns(self) -> Any:
+        """The columns of the elements: a vector of i32 of shape (vector, pieces)."""
+        vector = self.part.vector
+        found = make_rmem_tensor(i32, make_layout((vector, self.pieces)))
+        for i in static_range(self.pieces):
+            for j in static_range(vector):
+                found[j, i] = self.part.first(self.start + i) + j
+        return found.load()
+
+    def keep(self, v: Any, fill: Any = 0) -> Any:
+        """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
+        if self.whole:
+            return v
+        held = make_rmem_tensor(v.dtype, make_layout((self.part.vector, self.pieces)))
+        held.store(v)
+        for i in static_range(self.pieces):
+            for j in static_range(self.part.vector):
+                beyond = self.part.first(self.start + i) + j >= self.part.end()
+                held[j, i] = fill if beyond else held[j, i]
+        return held.load()
 
 
 @dataclass(frozen=True)
@@ -363,11 +386,6 @@ class RowStream:
 
 def nothing(row: Any) -> None:
     """Ask for nothing."""
-
-
-def same(v: Any) -> Any:
-    """Give what is given."""
-    return v
 
 
 def copy_vector(row: Any, held: Any, first: Any, width: int, piece: int, into: bool) -> None:

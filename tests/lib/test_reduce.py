@@ -183,3 +183,30 @@ def test_what_is_refused(make: Any, message: str) -> None:
 
     with pytest.raises(cl.CompileError, match=message):
         kernel.compile()
+
+
+@pytest.mark.parametrize(("threads", "teams"), [(8, 4), (32, 2), (64, 2), (96, 1), (1, 32)])
+def test_teams_scan_in_a_loop(place: Place, threads: int, teams: int) -> None:
+    @cl.kernel(block=threads * teams)
+    def kernel(x: Tensor[cl.u32, (2, M, N)], before: Tensor[cl.u32, (2, M, N)], all: Tensor[cl.u32, (2, M)]) -> None:
+        team = cl.Team.create(threads)
+        for row in range(team.index, M, teams):
+            at = team.lane
+            mine = x[0, row, at], x[1, row, at]
+            found, total = team.scan(mine, (cl.u32(1), cl.u32(0)), compose)
+            before[0, row, at], before[1, row, at] = found
+            if at == 0:
+                all[0, row], all[1, row] = total
+
+    m = 3 * teams
+    x = np.random.default_rng(4).integers(0, 1 << 32, (2, m, threads)).astype(np.uint32)
+    before, all = np.zeros_like(x), np.zeros((2, m), np.uint32)
+    place(kernel[1, threads * teams], x, before, all)
+    for row in range(m):
+        scale, shift = 1, 0
+        for t in range(threads):
+            assert (before[0, row, t], before[1, row, t]) == (scale, shift)
+            a, b = x[:, row, t].tolist()
+            scale, shift = scale * a % (1 << 32), (a * shift + b) % (1 << 32)
+        assert (all[0, row], all[1, row]) == (scale, shift)
+    assert kernel.check(1, threads * teams, x, before, all, seeds=2)

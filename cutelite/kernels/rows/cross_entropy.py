@@ -51,11 +51,11 @@ class Known(NamedTuple):
 def step(exact: bool, smooth: bool) -> Any:
     """The function that adds more logits to what is known."""
 
-    def added(known: Known, logits: Any, keep: Any) -> Known:
+    def added(known: Known, logits: Any, some: Any) -> Known:
         v = logits.to(f32)
         top = max(known.all.top, v.reduce("max"))
         total = known.all.total * power(known.all.top - top, exact) + power(v - top, exact).reduce("sum")
-        return Known(Exponentials(top, total), known.plain + keep(v).reduce("sum") if smooth else known.plain)
+        return Known(Exponentials(top, total), known.plain + some.keep(v).reduce("sum") if smooth else known.plain)
 
     return added
 

@@ -23,6 +23,7 @@ from cutelite.kernels.rows.plan import ACCESS, pitches, width
 
 M, N = cl.dims("M N")  # rows, columns
 THREADS, ACCESSES = 256, 4  # of a block; accesses of 16 bytes that a thread has under way
+BLOCKS = 4  # of a multiprocessor at a time
 MOST_INPUTS, MOST_OUTPUTS = 4, 3
 
 
@@ -45,15 +46,20 @@ def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple
     annotations += [annotations[-1]] * (MOST_INPUTS + MOST_OUTPUTS - len(annotations))
     A, B, C, D, X, Y, Z = annotations
 
-    @cl.kernel(block=THREADS)
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def elements(a: A, b: B, c: C, d: D, x: X, y: Y, z: Z) -> None:
         tiles = cl.ceil_div(N, size)
         row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
         tile = cl.RowTile(at * size, N, vector, pieces)
-        given = [tile.load(each[row, None]).to(f32) for each in (a, b, c, d) if each is not None]
-        found = function(*given)
-        for out, v in zip([each for each in (x, y, z) if each is not None], as_tuple(found), strict=True):
-            tile.store(v.to(out.dtype), out[row, None])
+        given = [tile.load(each[row, None]) for each in (a, b, c, d) if each is not None]
+        outs = [each for each in (x, y, z) if each is not None]
+        made = [cl.make_rmem_tensor(out.dtype, tile.shape) for out in outs]
+        for i in cl.static_range(pieces):  # one vector after the other needs fewer registers
+            found = function(*(v[None, i].to(f32) for v in given))
+            for held, v in zip(made, as_tuple(found), strict=True):
+                held[None, i].store(v.to(held.dtype))
+        for out, held in zip(outs, made, strict=True):
+            tile.store(held.load(), out[row, None])
 
     return elements
 
