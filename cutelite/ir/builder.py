@@ -27,7 +27,7 @@ class Builder:
         self.function = function
         self.block = block or function.entry
         self.span: Any = None
-        self.target = target  # target.Target: what the ops are checked against; None checks no features
+        self.target = target  # target.Target whose features ops are checked against; None: no check
         self.rounded = False
 
     @staticmethod
@@ -46,7 +46,7 @@ class Builder:
     @staticmethod
     @contextmanager
     def inactive() -> Iterator[None]:
-        """No kernel is being compiled, as far as what is called here can see."""
+        """Hide the current builder: code that is called within finds no kernel being compiled."""
         token = _CURRENT.set(None)
         try:
             yield
@@ -55,7 +55,7 @@ class Builder:
 
     @contextmanager
     def rounding_each(self) -> Iterator[None]:
-        """Additions and products emitted meanwhile round by themselves: `fmad` does not fuse them."""
+        """Have additions and products that are emitted within round by themselves: `fmad` does not fuse them."""
         before, self.rounded = self.rounded, True
         try:
             yield

@@ -1,7 +1,6 @@
-"""What an op declares besides its types: effects, who executes it, its PTX or LLVM spelling, its simulator step.
+"""The parts of an op's declaration besides its types: effects, problems, its PTX or LLVM spelling, and NumPy.
 
-All of it is plain data, or code against the protocols of `ir.simulation`, so ops know neither LLVM nor the
-simulator, and `lower` and `sim` need not know any op.
+All of it is plain data, so ops do not know LLVM, and `lower` need not know any op.
 """
 
 from __future__ import annotations
@@ -12,14 +11,10 @@ from enum import Flag, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cutelite.ir.simulation import Array as Array
-from cutelite.ir.simulation import Lanes as Lanes
-from cutelite.ir.simulation import Wait as Wait
+from cutelite.ir.types import Scalar, Type
 
 if TYPE_CHECKING:
     import numpy
-
-    from cutelite.ir.types import Scalar, Type
 
     np = numpy
 else:
@@ -36,7 +31,7 @@ else:
 
 
 class Effect(Flag):
-    """What executing an op does besides computing its results. No effect: it may be dropped, merged and moved."""
+    """The effects of executing an op besides its results. An op without effects may be dropped, merged and moved."""
 
     PURE = 0
     READS = auto()  # reads memory through an address or tensor operand (generic proxy)
@@ -50,7 +45,7 @@ class Effect(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an op: the field at fault ('' if none), what is wrong, and what would be right."""
+    """A problem of an op: the field at fault ('' if none), what is wrong, and what would be right."""
 
     field: str
     message: str

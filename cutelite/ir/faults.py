@@ -1,4 +1,4 @@
-"""An exception that nobody expected, as a report of a bug: the stage, the op it was working on, the IR around it."""
+"""Unexpected exceptions as reports of a bug: the stage, the op it was working on, the IR around it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import TracebackType
 from cutelite.diag import CompileError, InternalError
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
+from cutelite.ir.printer import FunctionText
 
 
 @contextmanager
@@ -23,8 +24,6 @@ def reported(stage: str, function: Function) -> Iterator[None]:
 
 
 def _report(error: Exception, stage: str, function: Function) -> InternalError:
-    from cutelite.ir.printer import FunctionText
-
     text, op = FunctionText(function), _op_at_hand(error.__traceback__)
     message = f"{type(error).__name__}: {error}"
     if op is None:

@@ -1,57 +1,14 @@
-"""Values, blocks and functions: SSA in basic blocks, with block arguments in place of phis."""
+"""Functions: SSA in basic blocks, with block arguments in place of phis; predecessors, order, dominators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from cutelite.ir.op import Block as Block
+from cutelite.ir.op import Jump as Jump
 from cutelite.ir.op import Op
-from cutelite.ir.types import Type
-
-
-class Value:
-    """Something computed once: a block's parameter or an op's result. Compared by identity."""
-
-    __slots__ = ("hint", "op", "shape", "type")
-
-    def __init__(self, type: Type, op: Op | None = None, hint: str = "", shape: Any = None) -> None:
-        self.type = type
-        self.op = op  # what defines it; None for a block parameter
-        self.hint = hint  # the user's name for it, for printing
-        self.shape = shape  # of a vector: how the frontend sees its elements; None: as (n,)
-
-    def __repr__(self) -> str:
-        return f"%{self.hint or 'v'}: {self.type}"
-
-
-class Block:
-    """Ops executed in order. The last one, and only the last, is a terminator."""
-
-    __slots__ = ("label", "ops", "params")
-
-    def __init__(self, params: tuple[Value, ...] = (), label: str = "") -> None:
-        self.params: list[Value] = list(params)
-        self.ops: list[Op] = []
-        self.label = label
-
-    @property
-    def terminator(self) -> Op | None:
-        return self.ops[-1] if self.ops and self.ops[-1].terminator else None
-
-    @property
-    def successors(self) -> tuple[Block, ...]:
-        end = self.terminator
-        return tuple([jump.block for jump in end.jumps]) if end else ()
-
-
-class Jump:
-    """Where a terminator goes, and what it passes for the parameters of that block."""
-
-    __slots__ = ("args", "block")
-
-    def __init__(self, block: Block, args: tuple[Value, ...] = ()) -> None:
-        self.block = block
-        self.args = args
+from cutelite.ir.op import Value as Value
 
 
 class Function:
@@ -86,7 +43,7 @@ class Function:
 
 
 def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:
-    """For each block, who jumps to it and with which jump."""
+    """Return the blocks that jump to each block, each with its jump."""
     found: dict[Block, list[tuple[Block, Jump]]] = {block: [] for block in blocks}
     for block in blocks:
         end = block.terminator
@@ -98,7 +55,7 @@ def predecessors(blocks: list[Block]) -> dict[Block, list[tuple[Block, Jump]]]:
 def reverse_postorder(entry: Block) -> list[Block]:
     """The blocks reachable from `entry`; each comes before its successors, loops apart.
 
-    Of two branches the first comes first, with all that only it leads to: so a loop's body stays together.
+    Of two branches the first comes first, with all blocks that only it leads to: so a loop's body stays together.
     """
     order: list[Block] = []
     seen = {entry}
@@ -169,5 +126,5 @@ def dominated(order: list[Block]) -> dict[Block, Interval]:
 
 
 def dominates(a: Interval, b: Interval) -> bool:
-    """Whether the block of `a` dominates that of `b`, or is it."""
+    """Tell whether the block of `a` dominates that of `b`, or is the same."""
     return a[0] <= b[0] and b[1] <= a[1]

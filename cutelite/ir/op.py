@@ -1,4 +1,4 @@
-"""`Op` and `@op`: one class declares an instruction, and everything else is derived from the class.
+"""Values, ops and blocks. `Op` and `@op`: one class declares an instruction, and all else is derived from it.
 
 The annotations of the class body are its fields, in order. A field annotated `Value`, `Value | None` or
 `tuple[Value, ...]` is an operand; `Jump` is a successor; everything else is a compile-time constant. The
@@ -9,23 +9,65 @@ simulator and `docs/ops.md` find it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, Wait
+from cutelite.ir.contract import Effect, Llvm, Problem, Ptx
 from cutelite.ir.types import Type
-
-if TYPE_CHECKING:
-    from cutelite.ir.function import Jump, Value
 
 OPERAND_KINDS = {"Value": "one", "Value | None": "optional", "tuple[Value, ...]": "many"}
 CONSTANT_KINDS: dict[str, type] = {"int": int, "bool": bool, "str": str, "float": float}
 
 
+class Value:
+    """A value that is computed once: a block's parameter or an op's result. Compared by identity."""
+
+    __slots__ = ("hint", "op", "shape", "type")
+
+    def __init__(self, type: Type, op: Op | None = None, hint: str = "", shape: Any = None) -> None:
+        self.type = type
+        self.op = op  # what defines it; None for a block parameter
+        self.hint = hint  # the user's name for it, for printing
+        self.shape = shape  # of a vector: how the frontend sees its elements; None: as (n,)
+
+    def __repr__(self) -> str:
+        return f"%{self.hint or 'v'}: {self.type}"
+
+
+class Block:
+    """Ops executed in order. The last one, and only the last, is a terminator."""
+
+    __slots__ = ("label", "ops", "params")
+
+    def __init__(self, params: tuple[Value, ...] = (), label: str = "") -> None:
+        self.params: list[Value] = list(params)
+        self.ops: list[Op] = []
+        self.label = label
+
+    @property
+    def terminator(self) -> Op | None:
+        return self.ops[-1] if self.ops and self.ops[-1].terminator else None
+
+    @property
+    def successors(self) -> tuple[Block, ...]:
+        end = self.terminator
+        return tuple([jump.block for jump in end.jumps]) if end else ()
+
+
+class Jump:
+    """The target of a terminator, and the arguments for the parameters of that block."""
+
+    __slots__ = ("args", "block")
+
+    def __init__(self, block: Block, args: tuple[Value, ...] = ()) -> None:
+        self.block = block
+        self.args = args
+
+
 class Registry(Mapping[str, "type[Op]"]):
     """Every op by its IR name.
 
-    `@op` adds an op as its module is imported. What needs an op by name, or all of them, has `load_all` import the
-    rest: `cutelite.ops` puts the function there.
+    `@op` adds an op when its module is imported. To find an op by name, or all of them, the registry imports the rest
+    by `load_all`, which `cutelite.ops` sets.
     """
 
     def __init__(self) -> None:
@@ -71,20 +113,22 @@ class Op:
     """One instruction. Treat it as immutable: passes make a changed copy with `with_fields`."""
 
     name: ClassVar[str]
-    scope: str = "thread"  # who executes one instance together: 'thread', 'warp', 'warpgroup', 'cta'; or a property
+    scope: str = (
+        "thread"  # the threads that execute one instance together: 'thread', 'warp', 'warpgroup', 'cta'; or a property
+    )
     effects: Effect = Effect.PURE  # a class constant, or a property where it depends on the fields
     feature: str | None = None  # what the target must have (`Target.features`): a class constant or a property
-    source: ClassVar[str]  # where its meaning is written down
+    source: ClassVar[str]  # the document that defines it
     wide: ClassVar[bool] = False  # scope 'warp': `simulate` takes several warps at once (see `ir.simulation`)
     elementwise: ClassVar[bool] = False  # on vectors it works on each element by itself
     terminator: ClassVar[bool] = False
     fields: ClassVar[tuple[Field, ...]] = ()
     _holding: ClassVar[tuple[tuple[str, str], ...]] = ()  # name and kind of the fields that hold operands
     _typed: ClassVar[tuple[tuple[str, type], ...]] = ()  # name and class of the constants that are numbers and texts
-    _jumping: ClassVar[tuple[str, ...]] = ()  # and the names of those that are jumps
+    _jumping: ClassVar[tuple[str, ...]] = ()  # names of the fields that are jumps
 
     results: tuple[Value, ...] = ()  # given by the builder
-    _operands: tuple[Value, ...] | None = None  # once asked for
+    _operands: tuple[Value, ...] | None = None  # found at first use
     span: Any = None  # diag.Span of the user's line, innermost call first; None for ops that a test wrote
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -104,21 +148,21 @@ class Op:
             raise TypeError(f"{self.name} has no field {next(iter(kwargs))!r}")
 
     def misplaced(self) -> Iterator[Problem]:
-        """Constants of another kind than their field's."""
+        """Find constants of another kind than their field's."""
         for name, kind in self._typed:
             held = getattr(self, name)
             if not isinstance(held, kind) and not (kind is float and isinstance(held, int)):
                 said = "a compile-time integer" if kind is int else f"a compile-time {kind.__name__}"
                 yield Problem(name, f"`{name}` of {self.name} is {said}, not {held!r}")
 
-    # What a class declares. `ptx` or `llvm` says how it is spelled; an op with neither is expanded by a pass.
+    # The parts that a class declares. `ptx` or `llvm` says how it is spelled; an op with neither is expanded by a pass.
 
     def result_types(self) -> tuple[Type, ...]:
-        """The types of its results, from those of its operands. Called after `verify` found nothing."""
+        """Return the types of its results, from those of its operands. Called after `verify` found no problem."""
         return ()
 
     def verify(self) -> Iterator[Problem]:
-        """What is wrong with it, first things first; later checks may rely on earlier ones having passed."""
+        """Find problems of the op, basic ones first: later checks may rely on earlier ones having passed."""
         return iter(())
 
     def ptx(self) -> Ptx | None:
@@ -127,11 +171,11 @@ class Op:
     def llvm(self) -> Llvm | None:
         return None
 
-    def simulate(self, lanes: Lanes) -> Iterator[Any] | Wait | None:
-        """What it means, said to `lanes`. Where it blocks it returns a `Wait` or is a generator of them."""
+    def simulate(self, lanes: Any) -> Any:
+        """Execute the op for `lanes`, a `simulation.Lanes`. One that blocks returns a `Wait`, or generates several."""
         raise NotImplementedError(f"{self.name} has no meaning in the simulator")
 
-    # What follows from the declaration.
+    # All that follows from the declaration.
 
     def __getitem__(self, field: str) -> Any:
         return getattr(self, field)

@@ -35,7 +35,7 @@ _LAYOUTS = {"layout<": layout.parse_layout, "dim<": layout.parse_int_tuple, "S<"
 
 
 class ParseError(ValueError):
-    """Text that is no IR: ``kernel.cir:3:14: expected ...``. `line` and `column` count from 1."""
+    """An error in IR text: ``kernel.cir:3:14: expected ...``. `line` and `column` count from 1."""
 
     def __init__(self, filename: str, line: int, column: int, message: str) -> None:
         super().__init__(f"{filename}:{line}:{column}: {message}")
@@ -305,7 +305,7 @@ class _Parser:
             self.pending[name] = at
         return self.values[name]
 
-    # What a field holds.
+    # The contents of fields.
 
     def held(self) -> Any:
         if self.peek("%"):
@@ -364,7 +364,7 @@ class _Parser:
         return self.leaf(read, text if word != "S<" else self.text[start : at + len(text) + 1], at)
 
     def leaf(self, read: Any, text: str, at: int) -> Any:
-        """What the layout leaf reads from `text`, which stands at `at`."""
+        """Return what `read` of the layout leaf makes of `text`, which begins at `at`."""
         try:
             return read(text)
         except ValueError as error:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from math import isfinite, isnan
 from typing import Any
 
+from cutelite import layout
 from cutelite.ir.function import Block, Function, Jump, Value
 from cutelite.ir.op import Op
 from cutelite.ir.types import Scalar, Type
@@ -174,8 +175,6 @@ def shown_fields(op: Op) -> Iterator[tuple[str, Any]]:
 
 def scalar_text(held: Any) -> str:
     """A constant that holds no other: bool, int, float, None, string, layout, dim expression, swizzle."""
-    from cutelite import layout
-
     match held:
         case None | bool() | int():
             return str(held)

@@ -1,8 +1,8 @@
-"""What an op's `simulate` may ask of the simulator: the protocols between `ops` and `sim`.
+"""The protocols between `ops` and `sim`: the simulator as an op's `simulate` sees it.
 
 In: nothing of the simulator. Out: `Lanes` (the threads that execute an op), `Machine` (their CTA: shared memory,
-barriers, mbarriers, asynchronous engine), `Agent` (asynchronous work while it runs), `Wait` (why a thread cannot
-go on). `cutelite.sim` implements them; `cutelite/sim/machine.py` shows how each kind of op is written with them.
+barriers, mbarriers, asynchronous engine), `Agent` (asynchronous work while it runs), `Wait` (the reason for which
+threads wait). `cutelite.sim` implements them; `cutelite/sim/machine.py` shows how each kind of op is written with them.
 
 Addresses are int64 arrays in every space. Shared memory of the CTA with rank r in its cluster lies at
 ``r << 24``, so a shared::cta address is also the shared::cluster address of the same byte, as on the hardware.
@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from cutelite.ir.function import Jump, Value
-    from cutelite.ir.types import Scalar
+from cutelite.ir.op import Jump, Value
+from cutelite.ir.types import Scalar
 
 Array = Any
 """A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
@@ -26,12 +25,12 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why threads cannot go on. `simulate` returns one as its last act; or a generator yields it and goes on later.
+    """The reason for which threads wait. `simulate` returns one at its end; or a generator yields it and goes on later.
 
-    ready  True when all of them may go on; or a bool for each lane: those that may go on do so without the others
-    why    for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'; a function
+    ready  True when all of them may go on; or a bool for each lane, and lanes then go on one by one
+    why    text for the deadlock report: 'mbarrier full[2], phase 1', 'barrier 0: 96 of 128 threads arrived'; a function
            where the text depends on how things stand at the time of the report
-    on     for the checker, what is waited for: pairs of which lanes (a mask, or None for all) and what
+    on     for the checker: pairs of lanes (a mask, or None for all) and the object that they wait for
     """
 
     ready: Callable[[], bool | Array]
@@ -58,7 +57,7 @@ class Lanes(Protocol):
     is executed for one warp, warpgroup or CTA at a time).
     """
 
-    mask: Array  # bool (lanes,): who is active
+    mask: Array  # bool (lanes,): the active lanes
     tid: Array  # int64 (lanes,): each thread's linear index in its CTA (x fastest)
 
     def get(self, value: Value) -> Any:
@@ -71,7 +70,7 @@ class Lanes(Protocol):
         """The value of an integer expression over dims: an int, or an array (lanes,) after `bind_dim`."""
 
     def bind_dim(self, dim: object, value: Array) -> None:
-        """From here on, for these threads, `dim` (a `layout.Dim`) stands for `value`."""
+        """Bind `dim` (a `layout.Dim`) to `value` for these threads, from here on."""
 
     def load(self, space: str, address: Array, elem: Scalar, n: int = 1, mask: Array | None = None) -> Array:
         """`n` neighbouring elements at each address (lanes, ...): (lanes, ..., n); 0 where not active or masked."""
@@ -139,7 +138,7 @@ class Agent(Protocol):
         """Arrive on an mbarrier, as cp.async.mbarrier.arrive does when the copies before it are complete."""
 
     def result(self, ticket: int) -> Any:
-        """What the `read` of earlier work returned; that work is executed now if it was not yet."""
+        """Return the result of `read` of earlier work, which is executed now if it was not yet."""
 
 
 class Engine(Protocol):
@@ -159,17 +158,17 @@ class Engine(Protocol):
     ) -> int:
         """Begin work of these lanes (or of one `lane`); returns its ticket.
 
-        queue     what commit and wait speak of: 'cp.async', 'bulk', 'wgmma', or 'none' for work that only an
+        queue     the queue that commit and wait name: 'cp.async', 'bulk', 'wgmma', or 'none' for work that only an
                   mbarrier can tell the end of (TMA loads, st.async)
-        read      executed at some moment from now on: reads the sources, returns what `write` and `result` get
+        read      executed at some moment from now on: reads the sources; `write` and `result` get what it returns
         write     executed at some later moment: writes the destination, completes transactions
         in_order  after all earlier work of this queue by these threads (wgmma)
-        barrier   the address of the mbarrier on which it ends, if any; in each block it writes to, that at this offset
-        proxy     by which it accesses memory: 'async' or 'generic'
+        barrier   the address of the mbarrier on which it ends, if any: at this offset in each block that it writes to
+        proxy     the proxy by which it accesses memory: 'async' or 'generic'
         """
 
     def commit(self, lanes: Lanes, queue: str) -> None:
-        """What each of these threads started in `queue` since its last commit becomes a group."""
+        """Close a group for each of these threads: its work in `queue` since its last commit."""
 
     def wait(self, lanes: Lanes, queue: str, pending: int | None = 0, *, reads_only: bool = False) -> None:
         """Complete all but the latest `pending` groups of these threads; or only what they read (``.read``).
@@ -181,10 +180,10 @@ class Engine(Protocol):
         """Execute `action` once all that these threads started in `queue` so far is complete, committed or not."""
 
     def result(self, ticket: int) -> Any:
-        """What `read` of this work returned; an error if no wait has retired it. Tickets fit in an int64 array."""
+        """Return the result of `read` of this work, which a wait has retired; else an error. Tickets fit in int64."""
 
     def in_flight(self, lanes: Lanes, queue: str) -> bool:
-        """Whether any work that these threads started in `queue` is not complete."""
+        """Tell whether any work that these threads started in `queue` is incomplete."""
 
 
 class Mbarriers(Protocol):
@@ -206,7 +205,7 @@ class Mbarriers(Protocol):
     def expect_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def complete_tx(self, lanes: Lanes, address: Array, bytes: Array | int) -> None: ...
     def expect_arrivals(self, lanes: Lanes, address: Array, count: Array | int = 1) -> None:
-        """The current phase, and only it, expects so many arrivals more (cp.async.mbarrier.arrive, not .noinc)."""
+        """Have the current phase alone expect `count` more arrivals (cp.async.mbarrier.arrive without .noinc)."""
 
     def test(self, lanes: Lanes, address: Array, parity: Array) -> Array:
         """test_wait.parity: whether the phase of this parity has completed, bool (lanes,)."""
@@ -261,14 +260,14 @@ class Machine(Protocol):
         """isspacep: for each generic address 'gmem', 'smem', 'cluster' or 'rmem', '' for none (own shared: 'smem')."""
 
     def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
-        """Where the `smem.alloc` op `alloc` has its memory: its offset, or one that the simulator chose."""
+        """Return the address of the `smem.alloc` op `alloc`: its offset, or one that the simulator chose."""
 
     def rmem_address(self, alloc: Any, lanes: Lanes) -> Array: ...
     def map_to_rank(self, address: Array, rank: Array | int) -> Array:
         """mapa: the cluster address of the same byte in the CTA `rank`."""
 
     def rank_of(self, address: Array) -> Array:
-        """getctarank: whose shared memory a cluster address is in."""
+        """getctarank: the rank of the CTA whose shared memory holds a cluster address."""
 
     def fence(self, lanes: Lanes, kind: str) -> None:
         """A fence, by PTX name: 'proxy.async', 'mbarrier_init', 'acq_rel.cluster', 'wgmma', 'warp'. For the checker."""

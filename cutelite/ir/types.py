@@ -61,7 +61,7 @@ class Scalar(Type):
         return 0, (1 << self.bits) - 1
 
     def __call__(self, x: Any) -> bool | int | float:
-        """`f32(x)` in a kernel converts, which the frontend does. Outside it is the Python number that `x` is.
+        """Return the Python number `x`. In a kernel, where the frontend sees the call, ``f32(x)`` converts.
 
         So ``def k(x: Tensor[f32, (N,)], by: f32 = f32(2))`` has a default of the type that it states.
         Errors  ValueError for an integer that the type cannot hold
@@ -144,7 +144,7 @@ class Tensor(Type):
 
     @property
     def is_far(self) -> bool:
-        """Whether offsets into it need 64 bits: global memory that does not provably end below 2**31 bytes."""
+        """Tell whether offsets into it need 64 bits: global memory that does not provably end below 2**31 bytes."""
         if self.space != "gmem":
             return False
         extent = self.layout.cosize
@@ -171,7 +171,7 @@ class TensorMap(Type):
 
     @property
     def tile_bytes(self) -> int:
-        """Bytes one load brings, and the number to `expect` on its mbarrier."""
+        """The bytes of one load, which its mbarrier is to `expect`."""
         count = self.elem.bytes
         for extent in self.box:
             count *= extent
@@ -183,9 +183,9 @@ class TensorMap(Type):
 
 @dataclass(frozen=True, slots=True)
 class InFlight(Type):
-    """A register value an asynchronous operation is still reading or writing: only its wait makes it `inner`.
+    """A register value that an asynchronous operation still reads or writes: only its wait makes it `inner`.
 
-    It stays in the registers it was given to that operation in: elements of 8 and 16 bits several to a 32-bit one.
+    It stays in the registers that the operation was given: elements of 8 and 16 bits several to a 32-bit one.
     """
 
     inner: Vec

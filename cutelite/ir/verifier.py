@@ -1,10 +1,11 @@
-"""The verifier: what every pass may rely on. Run after the frontend and between passes."""
+"""The verifier: the rules that every pass may rely on. Run after the frontend and between passes."""
 
 from __future__ import annotations
 
 from cutelite.diag import InternalError
 from cutelite.ir.function import Block, Function, Interval, Value, dominated, dominates, reverse_postorder
 from cutelite.ir.op import Op
+from cutelite.ir.printer import FunctionText
 
 
 def verify(function: Function, stage: str = "") -> None:
@@ -57,14 +58,12 @@ def _check_op(function: Function, op: Op, defined: dict[Value, Interval], here: 
 
 def _broken(function: Function, op: Op, message: str, stage: str) -> InternalError:
     """The error that shows `op` among its neighbours."""
-    from cutelite.ir.printer import FunctionText
-
     text = FunctionText(function)
     return InternalError(message, stage=stage, op=text.op(op), ir=str(text), span=op.span)
 
 
 def uses(function: Function) -> dict[Value, list[Op]]:
-    """Who uses each value (jumps count for their terminator)."""
+    """Return the ops that use each value (a jump's arguments are used by its terminator)."""
     found: dict[Value, list[Op]] = {}
     for op in function.ops():
         for value in op.operands:

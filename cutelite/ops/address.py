@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Lanes, Problem, np
+from cutelite.ir.contract import Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Tensor, elem_of, mbarrier
 
 WHERE = {
@@ -24,7 +25,7 @@ def space_of(value: Value) -> str:
 
 
 def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) -> Iterator[Problem]:
-    """What is wrong with `field` of `op` as an address in one of `spaces` that is a multiple of `align` bytes."""
+    """Find problems of `field` of `op` as an address in one of `spaces` that is a multiple of `align` bytes."""
     value: Value = op[field]
     if not isinstance(value.type, Ptr | Tensor):
         yield Problem(field, f"{op.name} takes an address for `{field}`, not {value.type}")
@@ -40,14 +41,14 @@ def address_problems(op: Op, field: str, spaces: tuple[str, ...], align: int) ->
 
 
 def check_aligned(lanes: Lanes, op: Op, align: int, *fields: str) -> None:
-    """Fault where an address is no multiple of `align` bytes: what is known of it may rest on an index."""
+    """Fault where an address is no multiple of `align` bytes: its alignment may follow from a run-time index."""
     for field in fields:
         text = f"`{field}` of {op.name} is at an address that is no multiple of {align}"
         lanes.fault(lanes.get(op[field]).astype(np.int64) % align != 0, text, "misaligned")
 
 
 def barrier_problems(op: Op, field: str = "bar", spaces: tuple[str, ...] = ("smem",)) -> Iterator[Problem]:
-    """What is wrong with `field` of `op` as the address of one mbarrier object (8 bytes, aligned to 8)."""
+    """Find problems of `field` of `op` as the address of one mbarrier object (8 bytes, aligned to 8)."""
     yield from address_problems(op, field, spaces, 8)
     t = op[field].type
     if isinstance(t, Tensor) and t.elem != mbarrier:
@@ -55,7 +56,7 @@ def barrier_problems(op: Op, field: str = "bar", spaces: tuple[str, ...] = ("sme
 
 
 def scalar_problems(op: Op, field: str, *types: Scalar) -> Iterator[Problem]:
-    """What is wrong with `field` of `op` as a scalar of one of `types`. An optional operand may be absent."""
+    """Find problems of `field` of `op` as a scalar of one of `types`. An optional operand may be absent."""
     value: Value | None = op[field]
     if value is not None and value.type not in types:
         yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")

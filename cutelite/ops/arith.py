@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from cutelite.ir.contract import Array, Lanes, Llvm, Problem, np, numpy_dtype
+from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, bf16, boolean, elem_of, with_elem
 from cutelite.ops.convert import rounded
 
@@ -36,12 +37,12 @@ class Const(Op):
 
     @cached_property
     def _arrays(self) -> dict[int, Array]:
-        """What it defines, by the number of lanes: half the ops of an unrolled kernel are constants."""
+        """The array of its result for each number of lanes, kept: half the ops of an unrolled kernel are constants."""
         return {}
 
 
 def pairs(t: Type) -> int:
-    """How many elements one instruction takes: two of a vector of 16-bit floats (`add.f16x2` and its like)."""
+    """Return the number of elements of one instruction: 2 for vectors of 16-bit floats (`add.f16x2`), else 1."""
     return 2 if isinstance(t, Vec) and t.elem.is_float and t.elem.bits == 16 else 1
 
 
@@ -110,7 +111,7 @@ class Fusible(Binary):
 
     @property
     def fusible(self) -> bool:
-        """Whether `rounded` makes a difference."""
+        """Tell whether `rounded` makes a difference."""
         return elem_of(self.a.type).is_float
 
     def llvm(self) -> Llvm:
@@ -162,7 +163,7 @@ class Div(Binary):
 class FloorDiv(Binary):
     """``a // b`` of integers, rounded towards minus infinity. `b` must not be 0.
 
-    natural  neither operand is negative, as who made the op knows: a single unsigned division
+    natural  promise that neither operand is negative: a single unsigned division
     """
 
     opcodes = {"int": "sdiv", "uint": "udiv"}
@@ -343,7 +344,7 @@ class Shr(Shift):
 
 
 class MinMax(Binary):
-    """Of two numbers; if one is NaN, the other; -0 is below +0."""
+    """A choice between two numbers. If one is NaN it is the other; -0 is below +0."""
 
     word: ClassVar[str]
 

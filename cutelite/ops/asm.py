@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Effect, Lanes, Problem, Ptx, describe
+from cutelite.ir.contract import Effect, Problem, Ptx, describe
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec
 
 PLACE = re.compile(r"\$(?:([A-Za-z_]\w*?)(?:\.(\d+))?(?![\w.])|\$)")
-"""`$name` or `$name.2` in a template; `$$` is a dollar sign."""
+"""A reference in a template: `$name` or `$name.2`; `$$` is a dollar sign."""
 
 
 @op("asm", source="PTX ISA: the instructions in its template")
@@ -22,8 +23,8 @@ class InlinePtx(Op):
               are several. `$$` is a dollar sign. Give labels and registers of its own a scope with braces
     names     of `inputs`, one each
     outs      the types of the results: scalars, or vectors of them
-    pure      it computes and nothing else: equal ones may become one, unused ones go
-    memory    it reads or writes memory, and stays in its place among other accesses
+    pure      it has no effect but its results: equal ones may become one, unused ones are dropped
+    memory    it reads or writes memory, and is not moved across other accesses
 
     The simulator cannot execute it.
     """

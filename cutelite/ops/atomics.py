@@ -1,8 +1,8 @@
-"""Atomic read-modify-write, and loads and stores with a place in the memory order of other threads.
+"""Atomic read-modify-write, and loads and stores that are ordered for other threads.
 
 `semantic` and `scope` are those of the PTX memory model: 'relaxed' orders nothing else; 'acquire' keeps later
-accesses behind, 'release' earlier ones before, 'acq_rel' both; seen alike by the threads of the CTA ('cta'), the
-cluster, the GPU, or the whole system ('sys').
+accesses behind, 'release' earlier ones before, 'acq_rel' both. The scope names the threads that agree on the order:
+those of the CTA ('cta'), the cluster, the GPU, or the whole system ('sys').
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of
 from cutelite.ops.address import address_problems, space_of
 from cutelite.ops.convert import ptx_type
@@ -33,14 +34,14 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "inc": ("u32",),
     "dec": ("u32",),
 }
-"""What `atom` can do, with which types."""
+"""The operations of `atom`, and the types that each takes."""
 
 VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
 """Vectors that `atom.add` takes: each element is updated by itself. Pairs of 16 bits everywhere, the rest in gmem."""
 
 
 def order_problems(op: Op, allowed: tuple[str, ...]) -> Iterator[Problem]:
-    """What is wrong with the fields `semantic` and `scope` of an op."""
+    """Find problems of the fields `semantic` and `scope_of_order` of an op."""
     if op["semantic"] not in allowed:
         yield Problem("semantic", f"the semantic of {op.name} is {' or '.join(allowed)}, not {op['semantic']!r}")
     if op["scope_of_order"] not in SCOPES:
@@ -52,7 +53,7 @@ def order_effects(semantic: str) -> Effect:
 
 
 class ReadModifyWrite(Op):
-    """Something done to memory in one step that no other thread's access comes between."""
+    """An update of memory in one step: no access of another thread comes between its read and its write."""
 
     word: ClassVar[str]
 
@@ -76,7 +77,7 @@ class ReadModifyWrite(Op):
 
     @property
     def _pair(self) -> bool:
-        """Two 16-bit numbers in one register: an operation of its own, in any space."""
+        """Tell whether `a` is two 16-bit numbers in one register: PTX has an operation for them, in any space."""
         return isinstance(self.a.type, Vec) and self.a.type.n == 2 and elem_of(self.a.type).bits == 16
 
     def verify(self) -> Iterator[Problem]:
@@ -129,7 +130,7 @@ class ReadModifyWrite(Op):
         )
 
     def old_value(self, lanes: Lanes) -> Array:
-        """Do it; what was in memory before."""
+        """Update memory, and return what was there before."""
         elem, a, p = elem_of(self.a.type), lanes.get(self.a), lanes.get(self.p)
         space = space_of(self.p)
         if not (elem.is_float and self.operation in ("min", "max")):
@@ -144,14 +145,14 @@ class ReadModifyWrite(Op):
 
 @op("atom", source="PTX ISA: atom")
 class Atom(ReadModifyWrite):
-    """Replace the number at `p` by the outcome of `operation` on it and `a`; the result is what was there before.
+    """Replace the number at `p` by the result of `operation` on it and `a`; return what was there before.
 
     operation  add, min, max, and, or, xor, exch (takes `a` as it is), inc (0 if the number is `a` or more, else one
                more), dec (`a` if the number is 0 or above `a`, else one less)
     a          a scalar; for add also 2, 4 or 8 f16 or bf16, or 2 or 4 f32, each of which is atomic by itself
 
     Float min and max compare as integers do: -0 is below +0, a positive NaN is above and a negative one below all
-    numbers. In memory that other threads write by such atomics only, the outcome is the same in whatever order.
+    numbers. Where all writes are such atomics, their order does not change the result.
     """
 
     word = "atom"
@@ -160,7 +161,7 @@ class Atom(ReadModifyWrite):
         return (self.a.type,)
 
     def without_result(self) -> Red:
-        """The cheaper op for when nobody uses the result."""
+        """The cheaper op to use if the result is unused."""
         red = Red(self.p, self.operation, self.a, self.semantic, self.scope_of_order)
         red.span = self.span
         return red
@@ -226,7 +227,7 @@ class AtomCas(Op):
 
 
 class Strong(Op):
-    """A load or store that other threads may race with: the whole number is read or written at once."""
+    """A load or store that may race with other threads: the whole number is read or written at once."""
 
     semantic: str
     scope_of_order: str
@@ -248,7 +249,7 @@ class Strong(Op):
 
 @op("ld.strong", source="PTX ISA: ld.relaxed, ld.acquire, ld.volatile")
 class LoadStrong(Strong):
-    """The number of `type` at `p`. 'acquire': with all that its writer had done before a release; 'relaxed': alone.
+    """The number of `type` at `p`. 'acquire' makes visible what its writer did before a release; 'relaxed' does not.
 
     'volatile' is relaxed, seen by the whole system, and never left out.
     """
@@ -278,7 +279,7 @@ class LoadStrong(Strong):
 
 @op("st.strong", source="PTX ISA: st.relaxed, st.release, st.volatile")
 class StoreStrong(Strong):
-    """Write the number `a` to `p`. 'release': whoever acquires it sees all that this thread did before.
+    """Write the number `a` to `p`. 'release': a thread that acquires it sees all that this thread did before.
 
     'volatile' is relaxed, seen by the whole system, and never left out.
     """
@@ -310,7 +311,7 @@ class Prefetch(Op):
     p: Value
     level: str = "L2"
 
-    effects = Effect.ORDERS  # keeps it where it was written; it neither reads nor writes
+    effects = Effect.ORDERS  # so that it is not moved; it neither reads nor writes
 
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "p", ("gmem", "generic"), 1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cutelite.ir.contract import Array, Lanes, Llvm, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.contract import Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, i32, u32, with_elem
 from cutelite.ops.arith import Binary, Unary
 from cutelite.ops.convert import ptx_type
@@ -22,7 +23,7 @@ def _unsigned(a: Array) -> Array:
 
 
 class Count(Unary):
-    """Something counted in the bits of an integer; the result is an i32."""
+    """A count of bits of an integer, as an i32."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (with_elem(self.a.type, i32),)
@@ -42,7 +43,7 @@ class Count(Unary):
 
 @op("popc", elementwise=True, source="PTX ISA: popc")
 class Popc(Count):
-    """How many bits of `a` are 1."""
+    """The number of bits of `a` that are 1."""
 
     def llvm(self) -> Llvm:
         return self.intrinsic("@llvm.ctpop.$a:suffix($a:type $a)")
@@ -53,7 +54,7 @@ class Popc(Count):
 
 @op("clz", elementwise=True, source="PTX ISA: clz")
 class Clz(Count):
-    """How many bits of `a` are 0 above the highest 1; all of them if `a` is 0."""
+    """The number of 0 bits of `a` above its highest 1; all bits if `a` is 0."""
 
     def llvm(self) -> Llvm:
         return self.intrinsic("@llvm.ctlz.$a:suffix($a:type $a, i1 false)")
@@ -64,7 +65,7 @@ class Clz(Count):
 
 @op("ctz", elementwise=True, source="LLVM LangRef: llvm.cttz; PTX ISA: brev, clz")
 class Ctz(Count):
-    """How many bits of `a` are 0 below the lowest 1; all of them if `a` is 0."""
+    """The number of 0 bits of `a` below its lowest 1; all bits if `a` is 0."""
 
     def llvm(self) -> Llvm | None:
         if elem_of(self.a.type).bits >= 32:
@@ -75,7 +76,7 @@ class Ctz(Count):
         if self.llvm() is not None:
             return None
         bits = elem_of(self.a.type).bits
-        # LLVM has a branch for 0 and counts the 1s of ~a & (a - 1); with lop3 before it, ptxas may not end over that
+        # LLVM branches for 0 and counts the 1s of ~a & (a - 1); ptxas can loop forever over that behind a lop3
         return _computes(f"{{ .reg .b{bits} back; brev.b{bits} back, $a; clz.b{bits} $out, back; }}")
 
     def compute(self, a: Array) -> Array:
@@ -150,7 +151,7 @@ class Words(Op):
 class Bfe(Words):
     """`length` bits of `a` from bit `start` on, extended by the field's sign if `a` is signed.
 
-    start, length  i32, of which the low 8 bits count; where the field ends beyond `a`, the sign of `a` fills it up
+    start, length  i32, of which the low 8 bits are used; a field that reaches beyond `a` is filled with its sign
     """
 
     a: Value
@@ -194,7 +195,7 @@ def _ones(count: Array, dtype: Any) -> Array:
 class Bfi(Words):
     """`b` with `length` of its bits from `start` on replaced by the low bits of `a`.
 
-    start, length  i32, of which the low 8 bits count; what would lie beyond `b` is left out
+    start, length  i32, of which the low 8 bits are used; bits beyond `b` are dropped
     """
 
     whole = ("a", "b")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, Wait, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent
+from cutelite.ir.simulation import Agent, Array, Lanes, Wait
 from cutelite.ir.types import Ptr, Scalar, Tensor, Type, Vec, elem_of, i32, u32
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems
 
@@ -205,7 +205,7 @@ class RedAsync(Op):
     source="PTX ISA: griddepcontrol",
 )
 class LaunchDependents(Op):
-    """Let the kernel that was launched to depend on this one start, once every block has said so or is done.
+    """Let the kernel that is launched to depend on this one start, once every block has executed this or has ended.
 
     It orders no memory: the dependent sees this kernel's writes only after its own `griddepcontrol.wait`.
     """
@@ -219,11 +219,11 @@ class LaunchDependents(Op):
 
 @op("griddepcontrol.wait", effects=Effect.ORDERS, feature="pdl", source="PTX ISA: griddepcontrol")
 class GridWait(Op):
-    """Wait until the kernels that this one was launched to depend on are complete, their writes visible."""
+    """Wait until the kernels that this one depends on by its launch are complete and their writes visible."""
 
     def ptx(self) -> Ptx:
         return Ptx("griddepcontrol.wait;")
 
     def simulate(self, lanes: Lanes) -> None:
-        """Kernels are simulated one after the other; who watches is told of it."""
+        """Kernels are simulated one after the other; an observer is told of the wait."""
         lanes.machine.fence(lanes, "grid")

@@ -1,7 +1,7 @@
-"""What is known of a run-time integer before launch: its remainder for some divisor.
+"""Congruences: the remainder of a run-time integer for some divisor, known before launch.
 
 In: a value, by the ops that made it. Out: a `Known`, which a layout can be applied to like any other index. Alignments
-of addresses follow from it: of ``8 * i + 2`` it is known that it is 2 more than a multiple of 8.
+of addresses follow from it: ``8 * i + 2`` is 2 more than a multiple of 8.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cutelite.ops.convert import Convert
 from cutelite.ops.index import Dim
 
 DEPTH = 12
-"""How many ops deep to look: indices are made of few."""
+"""The depth of ops to look through: indices are made of few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Known:
         return gcd(self.rest, self.modulus)
 
     def excludes(self, n: int) -> bool:
-        """Whether it certainly is no multiple of `n`."""
+        """Tell whether it is certainly no multiple of `n`."""
         return self.rest % gcd(self.modulus, n) != 0
 
     def __add__(self, other: Any) -> Known:
@@ -72,7 +72,7 @@ def _reduced(rest: int, modulus: int) -> Known:
 
 
 def known(x: Any) -> Known:
-    """What is known of a number, an expression over dims, or a value, which must be an integer."""
+    """Return the congruence of an integer: a number, an expression over dims, or a value."""
     if isinstance(x, Known):
         return x
     if isinstance(x, DimExpr):

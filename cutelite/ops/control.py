@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Effect, Lanes, Problem
+from cutelite.ir.contract import Effect, Problem
 from cutelite.ir.function import Jump, Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import boolean
 
 

@@ -1,16 +1,17 @@
 """Conversions between scalar types, on scalars and, element by element, on vectors.
 
 One `cvt` is one hardware conversion and rounds once. Types without a direct one (bf16 to e4m3, i32 to tf32, ...)
-go through the types that `steps` names; only the way from an integer or an f64 through f32 can round twice.
+go through the types that `steps` names; only conversions from an integer or an f64 by way of f32 can round twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Array, Lanes, Llvm, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.contract import Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, bf16, elem_of, f16, f32, with_elem
 
 PLAIN_FLOATS = ("f16", "bf16", "f32", "f64")

@@ -1,11 +1,11 @@
-"""Copies that go on after the instruction: cp.async of 4 to 16 bytes a thread, and cp.async.bulk of any number.
+"""Asynchronous copies: cp.async of 4 to 16 bytes a thread, and cp.async.bulk of any number of bytes.
 
     cp.async             a thread's own; ends in a group of that thread, or arrives on an mbarrier
     cp.async.bulk        into shared memory: counts its bytes on an mbarrier; out of it: a bulk group of the thread
     cp.reduce.async.bulk as a bulk copy out of shared memory that combines instead of overwriting
 
 cp.async belongs to the generic proxy. Bulk copies are made by the async proxy: what ordinary stores wrote to
-shared memory is theirs to read only after `fence.proxy.async`.
+shared memory is visible to them only after `fence.proxy.async`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent
+from cutelite.ir.simulation import Agent, Array, Lanes
 from cutelite.ir.types import Scalar, Type, i32, u8, u16, u32, u64
 from cutelite.ops.address import address_problems, barrier_problems, check_aligned, scalar_problems, space_of
 
@@ -62,7 +62,7 @@ class CpAsync(Op):
     """Start copying `bytes` bytes from global `src` to shared `dst`, in this thread's open cp.async group.
 
     bytes      4, 8 or 16; both addresses are multiples of it
-    src_bytes  copy only so many (0 to `bytes`), and zeros for the rest: no byte of `src` behind them is read
+    src_bytes  copy only this number of bytes (0 to `bytes`), and zeros for the rest; `src` is read no further
     cache      'ca' at all levels, 'cg' past L1 (16 bytes only)
     prefetch   bytes of the line around `src` to bring into L2: 0 for none, 64, 128 or 256
     policy     an L2 policy, from `createpolicy` or one of `cl.EVICT_FIRST` and its like
@@ -141,7 +141,7 @@ class GroupWait(Op):
 class CpAsyncWaitGroup(GroupWait):
     """Wait until at most the `n` latest closed groups of cp.async of this thread are under way.
 
-    What the others copied is then visible to this thread; to other threads after a barrier.
+    What the completed groups copied is then visible to this thread; to other threads after a barrier.
     """
 
     def ptx(self) -> Ptx:
@@ -172,8 +172,8 @@ class CpAsyncWaitAll(Op):
 class CpAsyncMbarrierArrive(Op):
     """Arrive on `bar` once every cp.async that this thread has started so far is complete.
 
-    noinc  the arrival is one of those the barrier was initialised to expect; without it the barrier's pending
-           count grows by one first, so that the arrival adds nothing
+    noinc  count the arrival among those that the barrier expects; without it, the pending count is raised by one
+           first, so that the arrival leaves it as it was
     """
 
     bar: Value
@@ -205,7 +205,7 @@ BULK_ALIGN = 16  # bytes: of both addresses, and of the size (PTX ISA, cp.async.
 class CpAsyncBulk(Op):
     """Start copying `bytes` bytes, a multiple of 16, between two 16-byte aligned places. One thread does it.
 
-    The spaces of `dst` and `src` say which copy it is:
+    The spaces of `dst` and `src` choose the copy:
 
         smem    <- gmem   counts its bytes on `barrier`; with `multicast` in each block of the cluster whose rank
                           is a set bit of it, at the same offset, on the barrier at the same offset
@@ -270,7 +270,7 @@ class CpAsyncBulk(Op):
 
 
 class BulkCopy(NamedTuple):
-    """`bytes` bytes on their way from `src` to `dst`, which is also the offset to write at in other blocks."""
+    """A bulk copy under way: `bytes` bytes from `src` to `dst`, which is also the offset in other blocks."""
 
     to: str
     of: str
@@ -289,7 +289,7 @@ class BulkCopy(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """Where a copy ends that counts its bytes: on `barrier`, moved by each of `moves` (distances of CTAs' memory)."""
+    """The barriers that count a copy's bytes: `barrier`, moved by each of `moves` (distances of CTAs' memory)."""
 
     barrier: int
     moves: tuple[int, ...]
@@ -345,11 +345,11 @@ REDUCTIONS: dict[str, dict[str, str]] = {
     "or": _BITWISE,
     "xor": _BITWISE,
 }
-"""What a reducing bulk copy can do, on which elements, and the PTX type of each."""
+"""The operations of a reducing bulk copy, the elements that each takes, and their PTX types."""
 
 
 def reduction_problems(kind: str, elem: Scalar) -> Iterator[Problem]:
-    """What is wrong with combining elements of `elem` by `kind`."""
+    """Find problems of combining elements of `elem` by `kind`."""
     if kind not in REDUCTIONS:
         yield Problem("kind", f"{kind!r} is none of {', '.join(REDUCTIONS)}")
     elif elem.name not in REDUCTIONS[kind]:

@@ -1,4 +1,4 @@
-"""To see what a kernel does, and to stop it."""
+"""Prints, traps and breakpoints."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cutelite.ir.contract import Effect, Lanes, Problem, Ptx
+from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Scalar, elem_of
 
 SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
@@ -66,7 +67,7 @@ def _python_conversion(found: re.Match[str]) -> str:
 
 
 def _as_c(letter: str, arg: Value, x: Any) -> Any:
-    """What C would print of `x`: integers wrap to the sign of their conversion."""
+    """Return `x` as C would print it: integers wrap to the sign of their conversion."""
     if letter in "aA":
         return re.sub(r"\.?0*p", "p", float(x).hex())
     if letter == "p":

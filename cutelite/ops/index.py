@@ -1,12 +1,13 @@
-"""Who and where a thread is: special registers, and the named extents of the launch."""
+"""Special registers, which tell a thread its place, and the named extents of the launch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, np, numpy_dtype
+from cutelite.ir.contract import Effect, Llvm, Problem, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, i32, i64, u32, u64
 
 SPECIAL: dict[str, Scalar] = {
@@ -30,12 +31,12 @@ LIMITS: dict[str, tuple[int, int]] = {
     "cluster_nctarank": (1, 17),
     "laneid": (0, 32),
 }
-"""From the least value to the one behind the greatest (CUDA C++ Programming Guide, compute capabilities), as LLVM
-takes ranges: 2**31 is negative in 32 bits."""
+"""The range of each register, from its least value to one above its greatest (CUDA C++ Programming Guide, compute
+capabilities), as LLVM takes ranges: 2**31 is negative in 32 bits."""
 
 CHANGING = ("clock", "clock64", "globaltimer", "smid", "warpid")
 OF_THE_BLOCK = ("ntid", "ctaid", "nctaid", "cluster", "ncluster", "gridid")
-"""How the names of those begin that all threads of a block read the same from."""
+"""The beginnings of names of registers that hold the same value for all threads of a block."""
 
 
 @op("special", source="PTX ISA: special registers")
@@ -50,7 +51,7 @@ class Special(Op):
 
     @property
     def of_the_block(self) -> bool:
-        """Whether all threads of a block read the same."""
+        """Tell whether all threads of a block read the same value."""
         return self.register.startswith(OF_THE_BLOCK)
 
     def result_types(self) -> tuple[Type, ...]:
@@ -94,7 +95,7 @@ class Dim(Op):
 
 @op("dim.bind", effects=Effect.UNMERGEABLE, source="cutelite: named dims")
 class DimBind(Op):
-    """From here on the dim `dim` stands for the run-time integer `a` (what `cl.dim(x)` makes)."""
+    """Bind the dim `dim` to the run-time integer `a` from here on, as `cl.dim(x)` does."""
 
     a: Value
     dim: object

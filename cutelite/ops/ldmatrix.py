@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, elem_of, u16
 from cutelite.layout import Layout
 from cutelite.ops.address import address_problems
@@ -44,7 +45,7 @@ def fragment(elem: Scalar, count: int, transpose: bool) -> Layout:
 
 @lru_cache
 def _bytes(elem: Scalar, count: int, transpose: bool) -> Array:
-    """Where each thread's bytes lie in the matrices, (32, values, bytes of an element)."""
+    """Return the places of each thread's bytes in the matrices, (32, values, bytes of an element)."""
     layout = fragment(elem, count, transpose)
     values = 4 // elem.bytes * count
     index = np.array([[layout(t, v) for v in range(values)] for t in range(THREADS)])
@@ -69,7 +70,7 @@ class MatrixAccess(Op):
         return f"{self.name}.sync.aligned.m8n8.x{count}{'.trans' if transpose else ''}.shared.b16"
 
     def owners(self, lanes: Lanes, count: int) -> Array:
-        """The threads whose addresses count, bool (lanes,); faults where a warp is not complete."""
+        """The threads whose addresses are used, bool (lanes,); faults where a warp is not complete."""
         whole = lanes.warps(lanes.mask).all(axis=1)
         lanes.fault(np.repeat(~whole, THREADS), f"{self.name} is executed by all 32 threads of a warp", "divergence")
         return np.tile(np.arange(THREADS) < ROWS * count, len(whole))
@@ -77,7 +78,7 @@ class MatrixAccess(Op):
 
 @op("ldmatrix", scope="warp", effects=Effect.READS | Effect.CONVERGENT, feature="ldmatrix", source="PTX ISA: ldmatrix")
 class LoadMatrix(MatrixAccess):
-    """Load `count` matrices: each thread gets what `fragment` gives it, as elements of type `elem`.
+    """Load `count` matrices: each thread gets the elements that `fragment` gives it, as type `elem`.
 
     p          address of a row, from the threads that `rows` names; a multiple of 16 bytes
     transpose  16-bit elements only: exchange rows and columns of each matrix
@@ -109,7 +110,7 @@ class LoadMatrix(MatrixAccess):
 
 @op("stmatrix", scope="warp", effects=Effect.WRITES | Effect.CONVERGENT, feature="stmatrix", source="PTX ISA: stmatrix")
 class StoreMatrix(MatrixAccess):
-    """Store `count` matrices, of which each thread has in `a` what `fragment` gives it. Fields as for ldmatrix."""
+    """Store `count` matrices: each thread has in `a` the elements that `fragment` gives it. Fields as ldmatrix."""
 
     a: Value
     count: int

@@ -1,10 +1,10 @@
-"""Mathematics that the hardware does: rounding, square roots, reciprocals and its approximate functions.
+"""The mathematics of the hardware: rounding, square roots, reciprocals and its approximate functions.
 
 Accurate exp, log, sin and so on are written in the language itself, in `lang.libm`, from these and `fma`.
 
 Errors are bounds from the PTX ISA: 'ulp' are units in the last place of the result, 2^-x is a relative error where
 not called absolute. The simulator computes approximate ones in f64 and rounds: closer than the hardware, which is
-free within its bound. What NaN a NaN becomes is not modelled.
+free within its bound. The payload of a NaN is not modelled.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import struct
 from collections.abc import Iterator
 from typing import ClassVar
 
-from cutelite.ir.contract import Array, Lanes, Llvm, Problem, Ptx, np
+from cutelite.ir.contract import Llvm, Problem, Ptx, np
 from cutelite.ir.op import op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, boolean, elem_of, with_elem
 from cutelite.ops.arith import Binary, Unary, pairs
 
@@ -68,7 +69,7 @@ INFINITY = {"f16": "0xH7C00", "bf16": "0xR7F80", "f32": "0x7FF0000000000000", "f
 
 @op("fp.test", elementwise=True, source="PTX ISA: testp")
 class FpTest(Unary):
-    """Whether the float `a` is `kind`: 'nan', 'inf' or 'finite'."""
+    """Test whether the float `a` is `kind`: 'nan', 'inf' or 'finite'."""
 
     kind: str
 
@@ -347,7 +348,7 @@ class DivApprox(Binary):
 
 
 class Division(Binary):
-    """A remainder, exact whatever the quotient: that is found bit by bit, in a loop as long as it has bits."""
+    """A remainder, exact for every quotient: that is found in a loop, bit by bit."""
 
     nearest: ClassVar[bool]  # the quotient is rounded to nearest even, not towards zero
 
@@ -386,7 +387,7 @@ def _literal(x: float, f: str) -> str:
 
 @op("fmod", elementwise=True, source="C23: fmod")
 class Fmod(Division):
-    """What is left of `a` after taking away `b` as often as it fits: exact, with the sign of `a`.
+    """The remainder of `a` divided by `b`, the quotient rounded towards zero: exact, with the sign of `a`.
 
     NaN if `b` is 0 or `a` is infinite.
     """

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir import contract
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx
+from cutelite.ir import simulation
+from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Type, boolean, i32, u32, u64
 from cutelite.ops.address import barrier_problems, scalar_problems, space_of
 
@@ -21,7 +22,7 @@ MAX_COUNT = (1 << 20) - 1  # of pending arrivals, and of bytes outstanding (PTX 
 
 
 def semantics(word: str, relaxed: bool, reach: str) -> str:
-    """PTX's .sem and .scope; nothing where they are what PTX takes without them, which sm_80 insists on."""
+    """Return PTX's .sem and .scope; nothing where they are the defaults, which sm_80 cannot name."""
     return f".{'relaxed' if relaxed else word}.{reach}" if relaxed or reach != "cta" else ""
 
 
@@ -125,7 +126,7 @@ class Arrive(ArriveForm):
 
 @op("mbarrier.arrive_drop", effects=UPDATES, source="PTX ISA: mbarrier.arrive_drop")
 class ArriveDrop(Arrive):
-    """Arrive on `bar`, `count` times at once, and let all later phases expect so many arrivals less."""
+    """Arrive on `bar`, `count` times at once, and lower the count that later phases expect by as many."""
 
     def simulate(self, lanes: Lanes) -> None:
         self.arrived(lanes, lanes.get(self.count) if self.count else 1, 0, drop=True)
@@ -153,7 +154,7 @@ class ArriveExpectTx(ArriveForm):
 
 @op("mbarrier.arrive.noComplete", effects=UPDATES, feature="mbarrier", source="PTX ISA: mbarrier.arrive")
 class ArriveNoComplete(Op):
-    """Arrive `count` times on a barrier of this CTA, with the promise that the phase does not complete by it."""
+    """Arrive `count` times on a barrier of this CTA, with the promise that this does not complete the phase."""
 
     bar: Value
     count: Value
@@ -209,9 +210,9 @@ class CompleteTx(TxForm):
 
 
 class WaitForm(Op):
-    """Something that looks whether a phase is complete; where it is, it acquires what the arrivals released.
+    """A test of whether a phase is complete; if it is, the test acquires what the arrivals released.
 
-    phase    which: its parity (an i32 or u32, 0 or 1), or its state as `mbarrier.arrive` returned it (a u64)
+    phase    the phase: its parity (an i32 or u32, 0 or 1), or its state as `mbarrier.arrive` returned it (a u64)
     reach    'cta' or 'cluster': among whom memory accesses are ordered
     relaxed  order no memory accesses
     """
@@ -236,7 +237,7 @@ class WaitForm(Op):
         return f"mbarrier.{word}{parity}{order}.shared::cta.b64 {result}, [$bar], $phase{hint};"
 
     def tested(self, lanes: Lanes) -> Array:
-        """Whether the phase is complete now."""
+        """Tell whether the phase is complete now."""
         mbarriers = lanes.machine.mbarriers
         test = mbarriers.test if self.by_parity else mbarriers.test_state
         return test(lanes, lanes.get(self.bar), self.which(lanes))
@@ -250,7 +251,7 @@ class WaitForm(Op):
 
 @op("mbarrier.test_wait", effects=UPDATES, source="PTX ISA: mbarrier.test_wait")
 class TestWait(WaitForm):
-    """Whether the phase is complete. Does not block."""
+    """Test whether the phase is complete, without blocking."""
 
     @property
     def feature(self) -> str:  # type: ignore[override]
@@ -268,9 +269,9 @@ class TestWait(WaitForm):
 
 @op("mbarrier.try_wait", effects=UPDATES, feature="mbarrier.try_wait", source="PTX ISA: mbarrier.try_wait")
 class TryWait(WaitForm):
-    """Whether the phase is complete; the thread may be suspended for a while to see it complete.
+    """Test whether the phase is complete; the thread may be suspended for a while until it is.
 
-    hint_ns  for how long at most, in nanoseconds; without it, the hardware's own limit
+    hint_ns  the longest suspension, in nanoseconds; without it, the hardware's own limit
     """
 
     hint_ns: Value | None
@@ -298,7 +299,7 @@ class Wait(WaitForm):
         poll = self.call("try_wait", "done")
         return Ptx(f"{{ .reg .pred done; MBARRIER_WAIT: {poll} @!done bra MBARRIER_WAIT; }}")
 
-    def simulate(self, lanes: Lanes) -> contract.Wait:
+    def simulate(self, lanes: Lanes) -> simulation.Wait:
         mbarriers = lanes.machine.mbarriers
         wait = mbarriers.wait if self.by_parity else mbarriers.wait_state
         return wait(lanes, lanes.get(self.bar), self.which(lanes))
@@ -306,7 +307,7 @@ class Wait(WaitForm):
 
 @op("mbarrier.pending_count", feature="mbarrier", source="PTX ISA: mbarrier.pending_count")
 class PendingCount(Op):
-    """How many arrivals were still pending in a `state` that an arrival returned."""
+    """The number of arrivals that were pending in a `state` that an arrival returned."""
 
     state: Value
 

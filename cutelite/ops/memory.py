@@ -1,12 +1,13 @@
-"""Loads and stores through pointers: what tensor accesses become."""
+"""Loads and stores through pointers. Tensor accesses become these."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Effect, Lanes, Llvm, Problem, Ptx, np
+from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Ptr, Type, Vec, boolean, elem_of, i32, i64
 from cutelite.layout import Swizzle
 
@@ -19,7 +20,7 @@ MAX_VECTOR_BYTES = 16
 
 @op("ptr.add", source="PTX ISA: addresses as operands")
 class PtrAdd(Op):
-    """`p` moved by `bytes`; `align` is what is then known of the address."""
+    """`p` moved by `bytes`; the result is known to be a multiple of `align` bytes."""
 
     p: Value
     bytes: Value
@@ -44,7 +45,7 @@ class PtrAdd(Op):
 
 @op("ptr.swizzle", source="cutelite: swizzled tensors")
 class PtrSwizzle(Op):
-    """`p`, an address in shared memory, with the bits XORed as `swizzle` says; `align` is what is then known of it."""
+    """`p`, an address in shared memory, with the bits XORed as `swizzle` says, a multiple of `align` bytes."""
 
     p: Value
     swizzle: Swizzle
@@ -73,7 +74,7 @@ class PtrSwizzle(Op):
 
 
 def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
-    """What is wrong with accessing a scalar or vector `t` at pointer `p`."""
+    """Find problems of an access to a scalar or vector `t` at pointer `p`."""
     if not isinstance(p.type, Ptr):
         yield Problem("p", f"{what} takes a pointer, not {p.type}")
         return
@@ -86,7 +87,7 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
 
 
 def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
-    """What is wrong with the cache operator and eviction priority of an access to a `t` at `p`."""
+    """Find problems of the cache operator and eviction priority of an access to a `t` at `p`."""
     if cache not in caches:
         yield Problem("cache", f"{cache!r} is none of {', '.join(filter(None, caches))}")
     elif evict not in EVICTIONS:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import SCALARS, Scalar, Type, Vec, elem_of, i32
 from cutelite.layout import Layout, static_value
 
@@ -22,7 +23,7 @@ PTX_NAMES = {"i8": "s8", "i32": "s32"}
 
 
 class Form(NamedTuple):
-    """What one type of A can be multiplied with.
+    """The shapes and types that one type of A can be multiplied with.
 
     m, n     extents of the accumulator, of every instruction on this type
     k        extents along K that there are instructions for
@@ -48,20 +49,20 @@ FORMS: dict[str, Form] = {
     "e5m2": Form(16, 8, (32,), ("e4m3", "e5m2"), ("f32",), "fp8"),
     "f64": Form(8, 8, (4,), ("f64",), ("f64",)),
 }
-"""What mma.sync multiplies, by the type of A (PTX ISA, mma: A is row-major, B column-major)."""
+"""The forms of mma.sync, by the type of A (PTX ISA, mma: A is row-major, B column-major)."""
 
 
-# Which thread holds what (PTX ISA, matrix fragments for mma). Thread t is member t % 4 of group t // 4.
+# The elements of each thread (PTX ISA, matrix fragments for mma). Thread t is member t % 4 of group t // 4.
 
 
 def _each(elem: Scalar) -> int:
-    """How many elements, neighbours along K, share a register."""
+    """Return the number of elements, neighbours along K, that share a register."""
     return max(1, REGISTER_BYTES // elem.bytes)
 
 
 @lru_cache
 def operand_a(elem: Scalar, k: int) -> Layout:
-    """Of the (m, k) operand A: (thread, value) to its index, m first.
+    """Return the layout of the (m, k) operand A: (thread, value) to index, m first.
 
     A group has row t // 4 and the row 8 below; its members share out K, a register each.
     """
@@ -71,19 +72,22 @@ def operand_a(elem: Scalar, k: int) -> Layout:
 
 @lru_cache
 def operand_b(elem: Scalar, k: int) -> Layout:
-    """Of the (n, k) operand B: (thread, value) to its index, n first. A group has column t // 4."""
+    """Return the layout of the (n, k) operand B: (thread, value) to index, n first. A group has column t // 4."""
     n, each = FORMS[elem.name].n, _each(elem)
     return Layout(((4, 8), (each, k // (4 * each))), ((n * each, 1), (n, 4 * n * each)))
 
 
 @lru_cache
 def accumulator(m: int) -> Layout:
-    """Of the (m, 8) accumulator: (thread, value) to its index, m first. A thread has pairs along N, rows 8 apart."""
+    """Return the layout of the (m, 8) accumulator: (thread, value) to index, m first.
+
+    A thread has pairs along N, in rows 8 apart.
+    """
     return Layout(((4, 8), (2, m // 8)), ((2 * m, 1), (m, 8)))
 
 
 def registers(layout: Layout) -> int:
-    """How many elements each thread holds."""
+    """Return the number of elements that each thread holds."""
     count = static_value(layout[1].size)
     assert count is not None
     return count
@@ -153,7 +157,7 @@ class Mma(Op):
                 yield Problem(field, text)
 
     def layouts(self) -> dict[str, Layout]:
-        """Of each operand, (thread, value) to its index."""
+        """The layout of each operand: (thread, value) to index."""
         a, b = elem_of(self.a.type), elem_of(self.b.type)
         return {"a": operand_a(a, self.k), "b": operand_b(b, self.k), "c": accumulator(self.form.m)}
 
@@ -198,7 +202,7 @@ class Mma(Op):
 
 
 def widened(a: Array, elem: Scalar) -> Array:
-    """As f64 or i64. tf32 is the upper 19 bits of an f32: the hardware does not look at the others."""
+    """Return a matrix as f64 or i64. tf32 is the upper 19 bits of an f32: the hardware ignores the others."""
     if elem == SCALARS["tf32"]:
         a = (np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     return a.astype(np.int64 if elem.is_int else np.float64)

@@ -1,12 +1,13 @@
-"""How many registers a warpgroup has, and who of a warp speaks for it."""
+"""The number of registers of a warpgroup, and the election of one thread of a warp."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cutelite.ir.contract import Effect, Lanes, Problem, Ptx, Wait, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes, Wait
 from cutelite.ir.types import Type, boolean, i32, u32
 from cutelite.ops.address import scalar_problems
 
@@ -62,5 +63,5 @@ class Elect(Op):
         return Ptx("elect.sync _|$out, $members;", memory=False)
 
     def simulate(self, lanes: Lanes) -> None:
-        # Which one is left to the hardware; Hopper takes the lowest.
+        # The hardware chooses the thread; Hopper takes the lowest.
         lanes.define(np.arange(len(lanes.mask)) == int(np.argmax(lanes.mask)))

@@ -1,4 +1,4 @@
-"""The swizzles of shared memory that TMA and wgmma share: what their layouts and ops are written with."""
+"""The swizzles of shared memory that TMA and wgmma share."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ SWIZZLES: dict[str, Swizzle | None] = {
 """The patterns of TMA and wgmma as XORs of byte-address bits (PTX ISA, swizzling modes)."""
 
 SWIZZLE_REPEAT = {"none": 16, "32B": 256, "64B": 512, "128B": 1024}
-"""After how many bytes each pattern repeats: the alignment that tiles need (TMA itself needs 128)."""
+"""The period of each pattern in bytes, which is the alignment that tiles need (TMA itself needs 128)."""

@@ -1,13 +1,14 @@
-"""Barriers of the CTA, fences, and waiting for a while."""
+"""Barriers of the CTA, fences, and sleep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from cutelite.ir.contract import Effect, Lanes, Problem, Ptx, Wait
+from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes, Wait
 from cutelite.ir.types import Type, boolean, i32, u32
 from cutelite.ops.address import scalar_problems
 from cutelite.ops.atomics import SCOPES
@@ -17,7 +18,7 @@ ALL_THREADS = 0
 
 
 class CtaBarrier(Op):
-    """One of the CTA's 16 barriers, and how many threads it is for. Warps execute it together.
+    """One of the CTA's 16 barriers, for a number of threads. Warps execute it together.
 
     id       0 to 15; or, where it is known only at run time, the operand `number`
     count    threads that take part, arrivals without a wait included, a multiple of 32; 0 for all of the CTA
@@ -72,7 +73,7 @@ class BarSync(CtaBarrier):
 
 @op("bar.arrive", source="PTX ISA: barrier.cta.arrive")
 class BarArrive(CtaBarrier):
-    """Count as arrived without waiting: for those who hand over what others, who `bar.sync`, wait for."""
+    """Arrive without waiting: for threads that produce what others, in `bar.sync`, wait for."""
 
     aligned: bool = True
 
@@ -94,7 +95,7 @@ class BarArrive(CtaBarrier):
 
 @op("bar.red", source="PTX ISA: barrier.cta.red")
 class BarRed(CtaBarrier):
-    """`bar.sync` that combines a bool of every thread: whether all hold ('and'), any ('or'), or how many ('popc')."""
+    """Execute `bar.sync`, and combine a bool of every thread: all ('and'), any ('or'), or their number ('popc')."""
 
     a: Value
     operation: str
@@ -125,8 +126,8 @@ FENCES = ("sc", "acq_rel", "acquire", "release")
 class Fence(Op):
     """This thread's memory accesses before it come before those after it, for all threads of the scope.
 
-    semantic        'acq_rel' makes a flag written after, or read before, publish what is on the other side; 'acquire'
-                    and 'release' are its halves; 'sc' puts all such fences in one order that everyone agrees on
+    semantic        'release' orders earlier accesses before a flag written after the fence; 'acquire' orders later ones
+                    after a flag read before it; 'acq_rel' does both; 'sc' also puts all such fences in one order
     scope_of_order  'cta', 'cluster', 'gpu' or 'sys'
     """
 

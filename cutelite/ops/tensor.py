@@ -11,9 +11,10 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, np
+from cutelite.ir.contract import Effect, Llvm, Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
 from cutelite.ops.memory import MAX_VECTOR_BYTES
@@ -52,7 +53,7 @@ class SmemAlloc(Op):
 
     @property
     def bytes(self) -> int:
-        """What it takes; a swizzle may move its last elements up to the end of what is permuted together."""
+        """The size in bytes; a swizzle may move the last elements up to the end of what it permutes together."""
         if self.dynamic:
             return 0
         whole = 1 if self.type.swizzle is None else 1 << self.type.swizzle.base + self.type.swizzle.bits
@@ -66,7 +67,7 @@ class SmemAlloc(Op):
 class RmemAlloc(Op):
     """A tensor in the registers of each thread, undefined at first.
 
-    Promoted to SSA values where every index is static, else it lands in local memory (and is reported).
+    Promoted to SSA values where every index is static; else it stays in local memory, with a warning.
     """
 
     type: Tensor
@@ -130,8 +131,8 @@ class TensorAddress(Op):
         lanes.define(lanes.get(self.t))
 
 
-class Access(Op):
-    """Something at a coordinate of a tensor."""
+class ElementAccess(Op):
+    """An access to, or the address of, one element of a tensor."""
 
     t: Value
     coord: tuple[Value, ...]
@@ -174,7 +175,7 @@ class Access(Op):
 
     @cached_property
     def _strides(self) -> tuple[Any, ...] | None:
-        """A stride for each index, where each index is of a mode that has just one; else None."""
+        """Return a stride for each index if each mode has a single one; else None."""
         strides = tensor_type(self.t).layout.stride
         strides = strides if isinstance(strides, tuple) else (strides,)
         simple = len(strides) == len(self.coord) and not any(isinstance(stride, tuple) for stride in strides)
@@ -182,7 +183,7 @@ class Access(Op):
 
 
 @op("tensor.load", effects=Effect.READS, source="cutelite: tensors")
-class TensorLoad(Access):
+class TensorLoad(ElementAccess):
     """The element of `t` at `coord`. `cache` and `evict` as for `ld`."""
 
     cache: str = ""
@@ -197,7 +198,7 @@ class TensorLoad(Access):
 
 
 @op("tensor.store", effects=Effect.WRITES, source="cutelite: tensors")
-class TensorStore(Access):
+class TensorStore(ElementAccess):
     """Write `a` to `t` at `coord`. `cache` and `evict` as for `st`."""
 
     a: Value
@@ -215,7 +216,7 @@ class TensorStore(Access):
 
 
 @op("tensor.ptr", source="cutelite: tensors")
-class TensorPtr(Access):
+class TensorPtr(ElementAccess):
     """The address of the element of `t` at `coord`; `align` is what is known of it."""
 
     align: int = 1
@@ -231,9 +232,9 @@ class TensorPtr(Access):
 class TensorView(Op):
     """The memory of `t` from `offset` elements on (none: from its start), seen as `type`.
 
-    What slicing, tiling, partitioning and recasting become: the algebra is done when this op is made.
+    Slicing, tiling, partitioning and recasting make it: their algebra is done when the op is made.
 
-    inside  `type` must not reach beyond `t`, which the extents of the launch decide; the simulator looks
+    inside  `type` must not reach beyond `t`. The extents of the launch decide that, and the simulator checks it
     """
 
     t: Value
@@ -271,7 +272,7 @@ class TensorView(Op):
 
 
 def _least_and_most(extent: Any) -> str:
-    """An extent that threads may have made themselves, each another one."""
+    """Return the least and the greatest of an extent, which can differ by thread."""
     least, most = np.min(extent), np.max(extent)
     return f"{least}" if least == most else f"{least} to {most}"
 
@@ -380,7 +381,7 @@ def element_address(lanes: Lanes, tensor: Value, coord: list[Any]) -> Array:
 
 
 class _Lane:
-    """An integer per lane that a layout can be applied to; dim expressions become their values."""
+    """An integer of each lane, to which a layout can be applied; dim expressions become their values."""
 
     __slots__ = ("array", "lanes")
 

@@ -1,8 +1,8 @@
 """TMA: copies of whole tiles between a tensor in global memory, known by its tensor map, and shared memory.
 
-A map says how the tensor lies in global memory and which box of it one operation moves. In shared memory the box
+A map describes the tensor in global memory and the box of it that one operation moves. In shared memory the box
 is row-major, its last mode contiguous, and then swizzled: 16-byte chunks permuted by an XOR of address bits. Rows of
-fewer bytes than a swizzle permutes lie that many bytes apart all the same (docs/lab/measurements.md).
+fewer bytes than a swizzle permutes are still that many bytes apart (docs/lab/measurements.md).
 
     cp.async.bulk.tensor.g2s     counts its bytes on an mbarrier, in one CTA or (multicast) in several
     cp.async.bulk.tensor.s2g     ends in a bulk group of the thread
@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx
+from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent, TileMap
+from cutelite.ir.simulation import Agent, Array, Lanes, TileMap
 from cutelite.ir.types import Tensor, TensorMap, i32, u16, u64
 from cutelite.layout import Layout, flatten_to_tuple, rank, static_value
 from cutelite.ops.address import address_problems, barrier_problems, scalar_problems
@@ -33,7 +33,7 @@ from cutelite.ops.cp_async import ASYNC_COPY, Arrivals, arrival_places, modifier
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
 
 TILE_ALIGN = 128  # bytes: of tiles in shared memory (PTX ISA: cp.async.bulk.tensor)
-ROW_UNIT = 16  # bytes: where a box may start within a row of the tensor, and what of a row's end is stored whole
+ROW_UNIT = 16  # bytes: the unit of a box's start within a row of the tensor, and of the end of a row that is stored
 
 
 def tile_align(swizzle: str) -> int:
@@ -42,12 +42,12 @@ def tile_align(swizzle: str) -> int:
 
 
 def row_pitch(row_bytes: int, swizzle: str) -> int:
-    """How many bytes rows of a box lie apart in shared memory."""
+    """Return the distance of rows of a box in shared memory, in bytes."""
     return row_bytes if swizzle == "none" else max(row_bytes, int(swizzle[:-1]))
 
 
 def is_row_major(layout: Layout, box: tuple[int, ...], pitch: int) -> bool:
-    """Whether `layout` is that of a box whose rows lie `pitch` elements apart; extents of 1 do not matter."""
+    """Tell whether `layout` is that of a box whose rows lie `pitch` elements apart; extents of 1 do not matter."""
     extents: list[int] = []
     expected = 1
     for mode in reversed(range(rank(layout))):
@@ -92,7 +92,7 @@ class TileForm(Op):
                 yield Problem("coord", f"a TMA coordinate is an i32, not {index.type}")
 
     def tile_problems(self, field: str) -> Iterator[Problem]:
-        """What is wrong with the shared memory `field` as the place of a box."""
+        """Find problems of the shared memory `field` as the place of a box."""
         problems = list(self.map_problems())
         yield from problems
         if problems:
@@ -185,7 +185,7 @@ class TensorG2S(TileForm):
 class TensorS2G(TileForm):
     """Start storing shared `src` to the box at `coord`, in this thread's open bulk group. One thread does it.
 
-    Nothing outside of the tensor is written but the rest of each row's last 16 bytes.
+    Outside of the tensor, only the rest of each row's last 16 bytes is written.
     """
 
     src: Value
@@ -260,7 +260,7 @@ class TensorPrefetch(TileForm):
 
 @op("prefetch.tensormap", effects=Effect.READS, feature="tma", source="PTX ISA: prefetch.tensormap")
 class PrefetchTensormap(Op):
-    """Bring the descriptor itself close, so that the first copy does not wait for it."""
+    """Bring the descriptor itself into the cache, so that the first copy does not wait for it."""
 
     map: Value
 
@@ -305,7 +305,7 @@ class FenceProxyTensormap(Op):
     """Order ordinary writes to a tensor map in global memory and its use by TMA, which reads it by its own proxy.
 
     map    absent: release, in the thread that wrote the map; given: acquire, in the thread that is to use it
-    reach  who is ordered: 'cta', 'cluster', 'gpu' or 'sys'
+    reach  the threads that are ordered: 'cta', 'cluster', 'gpu' or 'sys'
     """
 
     map: Value | None

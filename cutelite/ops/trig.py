@@ -1,8 +1,8 @@
 """Argument reduction for sin, cos and tan: any finite float as a multiple of pi/2 and a small rest.
 
 Up to `limit` by subtracting the multiple in three parts (Cody and Waite 1980); beyond it by multiplying with the
-bits of 2/pi that matter, in integers (Payne and Hanek 1983). Both are one asm block, so that the long way, which
-hardly any argument needs, can be branched over.
+relevant bits of 2/pi, in integers (Payne and Hanek 1983). Both are one asm block, so that the long way, which
+few arguments need, can be branched over.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cutelite.ir.contract import Lanes, Ptx, np
+from cutelite.ir.contract import Ptx, np
 from cutelite.ir.op import op
+from cutelite.ir.simulation import Lanes
 from cutelite.ir.types import Scalar, Type, elem_of, i32, with_elem
 from cutelite.ops.arith import Unary, fused_multiply_add
 
@@ -28,7 +29,7 @@ TWO_OVER_PI = int(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What the reduction needs to know of a float type.
+    """The properties of a float type that the reduction needs.
 
     bits      of the type; also of the words that the long way computes with
     mantissa  stored bits of the significand
@@ -36,7 +37,7 @@ class Format:
     limit     the largest number that takes the short way
     inverse   2/pi rounded
     parts     pi/2 in three floats that are added up
-    stages    how many bits the index of a word of 2/pi has
+    stages    number of bits in the index of a word of 2/pi
     """
 
     bits: int
@@ -48,7 +49,7 @@ class Format:
     stages: int
 
     def words(self) -> list[int]:
-        """2/pi in words, most significant first, behind one word of zeros; as many as any exponent needs."""
+        """Return 2/pi in words, most significant first, behind one word of zeros; enough for every exponent."""
         count = (1 << self.stages) + 3
         fraction = TWO_OVER_PI >> max(0, 1344 - self.bits * (count - 1))
         fraction <<= max(0, self.bits * (count - 1) - 1344)
@@ -79,7 +80,7 @@ HALF_PI = FORMATS["f64"].parts
 class TrigReduce(Unary):
     """``a = q * pi/2 + r``: results `r`, of the type of `a`, within 2 ulp and hardly above pi/4; and `q` modulo 4, i32.
 
-    Of `q` only the two low bits count. NaN, and q = 0 or any other, for infinities and NaN.
+    Only the two low bits of `q` are defined. For infinities and NaN, `r` is NaN and `q` undefined.
     """
 
     def result_types(self) -> tuple[Type, ...]:
@@ -126,7 +127,9 @@ def _long_way(f: str, form: Format) -> Iterator[str]:
     yield f"sub.s32 at, at, {least}; and.b32 left, at, {w - 1}; sub.s32 right, {w}, left;"
     yield f"shr.u32 at, at, {w.bit_length() - 1};"
     yield from (f"mov.b{w} w{i}, 0x{word:X};" for i, word in enumerate(form.words()))
-    for stage in reversed(range(form.stages)):  # leaves the word that `at` counts in w0, its three successors behind
+    for stage in reversed(
+        range(form.stages)
+    ):  # leaves the word number `at` in w0, and its three successors in w1, w2, w3
         step = 1 << stage
         yield f"and.b32 n, at, {step}; setp.ne.b32 up, n, 0;"
         yield from (f"selp.b{w} w{i}, w{i + step}, w{i}, up;" for i in range(4 + step - 1))

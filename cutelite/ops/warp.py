@@ -1,7 +1,7 @@
-"""What the threads of a warp do together: shuffles, votes, matches, reductions.
+"""Operations of a warp together: shuffles, votes, matches, reductions.
 
-`members` is a u32 with a bit for each lane that takes part; they all execute the op, and wait for each other. The
-simulator tells lanes that read from one that takes no part, where the hardware gives anything.
+`members` is a u32 with a bit for each lane that takes part; they all execute the op, and wait for each other. To read
+from a lane that takes no part is an error in the simulator, and gives anything on the hardware.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cutelite.ir.contract import Array, Effect, Lanes, Problem, Ptx, np
+from cutelite.ir.contract import Effect, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Scalar, Type, Vec, boolean, elem_of, f32, i32, u32
 from cutelite.ops.address import scalar_problems
 from cutelite.ops.convert import ptx_type
@@ -88,7 +89,7 @@ class Shuffle(Collective):
 
 @op("vote.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: vote.sync")
 class Vote(Collective):
-    """Whether `a` holds in all lanes ('all'), in any ('any'), or is the same in all ('uni')."""
+    """Test whether `a` holds in all lanes ('all'), in any ('any'), or is the same in all ('uni')."""
 
     a: Value
     members: Value
@@ -179,7 +180,7 @@ class MatchAny(Match):
 
 @op("match.all.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: match.sync")
 class MatchAll(Match):
-    """Whether all lanes have the same `a`: their bits as a u32 if so, else 0; and the same as a bool."""
+    """Test whether all lanes have the same `a`. The results are their bits as a u32 (0 if they differ), and a bool."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (u32, boolean)
@@ -195,11 +196,11 @@ class MatchAll(Match):
 
 @op("redux.sync", scope="warp", effects=Effect.CONVERGENT, source="PTX ISA: redux.sync")
 class Redux(Collective):
-    """All lanes' `a` combined, the outcome in each of them.
+    """Combine `a` of all lanes; each of them gets the result.
 
     operation  add, min, max, and, or, xor of i32 or u32; min, max of f32 on targets that have it
     abs        f32: of magnitudes
-    nan        f32: NaN if any lane has NaN; else NaN counts only where all have it
+    nan        f32: the result is NaN if any lane has NaN; without it, only if all have
     """
 
     a: Value
@@ -251,7 +252,7 @@ class Redux(Collective):
 
 @op("activemask", effects=Effect.UNMERGEABLE | Effect.CONVERGENT, source="PTX ISA: activemask")
 class ActiveMask(Op):
-    """The lanes of this warp that execute this together, as it happens: a u32 with a bit for each."""
+    """The lanes of this warp that happen to execute this together: a u32 with a bit for each."""
 
     def result_types(self) -> tuple[Type, ...]:
         return (u32,)
@@ -265,7 +266,7 @@ class ActiveMask(Op):
 
 @op("bar.warp.sync", scope="warp", effects=Effect.ORDERS | Effect.CONVERGENT, source="PTX ISA: bar.warp.sync")
 class WarpSync(Collective):
-    """Wait for the other lanes; what they wrote before is seen by all of them after."""
+    """Wait for the other lanes; after it, all of them see what they wrote before."""
 
     members: Value
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from cutelite.ir.contract import Array, Effect, Lanes, Llvm, Problem, Ptx, np, numpy_dtype
+from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np, numpy_dtype
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
-from cutelite.ir.simulation import Agent
+from cutelite.ir.simulation import Agent, Array, Lanes
 from cutelite.ir.types import InFlight, Scalar, Tensor, Type, Vec, boolean, f32, i32, u32, u64
 from cutelite.ops.address import address_problems
 from cutelite.ops.wgmma_layouts import (
@@ -45,7 +45,7 @@ PTX_NAMES = {"i8": "s8", "u8": "u8", "i32": "s32"}
 class Descriptor(Op):
     """The 64-bit descriptor of the (rows, k) tile `t` in shared memory, at its first step along K.
 
-    Adding ``bytes >> 4`` to it moves the address. Which tiles there are descriptors for, `smem_matrix` says.
+    Adding ``bytes >> 4`` to it moves the address. `smem_matrix` tells the tiles that have descriptors.
 
     sparse  the tile is B of products with a sparse A
     """
@@ -89,7 +89,7 @@ class Descriptor(Op):
 
 
 def tied(template: str, op: Op, *fields: str) -> Ptx:
-    """An instruction that names no register, but which the values of these fields pass through."""
+    """Return an instruction that names no register, but through which the values of these fields pass."""
     given = tuple(field for field in fields if op[field])
     return Ptx(template, tied=given, packed=(*given, "out") if given else ())
 
@@ -248,7 +248,7 @@ class MmaAsync(Op):
         return Ptx(" ".join([*lines, "}"]), tied=("d",), packed=("a", "d", "out"))
 
     def _metadata(self, step: int) -> str:
-        """The operands that only sparse ones have."""
+        """Return the operands that only sparse products have."""
         return ""
 
     def _immediates(self) -> str:
@@ -289,7 +289,7 @@ class MmaAsync(Op):
         lanes.define(np.full(THREADS, ticket, np.int64))
 
     def _expansion(self, lanes: Lanes) -> Callable[[int, Array], Array]:
-        """What makes all of A of what is held of it, by the number of the step."""
+        """Return the function that makes all of A from what is stored of it, by the number of the step."""
         return lambda step, a: a
 
     def _registers_a(self, held: Array, step: int) -> Array:
@@ -321,8 +321,8 @@ class MmaAsyncSp(MmaAsync):
 
     An instruction covers twice the extent along K: A is (64, k) packed elements, B (n, 2 k).
 
-    meta    which elements of A are there, as `ops.wgmma_sparse` has it: words of this thread, u32, as many as the
-            steps need. The same protocol as for A in registers
+    meta    the metadata that names the elements of A (`ops.wgmma_sparse`): words of this thread, u32, enough for the
+            steps. The same protocol as for A in registers
     """
 
     meta: Value
@@ -352,7 +352,7 @@ class MmaAsyncSp(MmaAsync):
 
 
 def _wide(a: Array, elem: Scalar) -> Array:
-    """As f64. tf32 is the upper 19 bits of an f32: the hardware does not look at the others."""
+    """Return a matrix as f64. tf32 is the upper 19 bits of an f32: the hardware ignores the others."""
     if elem.name == "tf32":
         a = (np.ascontiguousarray(a).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
     return a.astype(np.float64)
@@ -424,13 +424,13 @@ class WaitGroup(Op):
     source="PTX ISA: asynchronous warpgroup-level matrix instructions; CUTLASS: warpgroup_fence_operand",
 )
 class FenceOperand(Op):
-    """Have `values`, vectors, in registers: what makes them stays above, and what uses the results below.
+    """Hold `values`, vectors, in registers here: what computes them stays above, and what uses the results below.
 
-    ptxas moves arithmetic across waits and whatever else names none of its registers; it moves none across `pmevent`,
-    so this is one, of an event that nobody counts.
+    ptxas moves arithmetic across waits and across all that names none of its registers, but not across `pmevent`:
+    so this is one, of an event that is not counted.
 
-    held  in machine code too; False: no instruction, and an assembler may move arithmetic across
-    mark  tells fences of a kernel apart, in machine code too: `passes.number_fences` gives it
+    held  True: an instruction, so that machine code has it too; False: none, and ptxas may move arithmetic across
+    mark  the number of the fence in its kernel, to be found in machine code: `passes.number_fences` gives it
     """
 
     values: tuple[Value, ...]
@@ -455,7 +455,7 @@ class FenceOperand(Op):
 
 
 def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
-    """What a register operand holds when wgmma comes to read it: a vector as it is now, or the outcome of a ticket."""
+    """Return what a register operand holds when wgmma reads it: a vector as it is now, or the result of a ticket."""
     data = lanes.get(value).copy()
     if isinstance(value.type, InFlight):
         return lambda agent: agent.result(int(data[0]))
@@ -463,7 +463,7 @@ def _held(lanes: Lanes, value: Value) -> Callable[[Agent], Array]:
 
 
 def _in_flight(lanes: Lanes, value: Value) -> Array:
-    """The ticket of a value; for a vector, that of work that only hands it on."""
+    """Return the ticket of a value; for a vector, that of work that only passes it on."""
     if isinstance(value.type, InFlight):
         return lanes.get(value)
     ticket = lanes.machine.engine.start(lanes, "wgmma", _held(lanes, value), in_order=True)

@@ -1,4 +1,4 @@
-"""What wgmma multiplies, which thread holds what of it, and which tiles in shared memory it can read.
+"""The types that wgmma multiplies, the elements of each thread, and the tiles in shared memory that it can read.
 
 `FORMS` is the table of types; `accumulator` and `operand_a` say where each register's element lies; `smem_matrix`
 says how a tile in shared memory is described to the hardware, or why it cannot be. Verifier, lowering, simulator and
@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from cutelite.ir.contract import Array, np, numpy_dtype
-from cutelite.ir.simulation import Agent
+from cutelite.ir.contract import np, numpy_dtype
+from cutelite.ir.simulation import Agent, Array
 from cutelite.ir.types import Scalar, Tensor, Vec
 from cutelite.layout import Layout, is_static, rank, static_value
 from cutelite.ops.swizzles import SWIZZLE_REPEAT, SWIZZLES
@@ -22,7 +22,7 @@ STEP_BYTES = 32  # along K, of one instruction, for every type of operand
 
 
 class Form(NamedTuple):
-    """What one type of A can be multiplied with.
+    """The types that one type of A can be multiplied with.
 
     b, d        types of B, and of the accumulator
     any_major   A and B in shared memory may also be contiguous along M or N, not only along K
@@ -46,11 +46,11 @@ FORMS: dict[str, Form] = {
     "i8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
     "u8": Form(("i8", "u8"), ("i32",), negate=False, wide_steps=True),
 }
-"""What wgmma multiplies, by the type of A (PTX ISA, wgmma.mma_async)."""
+"""The forms of wgmma, by the type of A (PTX ISA, wgmma.mma_async)."""
 
 
 def legal_n(form: Form, n: int) -> bool:
-    """Whether an instruction of this form can have B of `n` rows."""
+    """Tell whether an instruction of this form can have B of `n` rows."""
     return 8 <= n <= 256 and n % (16 if form.wide_steps and n > 32 else 8) == 0
 
 
@@ -59,12 +59,12 @@ def k_of(elem: Scalar, sparse: bool = False) -> int:
     return STEP_BYTES * (2 if sparse else 1) // elem.bytes
 
 
-# Which thread holds what (PTX ISA, register fragments of wgmma: figures for D and for A).
+# The elements of each thread (PTX ISA, register fragments of wgmma: figures for D and for A).
 
 
 @lru_cache
 def accumulator(n: int) -> Layout:
-    """Of the (64, n) accumulator: (thread, value) to m + 64 n.
+    """Return the layout of the (64, n) accumulator: (thread, value) to m + 64 n.
 
     A thread holds pairs along n, in rows 8 apart, every 8 columns. Warp w of the warpgroup has rows 16 w to 16 w + 15.
     """
@@ -73,7 +73,7 @@ def accumulator(n: int) -> Layout:
 
 @lru_cache
 def operand_a(elem: Scalar) -> Layout:
-    """Of the (64, k) operand A of one instruction in registers: (thread, value) to m + 64 k.
+    """Return the layout of the (64, k) operand A of one instruction in registers: (thread, value) to m + 64 k.
 
     The shape is that of 8 bytes of the accumulator's: 32-bit registers, each of neighbours along k.
     """
@@ -93,7 +93,7 @@ MODES = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 
 
 class Unreadable(Exception):
-    """Why wgmma cannot read a tile: `what`, and `help`."""
+    """A tile that wgmma cannot read: `what` is wrong, and `help`."""
 
     def __init__(self, what: str, help: str = "") -> None:
         super().__init__(what)
@@ -101,12 +101,12 @@ class Unreadable(Exception):
 
 
 class SmemMatrix(NamedTuple):
-    """How wgmma finds the elements of a tile in shared memory.
+    """A tile in shared memory as wgmma finds its elements.
 
     major    'K' if neighbours along K are contiguous, 'MN' if those along M (of A) or N (of B) are
     swizzle  'none', '32B', '64B' or '128B'
     leading  the leading dimension byte offset, `stride` the stride dimension byte offset: see `smem_matrix`
-    steps    where the operand of each instruction begins, in bytes from the tile's start: one for 32 bytes of K
+    steps    the start of each instruction's operand, in bytes from the tile's start: one for 32 bytes of K
     rows     extent along M or N
     """
 
@@ -126,7 +126,7 @@ class SmemMatrix(NamedTuple):
 
 @lru_cache
 def smem_matrix(t: Tensor, sparse: bool = False) -> SmemMatrix:
-    """The tile `t`, (rows, k) in shared memory, as wgmma operand; raises `Unreadable` if it can be none.
+    """The tile `t`, (rows, k) in shared memory, as an operand of wgmma. Raises `Unreadable` if wgmma cannot read it.
 
     sparse   it is B of products with a sparse A: each step is 64 bytes along K instead of 32
 
@@ -138,7 +138,7 @@ def smem_matrix(t: Tensor, sparse: bool = False) -> SmemMatrix:
                   along k `stride` apart. Without a swizzle the two are exchanged.
 
     Swizzles are XORs of absolute address bits. So the tile may consist of any number of such blocks along K: each
-    instruction takes a step of K, and `steps` says where it lies.
+    instruction takes a step of K, at the distance that `steps` gives.
     """
     if t.space != "smem" or rank(t.layout) != 2 or not is_static(t.layout):
         raise Unreadable(f"{t.layout} in {t.space} is no (rows, k) tile of shared memory known at compile time")

@@ -1,13 +1,13 @@
-"""Sparse operands of wgmma: how half of A is left out, and how metadata says which half.
+"""Sparse operands of wgmma: half of A is left out, and metadata names the half that is kept.
 
 A row of A comes in groups: 4 elements of 8 or 16 bits of which 2 are kept, or 2 of tf32 of which 1 is. The kept ones
-are packed, so that a sparse A takes half its extent along K, and four bits say for each group which they are:
+are packed, so that a sparse A takes half its extent along K. Four bits for each group name them:
 
     4 bits, 2 of 4   the index of the first in bits 0 and 1, of the second, a larger one, in bits 2 and 3
     4 bits, 1 of 2   0b0100 for the first, 0b1110 for the second: the 16-bit halves that are kept
 
-A word of metadata is a thread's, for 16 groups of each of 64 rows in all: two instructions' worth of 16 and 32 bits
-(the sparsity selector says which one is meant), one of 8 bits. `metadata_layout` says which groups are whose.
+Each thread has words of metadata; one word of all threads covers 16 groups of each of 64 rows: two instructions on
+16 and 32 bits (the sparsity selector chooses one of them), one on 8 bits. `metadata_layout` gives each thread's groups.
 PTX ISA: wgmma.mma_async.sp, sparse matrix storage, and the fragment figures of its metadata.
 """
 
@@ -16,30 +16,31 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from cutelite.ir.contract import Array, np
+from cutelite.ir.contract import np
+from cutelite.ir.simulation import Array
 from cutelite.ir.types import Scalar
 from cutelite.layout import Layout
 from cutelite.ops.wgmma_layouts import THREADS, M, k_of, places
 
 GROUPS = 16
-"""Of each row, in one word of every thread."""
+"""Groups of each row in one word of every thread."""
 
 FIRST, SECOND = 0b0100, 0b1110
-"""Of 1 in 2: which one is kept."""
+"""The four bits of 1 in 2: the first is kept, or the second."""
 
 
 def group_of(elem: Scalar) -> int:
-    """How many elements of A, half of them kept, four bits are about."""
+    """Return the number of elements of A, half of them kept, that four bits describe."""
     return 2 if elem.bytes == 4 else 4
 
 
 def steps_of_word(elem: Scalar) -> int:
-    """How many instructions along K a word of metadata is for."""
+    """Return the number of instructions along K that a word of metadata covers."""
     return GROUPS * group_of(elem) // k_of(elem, sparse=True)
 
 
 def words_for(elem: Scalar, steps: int) -> int:
-    """How many words of metadata each thread has for so many instructions along K."""
+    """Return the number of words of metadata of each thread for `steps` instructions along K."""
     return -(-steps // steps_of_word(elem))
 
 
@@ -70,7 +71,7 @@ def group_words(table: Array, elem: Scalar) -> Array:
 
 
 def valid(table: Array, elem: Scalar) -> Array:
-    """Which entries of a table name elements as they should."""
+    """Find the legal entries of a table."""
     if elem.bytes == 4:
         return (table == FIRST) | (table == SECOND)
     return (table & 3) < (table >> 2)
@@ -86,7 +87,7 @@ def expanded(packed: Array, table: Array, elem: Scalar) -> Array:
 
 
 def compress_sparse(a: Any, dtype: Any) -> tuple[Any, Any]:
-    """The operands that a sparse wgmma takes for `a`: what is kept of it, and the metadata that says what that is.
+    """Return the operands of a sparse wgmma for `a`: the elements that are kept, and the metadata that names them.
 
     a        a NumPy array (m, k) in the type that NumPy has for `dtype`; m a multiple of 64, k of the extent of an
              instruction (64 bytes). Of every 4 neighbours in a row (2, if they have 32 bits) half are zero

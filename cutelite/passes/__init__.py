@@ -31,7 +31,7 @@ PassFunction = Callable[[Function, Context], Function]
 
 @dataclass(frozen=True)
 class Pass:
-    """A row of the table: what to run, why here, and which passes must have run before."""
+    """A row of the table: the pass, the reason for its place, and the passes that must have run before."""
 
     function: PassFunction
     why: str
@@ -92,7 +92,7 @@ def run(
 
 
 def _claim(function: Function) -> None:
-    """Have its values say that the ops of this function define them: an earlier run left them those it ended with."""
+    """Point the values of this function to its ops: an earlier run left them pointing to those it ended with."""
     for op in function.ops():
         for value in op.results:
             value.op = op

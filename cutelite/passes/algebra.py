@@ -1,4 +1,4 @@
-"""Integer identities, as rows of pattern and result: ``(x + 0, x)`` reads as it means.
+"""Integer identities, as rows of pattern and result: ``(x + 0, x)``.
 
 `x` and `y` stand for any value, `a` and `b` for constants. Integers wrap, so a row must hold modulo 2**bits; one
 that does not says under which condition it does.
@@ -107,7 +107,7 @@ ROWS: tuple[Row, ...] = (
     ((x & a) & b, x & (a & b)),
     (x // a // b, x // (a * b), _positive),
 )
-"""For integers and, where only bit operations occur, bools. The third, if any, must hold of the type and a, b."""
+"""Rows for integers and, where only bit operations occur, bools. A third entry is a condition on the type and a, b."""
 
 COMMUTATIVE = ("add", "mul", "and", "or", "xor", "min", "max")
 

@@ -2,10 +2,10 @@
 
     %a = smem.alloc type=tensor<f16,smem,64:1,128>     ->   %a = smem.alloc type=..., offset=0
 
-What needs the coarsest alignment comes first, so that little is lost between; dynamic tensors lie behind all
+Tensors of the coarsest alignment come first, so that little is lost between; dynamic tensors lie behind all
 others, at the same offset. The sum is left in ``attrs["smem_bytes"]``, for the launcher to ask for.
 
-Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of what is in it.
+Errors: `shared-memory` when the sum exceeds what a block of the target may use, with the list of tensors.
 Needs: verified IR. Keeps: every op, in order.
 """
 

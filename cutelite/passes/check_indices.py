@@ -12,7 +12,7 @@ from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Function
 from cutelite.layout import prove_le, size
 from cutelite.ops.arith import Const
-from cutelite.ops.tensor import Access, tensor_type
+from cutelite.ops.tensor import ElementAccess, tensor_type
 from cutelite.passes.context import Context
 
 
@@ -28,12 +28,12 @@ class IndexOutOfBounds(Diagnostic):
 
 def check_indices(function: Function, context: Context) -> Function:
     for op in function.ops():
-        if isinstance(op, Access):
+        if isinstance(op, ElementAccess):
             _check(op)
     return function
 
 
-def _check(op: Access) -> None:
+def _check(op: ElementAccess) -> None:
     t = tensor_type(op.t)
     for mode, index in enumerate(op.coord):
         if not isinstance(index.op, Const):

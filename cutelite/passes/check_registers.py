@@ -1,7 +1,7 @@
-"""Refuse what `setmaxnreg` cannot do, before a kernel hangs on it.
+"""Refuse uses of `setmaxnreg` on which a kernel would hang.
 
-A block's pool is what it is launched with: as many registers for each thread as the file has, in eights. Which
-warpgroup comes to which `setmaxnreg` is found by following branches that only its place in the block decides.
+A block's pool is its registers at launch: for each thread as many as the register file allows, in multiples of 8. The
+`setmaxnreg` that a warpgroup executes is found by following branches that only its place in the block decides.
 
 Errors: `setmaxnreg` where the warpgroups together ask for more than the pool, and where one that has given none back
 asks for fewer than it has. Needs: `fold`, so that constants are seen. Keeps: every op, in order.
@@ -34,7 +34,7 @@ def check_registers(function: Function, context: Context) -> Function:
     per_sm = max(1, function.attrs.get("min_blocks") or 1)
     start = REGISTER_FILE // per_sm // prod(block) // 8 * 8
     if start > MOST_PER_THREAD or function.attrs.get("max_registers"):
-        return function  # then ptxas decides with how many it starts
+        return function  # then ptxas chooses the number at the start
     met = [_Walk(function, group * WARPGROUP).changes() for group in range(groups)]
     for found in met:
         first = found[0] if len(found) == 1 else None
@@ -54,7 +54,7 @@ def check_registers(function: Function, context: Context) -> Function:
 
 
 class _Walk:
-    """The way of a thread through the kernel, both ways where it is not known which."""
+    """The path of a thread through the kernel; both branches where the condition is not known."""
 
     def __init__(self, function: Function, thread: int) -> None:
         x, y, _ = function.attrs["block"]
@@ -63,7 +63,7 @@ class _Walk:
         self.known: dict[Value, int | bool | None] = {}
 
     def changes(self) -> list[SetMaxNReg]:
-        """Those it can come to."""
+        """The `setmaxnreg` ops that the thread can reach."""
         found: list[SetMaxNReg] = []
         left: list[Block] = [self.function.entry]
         seen = {self.function.entry}
@@ -79,7 +79,7 @@ class _Walk:
         return found
 
     def value(self, value: Value) -> int | bool | None:
-        """A number, where the thread's place decides it; None where it does not."""
+        """Return the number that the thread's place decides; None if it does not."""
         if value not in self.known:
             self.known[value] = None  # of a loop
             self.known[value] = self._value(value)
@@ -93,7 +93,7 @@ class _Walk:
             return op.value if isinstance(op.value, int) else None
         if isinstance(op, Special):
             return self.place.get(op.register, launch_constant(op.register, self.function.attrs))
-        if op.name == "shfl.sync":  # from lane 0, whose way this is
+        if op.name == "shfl.sync":  # from lane 0, whose path this is
             return self.value(op["a"]) if op["mode"] == "idx" and self.value(op["lane"]) == 0 else None
         if not op.is_pure or len(op.results) != 1 or any(self.value(x) is None for x in op.operands):
             return None

@@ -1,4 +1,4 @@
-"""What a pass is given besides the function: the target, and where to leave warnings."""
+"""The context of a pass: the target, and the warnings that it leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cutelite.target import Target
 
 
 class Warned(NamedTuple):
-    """Something the user should hear of although the kernel compiles."""
+    """A warning of a pass about a kernel that compiles."""
 
     diagnostic: Diagnostic
     span: Span | None
@@ -23,7 +23,7 @@ class Warned(NamedTuple):
 @dataclass
 class Context:
     """target    limits and features of the GPU compiled for
-    warnings  what passes have found worth telling, in order
+    warnings  of the passes, in order
     """
 
     target: Target

@@ -1,8 +1,8 @@
-"""Compute each value once: a pure op that repeats one which dominates it gives way to it.
+"""Compute each value once: replace a pure op by an equal one that dominates it.
 
     %a = add a=%x, b=%y; %b = add a=%x, b=%y   ->   %a = add a=%x, b=%y, with %a for %b
 
-LLVM does this as well; here it keeps what follows (address arithmetic above all) small.
+LLVM does this as well; here it keeps the IR small for later passes (address arithmetic above all).
 
 Needs: verified IR. Keeps: every op with an effect, in order.
 """
@@ -36,7 +36,7 @@ def cse(function: Function, context: Context) -> Function:
 
 
 def _key(op: Op, rewrite: Rewrite) -> object:
-    """Equal for ops that compute the same. Constants go with their type, for True == 1 == 1.0, and 0.0 == -0.0."""
+    """Return a key, equal for ops that compute the same. It tells True, 1 and 1.0 apart, and 0.0 and -0.0."""
     parts: list[object] = [op.name]
     for field in op.fields:
         held = getattr(op, field.name)

@@ -1,9 +1,9 @@
-"""Drop what nobody asks for: ops without a visible effect whose results are unused, and unused block parameters.
+"""Drop ops without a visible effect whose results are unused, and unused block parameters.
 
     %a = add a=%x, b=%y   with no use of %a   ->   nothing
 
-A value is used if an op with an effect needs it, directly or through others; so a number that only goes round
-in a loop goes as well.
+A value is used if an op with an effect needs it, directly or through others; so a number that is only passed around
+a loop is dropped as well.
 
 Needs: verified IR. Keeps: every op with an effect that others can see, in order.
 """
@@ -17,7 +17,7 @@ from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
 UNSEEN = Effect.READS | Effect.UNMERGEABLE | Effect.CONVERGENT
-"""Effects that nobody sees if the result is not used: reading memory or a clock, allocating, shuffling."""
+"""Effects that are invisible if the result is unused: reading memory or a clock, allocating, shuffling."""
 
 
 def dce(function: Function, context: Context) -> Function:
@@ -65,7 +65,7 @@ def _used(order: list[Block]) -> set[Value]:
 
 
 def _own_operands(op: Op) -> tuple[Value, ...]:
-    """What a terminator itself needs: what its jumps pass on counts only where the parameter is used."""
+    """Return the operands that a terminator itself needs, which are not the arguments of its jumps."""
     if not any(jump.args for jump in op.jumps):
         return op.operands
     return op.map_operands(lambda value: value, lambda jump: type(jump)(jump.block)).operands

@@ -1,12 +1,12 @@
-"""Compute now what is known now: integer arithmetic on constants, algebra, branches on constants.
+"""Fold constants: integer arithmetic on constants, algebraic identities, branches on constants.
 
     %a = add a=%x, b=%zero; cond_br cond=%true, then=^bb1, other=^bb2   ->   br to=^bb1, with %x for %a
 
 Only integers and bools are computed here: that decides indices and branches. Floats are left to LLVM, which
-rounds for every format. Blocks that are no longer reached go, and so do block parameters that every jump gives
-the same value.
+rounds for every format. Blocks that are no longer reached are dropped, and so are block parameters that every jump
+gives the same value.
 
-Needs: verified IR. Keeps: effects, in order; what every value is.
+Needs: verified IR. Keeps: effects, in order; the number of every value.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from cutelite.passes.rewrite import Rewrite
 
 def fold(function: Function, context: Context) -> Function:
     decided = True
-    while decided:  # a branch that goes may leave a parameter with one value, and that may decide a branch
+    while decided:  # without a branch, a parameter may have one value left, and that may decide another branch
         function, decided = _round(function)
     return function
 
 
 def _round(function: Function) -> tuple[Function, bool]:
-    """The function with all that is known folded, and whether a branch was decided."""
+    """Return the function with all that is known folded, and whether a branch was decided."""
     order = reverse_postorder(function.entry)
     same = _single_valued(order)
     rewrite = Rewrite(function, same, order)
@@ -55,14 +55,14 @@ def _round(function: Function) -> tuple[Function, bool]:
 
 
 def _here(rewrite: Rewrite, value: Value) -> Value:
-    """`value`; a constant anew, since the one known may be defined where control does not come from."""
+    """Return `value`; a constant is made anew, since the known one may not be defined on every path here."""
     if isinstance(value.op, Const):
         return rewrite.emit(Const(value.op.value, value.op.type))  # type: ignore[no-any-return]
     return rewrite.value(value)
 
 
 def _single_valued(order: list[Block]) -> dict[Value, Value]:
-    """Block parameters that get the same from everywhere (or themselves, around a loop), with what they get."""
+    """Map block parameters that every jump gives one value (or themselves, around a loop) to that value."""
     before = predecessors(order)
     same: dict[Value, Value] = {}
 
@@ -92,7 +92,7 @@ def _key(value: Value) -> object:
 
 
 def _branch(rewrite: Rewrite, op: CondBr) -> bool:
-    """Replace a branch whose way is known; whether it was."""
+    """Replace a branch whose condition is known; tell whether it was."""
     cond = constant(rewrite.value(op.cond))
     then, other = op.then, op.other
     if cond is None and not (then.block is other.block and then.args == other.args):
@@ -120,12 +120,12 @@ def _value(rewrite: Rewrite, op: Op) -> None:
 
 
 def constant(value: Value) -> int | float | bool | None:
-    """The number `value` is known to be."""
+    """Return the number that `value` is known to be."""
     return value.op.value if isinstance(value.op, Const) else None
 
 
 def launch_constant(register: str, attrs: dict[str, Any]) -> int | None:
-    """A special register that the shape of block or cluster decides."""
+    """Return the value of a special register if the shape of the block or cluster decides it."""
     name, _, axis = register.partition(".")
     shape = attrs.get({"tid": "block", "ntid": "block"}.get(name, "cluster"))
     if not shape or not axis or name not in ("tid", "ntid", "cluster_ctaid", "cluster_nctaid"):
@@ -138,7 +138,7 @@ def launch_constant(register: str, attrs: dict[str, Any]) -> int | None:
 
 
 def wrap(number: int, t: Scalar) -> int | bool:
-    """`number` as the integer type `t` holds it: modulo its width."""
+    """Return `number` as the integer type `t` holds it: modulo 2**bits."""
     if t == boolean:
         return bool(number)
     low, high = t.range
@@ -146,9 +146,9 @@ def wrap(number: int, t: Scalar) -> int | bool:
 
 
 def evaluate(op: Op, known: list[Any]) -> int | bool | None:
-    """The integer or bool that `op` computes from operands of which it knows these (None: not known)."""
+    """Return the integer or bool that `op` computes from these operands (None: not known)."""
     if isinstance(op, Const):
-        return None  # it is what results are made of
+        return None  # results are made of it
     t = op.result.type
     if not isinstance(t, Scalar) or not (t.is_int or t == boolean) or any(not isinstance(k, int) for k in known):
         return None
@@ -198,7 +198,7 @@ RULES: dict[str, Callable[..., int | None]] = {
     "shl": lambda bits, a, b: a << b if 0 <= b < bits else 0,
     "shr": lambda bits, a, b: a >> (b if 0 <= b < bits else bits),
 }
-"""What each op computes, given the width in bits and the operands; None where it has no value."""
+"""The function of each op, of the width in bits and the operands; None where it has no value."""
 
 FOLDED = frozenset((*RULES, "cmp", "select", "cvt", "special"))
 """Ops that may have something to fold; all are pure or, for special registers, decided only where they are."""

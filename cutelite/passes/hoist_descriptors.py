@@ -1,4 +1,4 @@
-"""Take what varies of a tile's address out of its wgmma descriptor, and make the rest of it outside of loops.
+"""Make wgmma descriptors outside of loops: add the varying part of a tile's address to a descriptor of the rest.
 
                                                     %d = wgmma.descriptor t=%ring
     ^loop(%stage):                                ^loop(%stage):
@@ -8,12 +8,12 @@
       %e = wgmma.descriptor t=%t                    %e = add a=%d, b=%w
 
 with %p the address of %ring. Making a descriptor takes an address apart, in some six instructions, which neither LLVM
-nor ptxas knows to move out of a loop. Moving one by so many units of 16 bytes is a multiply-add.
+nor ptxas knows to move out of a loop. Adding a number of units of 16 bytes to one is a multiply-add.
 
-An address has a field of 14 bits, and no carry may reach those above it. So what is moved is the descriptor of memory
-where it was allocated, whose address fits. That of the tile fits too, so in a sum modulo 2**64 nothing is left of what
-was beyond on the way; and that products do not wrap in a type of their own follows from the tile being in bounds, as
-for indices. Tiles that lie otherwise (behind a pointer that was chosen, or where a mask says) keep their descriptors.
+The address has a field of 14 bits, and no carry may reach the bits above it. So the descriptor to add to is that of an
+allocation, whose address fits. The address of the tile fits too, so a sum modulo 2**64 is right whatever its partial
+sums; and products do not wrap in their own types because the tile is in bounds, as for indices. Tiles at other
+addresses (behind a pointer that was chosen, or masked) keep their descriptors.
 
 Needs: `lower_tensors`, so that distances are arithmetic. Keeps: every op with an effect, in order.
 """
@@ -35,12 +35,12 @@ from cutelite.passes.rewrite import Rewrite
 from cutelite.passes.uniform import Uniform
 
 DESCRIPTOR = "wgmma.descriptor"  # by name: most kernels have none, and need not wait for `ops.wgmma` to be imported
-UNIT = 16  # bytes: what descriptors count addresses in (PTX ISA, matrix-descriptor-encode)
-FAR = 1 << 18  # bytes: what the address in a descriptor is below
+UNIT = 16  # bytes: the unit of addresses in descriptors (PTX ISA, matrix-descriptor-encode)
+FAR = 1 << 18  # bytes: the bound of the address in a descriptor
 MOST = 4  # terms of a distance: with more, making a descriptor is cheaper than moving one
 
 Term = tuple[Value, int]
-"""A value, and how many bytes each one of it is."""
+"""A term of a distance: a value, and its factor in bytes."""
 
 
 def hoist_descriptors(function: Function, context: Context) -> Function:
@@ -54,8 +54,8 @@ def hoist_descriptors(function: Function, context: Context) -> Function:
 class _Parting:
     """The new function in the making.
 
-    parts  of each descriptor's tile: the memory that it is in, and what it lies behind its start
-    home   the old block in which each value is defined; raised ones are known from its end on
+    parts  for each descriptor's tile: its allocation, and its distance from the start of that
+    home   the old block in which each value is defined; hoisted ones are known from its end on
     index  the place of each old block in the order: of two that dominate a third, the earlier dominates the later
     """
 
@@ -76,7 +76,7 @@ class _Parting:
         return rewrite.function
 
     def _parted(self, op: Op, tile: Any) -> Value:
-        """What the descriptor `op` of `tile` comes to."""
+        """Return the value that replaces the descriptor `op` of `tile`."""
         memory, terms = self.parts[op]
         if not terms or memory.type.align % tile.type.align:
             return self._emit(op.map_operands(lambda _: tile))
@@ -93,7 +93,7 @@ class _Parting:
         return moved
 
     def _emit(self, op: Op) -> Value:
-        """The result of a pure op: here, or at the end of an earlier block that has all of its operands."""
+        """Emit a pure op here, or at the end of an earlier block that has all of its operands; return its result."""
         entry = self.rewrite.order[0]
         home = max((self.home[value] for value in op.operands), key=self.index.__getitem__, default=entry)
         builder = self.rewrite.builder
@@ -107,7 +107,7 @@ class _Parting:
 
 
 def _taken_apart(tile: Value) -> tuple[Any, list[Term]]:
-    """The memory that a tile is in and what the tile lies behind its start; no terms if they are no multiples of 16."""
+    """Return the allocation of a tile and its distance from the start; no terms if they are not multiples of 16."""
     at: Any = tile
     terms: list[Term] = []
     while not isinstance(at.op, SmemAlloc):
@@ -144,7 +144,7 @@ def _terms(distance: Value) -> list[Term]:
 
 
 def _factor(op: Op | None) -> int | None:
-    """The number by which an op multiplies its `a`."""
+    """Return the number by which an op multiplies its `a`."""
     if not isinstance(op, Mul | Shl) or (number := known_integer(op.b)) is None:
         return None
     return number if isinstance(op, Mul) else 1 << number if 0 <= number < FAR.bit_length() else None

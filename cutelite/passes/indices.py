@@ -1,7 +1,7 @@
 """Index arithmetic: integers of a kernel that a layout can be applied to, as ops.
 
 In: coordinates of tensors, offsets of views. Out: sums of a run-time value, an expression over dims and a number,
-so that what is known at compile time stays apart for as long as possible.
+so that the part known at compile time stays separate for as long as possible.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cutelite.ops.index import DimBind
 from cutelite.passes.rewrite import Rewrite
 
 
-class Arithmetic:
-    """Makes the ops of a rewrite; a pure one that the block already has is taken again."""
+class IndexOps:
+    """Emits the ops of index arithmetic; a pure op that the block already has is used again."""
 
     def __init__(self, rewrite: Rewrite, function: Function) -> None:
         self.rewrite = rewrite
@@ -42,7 +42,7 @@ class Arithmetic:
         return Index(self, type, number=number)
 
     def index(self, value: Value, type: Scalar) -> Index:
-        """A coordinate as what is known of it and what is not: ``i + 4`` is 4 and i.
+        """Return a coordinate with its known part apart: ``i + 4`` is 4 and i.
 
         That the sum did not wrap follows from the access being in bounds.
         """
@@ -65,7 +65,7 @@ class Arithmetic:
 
 
 class DimWidths:
-    """Which type holds an expression over dims: i32 where it cannot get larger."""
+    """The types that hold expressions over dims: i32 for those that cannot get larger."""
 
     def __init__(self, function: Function) -> None:
         self.limits = {name: I32_DIM_LIMIT if value.type == i32 else None for name, value in function.dims.items()}
@@ -95,58 +95,58 @@ class DimWidths:
 class Index:
     """An integer of the kernel that a layout can be applied to: ``value + dims + number``.
 
-    type    what products and sums are computed in
+    type    the type that products and sums are computed in
     value   the part known at run time only, of 32 or 64 bits; None if there is none
     dims    the part that is an expression over dims; 0 if there is none
     number  the part known now
     whole   the sum as a value, if there is one: quotients and remainders need it
     """
 
-    __slots__ = ("arithmetic", "dims", "number", "type", "value", "whole")
+    __slots__ = ("dims", "number", "ops", "type", "value", "whole")
 
     def __init__(
         self,
-        arithmetic: Arithmetic,
+        ops: IndexOps,
         type: Scalar,
         value: Value | None = None,
         dims: Int = 0,
         number: int = 0,
         whole: Value | None = None,
     ) -> None:
-        self.arithmetic, self.type = arithmetic, type
+        self.ops, self.type = ops, type
         self.value, self.dims, self.number, self.whole = value, dims, number, whole
 
     def _like(self, value: Value | None, dims: Int = 0, number: int = 0) -> Index:
         if isinstance(dims, int):
             dims, number = 0, number + dims
-        return Index(self.arithmetic, self.type, value, dims, number)
+        return Index(self.ops, self.type, value, dims, number)
 
     def known(self) -> Any:
-        """Itself, or just the number if it is nothing else."""
+        """Return the index itself, or just the number if it has no other part."""
         return self if self.value is not None or isinstance(self.dims, DimExpr) else self.number
 
     def run_time(self) -> list[Value]:
-        """The parts that are not known now, of type `type`: their sum and the number make the whole."""
-        dims = [self.arithmetic.literal(self.dims, self.type)] if isinstance(self.dims, DimExpr) else []
+        """Return the parts that are not known now, of type `type`: their sum and the number make the whole."""
+        dims = [self.ops.literal(self.dims, self.type)] if isinstance(self.dims, DimExpr) else []
         return dims if self.value is None else [*dims, self._wide()]
 
     def _wide(self) -> Value:
-        """The run-time part, which there is, in the type that products and sums have."""
+        """Return the run-time part, which must exist, in the type of products and sums."""
         assert self.value is not None
-        return self.arithmetic.cast(self.value, self.type)
+        return self.ops.cast(self.value, self.type)
 
     def materialise(self, t: Scalar | None = None) -> Value:
         """The sum as one value: of type `t`, or of the type its run-time part has."""
         own = self.value.type if self.value is not None else self.type
         assert isinstance(own, Scalar)
         if self.whole is None:
-            parts = [] if self.value is None else [self.arithmetic.cast(self.value, t or own)]
+            parts = [] if self.value is None else [self.ops.cast(self.value, t or own)]
             rest = self.dims + self.number
             if isinstance(rest, DimExpr) or rest or not parts:
-                parts.append(self.arithmetic.literal(rest, t or own))
-            self.whole = parts[0] if len(parts) == 1 else self.arithmetic.make(Add, *parts)
+                parts.append(self.ops.literal(rest, t or own))
+            self.whole = parts[0] if len(parts) == 1 else self.ops.make(Add, *parts)
         assert self.whole is not None
-        return self.whole if t is None else self.arithmetic.cast(self.whole, t)
+        return self.whole if t is None else self.ops.cast(self.whole, t)
 
     def __add__(self, other: Any) -> Index:
         if isinstance(other, DimExpr):
@@ -156,18 +156,18 @@ class Index:
         dims, number = self.dims + other.dims, self.number + other.number
         if self.value is None or other.value is None:
             return self._like(self.value or other.value, dims, number)
-        return self._like(self.arithmetic.make(Add, self._wide(), other._wide()), dims, number)
+        return self._like(self.ops.make(Add, self._wide(), other._wide()), dims, number)
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Index:
         if isinstance(other, Index):
-            return self._like(self.arithmetic.make(Mul, self.materialise(self.type), other.materialise(self.type)))
+            return self._like(self.ops.make(Mul, self.materialise(self.type), other.materialise(self.type)))
         dims, number = self.dims * other, self.number * other
         if self.value is None or (isinstance(other, int) and other in (0, 1)):
             return self._like(None if isinstance(other, int) and other == 0 else self.value, dims + number)
-        factor = self.arithmetic.literal(other, self.type)
-        return self._like(self.arithmetic.make(Mul, self._wide(), factor), dims + number)
+        factor = self.ops.literal(other, self.type)
+        return self._like(self.ops.make(Mul, self._wide(), factor), dims + number)
 
     __rmul__ = __mul__
 
@@ -180,14 +180,14 @@ class Index:
 
     def _divided(self, op: type[FloorDiv] | type[Mod], other: Any) -> Index:
         value = self.materialise()
-        t = value.type if isinstance(other, Index) or self.arithmetic.widths(other) == i32 else i64
+        t = value.type if isinstance(other, Index) or self.ops.widths(other) == i32 else i64
         assert isinstance(t, Scalar)
-        divisor = other.materialise(t) if isinstance(other, Index) else self.arithmetic.literal(other, t)
-        return self._like(self.arithmetic.make(op, self.arithmetic.cast(value, t), divisor, True))
+        divisor = other.materialise(t) if isinstance(other, Index) else self.ops.literal(other, t)
+        return self._like(self.ops.make(op, self.ops.cast(value, t), divisor, True))
 
     def _bits(self, op: type[Op], other: Any) -> Index:
-        right = other.materialise(self.type) if isinstance(other, Index) else self.arithmetic.literal(other, self.type)
-        return self._like(self.arithmetic.make(op, self.materialise(self.type), right))
+        right = other.materialise(self.type) if isinstance(other, Index) else self.ops.literal(other, self.type)
+        return self._like(self.ops.make(op, self.materialise(self.type), right))
 
     def __and__(self, other: Any) -> Index:
         return self._bits(And, other)

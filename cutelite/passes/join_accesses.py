@@ -4,9 +4,9 @@
     %q = ptr.add p=%p, bytes=%four, align=4      ->   %x = vec.gather a=%v, picks=(0), scalar=True
     %y = ld p=%q, type=f32                            %y = vec.gather a=%v, picks=(1), scalar=True
 
-Loads move up to the first of theirs, stores down to the last; nothing that could tell moves across them. Addresses
-are neighbours if they are the same value but for a number. What a base address is a multiple of follows from the
-arithmetic that makes it and from what is known of dims. Linear in the number of ops, which LLVM's own pass is not.
+Loads move up to the first of the run, stores down to the last; no access that could conflict is between. Addresses
+are neighbours if they differ by a number. The alignment of a base address follows from the arithmetic that makes it and
+from the divisors of dims. Linear in the number of ops, which LLVM's own pass is not.
 
 Needs: `lower_tensors`, `cse` so that equal addresses are one value. Keeps: every other op, in order.
 """
@@ -28,8 +28,8 @@ from cutelite.ops.memory import MAX_VECTOR_BYTES, Load, PtrAdd, Store
 from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
-NEAR = 64  # ops: what is joined lies within so many of each other, or values would be held for long
-MOST = 1 << 30  # what 0 is a multiple of
+NEAR = 64  # ops: the greatest distance of accesses that are joined, so that values are not held for long
+MOST = 1 << 30  # the alignment of 0
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class Access:
         return SPACES.get(self.op.p.type.space, EVERYWHERE)
 
     def overlaps(self, other: Access) -> bool:
-        """Of two behind the same root: whether a byte is common to both."""
+        """Tell whether two accesses behind the same root have a byte in common."""
         return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
 
     @property
@@ -93,7 +93,7 @@ def join_accesses(function: Function, context: Context) -> Function:
 
 
 def _join(rewrite: Rewrite, run: Run) -> None:
-    """Emit the one access. Loads come first of theirs, so all uses are behind; stores last."""
+    """Emit the joined access: at the first load, so that all uses are behind; at the last store."""
     first = run.accesses[0]
     elem = elem_of(first.type)
     distance = rewrite.emit(Const(first.offset, i32))
@@ -120,7 +120,7 @@ MOVABLE = Effect.UNMERGEABLE | Effect.CONVERGENT
 
 
 class _Groups:
-    """Loads, or stores, that may yet be joined, by key."""
+    """Loads, or stores, that may still be joined, by key."""
 
     def __init__(self, alignments: Alignments) -> None:
         self.alignments = alignments
@@ -142,7 +142,7 @@ class _Groups:
 
 
 def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
-    """The runs of a block. A group is closed by whatever its accesses must not be moved across."""
+    """Find the runs of a block. An op that accesses must not be moved across closes their group."""
     loads, stores = _Groups(alignments), _Groups(alignments)
     for place, op in enumerate(block.ops):
         if isinstance(op, Load):
@@ -163,7 +163,7 @@ def _runs(block: Block, alignments: Alignments) -> Iterator[Run]:
 
 
 def _address(p: Value) -> tuple[Value, int]:
-    """The address without what is added to it as a number, and that number."""
+    """Return the address without the numbers added to it, and their sum."""
     offset = 0
     while isinstance(p.op, PtrAdd) and isinstance(p.op.bytes.op, Const):
         offset += int(p.op.bytes.op.value)
@@ -217,7 +217,7 @@ class Alignments:
                 self._passed.setdefault(param, []).extend(jump.args[index] for _, jump in sources)
 
     def of(self, value: Value) -> int:
-        """The greatest solution: around a loop, what it begins with and what it adds decide."""
+        """Return the greatest solution: around a loop, the first value and the increment decide."""
         unknown = self._sources_of(value)
         self._known |= dict.fromkeys(unknown, MOST)
         changed = True
@@ -230,7 +230,7 @@ class Alignments:
         return self._known[value]
 
     def _sources_of(self, value: Value) -> list[Value]:
-        """All that `value` is made of and that is not known yet, sources first as far as there is an order."""
+        """Return the unknown values that `value` is made of, sources first where there is an order."""
         found: dict[Value, None] = {}
         stack = [value]
         while stack:

@@ -6,7 +6,7 @@
                                                     %x = ld p=%q, type=f32
 
 Offsets into global memory have 64 bits, unless the tensor provably ends below 2**31 bytes; those into shared
-memory and registers 32. What is known at compile time is added last, so that neighbouring accesses share an
+memory and registers 32. Parts known at compile time are added last, so that neighbouring accesses share an
 address and differ in an immediate. `load_all` and `store_all` become the widest vector accesses that layout,
 swizzle and alignment allow. With ``attrs["assertions"]``, every index known at run time only is checked first.
 
@@ -27,7 +27,7 @@ from cutelite.ops.arith import Cmp, Const, VecGather, VecMake
 from cutelite.ops.control import AssertFail, CondBr
 from cutelite.ops.memory import Load, PtrAdd, PtrSwizzle, Store
 from cutelite.ops.tensor import (
-    Access,
+    ElementAccess,
     TensorAddress,
     TensorLoad,
     TensorLoadAll,
@@ -41,7 +41,7 @@ from cutelite.ops.tensor import (
     tensor_type,
 )
 from cutelite.passes.context import Context
-from cutelite.passes.indices import Arithmetic, Index
+from cutelite.passes.indices import Index, IndexOps
 from cutelite.passes.rewrite import Rewrite
 
 
@@ -53,10 +53,10 @@ class _Lowering:
     def __init__(self, function: Function) -> None:
         self.rewrite = Rewrite(function)
         self.emit = self.rewrite.emit
-        self.arithmetic = Arithmetic(self.rewrite, function)
-        self.make = self.arithmetic.make
+        self.index_ops = IndexOps(self.rewrite, function)
+        self.make = self.index_ops.make
         self.checked = bool(function.attrs.get("assertions"))
-        self.pointers: dict[Value, Value] = {}  # of each tensor value of the new function: where it begins
+        self.pointers: dict[Value, Value] = {}  # the start of each tensor value of the new function
         self.shapes: dict[Value, _Shape] = {}
 
     def run(self) -> Function:
@@ -81,7 +81,7 @@ class _Lowering:
         return rewrite.function
 
     def _point(self, value: Value) -> None:
-        """Note where the tensor `value`, defined just now, begins."""
+        """Note the start of the tensor `value`, defined just now."""
         if isinstance(value.type, Tensor):
             self.pointers[value] = self.emit(TensorAddress(value))
 
@@ -93,7 +93,7 @@ class _Lowering:
     def _view(self, op: Any) -> None:
         shape = self._shape(op.t)
         width = shape.width
-        offset = self.arithmetic.number(0, width) if op.offset is None else self._index(op.offset, width)
+        offset = self.index_ops.number(0, width) if op.offset is None else self._index(op.offset, width)
         p = self._move(self.pointers[self.rewrite.value(op.t)], offset * shape.type.elem.bytes, op.type.align)
         view = self.emit(TensorMake(p, op.type))
         self.pointers[view] = p
@@ -111,7 +111,7 @@ class _Lowering:
     def _ptr(self, op: Any) -> None:
         self.rewrite.replace(op.result, self._element(op))
 
-    def _element(self, op: Access) -> Value:
+    def _element(self, op: ElementAccess) -> Value:
         """The address of the element that `op` accesses."""
         shape = self._shape(op.t)
         t = shape.type
@@ -123,11 +123,11 @@ class _Lowering:
         return self._address(self.pointers[self.rewrite.value(op.t)], shape, distance, align)
 
     def _index(self, value: Value, width: Scalar) -> Index:
-        return self.arithmetic.index(self.rewrite.value(value), width)
+        return self.index_ops.index(self.rewrite.value(value), width)
 
     def _address(self, p: Value, shape: _Shape, distance: Any, align: int) -> Value:
         """The address `distance` bytes (a number, an expression over dims, or an `Index`) into the tensor."""
-        t, moved = shape.type, self.arithmetic.number(0, shape.width) + distance
+        t, moved = shape.type, self.index_ops.number(0, shape.width) + distance
         if t.swizzle is None or not t.swizzle.bits:
             return self._move(p, moved, align)
         block = t.swizzle.size
@@ -136,21 +136,21 @@ class _Lowering:
             aside = (known + moved.number) // block * block
             near = self._moved(p, moved + (known - aside), 1)
             swizzled = self.make(PtrSwizzle, near, t.swizzle, gcd(align, block))
-            return self._move(swizzled, self.arithmetic.number(aside, i32), align)
-        # The base has none of the bits that change, so it is enough to swizzle the distance, and of that what does
+            return self._move(swizzled, self.index_ops.number(aside, i32), align)
+        # The base has none of the bits that change: it is enough to swizzle the distance, and of that the part that does
         # not move whole blocks.
         aside = moved.number // block * block
         within = t.swizzle((moved + -aside).known())
-        return self._move(p, self.arithmetic.number(aside, moved.type) + within, align)
+        return self._move(p, self.index_ops.number(aside, moved.type) + within, align)
 
     def _move(self, p: Value, distance: Index, align: int) -> Value:
-        """`p` moved by so many bytes, and then known to be a multiple of `align` exactly."""
+        """Return `p` moved by `bytes`, as a multiple of exactly `align`."""
         p = self._moved(p, distance, align)
         assert isinstance(p.type, Ptr)
         return p if p.type.align == align else self.make(PtrAdd, p, self.make(Const, 0, i32), align)
 
     def _moved(self, p: Value, distance: Index, align: int) -> Value:
-        """`p` moved by so many bytes, what is known at compile time last."""
+        """Return `p` moved by `distance` bytes, the part known at compile time last."""
         parts = distance.run_time()
         for i, value in enumerate(parts):
             p = self.make(PtrAdd, p, value, gcd(align, distance.number) if i == len(parts) - 1 else 1)
@@ -158,18 +158,18 @@ class _Lowering:
             p = self.make(PtrAdd, p, self.make(Const, distance.number, distance.type), align)
         return p
 
-    def _check(self, op: Access, t: Tensor) -> None:
+    def _check(self, op: ElementAccess, t: Tensor) -> None:
         """Stop the kernel unless every index is within its mode."""
         for mode, index in enumerate(op.coord):
             now = self.rewrite.value(index)
             if isinstance(now.op, Const):
                 continue
             extent = size(t.layout) if len(op.coord) == 1 else size(t.layout, mode)
-            narrow = now.type == i32 and self.arithmetic.widths(extent) == i32
+            narrow = now.type == i32 and self.index_ops.widths(extent) == i32
             signed, unsigned = (i32, u32) if narrow else (i64, u64)  # a negative index is beyond every extent
-            limit = self.arithmetic.literal(extent, signed)
-            wide = self.arithmetic.cast(self.arithmetic.cast(now, signed), unsigned)
-            ok = self.make(Cmp, "lt", wide, self.arithmetic.cast(limit, unsigned))
+            limit = self.index_ops.literal(extent, signed)
+            wide = self.index_ops.cast(self.index_ops.cast(now, signed), unsigned)
+            ok = self.make(Cmp, "lt", wide, self.index_ops.cast(limit, unsigned))
             builder = self.rewrite.builder
             start, fail, rest = builder.block, builder.new_block(), builder.new_block()
             builder.block = fail
@@ -217,11 +217,11 @@ def _peeled(p: Value) -> tuple[Value, int]:
 
 
 class _Shape:
-    """What is computed once of a tensor type.
+    """Facts about a tensor type, computed once.
 
     width           of offsets in bytes: i32, or i64 for global memory that may reach beyond 2**31 bytes
-    scaled, scale   the layout with strides in bytes, so that no product is left to scale, and 1; a composed layout as
-                    it is, and the bytes of an element
+    scaled, scale   the layout with strides in bytes, which leaves no product to scale, and 1; a composed layout as it
+                    is, and the bytes of an element
     """
 
     def __init__(self, t: Tensor) -> None:

@@ -27,7 +27,7 @@ from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
 Key = tuple[Int, Scalar]
-"""An expression, and the type it is wanted in."""
+"""An expression, and the type that is asked for."""
 
 
 def materialise_dims(function: Function, context: Context) -> Function:
@@ -35,12 +35,12 @@ def materialise_dims(function: Function, context: Context) -> Function:
     wanted = _homes(rewrite)
     if not wanted:
         return function
-    arithmetic = _Arithmetic(rewrite, dict(function.dims))
+    dim_ops = _DimOps(rewrite, dict(function.dims))
     known: dict[Key, Value] = {}
 
     def compute(home: DimBind | None) -> None:
         for expr, t in wanted.get(home, ()):
-            known[expr, t] = arithmetic.value(expr, t)
+            known[expr, t] = dim_ops.value(expr, t)
 
     for block in rewrite.blocks():
         if block is function.entry:
@@ -48,7 +48,7 @@ def materialise_dims(function: Function, context: Context) -> Function:
         for op in rewrite.ops(block):
             if isinstance(op, DimBind):
                 assert isinstance(op.dim, Dim)
-                arithmetic.dims[op.dim.name] = rewrite.value(op.a)
+                dim_ops.dims[op.dim.name] = rewrite.value(op.a)
                 compute(op)
             elif isinstance(op, DimOp):
                 rewrite.replace(op.result, known[_key(op)])
@@ -63,9 +63,9 @@ def _key(op: DimOp) -> Key:
 
 
 def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
-    """What to compute at entry (None), and what after each bind. Of the binds of an expression the last counts:
+    """Return the expressions to compute at entry (None), and after each bind: of several binds, after the last,
 
-    all of them dominate its uses, so the one met last in reverse postorder is dominated by the others.
+    as all of them dominate the uses, so that the last one in reverse postorder is dominated by the others.
     """
     wanted: dict[DimBind | None, list[Key]] = {}
     binds: dict[str, tuple[int, DimBind]] = {}
@@ -85,15 +85,15 @@ def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
 
 
 def _check_bound(op: DimOp, known: Collection[str]) -> None:
-    """A dim has a value if a parameter's annotation names it."""
+    """Check that a parameter's annotation names the dim: only then it has a value."""
     for dim in dims_of(op.expr):
         if dim.name not in known:
             help = f"name it in the annotation of a parameter, as in `Tensor[f32, ({dim.name},)]`, or pass a number"
             raise CompileError(Mistake("unknown-dim", f"no parameter tells the dim {dim.name}", help=help), op.span)
 
 
-class _Arithmetic:
-    """`layout.Ops`: each operation as an op in the type wanted. An operand is an int or a value, with its least."""
+class _DimOps:
+    """`layout.Ops` as ops of the type that is asked for. An operand is an int or a value, with its least value."""
 
     def __init__(self, rewrite: Rewrite, dims: dict[str, Value]) -> None:
         self.emit = rewrite.emit
@@ -145,7 +145,7 @@ class _Arithmetic:
 
 
 class _Number:
-    """A value, and a number that it is never below (None if none is known)."""
+    """A value, and its lower bound (None if none is known)."""
 
     __slots__ = ("least", "value")
 

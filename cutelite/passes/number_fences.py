@@ -1,9 +1,9 @@
-"""Give each `wgmma.fence_operand` of a kernel a number, so that what it holds can be looked for in machine code.
+"""Number the `wgmma.fence_operand`s of a kernel, so that each can be found in machine code.
 
     wgmma.fence_operand values=(%a,)   wgmma.fence_operand values=(%b,)
         ->   wgmma.fence_operand values=(%a,), mark=0   wgmma.fence_operand values=(%b,), mark=1
 
-Needs: verified IR. Keeps: everything else, and fences that machine code need not hold. A kernel without one comes back
+Needs: verified IR. Keeps: everything else, and fences that are no instruction. A kernel without a fence is returned
 as it is.
 """
 

@@ -1,4 +1,4 @@
-"""Keep register tensors in registers: one vector value per tensor, passed on from block to block.
+"""Promote register tensors to values: one vector per tensor, passed from block to block.
 
     %r = rmem.alloc type=tensor<f32,rmem,4:1,16>        %r = vec.splat a=%zero, n=4
     tensor.store t=%r, coord=(%two), a=%x          ->   %r_1 = vec.put a=%r, b=%x, places=(2)
@@ -57,7 +57,7 @@ class RegisterTensorInMemory(Diagnostic):
 
 @dataclass(eq=False)
 class Register:
-    """A register tensor on its way to become a value: which elements each block writes and reads."""
+    """A register tensor that becomes a value."""
 
     alloc: Op
     name: str = field(init=False)
@@ -70,8 +70,8 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Access:
-    """Elements of a register tensor, in the order in which an op takes them. `write` None: the op reads."""
+class RegisterUse:
+    """The elements of a register tensor that an op reads or writes, in its order. `write` is None if it reads."""
 
     register: Register
     elements: tuple[int, ...]
@@ -86,13 +86,13 @@ class Access:
 
     @property
     def whole(self) -> bool:
-        """It takes every element, in order."""
+        """Tell whether the op takes every element, in order."""
         return self.elements == tuple(range(self.register.type.n))
 
 
 def promote_rmem(function: Function, context: Context) -> Function:
     order = reverse_postorder(function.entry)
-    found = _Accesses(order)
+    found = _RegisterUses(order)
     registers = [register for register in found.registers if register not in found.in_memory]
     for register in found.registers:
         if (at := found.indexed.get(register)) is not None:
@@ -104,12 +104,12 @@ def promote_rmem(function: Function, context: Context) -> Function:
     return _Renaming(function, found, params, _maybe_written(order, found)).run()
 
 
-class _Accesses:
-    """What the function does with its register tensors."""
+class _RegisterUses:
+    """The uses of register tensors in a function."""
 
     def __init__(self, order: list[Block]) -> None:
         self.registers: list[Register] = []
-        self.of: dict[Op, Access] = {}
+        self.of: dict[Op, RegisterUse] = {}
         self.within: dict[Block, list[Op]] = {}  # the ops of `of` and `allocs`, in order
         self.views: dict[Value, tuple[Register, int]] = {}  # a tensor value is this register from this element on
         self.in_memory: set[Register] = set()
@@ -121,9 +121,9 @@ class _Accesses:
             self.within[block] = [op for op in block.ops if op in self.of or op in self.allocs]
 
     def __contains__(self, op: Op) -> bool:
-        """Whether `op` disappears: it only makes, views, reads or writes registers that are promoted."""
-        if (access := self.of.get(op)) is not None:
-            register = access.register
+        """Tell whether `op` disappears: it only makes, views, reads or writes registers that are promoted."""
+        if (use := self.of.get(op)) is not None:
+            register = use.register
         elif isinstance(op, TensorView) and op.result in self.views:
             register = self.views[op.result][0]
         elif op in self.allocs:
@@ -148,7 +148,7 @@ class _Accesses:
                 self.in_memory.add(register)
 
     def _follow(self, op: Op, t: Value, register: Register, start: int) -> bool:
-        """Whether this use of the tensor `t` leaves it promotable."""
+        """Note a use of the tensor `t`; tell whether it leaves the tensor promotable."""
         if isinstance(op, TensorView):
             return self._view(op, register, start)
         if isinstance(op, TensorLoad | TensorStore) and op.t is t:
@@ -157,12 +157,12 @@ class _Accesses:
                 self.indexed.setdefault(register, op)
                 return False
             element: int = start + tensor_type(t).layout(*coord)
-            self.of[op] = Access(register, (element,), op.a if isinstance(op, TensorStore) else None)
+            self.of[op] = RegisterUse(register, (element,), op.a if isinstance(op, TensorStore) else None)
             return 0 <= element < register.type.n
         if isinstance(op, TensorLoadAll | TensorStoreAll) and op.t is t:
             layout = tensor_type(t).layout
             elements = tuple(start + layout(i) for i in range(static_size(layout)))
-            self.of[op] = Access(register, elements, op.a if isinstance(op, TensorStoreAll) else None)
+            self.of[op] = RegisterUse(register, elements, op.a if isinstance(op, TensorStoreAll) else None)
             return all(0 <= element < register.type.n for element in elements)
         return False
 
@@ -178,15 +178,15 @@ class _Accesses:
         return op.type.elem == register.type.elem  # LLVM takes care of recast ones
 
 
-def _reads(op: Op, access: Access) -> bool:
-    """Whether the register's old value matters: it is read, or written in part."""
-    return access.write is None or not access.whole
+def _reads(op: Op, use: RegisterUse) -> bool:
+    """Tell whether the op needs the register's old value: it reads it, or writes a part."""
+    return use.write is None or not use.whole
 
 
 class _Placement:
-    """Which registers become parameters of which blocks."""
+    """The registers that become parameters of each block."""
 
-    def __init__(self, order: list[Block], registers: list[Register], found: _Accesses) -> None:
+    def __init__(self, order: list[Block], registers: list[Register], found: _RegisterUses) -> None:
         self.params: dict[Block, list[Register]] = {block: [] for block in order}
         writes: dict[Register, list[Block]] = {register: [] for register in registers}
         needs: dict[Block, set[Register]] = {}  # read before written whole
@@ -194,15 +194,15 @@ class _Placement:
         for block in order:
             needs[block], kills[block] = set(), set()
             for op in found.within[block]:
-                access = found.of.get(op)
-                register = found.allocs[op] if access is None else access.register
+                use = found.of.get(op)
+                register = found.allocs[op] if use is None else use.register
                 if register not in writes:
                     continue
-                if access is not None and _reads(op, access) and register not in kills[block]:
+                if use is not None and _reads(op, use) and register not in kills[block]:
                     needs[block].add(register)
-                if access is None or access.write is not None:
+                if use is None or use.write is not None:
                     writes[register].append(block)
-                if access is None or (access.write is not None and access.whole):
+                if use is None or (use.write is not None and use.whole):
                     kills[block].add(register)
         live = _live_in(order, needs, kills)
         frontier = _frontiers(order)
@@ -232,7 +232,7 @@ def _live_in(
 
 
 def _frontiers(order: list[Block]) -> dict[Block, list[Block]]:
-    """Dominance frontiers: where a definition in the block meets others (Cooper, Harvey, Kennedy 2001)."""
+    """Return dominance frontiers: blocks where a definition meets others (Cooper, Harvey, Kennedy 2001)."""
     idom, before = dominators(order), predecessors(order)
     found: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
@@ -250,8 +250,8 @@ Written = dict[Register, int]
 """For each register a bit for each element that may have been written."""
 
 
-def _maybe_written(order: list[Block], found: _Accesses) -> dict[Block, Written]:
-    """At the start of each block, what some path to it has written."""
+def _maybe_written(order: list[Block], found: _RegisterUses) -> dict[Block, Written]:
+    """Return the elements that some path to the start of each block has written."""
     before: dict[Block, Written] = {block: {} for block in order}
     work = list(reversed(order))
     while work:
@@ -268,21 +268,21 @@ def _maybe_written(order: list[Block], found: _Accesses) -> dict[Block, Written]
     return before
 
 
-def _write(op: Op, found: _Accesses, written: Written) -> None:
+def _write(op: Op, found: _RegisterUses, written: Written) -> None:
     if op in found.allocs:
         written[found.allocs[op]] = 0
     elif op in found.of and found.of[op].write is not None:
-        access = found.of[op]
-        written[access.register] = written.get(access.register, 0) | access.mask
+        use = found.of[op]
+        written[use.register] = written.get(use.register, 0) | use.mask
 
 
 class _Renaming:
-    """Carries each register's current value along, and replaces reads by it."""
+    """The renaming: it follows each register's current value, and replaces reads by it."""
 
     def __init__(
         self,
         function: Function,
-        found: _Accesses,
+        found: _RegisterUses,
         params: dict[Block, list[Register]],
         written: dict[Block, Written],
     ) -> None:
@@ -316,12 +316,12 @@ class _Renaming:
             register = self.found.allocs[op]
             current[register] = self._undefined(register)
         elif op in self.found.of:
-            access = self.found.of[op]
-            if access.write is None:
-                _check_written(op, access, written[access.register])
-                rewrite.replace(op.result, self._read(op, access, current[access.register]))
+            use = self.found.of[op]
+            if use.write is None:
+                _check_written(op, use, written[use.register])
+                rewrite.replace(op.result, self._read(op, use, current[use.register]))
             else:
-                current[access.register] = self._written(op, access, current[access.register])
+                current[use.register] = self._written(op, use, current[use.register])
         _write(op, self.found, written)
 
     def _jump(self, jump: Jump, current: dict[Register, Value]) -> Jump:
@@ -329,23 +329,23 @@ class _Renaming:
         return Jump(there.block, there.args + tuple(current[register] for register in self.params[jump.block]))
 
     def _undefined(self, register: Register) -> Value:
-        """Zeros, which only an element written on some paths and read on others can show."""
+        """Emit zeros: visible only in an element written on some paths and read on others."""
         elem = register.type.elem
         zero = self.rewrite.emit(Const(0.0 if elem.is_float else False if elem.kind == "bool" else 0, elem))
         return self._named(self.rewrite.emit(VecSplat(zero, register.type.n)), register)
 
-    def _read(self, op: Op, access: Access, now: Value) -> Value:
-        if isinstance(op, WholeTensor) and access.whole:
+    def _read(self, op: Op, use: RegisterUse, now: Value) -> Value:
+        if isinstance(op, WholeTensor) and use.whole:
             return now
         scalar = isinstance(op, TensorLoad)
-        return self._named(self.rewrite.emit(VecGather(now, access.elements, scalar)), op.result)
+        return self._named(self.rewrite.emit(VecGather(now, use.elements, scalar)), op.result)
 
-    def _written(self, op: Op, access: Access, now: Value) -> Value:
-        assert access.write is not None
-        data = self.rewrite.value(access.write)
-        if isinstance(op, WholeTensor) and access.whole:
+    def _written(self, op: Op, use: RegisterUse, now: Value) -> Value:
+        assert use.write is not None
+        data = self.rewrite.value(use.write)
+        if isinstance(op, WholeTensor) and use.whole:
             return data
-        return self._named(self.rewrite.emit(VecPut(now, data, access.elements)), access.register)
+        return self._named(self.rewrite.emit(VecPut(now, data, use.elements)), use.register)
 
     @staticmethod
     def _named(value: Value, after: Register | Value) -> Value:
@@ -353,11 +353,11 @@ class _Renaming:
         return value
 
 
-def _check_written(op: Op, access: Access, written: int) -> None:
-    missing = [element for element in access.elements if not written >> element & 1]
+def _check_written(op: Op, use: RegisterUse, written: int) -> None:
+    missing = [element for element in use.elements if not written >> element & 1]
     if not missing:
         return
-    register = access.register
+    register = use.register
     if len(missing) == 1:
         what = f"element {missing[0]}" if register.type.n > 1 else "the element"
     else:

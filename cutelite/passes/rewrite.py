@@ -1,4 +1,4 @@
-"""How a pass makes its new function: op by op, from an old one that stays as it is.
+"""The rewriting of a function: a new one is made op by op, and the old one stays as it is.
 
     rewrite = Rewrite(function)
     for op in rewrite:                      # blocks in reverse postorder, so definitions come before their uses
@@ -9,7 +9,7 @@
     return rewrite.function
 
 Blocks and jumps are new. Values and ops are immutable and shared: an op is copied only if an operand of it was
-replaced, and its copy takes over its results (`Value.op` is what defines the value in the newest function).
+replaced, and its copy takes over its results (`Value.op` is the op that defines it in the newest function).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cutelite.ir.op import Op
 
 
 class Rewrite:
-    """The new function in the making. Blocks that cannot be reached, and block parameters `dropped`, are left out.
+    """The new function while it is made. Blocks that cannot be reached, and block parameters `dropped`, are left out.
 
     builder  puts ops at the end of the new block; what it emits gets the span of the old op being looked at
     """
@@ -61,7 +61,7 @@ class Rewrite:
             self.builder.span = op.span
             yield op
 
-    # Old to new.
+    # From old to new.
 
     def value(self, old: Value) -> Value:
         return self._values.get(old, old)
@@ -78,7 +78,7 @@ class Rewrite:
         return Jump(self._blocks[jump.block], args)
 
     def replace(self, old: Value, new: Value) -> None:
-        """Let uses of `old` further on be uses of `new`, a value of the new function."""
+        """Replace later uses of `old` by `new`, a value of the new function."""
         if new is not old:
             self._values[old] = new
             new.hint = new.hint or old.hint
@@ -90,7 +90,7 @@ class Rewrite:
         return new
 
     def mapped(self, op: Op) -> Op:
-        """`op` with new operands, its results the same; `op` itself if there is nothing to map."""
+        """Return `op` with new operands and the same results; `op` itself if no operand was replaced."""
         if op.terminator:
             return op.map_operands(self.value, self.jump)
         if not self._values or self._values.keys().isdisjoint(op.operands):
@@ -99,7 +99,7 @@ class Rewrite:
 
     @staticmethod
     def with_results(new: Op, old: Op) -> Op:
-        """`new`, which takes over the results of `old`."""
+        """Give `new` the results of `old`, and return it."""
         new.results = old.results
         for value in new.results:
             value.op = new

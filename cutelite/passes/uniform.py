@@ -1,8 +1,8 @@
-"""Which values ptxas can see to be the same for all lanes of a warp.
+"""The values that ptxas can prove to be the same for all lanes of a warp.
 
-It keeps those in uniform registers. Kernel parameters, numbers and what is computed of them are; what a thread's place
-in its block decides is not, nor what comes from memory. `make_warp_uniform`, a shuffle from a lane that is known, is.
-What control flow that differs among lanes does to values is not looked at.
+It keeps those in uniform registers. Kernel parameters, numbers and values computed from them are uniform; values that
+depend on a thread's place in its block, or come from memory, are not. `make_warp_uniform`, a shuffle from a known lane,
+is. Control flow that differs among lanes is ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cutelite.ops.index import Special
 
 
 class Uniform:
-    """Ask with a value of the function: ``Uniform(function)(value)``."""
+    """A test of the values of a function: ``Uniform(function)(value)``."""
 
     def __init__(self, function: Function) -> None:
         self._same: set[Value] = {*function.entry.params, *function.dims.values()}
@@ -26,7 +26,7 @@ class Uniform:
         }
 
     def __call__(self, value: Value) -> bool:
-        """Whether nothing that `value` is made of differs among lanes."""
+        """Tell whether `value` is made only of values that are the same in all lanes."""
         seen: set[Value] = set()
         left = [value]
         while left:
@@ -41,7 +41,7 @@ class Uniform:
         return True
 
     def _parts(self, value: Value) -> list[Value] | None:
-        """What decides a value; None if that is the lane, or is not known."""
+        """Return the values that decide a value; None if the lane does, or it is not known."""
         if value in self._given:
             return self._given[value]
         op = value.op

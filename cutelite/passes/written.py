@@ -1,7 +1,7 @@
 """Find the parameters whose memory a kernel writes, so that arrays that must not be written can be refused.
 
-In: the frontend's IR. Out: names of parameters. An address is followed from where it is written through, by views,
-arithmetic and loops, to the parameters that it may come from. What `inline_ptx` writes is not known: it is left out.
+In: the frontend's IR. Out: names of parameters. The address of each write is followed through views, arithmetic
+and loops to the parameters that it may come from. Writes of `inline_ptx` are not known, and left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cutelite.ir.function import Block, Function, Jump, Value, predecessors
 from cutelite.ir.op import Op
 from cutelite.ir.types import Ptr, Tensor, TensorMap
 
-_PLACES = ("dst", "p", "t", "map")  # fields by which ops that write name where, the first that an op has
+_PLACES = ("dst", "p", "t", "map")  # fields with the address that an op writes to; the first one that an op has
 
 
 def written_parameters(function: Function) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def _written(op: Op) -> Iterator[Value]:
 
 
 def _passed(param: Value, block: Block, before: dict[Block, list[tuple[Block, Jump]]]) -> Iterator[Value]:
-    """What comes to a block's parameter from the blocks before."""
+    """Return the values that jumps pass to a block's parameter."""
     number = block.params.index(param)
     for _, jump in before[block]:
         yield jump.args[number]

@@ -1,4 +1,4 @@
-"""What each GPU generation has: limits, features, PTX version. A leaf: imports nothing of ours."""
+"""GPU generations: limits, features, PTX version. A leaf: imports nothing of ours."""
 
 from cutelite.target.arch import TARGETS, Target, UnknownTarget
 

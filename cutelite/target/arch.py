@@ -69,17 +69,17 @@ class Target:
 
     @property
     def specific(self) -> bool:
-        """Whether this is an `a` target: everything of the plain one and more, but for one compute capability only."""
+        """Tell whether this is an `a` target: everything of the plain one and more, for one compute capability only."""
         return self.arch.endswith("a")
 
     def has(self, feature: str) -> bool:
-        """Whether the target has `feature`, a name of `FEATURES`; any other name is a mistake in the asking code."""
+        """Tell whether the target has `feature`, a name of `FEATURES`; any other name is a mistake of the caller."""
         if feature not in FEATURES:
             raise KeyError(f"no feature is called {feature!r}; known are {', '.join(sorted(FEATURES))}")
         return feature in self.features
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
-        """Whether a cubin for this target loads on a GPU of that compute capability.
+        """Tell whether a cubin for this target loads on a GPU of that compute capability.
 
         Machine code runs on its own major version at the same or a higher minor one; that of an `a` target
         on exactly its own (PTX ISA, `.target`).
@@ -98,7 +98,7 @@ class Target:
 
     @classmethod
     def for_capability(cls, capability: tuple[int, int]) -> Target:
-        """The target that gets the most out of a GPU of that compute capability. Raises `UnknownTarget`."""
+        """Return the target with the most features for a GPU of that compute capability. Raises `UnknownTarget`."""
         fitting = [target for target in TARGETS.values() if target.runs_on(capability)]
         if not fitting:
             raise UnknownTarget(
@@ -111,8 +111,8 @@ class Target:
         return self.arch
 
 
-# What arrives with each generation. The names are those of PTX instructions or of groups of them, and what
-# one stands for is what follows it here.
+# The features that each generation adds. The names are those of PTX instructions or of groups of them, each followed
+# by what it stands for.
 _AMPERE = {
     "cp.async": "cp.async, its groups and waits",
     "mbarrier": "mbarrier.init, arrive, test_wait",
