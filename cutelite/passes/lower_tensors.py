@@ -137,7 +137,7 @@ class _Lowering:
             near = self._moved(p, moved + (known - aside), 1)
             swizzled = self.make(PtrSwizzle, near, t.swizzle, gcd(align, block))
             return self._move(swizzled, self.index_ops.number(aside, i32), align)
-        # The base has none of the bits that change: it is enough to swizzle the distance, and of that the part that does
+        # The base has none of the bits that change: swizzle the distance alone, and of that the part that does
         # not move whole blocks.
         aside = moved.number // block * block
         within = t.swizzle((moved + -aside).known())

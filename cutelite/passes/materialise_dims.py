@@ -63,9 +63,9 @@ def _key(op: DimOp) -> Key:
 
 
 def _homes(rewrite: Rewrite) -> dict[DimBind | None, list[Key]]:
-    """Return the expressions to compute at entry (None), and after each bind: of several binds, after the last,
+    """Return the expressions to compute at entry (None), and after each bind.
 
-    as all of them dominate the uses, so that the last one in reverse postorder is dominated by the others.
+    Of several binds that an expression needs it comes after the last in reverse postorder, which the others dominate.
     """
     wanted: dict[DimBind | None, list[Key]] = {}
     binds: dict[str, tuple[int, DimBind]] = {}
