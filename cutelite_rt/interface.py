@@ -7,8 +7,8 @@ runtime writes. Both sides are of one `launcher.c`, whose IR is committed beside
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
-from pathlib import Path
 
 REVISION = 3
 """Raise it where tables or structures come to mean something else to the same code."""
@@ -16,7 +16,8 @@ REVISION = 3
 
 def launcher_ir() -> str:
     """The IR of the launcher."""
-    return Path(__file__).parent.joinpath("c", "launcher.ll").read_text("ascii")
+    with open(os.path.join(os.path.dirname(__file__), "c", "launcher.ll"), encoding="ascii") as file:
+        return file.read()
 
 
 @cache

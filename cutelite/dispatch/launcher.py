@@ -29,7 +29,7 @@ from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, Str
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
-from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, interface, native
+from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, native
 from cutelite_rt import launcher as runtime
 from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.data import Unsupported
@@ -199,6 +199,7 @@ _building = forks.lock()  # one at a time: they are not in a hurry, and share a 
 def _image(environment: Config) -> bytes:
     """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
     from cutelite.toolchain import host
+    from cutelite_rt import interface
 
     text = interface.launcher_ir()
     cache = open_cache(environment)

@@ -8,8 +8,6 @@ arguments. A settled one is of code that is compiled: all alignments are given, 
 `Constant` or `Optional`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,7 +30,7 @@ class Dim(NamedTuple):
         return f"{self.name}{{{said}}}" if said else self.name
 
 
-Tree: TypeAlias = "int | Dim | tuple[Any, ...]"
+Tree: TypeAlias = int | Dim | tuple[Any, ...]
 """An int, a dim, or (operation, tree, tree) with an operation of `OPERATIONS`."""
 
 
