@@ -200,7 +200,7 @@ def _compile(given: argparse.Namespace) -> int:
 
 
 def _export(given: argparse.Namespace) -> int:
-    from cutelite_rt.cstub import c_stub
+    from cutelite_rt.export.cstub import c_stub
 
     kernel = find_kernel(given.kernel).options(**_options_of(given))
     out = given.out or Path(f"{kernel.__name__}.cutelite")

@@ -1,5 +1,12 @@
 """The runtime: loads and launches any kernel artefact, with no compiler installed.
 
+gpu         driver, devices, launches, memory maps for TMA          arrays      arrays of any library, and streams
+signature   what a kernel takes, and the words for what it does not launcher    the one launcher, as machine code
+export      kernels in files, and C for them                        artifact    a cubin and what it needs
+cache       what was compiled, on disk      dtype, shapes, errors, forks        what all of these share
+
+A folder imports those before it in this order: gpu, arrays, signature, launcher, export.
+
 Importing it is cheap: the driver, NumPy and platformdirs come in when something first needs them, and so does what
 exported kernels take.
 """
@@ -9,24 +16,31 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cutelite_rt.arrays.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, over, read, to_device
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.cache import DiskCache, default_cache_dir
-from cutelite_rt.device import Device, count, device
-from cutelite_rt.driver import CudaError, Driver, NoDriver
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.launch import Function, LaunchConfig, launch, load
-from cutelite_rt.memory import ArrayView, DeviceArray, UnreadableArray, empty, from_device, over, read, to_device
-from cutelite_rt.params import ParameterLayout, Parameters
-from cutelite_rt.tensormap import TensorMapError, Tiling, check_tensormap
+from cutelite_rt.gpu.device import Device, count, device
+from cutelite_rt.gpu.driver import CudaError, Driver, NoDriver
+from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load
+from cutelite_rt.gpu.params import ParameterLayout, Parameters
+from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap
 
 if TYPE_CHECKING:
-    from cutelite_rt.bundle import Bundle, Variant
-    from cutelite_rt.exported import ExportedKernel, Launch, load_kernel
-    from cutelite_rt.occupancy import max_active_clusters
+    from cutelite_rt.export.bundle import Bundle, Variant
+    from cutelite_rt.export.cstub import c_stub
+    from cutelite_rt.export.exported import ExportedKernel, Launch, load_kernel
+    from cutelite_rt.gpu.occupancy import max_active_clusters
 
-_LATER = {"Bundle": "bundle", "Variant": "bundle", "max_active_clusters": "occupancy"} | dict.fromkeys(
-    ("ExportedKernel", "Launch", "load_kernel"), "exported"
-)
+_LATER = {
+    "Bundle": "export.bundle",
+    "Variant": "export.bundle",
+    "ExportedKernel": "export.exported",
+    "Launch": "export.exported",
+    "load_kernel": "export.exported",
+    "c_stub": "export.cstub",
+    "max_active_clusters": "gpu.occupancy",
+}
 
 __all__ = [
     "ArgumentError",
@@ -51,6 +65,7 @@ __all__ = [
     "Tiling",
     "UnreadableArray",
     "Variant",
+    "c_stub",
     "check_tensormap",
     "count",
     "default_cache_dir",

@@ -15,8 +15,8 @@ from cutelite.front.types import ArgType
 from cutelite.ir.types import I32_DIM_LIMIT, Scalar, i32, i64
 from cutelite.layout import Dim
 from cutelite_rt import ArrayView, read
+from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.errors import ArgumentError as ArgumentError
-from cutelite_rt.memory import is_array
 from cutelite_rt.shapes import MOST_IN_32_BITS
 from cutelite_rt.signature import bind, data
 from cutelite_rt.signature.bind import MISSING as MISSING

@@ -15,9 +15,9 @@ from cutelite.ir.types import SCALARS, Scalar, Tensor, TensorMap
 from cutelite.lang.annotations import DTypeVar, TensorSpec, TmaSpec, default_swizzle
 from cutelite.layout import dims_of
 from cutelite_rt import ArrayView
+from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature.bind import compact
 from cutelite_rt.signature.data import Array, Strided
-from cutelite_rt.tensormap import Tiling
 
 VECTOR_BYTES = 16
 """Tensors whose address is a multiple of this are specialised for it: the widest vector access."""

@@ -19,7 +19,7 @@ from cutelite.dispatch.kernel import BoundKernel, Kernel
 from cutelite.dispatch.launch import Extent, Launch, LaunchError
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.types import Scalar, Tensor, TensorMap
-from cutelite_rt.memory import is_array
+from cutelite_rt.arrays.memory import is_array
 
 if TYPE_CHECKING:
     from cutelite.sim import CheckReport, Timeline

@@ -10,8 +10,8 @@ from cutelite.config import Config
 from cutelite.dispatch.arguments import ArgumentError, Bound, MapRequest
 from cutelite.target import Target
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.tensormap import check_tensormap, encode
 from cutelite_rt.signature.bind import home_of
-from cutelite_rt.tensormap import check_tensormap, encode
 
 
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from cutelite_rt import forks, launcher
+from cutelite_rt import forks
+from cutelite_rt.launcher import environment
 
 if TYPE_CHECKING:
     from cutelite.dispatch.kernel import Kernel
@@ -29,12 +30,12 @@ def diverted(to: Diversion | None) -> Iterator[None]:
     """Have launches of this thread go to `to` within the `with`; to the GPU or the simulator again where it is None."""
     token = diversion.set(to)
     with _lock:
-        launcher.diverted.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
+        environment.diverted.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
     try:
         yield
     finally:
         with _lock:
-            launcher.diverted.value -= 1
+            environment.diverted.value -= 1
         diversion.reset(token)
 
 

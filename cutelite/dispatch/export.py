@@ -1,7 +1,8 @@
 """Exporting a kernel: compiled for architectures and signatures, with what its arguments must be, as a `Bundle`.
 
-What a signature says (`cutelite_rt.rules`) is plain data, so that neither the compiler nor Python is needed to check
-arguments by it: `cutelite_rt.load_kernel` launches an exported kernel, and `cutelite_rt.cstub` writes C that does.
+What a signature says (`cutelite_rt.signature.settled`) is plain data, so that neither the compiler nor Python is needed
+to check arguments by it: `cutelite_rt.load_kernel` launches an exported kernel, and `cutelite_rt.export.cstub` writes C
+that does.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def signature(
     skip: int,
     wide: bool = False,
 ) -> Words:
-    """What arguments must be, as plain data (`cutelite_rt.rules`).
+    """What arguments must be, as plain data (`cutelite_rt.signature.settled`).
 
     types, dims  what the kernel is compiled for
     grid         blocks: ints and expressions over its dims; None: each launch says

@@ -4,7 +4,7 @@ In    a kernel's signature, and what it is exported for
 Out   `bundle.HostCode`
 
 It is the launcher of live kernels with two differences in its tables: a struct may be of any class that has its fields,
-and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.rules`.
+and the grid may follow from the dims. What a launch comes to is told by `cutelite_rt.signature.settled`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.slots import slots_of
 from cutelite.lang.annotations import DTypeVar
 from cutelite.toolchain import host
-from cutelite_rt.bundle import HostCode
-from cutelite_rt.interface import digest, launcher_ir
-from cutelite_rt.launcher import Machine
+from cutelite_rt.export.bundle import HostCode
+from cutelite_rt.launcher.image import Machine, digest, launcher_ir
 from cutelite_rt.signature.data import Unsupported, plain
 from cutelite_rt.signature.table import Table
 

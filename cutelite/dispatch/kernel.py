@@ -37,8 +37,8 @@ from cutelite.dispatch.specialise import Specialisation, Specialisations
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
-from cutelite_rt import stream as streams
-from cutelite_rt.memory import check_writable
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import check_writable
 from cutelite_rt.shapes import is_wide
 
 if TYPE_CHECKING:

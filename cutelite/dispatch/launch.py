@@ -10,9 +10,10 @@ from types import FrameType
 from typing import Any
 
 from cutelite.target import Target
-from cutelite_rt import launcher, shapes
-from cutelite_rt import stream as streams
+from cutelite_rt import shapes
+from cutelite_rt.arrays import stream as streams
 from cutelite_rt.errors import LaunchError as LaunchError
+from cutelite_rt.launcher import facts
 from cutelite_rt.shapes import Dim3 as Dim3
 from cutelite_rt.shapes import Extent as Extent
 from cutelite_rt.shapes import extents as extents
@@ -49,11 +50,11 @@ class Launch:
     def facts(self) -> bytes:
         """What a compiled launcher has to know of it."""
         stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
-        return launcher.facts_while(stays, self.settled)
+        return facts.facts_while(stays, self.settled)
 
     def settled(self) -> bytes:
         """Facts of it now. Errors: `LaunchError`; those of `streams.handle`."""
-        return launcher.settled_facts(self, extents(self.grid, "grid", least=0))
+        return facts.settled_facts(self, extents(self.grid, "grid", least=0))
 
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """With the grid that these arguments, by parameter, make of a grid that is a function."""

@@ -29,11 +29,14 @@ from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, Str
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
-from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks, native
-from cutelite_rt import launcher as runtime
+from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks
+from cutelite_rt.launcher import image, native
+from cutelite_rt.launcher import state as runtime
+from cutelite_rt.launcher.environment import environment as environment_of
+from cutelite_rt.launcher.subscript import Subscripts
+from cutelite_rt.launcher.variants import Outcome
 from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.data import Unsupported
-from cutelite_rt.subscript import Subscripts
 
 if TYPE_CHECKING:
     from cutelite.dispatch.signature import Signature
@@ -52,7 +55,7 @@ MOST_HELD = 1024
 
 
 class Went(NamedTuple):
-    """A launch that went well: what it came to, as `runtime.Outcome` wants it."""
+    """A launch that went well: what it came to, as `Outcome` wants it."""
 
     bound: Bound
     function: Function
@@ -180,10 +183,10 @@ class Launching:
 
         signature = self._signature()
         try:
-            functions = runtime.environment(driver)
+            functions = environment_of(driver)
             table = Table(signature.data(), _classes(signature.parameters))
             calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
-            machine = runtime.Machine.of(_image(environment))
+            machine = image.Machine.of(_image(environment))
             doc = f"launch({signature}), compiled"
             launcher = runtime.Launcher(machine, table, calls, driver, signature.defaults, doc)
             return launcher, Subscripts(machine, functions, self._by_key)
@@ -199,14 +202,13 @@ _building = forks.lock()  # one at a time: they are not in a hurry, and share a 
 def _image(environment: Config) -> bytes:
     """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
     from cutelite.toolchain import host
-    from cutelite_rt import interface
 
-    text = interface.launcher_ir()
+    text = image.launcher_ir()
     cache = open_cache(environment)
     if cache is None or not _is_private(cache.directory):
-        return host.to_image(text, runtime.Machine._fields)
+        return host.to_image(text, image.Machine._fields)
     key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
-    return cache.get_or_make(key, lambda: host.to_image(text, runtime.Machine._fields))
+    return cache.get_or_make(key, lambda: host.to_image(text, image.Machine._fields))
 
 
 def _is_private(directory: str) -> bool:
@@ -258,9 +260,9 @@ def _watch(sources: Watched) -> runtime.Watch:
     return names, [(cell, runtime.UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
 
 
-def _outcome(signature: Signature, dims: Sequence[str], went: Went) -> runtime.Outcome:
+def _outcome(signature: Signature, dims: Sequence[str], went: Went) -> Outcome:
     slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
-    return runtime.Outcome(went.function, went.config, *slots)
+    return Outcome(went.function, went.config, *slots)
 
 
 def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:

@@ -25,8 +25,8 @@ from cutelite.lang.annotations import (
     struct_fields,
 )
 from cutelite_rt import ArrayView
+from cutelite_rt.arrays.memory import is_array
 from cutelite_rt.dtype import BY_NUMPY
-from cutelite_rt.memory import is_array
 from cutelite_rt.signature import data
 from cutelite_rt.signature.bind import compact, plain_number
 

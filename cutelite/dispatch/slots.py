@@ -15,7 +15,7 @@ from cutelite.dispatch.arrays import TmaParameter
 from cutelite.dispatch.parameters import ConstantParameter, OptionalParameter, StructParameter, leaves
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import TensorMap
-from cutelite_rt.launcher import MapForm
+from cutelite_rt.launcher.variants import MapForm
 
 
 class Slots(NamedTuple):

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 import cutelite_rt as rt
+from cutelite_rt.arrays.memory import reader_library
 from cutelite_rt.dtype import BY_NUMPY, DTYPES
-from cutelite_rt.memory import reader_library
 
 
 def code_of(array: Any) -> str:

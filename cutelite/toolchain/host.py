@@ -1,7 +1,7 @@
 """LLVM IR text -> machine code of a CPU: the launcher, which Python calls.
 
 In    a module that calls nothing by name and has no data
-Out   its code as bytes that run at any address; `cutelite_rt.native` makes Python functions of them
+Out   its code as bytes that run at any address; `cutelite_rt.launcher.native` makes Python functions of them
 
 For the oldest CPU of the architecture: the code is short, and is kept for whoever shares the disk.
 """

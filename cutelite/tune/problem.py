@@ -17,8 +17,8 @@ from cutelite.config import Config as Environment
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.device import has_gpu
 from cutelite_rt import ArrayView
-from cutelite_rt import stream as streams
-from cutelite_rt.memory import is_array
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import is_array
 
 Call = Callable[..., Any]
 """What is timed, for one config: takes the arguments of the tuned function."""

@@ -13,8 +13,8 @@ from typing import Any
 import cutelite_rt as rt
 from cutelite.tune.problem import views_of
 from cutelite_rt import ArrayView, CudaError, DeviceArray
-from cutelite_rt.clock import Lane
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.clock import Lane
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 

@@ -28,9 +28,9 @@ from cutelite.tune.problem import Call
 from cutelite.tune.race import median
 from cutelite.tune.sets import Sets
 from cutelite_rt import CudaError
-from cutelite_rt import stream as streams
-from cutelite_rt.clock import Graph, Lane
-from cutelite_rt.driver import STICKY
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.gpu.clock import Graph, Lane
+from cutelite_rt.gpu.driver import STICKY
 
 GRAPH_S = 3e-3
 """How long a graph should run, so that what events cannot resolve is a small part of it."""

@@ -32,7 +32,7 @@ from cutelite.tune.report import Report, none_runs, rows_of
 from cutelite.tune.sets import Sets
 from cutelite.tune.timing import Timer, lane_on
 from cutelite_rt import DiskCache
-from cutelite_rt.clock import Lane
+from cutelite_rt.gpu.clock import Lane
 
 Key = tuple[str, ...] | Callable[..., Hashable] | None
 Prune = Callable[..., Iterable[Any]]

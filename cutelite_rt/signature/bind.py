@@ -13,12 +13,12 @@ import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cutelite_rt import stream as streams
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, is_array, read
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.errors import ArgumentError
-from cutelite_rt.memory import ArrayView, UnreadableArray, is_array, read
+from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, encode
 from cutelite_rt.signature.data import Array, Dim, DType, Expr, Expression, Nested, Strided, dims_of, evaluate
-from cutelite_rt.tensormap import TensorMapError, Tiling, encode
 
 MISSING: Any = object()
 """An argument that is not given."""

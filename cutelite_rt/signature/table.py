@@ -16,11 +16,10 @@ import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from cutelite_rt.arrays.exchange import TENSOR_BYTES
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.exchange import TENSOR_BYTES
-from cutelite_rt.launcher import KIND, WORD, Places
 from cutelite_rt.signature.data import (
     Array,
     Constant,
@@ -39,6 +38,52 @@ from cutelite_rt.signature.data import (
     Variable,
     dims_of,
 )
+
+WORD = 8
+
+HEAD = struct.Struct("<4Q I 3I I4x 3Q 3I4x")
+"""`variant`: the hash of its key; context and function to launch; whether the grid has to be a whole number of
+clusters; what CUlaunchConfig takes, with its padding; how many parameters; the cluster. The key and tables follow."""
+
+
+class Places(NamedTuple):
+    """Where the rest of a variant lies: tables with a place for each slot, the maps, the key.
+
+    at     of each slot, where in a launch's frame its parameter is
+    maps   how many slots are of tensor maps
+    words  of the key
+    """
+
+    at: Sequence[int]
+    maps: int
+    words: int
+
+    @property
+    def key(self) -> int:
+        return -(-HEAD.size // WORD) * WORD
+
+    @property
+    def order(self) -> int:
+        """u32 for each parameter that there is: where it is in the frame."""
+        return self.key + WORD * self.words
+
+    @property
+    def kinds(self) -> int:
+        """u32 for each slot: its dtype by `KIND`, or 0."""
+        return self.order + 4 * len(self.at)
+
+    @property
+    def caches(self) -> int:
+        """Pointer for each map: its cache."""
+        return -(-(self.kinds + 4 * len(self.at)) // WORD) * WORD
+
+    @property
+    def size(self) -> int:
+        return self.caches + WORD * self.maps
+
+
+KIND = {code: i for i, code in enumerate(DTYPES)}
+"""Dtypes as numbers."""
 
 # The constants of launcher.c, in its order.
 _ALWAYS = 0xFFFF
@@ -61,7 +106,7 @@ _RULE = struct.Struct("<2I q")
 _STEP = struct.Struct("<2q")
 _ANNOTATION = struct.Struct("<6I q")
 
-_HEAD = (
+_FIELDS = (
     "count plain positional position_only slots fetches givens arrays numbers constants dims grid strided to_make "
     "unusual dims_at frame words flags key order kinds caches parameters words_at told_at large_at tensors_at "
     "bound_at unsure_at later_at given_at scratch"
@@ -73,7 +118,7 @@ class _Signature(ctypes.Structure):
     """`signature` of launcher.c."""
 
     _fields_ = (
-        *((name, ctypes.c_uint32) for name in _HEAD.split()),
+        *((name, ctypes.c_uint32) for name in _FIELDS.split()),
         *((name, ctypes.c_uint64) for name in _LINKS.split()),
     )
 

@@ -45,9 +45,9 @@ import cutelite_rt as rt
 import hopper_gemm
 from cutelite import Tensor, config, f32, i32
 from cutelite.toolchain import host
-from cutelite_rt import native
-from cutelite_rt.driver import get as driver
-from cutelite_rt.tensormap import Tiling, encode
+from cutelite_rt.gpu.driver import get as driver
+from cutelite_rt.gpu.tensormap import Tiling, encode
+from cutelite_rt.launcher import native
 
 ROOT = Path(__file__).resolve().parents[2]
 Runs = dict[str, Callable[[int], Any]]

@@ -19,7 +19,8 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, f16, f32
 from cutelite.layout import Layout
-from cutelite_rt.tensormap import TensorMaps
+from cutelite_rt.gpu.params import KINDS
+from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -77,7 +78,7 @@ class Column:
         return self.array.__dlpack_device__()
 
     def __dlpack__(self, max_version: Any = None, **named: Any) -> object:
-        from cutelite_rt import dlpack
+        from cutelite_rt.arrays import dlpack
         from cutelite_rt.dtype import DTYPES
 
         a, versioned = self.array, max_version is not None
@@ -107,7 +108,7 @@ def packed(cuda: FakeCuda, function: rt.Function) -> bytes:
     layout = function.layout
     pointers = (ctypes.c_void_p * len(layout.offsets)).from_address(cuda.launches[-1][2])
     return b"".join(
-        ctypes.string_at(pointer or 0, rt.params.KINDS[kind][0])
+        ctypes.string_at(pointer or 0, KINDS[kind][0])
         for pointer, kind in zip(pointers, layout.kinds, strict=True)
     )
 
@@ -193,7 +194,7 @@ def test_the_same_bytes_reach_the_kernel(cuda: FakeCuda, on_gpu: GpuArray, expor
     values = [value.pointer if isinstance(value, rt.ArrayView) else value for value in bound.values]
     layout = rt.ParameterLayout(everything.compile(bias=None).artifact.params)
     whole = layout.pack(values).data()
-    sizes = [rt.params.KINDS[kind][0] for kind in layout.kinds]
+    sizes = [KINDS[kind][0] for kind in layout.kinds]
     assert mine == b"".join(whole[at : at + size] for at, size in zip(layout.offsets, sizes, strict=True))
 
 
@@ -278,7 +279,9 @@ def test_a_method_is_exported_with_its_object(cuda: FakeCuda, on_gpu: GpuArray) 
 
 
 def test_tensor_maps_are_encoded(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cutelite_rt.rules.encode", TensorMaps().encode)  # by this driver, whoever came before
+    monkeypatch.setattr(
+        "cutelite_rt.signature.settled.encode", TensorMaps().encode
+    )  # by this driver, whoever came before
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = on_gpu((40, 128), "bf16"), on_gpu((40, 128), "bf16")
     loaded[1](*arrays)
@@ -298,7 +301,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
     x, y, z = on_gpu((8,)), on_gpu((8,)), on_gpu((8,), "f16")
     loaded[1](x, 2.0)
     loaded[1](z, 2.0, 2)
-    monkeypatch.setattr("cutelite_rt.rules.Rules.fit", None)
+    monkeypatch.setattr("cutelite_rt.signature.settled.Rules.fit", None)
     loaded[1](y, 3.0)
     (first, second) = loaded._functions.values()
     assert packed(cuda, first) == y.pointer.to_bytes(8, "little") + np.float32(3).tobytes() + (8).to_bytes(4, "little")
@@ -335,7 +338,7 @@ def test_a_launch_like_an_earlier_one_is_checked_no_more(
 def test_tensor_maps_of_launches_like_an_earlier_one(
     cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutelite_rt.rules.encode", TensorMaps().encode)
+    monkeypatch.setattr("cutelite_rt.signature.settled.encode", TensorMaps().encode)
     loaded = rt.load_kernel(kernels.copied.export(None))
     arrays = [on_gpu((40, 128), "bf16") for _ in range(3)]
     assert all(array.pointer % 16 == 0 for array in arrays)
@@ -443,11 +446,11 @@ class Nothing:
 
 sys.meta_path.insert(0, Nothing())
 import cutelite_rt as rt
-from cutelite_rt.driver import Driver
+from cutelite_rt.gpu import driver
 from tests.rt.conftest import H200, FakeCuda
 
 cuda = FakeCuda(H200)
-rt.driver._driver = Driver(cuda)
+driver._driver = rt.Driver(cuda)
 add = rt.load_kernel(sys.argv[1])
 arrays = [rt.empty((100,), "f32") for _ in range(3)]
 add[2](*arrays)

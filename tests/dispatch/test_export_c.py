@@ -16,9 +16,9 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
-from cutelite_rt.cstub import c_stub
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.params import KINDS, float_code
+from cutelite_rt.export.cstub import c_stub
+from cutelite_rt.gpu.params import KINDS, float_code
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_export import Column, Scales, arguments, everything, said

@@ -14,8 +14,9 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError
-from cutelite_rt import interface, memory, native
-from cutelite_rt.tensormap import TensorMaps
+from cutelite_rt.arrays import memory
+from cutelite_rt.gpu.tensormap import TensorMaps
+from cutelite_rt.launcher import image, native
 from tests.dispatch import kernels
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
@@ -73,7 +74,9 @@ class Loaded(NamedTuple):
 @pytest.fixture(autouse=True)
 def in_a_context(cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(memory._READERS, Placed, memory._read_own)
-    monkeypatch.setattr("cutelite_rt.rules.encode", TensorMaps().encode)  # by this driver, whoever came before
+    monkeypatch.setattr(
+        "cutelite_rt.signature.settled.encode", TensorMaps().encode
+    )  # by this driver, whoever came before
     cuda.stack.append(0x1000)
     yield
     cuda.stack.clear()
@@ -297,11 +300,11 @@ def test_what_there_is_no_launcher_for() -> None:
 
 
 def test_code_of_another_launcher_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = interface.digest()
-    interface.digest.cache_clear()
-    monkeypatch.setattr(interface, "launcher_ir", lambda: "another")
-    assert interface.digest() != before
-    interface.digest.cache_clear()
+    before = image.digest()
+    image.digest.cache_clear()
+    monkeypatch.setattr(image, "launcher_ir", lambda: "another")
+    assert image.digest() != before
+    image.digest.cache_clear()
 
 
 def test_neither_compiler_nor_llvmlite_is_needed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import cutelite_rt as rt
 from cutelite.dispatch import Kernel, Launch, LaunchError
 from cutelite.dispatch import device as devices
 from cutelite.sim import SimError
-from cutelite_rt.tensormap import TensorMaps
+from cutelite_rt.gpu.tensormap import TensorMaps
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import FakeCuda
@@ -482,7 +482,7 @@ def test_no_driver_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> Any:
         raise rt.NoDriver("libcuda cannot be opened")
 
-    monkeypatch.setattr("cutelite_rt.driver.get", none)
+    monkeypatch.setattr("cutelite_rt.gpu.driver.get", none)
     with pytest.raises(rt.NoDriver, match="libcuda cannot be opened"):
         kernels.tripled[1, 32](Gpu())
 

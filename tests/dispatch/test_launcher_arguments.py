@@ -33,10 +33,11 @@ from cutelite.dispatch import (
 from cutelite.dispatch.divert import diverted
 from cutelite.layout import Layout
 from cutelite.toolchain import host
-from cutelite_rt import driver, exchange, torch_layout
-from cutelite_rt import launcher as runtime
+from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.dtype import compact_strides
-from cutelite_rt.tensormap import TensorMaps
+from cutelite_rt.gpu import driver
+from cutelite_rt.gpu.tensormap import TensorMaps
+from cutelite_rt.launcher import environment as runtime
 from tests.dispatch.conftest import GpuArray
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.dispatch.test_launcher import launched, made, plain, reuses

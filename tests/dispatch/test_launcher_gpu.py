@@ -13,7 +13,9 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, TmaTensor, bf16, config, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch
-from cutelite_rt import driver, native, torch_layout
+from cutelite_rt.arrays import torch_layout
+from cutelite_rt.gpu import driver
+from cutelite_rt.launcher import native
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.sm(90)

@@ -18,7 +18,8 @@ from cutelite import Tensor, config, f32
 from cutelite.dispatch import Kernel, Launch, LaunchError, launcher
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.launch import from_subscript
-from cutelite_rt import driver, native, subscript
+from cutelite_rt.gpu import driver
+from cutelite_rt.launcher import native, subscript
 from tests.rt.conftest import FakeCuda
 
 N = cl.dims("N")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-import cutelite_rt.driver
-import cutelite_rt.launch
-from cutelite_rt.driver import Driver
-from cutelite_rt.launch import LaunchConfig, _loaded
-from cutelite_rt.params import KINDS
+import cutelite_rt.gpu.driver
+import cutelite_rt.gpu.launch
+from cutelite_rt.gpu.driver import Driver
+from cutelite_rt.gpu.launch import LaunchConfig, _loaded
+from cutelite_rt.gpu.params import KINDS
 
 
 class CUresult(enum.IntEnum):
@@ -415,7 +415,7 @@ def samples() -> Samples:
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCuda]:
     """Two devices, an H200 and an A100, behind the driver of this process."""
     fake = FakeCuda(H200, A100)
-    monkeypatch.setattr(cutelite_rt.driver, "_driver", Driver(fake))
+    monkeypatch.setattr(cutelite_rt.gpu.driver, "_driver", Driver(fake))
     yield fake
     assert not fake.stack, "a context was left current"
 

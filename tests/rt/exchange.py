@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from cutelite_rt import exchange
-from cutelite_rt.dlpack import CUDA, _Tensor
+from cutelite_rt.arrays import exchange
+from cutelite_rt.arrays.dlpack import CUDA, _Tensor
 from cutelite_rt.dtype import DTYPES, compact_strides
 
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
@@ -42,7 +42,7 @@ class Array:
         return self.device
 
     def __dlpack__(self, **options: Any) -> object:
-        from cutelite_rt import dlpack
+        from cutelite_rt.arrays import dlpack
 
         kind = DTYPES[self.dtype].dlpack
         assert kind is not None

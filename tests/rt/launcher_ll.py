@@ -15,7 +15,7 @@ from pathlib import Path
 
 import cutelite_rt
 
-SOURCE = Path(cutelite_rt.__file__).parent / "c" / "launcher.c"
+SOURCE = Path(cutelite_rt.__file__).parent / "launcher" / "launcher.c"
 IR = SOURCE.with_suffix(".ll")
 VERSION = "0.17.1"
 

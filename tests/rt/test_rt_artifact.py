@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutelite_rt.artifact import Artifact, ArtifactError
-from cutelite_rt.params import KINDS
+from cutelite_rt.gpu.params import KINDS
 
 DIM3 = st.none() | st.tuples(*[st.integers(1, 1024)] * 3)
 JSON = st.recursive(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cutelite_rt import CudaError, device
-from cutelite_rt import stream as streams
-from cutelite_rt.clock import Lane
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.gpu.clock import Lane
 from tests.rt.conftest import FakeCuda
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import cutelite_rt
-from cutelite_rt import driver
-from cutelite_rt.device import Device, count, device, runs_on
-from cutelite_rt.driver import CALLS, CudaError, Driver, NoDriver
+from cutelite_rt.gpu import driver
+from cutelite_rt.gpu.device import Device, count, device, runs_on
+from cutelite_rt.gpu.driver import CALLS, CudaError, Driver, NoDriver
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda
@@ -114,7 +114,7 @@ def test_count(cuda: FakeCuda) -> None:
 
 def test_every_call_made_is_in_the_table() -> None:
     made = set()
-    for file in Path(inspect.getfile(cutelite_rt)).parent.glob("*.py"):
+    for file in Path(inspect.getfile(cutelite_rt)).parent.rglob("*.py"):
         text = file.read_text()
         code = text[text.index("\nMEANING = ") :] if file.name == "driver.py" else text  # the table itself is above
         made |= set(re.findall(r'"(cu[A-Z]\w+)"|raw\.(cu[A-Z]\w+)\(', code))

@@ -7,8 +7,8 @@ import ctypes
 import numpy as np
 import pytest
 
-from cutelite_rt import exchange, stream
-from cutelite_rt.memory import DeviceArray, read
+from cutelite_rt.arrays import exchange, stream
+from cutelite_rt.arrays.memory import DeviceArray, read
 from tests.rt import exchange as other
 from tests.rt.conftest import FakeCuda
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from cutelite_rt import rules
 from cutelite_rt.artifact import Artifact, ArtifactError
-from cutelite_rt.bundle import Bundle, Variant
-from cutelite_rt.cstub import c_stub
+from cutelite_rt.export.bundle import Bundle, Variant
+from cutelite_rt.export.cstub import c_stub
+from cutelite_rt.signature import settled as rules
 
 EXPR = {"text": "ceil_div(N, 4)", "tree": ["ceil_div", "N", 4]}
 SIGNATURE: dict[str, Any] = {
@@ -175,8 +175,8 @@ def test_json_of_any_form() -> None:
 
 def forged(meta: bytes, images: bytes) -> bytes:
     """A file with a checksum that is right."""
-    from cutelite_rt import bundle
     from cutelite_rt.artifact import checksum
+    from cutelite_rt.export import bundle
 
     header = bundle._HEADER.pack(bundle._MAGIC, bundle._VERSION, len(meta))
     return header + checksum(header + meta + images) + meta + images

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 import cutelite_rt as rt
-from cutelite_rt import stream, tensormap
-from cutelite_rt.driver import CudaError
+from cutelite_rt.arrays import stream
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.launch import Function, LaunchConfig
-from cutelite_rt.params import KINDS, ParameterLayout
+from cutelite_rt.gpu import tensormap
+from cutelite_rt.gpu.driver import CudaError
+from cutelite_rt.gpu.launch import Function, LaunchConfig
+from cutelite_rt.gpu.params import KINDS, ParameterLayout
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples
@@ -317,7 +318,7 @@ def test_a_fault_is_named_with_sync_and_not_blamed_on_others_without(device: rt.
     """In a process of its own: the context is lost afterwards."""
     program = f"""
         import cutelite_rt as rt
-        from cutelite_rt.launch import LaunchConfig
+        from cutelite_rt.gpu.launch import LaunchConfig
         device = rt.device(0)
         good, bad = (
             rt.load(rt.Artifact(name, "sm_80", ptx=text, params=params), device)

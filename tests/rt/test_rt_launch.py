@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.device import device
-from cutelite_rt.driver import CudaError
-from cutelite_rt.launch import Function, LaunchConfig, launch, load
+from cutelite_rt.gpu.device import device
+from cutelite_rt.gpu.driver import CudaError
+from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda

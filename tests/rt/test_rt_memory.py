@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite_rt import dlpack, stream
-from cutelite_rt.dtype import DTYPES, compact_strides
-from cutelite_rt.memory import (
+from cutelite_rt.arrays import dlpack, stream
+from cutelite_rt.arrays.memory import (
     ArrayView,
     DeviceArray,
     UnreadableArray,
@@ -29,6 +28,7 @@ from cutelite_rt.memory import (
     read,
     to_device,
 )
+from cutelite_rt.dtype import DTYPES, compact_strides
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda
@@ -303,7 +303,7 @@ def test_exports_may_outlive_python() -> None:
     """A consumer that lets go while the interpreter ends finds nothing to call."""
     program = """
         import numpy as np
-        from cutelite_rt import dlpack
+        from cutelite_rt.arrays import dlpack
 
         class Ours:
             def __init__(self): self.array = np.arange(4.0)
@@ -400,9 +400,9 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     current = SimpleNamespace(current_stream=lambda ordinal: SimpleNamespace(cuda_stream=0x100 + ordinal))
     module.__dict__["cuda"] = current
     monkeypatch.setitem(sys.modules, "torch", module)
-    monkeypatch.setattr("cutelite_rt.memory._torch_codes", {})
-    monkeypatch.setattr("cutelite_rt.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.exchange._ways", {})
+    monkeypatch.setattr("cutelite_rt.arrays.memory._torch_codes", {})
+    monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
+    monkeypatch.setattr("cutelite_rt.arrays.exchange._ways", {})
     return module
 
 
@@ -466,8 +466,8 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     current = SimpleNamespace(get_current_stream=lambda ordinal: SimpleNamespace(ptr=0x200 + ordinal))
     module.__dict__.update(ndarray=FakeCupyArray, cuda=current)
     monkeypatch.setitem(sys.modules, "cupy", module)
-    monkeypatch.setattr("cutelite_rt.memory._READERS", {})
-    monkeypatch.setattr("cutelite_rt.exchange._ways", {})
+    monkeypatch.setattr("cutelite_rt.arrays.memory._READERS", {})
+    monkeypatch.setattr("cutelite_rt.arrays.exchange._ways", {})
     return module
 
 
@@ -579,7 +579,7 @@ def test_scalars_and_nothing_there_and_back(cuda: FakeCuda, shape: tuple[int, ..
 
 
 def test_memory_is_freed_in_its_context(cuda: FakeCuda) -> None:
-    from cutelite_rt.device import device
+    from cutelite_rt.gpu.device import device
 
     array = empty((8,), "f32", device(1))
     assert len(cuda.memory) == 1
@@ -590,7 +590,7 @@ def test_memory_is_freed_in_its_context(cuda: FakeCuda) -> None:
 
 
 def test_out_of_memory_says_how_much(cuda: FakeCuda) -> None:
-    from cutelite_rt.driver import CudaError
+    from cutelite_rt.gpu.driver import CudaError
 
     cuda.fail["cuMemAlloc"] = 2
     with pytest.raises(CudaError, match=r"\(2\) allocating 4000 bytes on device 0: the device has not enough"):

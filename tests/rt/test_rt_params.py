@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite_rt.params import KINDS, ParameterLayout, Parameters, float_code
+from cutelite_rt.gpu.params import KINDS, ParameterLayout, Parameters, float_code
 
 if TYPE_CHECKING:
     from tests.rt.conftest import Samples

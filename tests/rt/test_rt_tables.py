@@ -8,7 +8,8 @@ import re
 import pytest
 
 from cutelite.toolchain import host
-from cutelite_rt import interface, launcher, subscript, torch_layout
+from cutelite_rt.arrays import torch_layout
+from cutelite_rt.launcher import environment, image, state, subscript
 from cutelite_rt.signature import data, table
 from tests.rt import launcher_ll
 
@@ -55,14 +56,14 @@ def test_the_ir_is_of_the_c() -> None:
 
 @pytest.mark.parametrize("cpu", host.BASELINES)
 def test_machine_code_is_whole_for_each_architecture(cpu: str) -> None:
-    image = host.to_image(interface.launcher_ir(), launcher.Machine._fields, cpu)
-    starts = launcher.IMAGE.unpack_from(image)
-    assert launcher.IMAGE.size <= min(starts) < max(starts) < len(image)
+    made = host.to_image(image.launcher_ir(), image.Machine._fields, cpu)
+    starts = image.IMAGE.unpack_from(made)
+    assert image.IMAGE.size <= min(starts) < max(starts) < len(made)
 
 
 def test_structures_have_the_fields_of_the_c() -> None:
-    assert fields("environment") == list(launcher.ENVIRONMENT)
-    assert fields("state") == list(launcher.STATE)
+    assert fields("environment") == list(environment.ENVIRONMENT)
+    assert fields("state") == list(state.STATE)
     assert fields("signature") == [name for name, *_ in table._Signature._fields_]
     assert fields("torch_layout") == [*torch_layout.Layout._fields, "dtypes"]
     assert [name.replace("is_env", "env") for name in fields("subscript_state")] == list(subscript.STATE)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutelite_rt import driver
-from cutelite_rt.driver import CudaError
 from cutelite_rt.dtype import DTYPES, compact_strides
-from cutelite_rt.tensormap import TensorMapError, TensorMaps, Tiling, check_tensormap
+from cutelite_rt.gpu import driver
+from cutelite_rt.gpu.driver import CudaError
+from cutelite_rt.gpu.tensormap import TensorMapError, TensorMaps, Tiling, check_tensormap
 
 if TYPE_CHECKING:
     from tests.rt.conftest import FakeCuda

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from cutelite_rt import torch_layout
+from cutelite_rt.arrays import torch_layout
+from cutelite_rt.arrays.memory import ArrayView
 from cutelite_rt.dtype import compact_strides
-from cutelite_rt.memory import ArrayView
 
 HEADER = bytes.__basicsize__ - 1
 NUMBERS = {"torch.float32": 6, "torch.float64": 7, "torch.uint8": 0}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cutelite_rt import watching
+from cutelite_rt.launcher import watching
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python tells of no changes")
@@ -68,13 +68,13 @@ def run(code: str) -> str:
 def test_a_process_ends_as_ever() -> None:
     """At its end modules are cleared, which is a change of what is watched."""
     names = "globals(), vars(json), vars(watching), vars(watching.native)"
-    code = f"from cutelite_rt import watching\nimport json\nx = 1\nprint(watching.watch([{names}]))"
+    code = f"from cutelite_rt.launcher import watching\nimport json\nx = 1\nprint(watching.watch([{names}]))"
     assert run(code) == "True\n"
 
 
 def test_others_may_have_all_the_watchers() -> None:
     assert run("import ctypes\nadd = ctypes.pythonapi.PyDict_AddWatcher\ntaken = 0\n"
-               "from cutelite_rt import native, watching\n"
+               "from cutelite_rt.launcher import native, watching\n"
                "code = ctypes.c_void_p(native.forever(watching._counting(ctypes.addressof(ctypes.c_uint64()))))\n"
                "try:\n    while True: add(code); taken += 1\nexcept RuntimeError: pass\n"
                "print(taken > 0, watching.watch([globals()]))") == "True False\n"  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from cutelite.diag import InternalError
 from cutelite.toolchain import ToolchainError, host
-from cutelite_rt import native
+from cutelite_rt.launcher import native
 
 ADD = """
 define internal i64 @twice(i64 %x) noinline nounwind {

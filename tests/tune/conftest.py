@@ -11,7 +11,7 @@ import pytest
 from cutelite.tune.problem import Call
 from cutelite.tune.sets import Sets
 from cutelite.tune.timing import Trials
-from cutelite_rt.clock import Lane
+from cutelite_rt.gpu.clock import Lane
 from tests.dispatch.conftest import environment as environment
 from tests.dispatch.conftest import on_gpu as on_gpu
 from tests.rt.conftest import cuda as cuda

@@ -13,6 +13,7 @@ from cutelite.tune import timing
 from cutelite.tune.sets import TIMES_L2, Sets
 from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
+from cutelite_rt.gpu.clock import Lane
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import H200, FakeCuda
 from tests.tune import kernels
@@ -89,7 +90,7 @@ def test_restored_arrays_are_copies_in_every_set_and_refreshed(cuda: FakeCuda) -
         for (a, b), _ in sets.sets:
             assert a is b and a is not x
             np.testing.assert_array_equal(a.numpy(), np.arange(4.0))
-            rt.clock.Lane(lane.device).fill(a.pointer, a.nbytes)
+            Lane(lane.device).fill(a.pointer, a.nbytes)
         np.testing.assert_array_equal(x.numpy(), np.arange(4.0))
         sets.refresh()
         for (a, _), _ in sets.sets:

@@ -59,7 +59,7 @@ def test_what_a_winner_depends_on(on_gpu: GpuArray, cuda: FakeCuda, monkeypatch:
     autotune([1, 2], timer=Stopwatch(2e-6, 1e-6))(anything).config_for(on_gpu((64,)))
     if what == "driver":
         cuda.version = 13010
-        monkeypatch.setattr("cutelite_rt.driver._driver._version", None)
+        monkeypatch.setattr("cutelite_rt.gpu.driver._driver._version", None)
     elif what == "opt":
         monkeypatch.setenv("CUTELITE_OPT", "2")
     x = on_gpu((65 if what == "shape" else 64,), "f16" if what == "dtype" else "f32", int(what == "gpu"))
@@ -193,13 +193,13 @@ def test_the_report_is_printed_where_it_is_asked_for(
 PROGRAM = """
 import sys
 sys.path.insert(0, {root!r})
-import cutelite_rt as rt, cutelite_rt.driver
+import cutelite_rt as rt, cutelite_rt.gpu.driver
 from cutelite import autotune
-from cutelite_rt.driver import Driver
+from cutelite_rt.gpu.driver import Driver
 from tests.rt.conftest import FakeCuda, H200
 from tests.tune.conftest import Stopwatch
 from tests.tune import kernels
-cutelite_rt.driver._driver = Driver(FakeCuda(H200))
+cutelite_rt.gpu.driver._driver = Driver(FakeCuda(H200))
 timer = Stopwatch(3e-6, 1e-6, 2e-6)
 scaled = autotune([1, 2, 3], timer=timer)(kernels.scaled_by)
 x = rt.empty((64,), "f32")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.device import Device
-from cutelite_rt.device import device as device_of
-from cutelite_rt.launch import LaunchConfig, load
+from cutelite_rt.gpu.device import Device
+from cutelite_rt.gpu.device import device as device_of
+from cutelite_rt.gpu.launch import LaunchConfig, load
 
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 

@@ -14,8 +14,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from cutelite_rt.device import Device
-from cutelite_rt.driver import CudaError
+from cutelite_rt.gpu.device import Device
+from cutelite_rt.gpu.driver import CudaError
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: it does not wait for the legacy default stream, which cannot be captured
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: memory may be allocated and modules loaded meanwhile, in any thread

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cutelite_rt import driver as cuda
-from cutelite_rt.device import Device, count, device
 from cutelite_rt.dtype import BY_DLPACK, BY_NUMPY, DTYPES, compact_strides
 from cutelite_rt.errors import ArgumentError
+from cutelite_rt.gpu import driver as cuda
+from cutelite_rt.gpu.device import Device, count, device
 
 if TYPE_CHECKING:
     import numpy
@@ -181,7 +181,7 @@ def _read_interface(array: Any, stream: int | None) -> ArrayView:
 
 
 def _read_dlpack(array: Any, stream: int | None) -> ArrayView:
-    from cutelite_rt import dlpack
+    from cutelite_rt.arrays import dlpack
 
     name = type(array).__name__
     try:
@@ -341,7 +341,7 @@ class DeviceArray:
         """The address of a `DLTensor` of it, which lives as long as it does: how compiled launchers read it."""
         import ctypes
 
-        from cutelite_rt import exchange
+        from cutelite_rt.arrays import exchange
 
         storage = ctypes.create_string_buffer(exchange.TENSOR_BYTES)
         self._dltensor = storage, exchange.filled(ctypes.addressof(storage), read(self))
@@ -355,7 +355,7 @@ class DeviceArray:
         return from_device(self, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        from cutelite_rt import dlpack
+        from cutelite_rt.arrays import dlpack
 
         return dlpack.CUDA, self.device.ordinal
 
@@ -368,7 +368,7 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> object:
         """A DLPack capsule; all work on the device is waited for first, unless `stream` is -1."""
-        from cutelite_rt import dlpack
+        from cutelite_rt.arrays import dlpack
 
         if copy:
             raise BufferError("a DeviceArray is exported without a copy; make one with to_device()")

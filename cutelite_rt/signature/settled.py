@@ -27,8 +27,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from cutelite_rt.arrays.memory import ArrayView
 from cutelite_rt.errors import ArgumentError
-from cutelite_rt.memory import ArrayView
+from cutelite_rt.gpu.tensormap import Tiling, encode
 from cutelite_rt.shapes import MOST_IN_32_BITS, WIDEST_I32
 from cutelite_rt.signature import bind
 from cutelite_rt.signature.bind import MapRequest, Names
@@ -47,7 +48,6 @@ from cutelite_rt.signature.data import (
     Struct,
     Tree,
 )
-from cutelite_rt.tensormap import Tiling, encode
 
 
 class Fitted(NamedTuple):

@@ -12,7 +12,7 @@ import struct
 from typing import Any, NamedTuple
 
 from cutelite_rt.artifact import Artifact, ArtifactError, checksum
-from cutelite_rt.device import Device, runs_on
+from cutelite_rt.gpu.device import Device, runs_on
 
 _MAGIC = b"cuteexpt"
 _VERSION = 2
@@ -139,7 +139,7 @@ class Bundle(NamedTuple):
 
     def check(self) -> None:
         """Check that everything is there and of its type. Errors: `ArtifactError` that names the field."""
-        from cutelite_rt.format import check_artifact, check_variant
+        from cutelite_rt.export.format import check_artifact, check_variant
 
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.variants:
             raise ArtifactError(f"the exported kernel is malformed: {self.name!r} with {len(self.variants)} signatures")

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from cutelite_rt import driver as cuda
-from cutelite_rt.device import device
-from cutelite_rt.driver import Driver
 from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu import driver as cuda
+from cutelite_rt.gpu.device import device
+from cutelite_rt.gpu.driver import Driver
 
 # Values of the driver's enums (cuda.h).
 DATA_TYPES = {

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from cutelite_rt import forks
 from cutelite_rt.artifact import Artifact
-from cutelite_rt.device import Device, context_active, runs_on
-from cutelite_rt.driver import STICKY, CudaError
-from cutelite_rt.params import ParameterLayout, Parameters
+from cutelite_rt.gpu.device import Device, context_active, runs_on
+from cutelite_rt.gpu.driver import STICKY, CudaError
+from cutelite_rt.gpu.params import ParameterLayout, Parameters
 
 Dim3 = tuple[int, int, int]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cutelite_rt.memory import ArrayView, reader_library
+from cutelite_rt.arrays.memory import ArrayView, reader_library
 
 DEFAULT = 0  # handle of the legacy default stream
 
@@ -86,14 +86,14 @@ def _teller(kind: type) -> Callable[[int], int] | None:
     library = reader_library(kind)
     if library is not None:
         return _CURRENT.get(library)
-    from cutelite_rt import exchange
+    from cutelite_rt.arrays import exchange
 
     return exchange.stream_of(kind)
 
 
 def _ordinal(array: Any) -> int:
     """The device that an array is on; -1 for host memory."""
-    from cutelite_rt import exchange
+    from cutelite_rt.arrays import exchange
 
     library = reader_library(type(array))
     if library == "torch":

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from cutelite_rt import driver as cuda
 from cutelite_rt import forks
-from cutelite_rt.driver import CudaError, Driver
+from cutelite_rt.gpu import driver as cuda
+from cutelite_rt.gpu.driver import CudaError, Driver
 
 # CUdevice_attribute (cuda.h)
 _ATTRIBUTES = {

@@ -1,6 +1,6 @@
 """``kernel[grid, block]`` had before, found again by machine code: reading a few ints costs less than hashing tuples.
 
-In    the launcher's machine code (`c/launcher.c`), and what subscripts came to
+In    the launcher's machine code (`launcher.c`), and what subscripts came to
 Out   `Subscripts.function`, a builtin that takes a subscript; one that it does not know it hands to Python
 
 Found is what stands under the same ints, written the same way (`16` is no `(16,)`), and the same stream object; at
@@ -15,8 +15,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from cutelite_rt import forks, native
-from cutelite_rt.launcher import WORD, Environment, Machine, hash_of
+from cutelite_rt import forks
+from cutelite_rt.launcher import native
+from cutelite_rt.launcher.environment import Environment
+from cutelite_rt.launcher.image import Machine
+from cutelite_rt.launcher.variants import hash_of
+from cutelite_rt.signature.table import WORD
 
 STATE = {"env": 0, "entries": WORD, "anew": 2 * WORD, "recent": 3 * WORD}
 """Offsets in the state, in bytes."""

@@ -19,8 +19,8 @@ import struct
 import sys
 from typing import Any, NamedTuple
 
+from cutelite_rt.arrays.memory import UnreadableArray, read
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.memory import UnreadableArray, read
 
 MOST_RANK = 5
 """Dimensions whose extents and strides lie in the tensor itself."""

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cutelite_rt import forks
-from cutelite_rt.dlpack import CPU, CUDA, CUDA_MANAGED
-from cutelite_rt.dlpack import _Tensor as Tensor
+from cutelite_rt.arrays.dlpack import CPU, CUDA, CUDA_MANAGED
+from cutelite_rt.arrays.dlpack import _Tensor as Tensor
+from cutelite_rt.arrays.memory import ArrayView, DeviceArray, reader_library
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.memory import ArrayView, DeviceArray, reader_library
 
 ON_CUDA = (CUDA, CUDA_MANAGED)
 """Kinds of devices whose memory kernels take."""

@@ -13,18 +13,19 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
-from cutelite_rt import driver as cuda
-from cutelite_rt import forks, rules
-from cutelite_rt import stream as streams
-from cutelite_rt.bundle import Bundle
-from cutelite_rt.device import Device, device
+from cutelite_rt import forks
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import ArrayView, check_writable, read, reader_library
 from cutelite_rt.errors import ArgumentError, LaunchError
-from cutelite_rt.exported_host import HostLauncher, Went, image_for
-from cutelite_rt.launch import Function, LaunchConfig, load
-from cutelite_rt.launch import launch as start
-from cutelite_rt.memory import ArrayView, check_writable, read, reader_library
-from cutelite_rt.params import Parameters
+from cutelite_rt.export.bundle import Bundle
+from cutelite_rt.export.exported_host import HostLauncher, Went, image_for
+from cutelite_rt.gpu import driver as cuda
+from cutelite_rt.gpu.device import Device, device
+from cutelite_rt.gpu.launch import Function, LaunchConfig, load
+from cutelite_rt.gpu.launch import launch as start
+from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
+from cutelite_rt.signature import settled as rules
 from cutelite_rt.signature.bind import MapRequest
 from cutelite_rt.signature.data import Array, Number, evaluate
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from cutelite_rt import native
+from cutelite_rt.launcher import native
 
 CHANGES = ctypes.c_uint64(1)
 """How often a watched dict changed, and one more."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from cutelite_rt.artifact import Artifact, ArtifactError
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.params import KINDS
+from cutelite_rt.gpu.params import KINDS
+from cutelite_rt.gpu.tensormap import SWIZZLES
 from cutelite_rt.signature.data import OPERATIONS
-from cutelite_rt.tensormap import SWIZZLES
 
 MOST_DEPTH = 100  # of an expression, and of structs in structs
 MOST_MODES = 64

@@ -21,10 +21,10 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from cutelite_rt.bundle import Bundle, Variant, rank_of
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.params import ParameterLayout
-from cutelite_rt.tensormap import DATA_TYPES, SWIZZLES
+from cutelite_rt.export.bundle import Bundle, Variant, rank_of
+from cutelite_rt.gpu.params import ParameterLayout
+from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
 
 _MOST = 64  # dims, and expressions to check, that `c/stub.c` has room for
 _C_TYPES = {

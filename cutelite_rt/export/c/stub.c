@@ -1,4 +1,4 @@
-/* What all kernels share: the rules of cutelite_rt/rules.py in C, over tables that come after. */
+/* What all kernels share: the rules of cutelite_rt/signature/settled.py in C, over tables that come after. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -232,7 +232,7 @@ static int fit_place(call_state *call, const array_rule *array, const cutelite_t
     return 0;
 }
 
-/* As `cutelite_rt.tensormap.check_tensormap`; what the tile alone says has been checked when this was written. */
+/* As `cutelite_rt.gpu.tensormap.check_tensormap`; what the tile alone says has been checked when this was written. */
 static int encode_map(call_state *call, const array_rule *array, const cutelite_tensor *tensor, const int64_t *strides,
                       uint64_t address, CUtensorMap *map) {
     const char *kernel = call->kernel->name;
@@ -332,7 +332,7 @@ static int fit_dims(call_state *call) {
                       later->words, later->wanted->text, (long long)expected, sources);
     }
     for (int d = 0; d < kernel->dim_count; d++)
-        if (!kernel->dims[d].wide && call->dims[d] > 2147418112) /* cutelite_rt.rules.WIDEST_I32 */
+        if (!kernel->dims[d].wide && call->dims[d] > 2147418112) /* cutelite_rt.signature.settled.WIDEST_I32 */
             return refuse("%s(): argument `%s` makes %s %lld, but the kernel was exported for 32-bit dims: export it "
                           "with wide_dims=True", kernel->name, call->told[d], kernel->dims[d].name,
                           (long long)call->dims[d]);
@@ -342,7 +342,7 @@ static int fit_dims(call_state *call) {
     return 0;
 }
 
-/* Bits of the nearest value (ties to even) of a float format; as `cutelite_rt.params.float_code`. -1: out of range */
+/* Bits of the nearest value (ties to even) of a float format; as `cutelite_rt.gpu.params.float_code`. -1: out of range */
 static inline long float_code(double value, int exponent_bits, int mantissa_bits, int infinite) {
     int bits = exponent_bits + mantissa_bits, exponent;
     long sign = (signbit(value) ? 1L : 0L) << bits, ones = (1L << bits) - 1;

@@ -13,7 +13,7 @@
  * launcher.ll is this file as LLVM IR, made by `make update-launcher`; llvmlite makes machine code of that, once per machine.
  * No data, no calls by name, no jump tables: the machine code has one section and no relocations. One copy of it serves
  * all kernels; the state of each comes with `self`. Structures are declared here and filled in by
- * cutelite_rt/launcher.py and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
+ * the files beside this one and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned u32;
@@ -24,7 +24,7 @@ typedef long long i64;
 typedef struct object { i64 references; struct object *type; } object;
 typedef object *const *objects;
 
-#define TUPLE_ITEMS 24 /* bytes from an object's address: cutelite_rt/native.py refuses a Python with others */
+#define TUPLE_ITEMS 24 /* bytes from an object's address: cutelite_rt/launcher/native.py refuses a Python with others */
 #define BYTES_CONTENT 32
 #define SMALL __attribute__((always_inline)) static inline
 #define RARE __attribute__((noinline)) static
@@ -39,7 +39,7 @@ enum { OK, SLOW, MISSED, RAISED };
 typedef struct { object *type; i64 how; int (*read)(object *, void *); int (*stream)(i32, i32, void **); } type_entry;
 enum { EXCHANGE = 1, EXCHANGE_UNLESS_NEGATED, OWN, BY_PYTHON, REFUSED, DIRECT };
 
-typedef struct { /* of torch's tensors: cutelite_rt/torch_layout.py */
+typedef struct { /* of torch's tensors: cutelite_rt/arrays/torch_layout.py */
     u64 impl, keys, sizes, offset, storage, device, dtype, data, owner, plain[2];
     u32 dtypes[64];
 } torch_layout;
@@ -224,7 +224,7 @@ SMALL int bits_of(u32 kind) {
     return kind == I64 || kind == U64 ? 64 : kind == I32 || kind == U32 ? 32 : kind == I16 || kind == U16 ? 16 : 8;
 }
 
-/* Bits of the nearest value (ties to even) of a float format, as `cutelite_rt.params.float_code`; SLOW beyond it. */
+/* Bits of the nearest value (ties to even) of a float format, as `cutelite_rt.gpu.params.float_code`; SLOW beyond it. */
 RARE int narrow(u64 b, int e, int m, int infinite, u64 *out) {
     u64 sign = (b >> 63) << (e + m), ones = (1ull << (e + m)) - 1, infinity = ones >> m << m;
     u64 beyond = infinite ? infinity : ones, fraction = b & ((1ull << 52) - 1);
@@ -376,7 +376,7 @@ RARE int constants(call *l) {
 
 /* Arrays. */
 
-/* What lies in a plain tensor of torch: cutelite_rt/torch_layout.py. */
+/* What lies in a plain tensor of torch: cutelite_rt/arrays/torch_layout.py. */
 SMALL int look(environment *env, object *x, seen *s) {
     const torch_layout *at = env->torch;
 #define AT(type, base, offset) (*(type *)((char *)(base) + (offset)))
@@ -670,7 +670,7 @@ typedef struct { u32 dtype, swizzle, bytes, rank, box[5]; } map_form;
 typedef struct { u64 address; i64 extents[5], strides[5]; u64 pad[5], map[16]; } map_entry;
 #define MULTIPLIER 0x9E3779B97F4A7C15ull
 
-/* By the rules of cutelite_rt/tensormap.py. Its dimensions are numbered from the innermost. */
+/* By the rules of cutelite_rt/gpu/tensormap.py. Its dimensions are numbered from the innermost. */
 RARE int encode(environment *env, const map_form *form, const tensor *t, u64 address, void *out) {
     u64 sizes[5], jumps[5], within = 0, most = (1ull << 40) - 32;
     u32 steps[5], rank = form->rank;
@@ -984,7 +984,7 @@ end:
     return anew(of, status == MISSED ? key_of(&l) : 0, held, args, given, kwnames);
 }
 
-/* kernel[grid, block], found again: cutelite_rt/subscript.py. `self` is (bytes of the address of its state, ...). */
+/* kernel[grid, block], found again: cutelite_rt/launcher/subscript.py. `self` is (bytes of the address of its state, ...). */
 
 typedef struct { u64 words[5]; object *held, *key; u64 pad; } subscript_entry;
 typedef struct {

@@ -12,18 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
-from cutelite_rt import launcher, native
-from cutelite_rt import stream as streams
-from cutelite_rt.bundle import Bundle
-from cutelite_rt.driver import Driver
-from cutelite_rt.interface import digest
-from cutelite_rt.launch import Function, LaunchConfig
-from cutelite_rt.launcher import Machine
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.export.bundle import Bundle
+from cutelite_rt.gpu.driver import Driver
+from cutelite_rt.gpu.launch import Function, LaunchConfig
+from cutelite_rt.launcher import facts, native
+from cutelite_rt.launcher import state as launcher
+from cutelite_rt.launcher.environment import environment
+from cutelite_rt.launcher.image import Machine, digest
+from cutelite_rt.launcher.subscript import Subscripts
+from cutelite_rt.launcher.variants import MapForm, Outcome
 from cutelite_rt.shapes import extents
 from cutelite_rt.signature import data
 from cutelite_rt.signature.bind import plain_number
 from cutelite_rt.signature.table import Table
-from cutelite_rt.subscript import Subscripts
 
 Held = Callable[..., None]
 
@@ -71,13 +73,13 @@ class HostLauncher:
         calls = launcher.Callbacks(self._launch_anew, _number, _constant, self._resolved)
         doc = f"launch({bundle.variants[0].signature['text']}), compiled"
         self.launcher = launcher.Launcher(machine, table, calls, driver, _defaults(bundle), doc)
-        self._subscripts = Subscripts(machine, launcher.environment(driver), self._by_key)
+        self._subscripts = Subscripts(machine, environment(driver), self._by_key)
         self.subscript = self._subscripts.function
 
     def held(self, launch: Any) -> Held:
         """What launches so."""
-        facts = launcher.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
-        return self.launcher.bound(facts, launch)
+        its = facts.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
+        return self.launcher.bound(its, launch)
 
     def _by_key(self, key: Any) -> Held:
         launch, exact = self._read(key)
@@ -88,8 +90,8 @@ class HostLauncher:
 
     def _settled(self, launch: Any) -> bytes:
         if launch.grid is not None:
-            return launcher.settled_facts(launch, extents(launch.grid, "grid", least=0))
-        return launcher.settled_facts(launch, (1, 1, 1), launcher.BY_DIMS if self._by_dims else launcher.ODD)
+            return facts.settled_facts(launch, extents(launch.grid, "grid", least=0))
+        return facts.settled_facts(launch, (1, 1, 1), facts.BY_DIMS if self._by_dims else facts.ODD)
 
     def _resolved(self, held: tuple[Any, ...], /, *args: Any, **kwargs: Any) -> bytes:
         return self._settled(held[1])
@@ -100,8 +102,8 @@ class HostLauncher:
         # Of arrays without elements the rules look at less than the key tells.
         if went is not None and key is not None and went.full:
             its = self._variants[went.variant]
-            maps = [form and launcher.MapForm(form[0], tuple(form[1]), form[2]) for form in its["maps"]]
-            self.launcher.add(key, launcher.Outcome(went.function, went.config, its["slots"], maps), generation)
+            maps = [form and MapForm(form[0], tuple(form[1]), form[2]) for form in its["maps"]]
+            self.launcher.add(key, Outcome(went.function, went.config, its["slots"], maps), generation)
 
 
 def _number(x: Any) -> int | float | bool:

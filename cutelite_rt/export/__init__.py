@@ -1,0 +1,1 @@
+"""Kernels in files: bundles, launching from them, and C that does so."""

@@ -1,0 +1,1 @@
+"""A GPU through its driver: contexts, memory maps for TMA, launches, clocks."""

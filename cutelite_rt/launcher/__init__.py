@@ -1,0 +1,8 @@
+"""The one launcher of all kernels, from Python to the driver.
+
+launcher.c, launcher.ll   the launcher, and its LLVM IR
+image         its machine code in this process            native       machine code as builtins of Python
+state         the launcher of a kernel                    environment  what there is once for a driver
+variants      what launches came to                       facts        what ``kernel[grid, block]`` says
+subscript     ``kernel[...]``, found again                watching     changes of globals
+"""

@@ -1,0 +1,122 @@
+"""What the compiled launcher finds once for a driver: functions to call, objects to compare with, types of arrays.
+
+In    a driver
+Out   `Environment`: the memory of `environment` in launcher.c, whose fields stand here in the same order
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from cutelite_rt import forks
+from cutelite_rt.arrays import exchange, torch_layout
+from cutelite_rt.gpu.driver import Driver
+from cutelite_rt.launcher import native, watching
+from cutelite_rt.signature.table import WORD
+
+PYTHON = [
+    "PyLong_AsLongLong",
+    "PyLong_AsUnsignedLongLong",
+    "PyLong_AsDouble",
+    "PyLong_AsVoidPtr",
+    "PyLong_FromLongLong",
+    "PyErr_Occurred",
+    "PyErr_Clear",
+    "PyErr_ExceptionMatches",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyTuple_GetItem",
+    "PyTuple_Size",
+    "PyBytes_FromStringAndSize",
+    "PyObject_Vectorcall",
+    "PyObject_VectorcallMethod",
+    "PyObject_GetAttr",
+    "PyObject_IsInstance",
+    "PyDict_GetItemWithError",
+    "PyCell_Get",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+]
+"""Functions of CPython that launchers call; all are exported, and documented."""
+
+DRIVER = {
+    "cuLaunchKernelEx": (11, 6),
+    "cuCtxPushCurrent": (4, 0),
+    "cuCtxPopCurrent": (4, 0),
+    "cuCtxGetId": (12, 0),
+    "cuTensorMapEncodeTiled": (12, 0),
+}
+"""Functions of the driver likewise, with the CUDA version of that form."""
+
+_OBJECTS: dict[str, object] = {
+    "none": None,
+    "true_": True,
+    "false_": False,
+    "int_": int,
+    "float_": float,
+    "bool_": bool,
+    "tuple": tuple,
+    "exception": Exception,
+    "is_neg": "is_neg",
+    "dltensor": "dltensor",
+}
+_OTHERS = ("types", "types_mask", "recent", "learn", "diverted", "changes", "one_digit", "counts_none", "torch")
+_USUAL = (
+    *("diverted", "changes", "recent", "torch", "int_", "one_digit", "float_", "cuCtxGetId"),
+    *("PyEval_SaveThread", "cuLaunchKernelEx", "PyEval_RestoreThread", "none", "counts_none", "tuple"),
+)
+"""What each launch reads, in two lines of the CPU's caches."""
+
+ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
+"""Offsets in `environment`, in bytes."""
+
+diverted = ctypes.c_uint64(0)
+"""Launches go to Python, all of them, while this is not 0."""
+
+
+class Environment:
+    """Of one driver. Errors: `CudaError` for a driver that lacks a function."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._types = exchange.TypeTable()
+        self._lock = forks.lock()
+        self._learn = self.learn
+        self._torch: ctypes.Array[ctypes.c_char] | None = None
+        words = {name: native.function_address(name) for name in PYTHON}
+        words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
+        words |= {name: id(value) for name, value in _OBJECTS.items()}
+        words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
+        words |= {"learn": id(self._learn), "diverted": ctypes.addressof(diverted), "torch": 0}
+        words |= {"changes": ctypes.addressof(watching.CHANGES)}
+        words |= {"one_digit": native.one_digit(), "counts_none": int(native.COUNTS_NONE)}
+        self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))
+        self.address = ctypes.addressof(self._words)
+
+    def learn(self, array: object) -> None:
+        """Called by launchers for an array of a type that they have not met."""
+        kind = type(array)
+        way = exchange.way_of(kind)
+        with self._lock:
+            if way.how == exchange.EXCHANGE_UNLESS_NEGATED and torch_layout.is_plain(kind) and self._knows_torch(array):
+                way = way._replace(how=exchange.DIRECT)
+            self._types.add(kind, way)
+            # The table first: with the mask of one less large, some types are not found, and no more.
+            self._words[ENVIRONMENT["types"] // WORD] = self._types.address
+            self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
+
+    def _knows_torch(self, tensor: object) -> bool:
+        """Whether launchers would find in this tensor what torch says of it; from now on they may look there."""
+        layout = torch_layout.find()
+        if layout is None or not torch_layout.agrees(layout, tensor):
+            return False
+        if self._torch is None:
+            self._torch = torch_layout.table(layout)
+            self._words[ENVIRONMENT["torch"] // WORD] = ctypes.addressof(self._torch)
+        return True
+
+
+@functools.lru_cache(8)
+def environment(driver: Driver) -> Environment:
+    """The environment of a driver, made once. Errors: as `Environment`."""
+    return Environment(driver)

@@ -1,0 +1,51 @@
+"""What ``kernel[grid, block]`` says, as the compiled launcher reads it.
+
+In    a grid, a stream and settings of a launch
+Out   bytes: `facts` in launcher.c
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.errors import LaunchError
+from cutelite_rt.shapes import extents, is_wide, whole
+
+NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, GENERAL = 1, 2, 4, 8, 16, 32
+"""Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
+launch; Python has to launch; the grid follows from the dims, by the signature's rule; others come with each call."""
+
+FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. What is called has the state behind
+MAX_GRID = 2**31 - 1, 65535, 65535
+"""What every GPU takes; a larger one is Python's to refuse."""
+
+_classes: dict[Hashable, int] = {}
+_class_numbers = itertools.count()  # no two threads get the same one
+
+
+def facts_of(grid: tuple[int, int, int], settings: Hashable, stream: int | None, bits: int = 0) -> bytes:
+    """Facts of a launch; `settings` is all that specialises or configures it but its grid and stream."""
+    if any(not 0 <= extent <= most for extent, most in zip(grid, MAX_GRID, strict=True)):
+        bits, grid = bits | ODD, (0, 0, 0)
+    bits |= NO_BLOCKS * (0 in grid) | STREAM * (stream is not None)
+    return FACTS.pack(*grid, bits, _classes.setdefault(settings, next(_class_numbers)), stream or 0)
+
+
+def facts_while(stays: bool, settled: Callable[[], bytes]) -> bytes:
+    """Facts to keep: settled ones, or where grid or stream do not stay what they are, that each launch asks anew."""
+    try:
+        return settled() if stays else facts_of((1, 1, 1), None, None, UNRESOLVED)
+    except (LaunchError, TypeError, ValueError):  # Python says it, at the launch
+        return facts_of((1, 1, 1), None, None, ODD)
+
+
+def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> bytes:
+    """Facts of a launch as it is now, on that grid. Errors: `LaunchError`; those of `stream.handle`."""
+    settings = (x if x is None else extents(x, "shape") for x in (launch.block, launch.cluster))
+    wide = is_wide(grid, launch.block)
+    settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl), wide)
+    return facts_of(grid, settled, None if launch.stream is None else streams.handle(launch.stream), bits)

@@ -1,0 +1,48 @@
+"""The launcher's code: its IR, what identifies it, and where machine code of it is in this process.
+
+An image of machine code that comes from elsewhere (`export.bundle`) reads the tables and structures that this runtime
+writes. Both sides are of one `launcher.c`, whose IR is committed beside it; its digest goes with the image.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from functools import cache
+from typing import NamedTuple
+
+from cutelite_rt.launcher import native
+
+REVISION = 3
+"""Raise it where tables or structures come to mean something else to the same code."""
+
+
+def launcher_ir() -> str:
+    """The IR of the launcher."""
+    with open(os.path.join(os.path.dirname(__file__), "launcher.ll"), encoding="ascii") as file:
+        return file.read()
+
+
+@cache
+def digest() -> str:
+    """Of the launcher that this runtime writes tables for."""
+    import hashlib
+
+    return hashlib.sha256(f"{REVISION}\n{launcher_ir()}".encode()).hexdigest()[:32]
+
+
+class Machine(NamedTuple):
+    """Addresses of the launcher's functions in this process."""
+
+    launch: int
+    subscript: int
+
+    @classmethod
+    def of(cls, image: bytes) -> Machine:
+        """Functions of an image (`cutelite.toolchain.host`); equal images are loaded once. Errors: OSError."""
+        address = native.executable(image)
+        return cls(*(address + at for at in IMAGE.unpack_from(image)))
+
+
+IMAGE = struct.Struct("<2Q 48x")
+"""Ahead of an image's code: where its functions begin, in a line of the CPU's caches."""

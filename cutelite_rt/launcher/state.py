@@ -1,0 +1,209 @@
+"""The launcher of a kernel: the state that the machine code finds, and the builtins that launch.
+
+In    the table of a kernel's signature (`signature.table`), and launches that went well
+Out   `Launcher.function` and `Launcher.bound`, builtins that launch whatever is like one of those, and hand the rest to
+      Python
+
+Everything is written under the interpreter's lock, which the code holds whenever it reads; what is replaced is replaced
+whole, by a new pointer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from cutelite_rt import forks
+from cutelite_rt.arrays import exchange
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import UnreadableArray, read
+from cutelite_rt.gpu.driver import Driver
+from cutelite_rt.launcher import native, watching
+from cutelite_rt.launcher.environment import environment
+from cutelite_rt.launcher.facts import FACTS, GENERAL
+from cutelite_rt.launcher.image import Machine
+from cutelite_rt.launcher.variants import Outcome, Variant, VariantTable
+from cutelite_rt.signature.table import WORD, Table
+
+_STATE = "env general variants watch constants launch_anew number constant arrays resolved names defaults objects is"
+STATE = {name: i * WORD for i, name in enumerate(_STATE.split())}
+"""Offsets in `state`, in bytes."""
+
+MOST_VARIANTS = 1024
+CONSTANTS = 256
+"""Places for constants that are known by identity: a quarter of them are used."""
+
+
+class Callbacks(NamedTuple):
+    """What launchers call in Python.
+
+    launch_anew  (key or None, held, *args, **kwargs): a launch that is like none before, or is wrong
+    number       (x) -> the int, float or bool that an argument stands for. Errors: any
+    constant     (x) -> (what it is compared by, whether that is so as long as it is the same object)
+    resolved     (held, *args, **kwargs) -> facts, without `UNRESOLVED`
+    """
+
+    launch_anew: Callable[..., None]
+    number: Callable[[Any], int | float | bool]
+    constant: Callable[[Any], tuple[Hashable, bool]]
+    resolved: Callable[..., bytes]
+
+
+Watch = tuple[Sequence[tuple[dict[Any, Any], Any, Any]], Sequence[tuple[Any, Any]]]
+"""(namespace, name, what it has to hold) and (cell, what it has to hold); `UNBOUND` for a cell without content."""
+
+UNBOUND = object()
+_numbers = itertools.count(1)  # of constants; none is ever used again, whatever is forgotten
+
+
+class Launcher:
+    """The memory of one kernel's launcher, and its function.
+
+    Errors  OSError where memory cannot be made executable; `CudaError`
+    """
+
+    def __init__(
+        self, machine: Machine, table: Table, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str
+    ) -> None:
+        self.table = table
+        self._calls, self._lock = calls, forks.lock()
+        self._environment = environment(driver)
+        self._variants = VariantTable(table.places, ())
+        self._left: list[VariantTable] = []  # tables of before, that some launches read still
+        self._constants: dict[Hashable, tuple[int, Any]] = {}
+        self._state = (ctypes.c_uint64 * len(STATE))()
+        names = table.names
+        self._arrays = {
+            "names": _pointers(map(id, names)),
+            "defaults": _pointers(id(defaults[name]) if name in defaults else 0 for name in names),
+            "objects": _pointers(map(id, table.objects)),
+        }
+        self._by_identity = (ctypes.c_uint64 * (2 * CONSTANTS))()
+        self._identified: list[object] = []
+        self._watched: object = None
+        self._python = {
+            "launch_anew": calls.launch_anew,
+            "number": calls.number,
+            "constant": self._constant,
+            "arrays": _read_others,
+            "resolved": calls.resolved,
+        }
+        self._put("env", self._environment.address)
+        for name, array in self._arrays.items():
+            self._put(name, ctypes.addressof(array))
+        for name, function in self._python.items():
+            self._put(name, id(function))
+        self._put("constants", ctypes.addressof(self._by_identity))
+        self._put("variants", self._variants.address)
+        self._put("is", table.address)
+        self.watch(((), ()))
+        self._own = struct.pack("<Q", ctypes.addressof(self._state))
+        self._method = native.method("launch", machine.launch, doc)
+        facts = FACTS.pack(0, 0, 0, GENERAL, 0, 0) + self._own
+        self.function = native.builtin(self._method, (facts, self._method, self, defaults))
+        self._put("general", id(self.function.__self__))  # type: ignore[attr-defined]
+
+    def _put(self, name: str, value: int) -> None:
+        self._state[STATE[name] // WORD] = value
+
+    def bound(self, facts: bytes, launch: object) -> Callable[..., None]:
+        """A builtin that launches so: `function` with (facts, launch) ahead of its arguments."""
+        return native.builtin(self._method, (facts + self._own, launch, self.function))
+
+    def __len__(self) -> int:
+        """Variants that it has."""
+        return len(self._variants.variants)
+
+    @property
+    def generation(self) -> object:
+        """Another one after each `forget`."""
+        return self._constants
+
+    def add(self, key: bytes, outcome: Outcome, generation: object) -> None:
+        """Launch by this outcome whatever has that key, unless all has been forgotten since `generation`."""
+        variant = Variant(self.table.places, key, outcome)
+        with self._lock:
+            if generation is not self._constants:
+                return
+            if len(self) >= MOST_VARIANTS:
+                self._forget()
+            self._replace([each for each in self._variants.variants if each.key != key] + [variant])
+
+    def forget(self) -> None:
+        """Nothing has been launched."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._constants = {}
+        self._by_identity, self._identified = (ctypes.c_uint64 * (2 * CONSTANTS))(), []
+        self._put("constants", ctypes.addressof(self._by_identity))
+        self._replace([])
+
+    def _replace(self, variants: list[Variant]) -> None:
+        table = VariantTable(self.table.places, variants)
+        self._put("variants", table.address)
+        self._left = [each for each in (*self._left, self._variants) if each.in_use]
+        self._variants = table
+
+    def watch(self, watch: Watch) -> None:
+        """Have launches go to Python as soon as one of these holds something else."""
+        names, cells = watch
+        counted = watching.watch(list({id(namespace): namespace for namespace, _, _ in names}.values()))
+        words = [len(cells), len(names), 0, 0 if counted else 1 << 63]
+        words += (0 if each is UNBOUND else id(each) for row in cells for each in row)
+        words += (id(each) for row in names for each in row)
+        block = _pointers(words)
+        self._put("watch", ctypes.addressof(block))
+        self._watched = block, watch
+
+    def _constant(self, x: Any) -> int:
+        """The number of a constant: alike for those that are compared as equal."""
+        key, lasting = self._calls.constant(x)
+        with self._lock:
+            # Kept, for keys may tell ids of what it holds.
+            number, _ = self._constants.setdefault(key, (next(_numbers), x))
+            if lasting and 4 * len(self._identified) < CONSTANTS:
+                self._identified.append(x)
+                self._identify(id(x), number)
+        return number
+
+    def _identify(self, address: int, number: int) -> None:
+        table = self._by_identity
+        at = exchange.hash_of(address) % CONSTANTS
+        while table[2 * at] not in (0, address):
+            at = (at + 1) % CONSTANTS
+        table[2 * at + 1] = number
+        table[2 * at] = address
+
+
+def _pointers(words: Iterable[int]) -> ctypes.Array[ctypes.c_uint64]:
+    found = list(words)
+    return (ctypes.c_uint64 * max(len(found), 1))(*found)
+
+
+def _read_others(given: int, address: int, *arrays: Any) -> tuple[int, object]:
+    """Read those arrays that no C function reads: in `DLTensor`s that lie at `address` one behind the other.
+
+    given    the stream that the launch goes to, -1 where it is not said
+    arrays   all of the launch in order; None for what is not given
+    Result   the stream; what has to live until the launch
+    """
+    stream = streams.of(arrays) if given < 0 else given
+    keep: list[object] = []
+    for i, array in enumerate(arrays):
+        if array is not None and exchange.way_of(type(array)).how == exchange.BY_PYTHON:
+            place = address + i * exchange.TENSOR_BYTES
+            try:
+                view = read(array, stream)
+            except UnreadableArray:  # which is told with the argument's name where Python launches
+                keep.append(exchange.refused(place))
+                continue
+            if view.readonly:  # whether that one is written, is looked at where Python launches
+                keep.append(exchange.refused(place))
+                continue
+            keep.append((view, exchange.filled(place, view)))
+    return stream, keep

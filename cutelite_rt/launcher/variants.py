@@ -1,0 +1,138 @@
+"""What launches came to: a loaded function and how it is launched, under the words that tell it.
+
+In    an outcome, and the key that the compiled launcher had for it
+Out   `Variant` and `VariantTable`: the memory of `variant` and `table` in launcher.c
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.launch import Function, LaunchConfig
+from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
+from cutelite_rt.signature.table import HEAD, KIND, Places
+
+MAP_ENTRIES, MAP_ENTRY_BYTES, MAP_HEADER_BYTES = 32, 256, 128
+"""A cache of tensor maps: a header, and entries by hash. An entry is a pointer, five extents and five strides, and at
+byte 128 the map."""
+_MAP_HEADER = struct.Struct("<4I 5I")  # CUtensorMapDataType, CUtensorMapSwizzle, element bytes, rank; box from inside
+
+MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: multiplicative hashing
+_M64 = (1 << 64) - 1
+
+
+def hash_of(words: Iterable[int]) -> int:
+    """The hash of a key, as launchers compute it."""
+    h = 0
+    for word in words:
+        h = (h ^ word) * MULTIPLIER & _M64
+        h ^= h >> 29
+    return h
+
+
+class MapForm(NamedTuple):
+    """What a tensor map is encoded from besides the tensor: dtype, box outermost first, swizzle."""
+
+    dtype: str
+    box: tuple[int, ...]
+    swizzle: str
+
+
+class Outcome(NamedTuple):
+    """What came of a launch.
+
+    function, config   as they were launched
+    slots              for each slot the number of its parameter among the kernel's; None for one without
+    maps               for each slot of a map what it is encoded from, None as above
+    """
+
+    function: Function
+    config: LaunchConfig
+    slots: Sequence[int | None]
+    maps: Sequence[MapForm | None]
+
+
+class Variant:
+    """Memory of one outcome under its key."""
+
+    def __init__(self, places: Places, key: bytes, outcome: Outcome) -> None:
+        words = struct.unpack(f"<{places.words}Q", key)
+        self.key, self.hash = key, hash_of(words)
+        function, config = outcome.function, outcome.config
+        cluster = config.cluster or (1, 1, 1)
+        its = {i: slot for slot, i in enumerate(outcome.slots) if i is not None}
+        order = [places.at[its[i]] for i in range(len(function.layout.offsets))]
+        kinds = (0 if i is None else KIND.get(function.layout.kinds[i], 0) for i in outcome.slots)
+        attributes, attribute_count = _attributes(config)
+        self._caches = [None if form is None else _cache(form) for form in outcome.maps]
+        data = HEAD.pack(
+            *(self.hash, function.context, _context_id(function), int(function.handle)),
+            *(cluster != (1, 1, 1), *config.block, config.smem),
+            *(ctypes.addressof(attributes), attribute_count, len(order), *cluster),
+        )
+        data = data.ljust(places.key, b"\0") + key + struct.pack(f"<{len(order)}I", *order)
+        data = data.ljust(places.kinds, b"\0") + struct.pack(f"<{len(places.at)}I", *kinds)
+        caches = (0 if cache is None else cache[1] for cache in self._caches)
+        data = data.ljust(places.caches, b"\0") + struct.pack(f"<{places.maps}Q", *caches)
+        self._memory = ctypes.create_string_buffer(data, places.size)
+        self._keep = attributes, function
+        self.address = ctypes.addressof(self._memory)
+
+
+def _context_id(function: Function) -> int:
+    return int(function.driver.call("cuCtxGetId", function.context))
+
+
+_ATTRIBUTE = struct.Struct("<I 4x 3I 52x")  # CUlaunchAttribute: its id, and a union of 64 bytes
+_COOPERATIVE, _CLUSTER_DIMENSION, _STREAM_SERIALIZATION = 2, 4, 6  # CUlaunchAttributeID
+
+
+def _attributes(config: LaunchConfig) -> tuple[ctypes.Array[ctypes.c_char], int]:
+    rows = [_ATTRIBUTE.pack(_CLUSTER_DIMENSION, *config.cluster)] if config.cluster else []
+    rows += [_ATTRIBUTE.pack(_COOPERATIVE, 1, 0, 0)] if config.cooperative else []
+    rows += [_ATTRIBUTE.pack(_STREAM_SERIALIZATION, 1, 0, 0)] if config.pdl else []
+    return ctypes.create_string_buffer(b"".join(rows)), len(rows)
+
+
+def _cache(form: MapForm) -> tuple[object, int]:
+    """An empty cache of tensor maps, and its address."""
+    row = DTYPES[form.dtype]
+    box = (*reversed(form.box), *(1,) * (5 - len(form.box)))
+    header = _MAP_HEADER.pack(DATA_TYPES[row.tensormap], SWIZZLES[form.swizzle], row.bytes, len(form.box), *box)
+    memory = ctypes.create_string_buffer(MAP_HEADER_BYTES + MAP_ENTRIES * MAP_ENTRY_BYTES + 127)
+    address = -(-ctypes.addressof(memory) // 128) * 128
+    ctypes.memmove(address, header, len(header))
+    return memory, address
+
+
+_MASK, _USERS, _RECENT, _ENTRIES = range(4)
+"""Words of a table of variants: the mask of their number; how many launches read it; the variant that was found last;
+the first entry, a pointer."""
+
+
+class VariantTable:
+    """Variants by the hash of their keys, with open addressing."""
+
+    def __init__(self, places: Places, variants: Sequence[Variant]) -> None:
+        self.variants = tuple(variants)
+        self._nothing = ctypes.create_string_buffer(b"\xff" * places.size)  # is like no launch
+        recent = self.variants[-1].address if variants else ctypes.addressof(self._nothing)
+        size = 4
+        while size < 2 * len(variants):
+            size *= 2
+        self._block = (ctypes.c_uint64 * (_ENTRIES + size))(size - 1, 0, recent)
+        for variant in variants:
+            at = variant.hash & size - 1
+            while self._block[_ENTRIES + at]:
+                at = (at + 1) & size - 1
+            self._block[_ENTRIES + at] = variant.address
+        self.address = ctypes.addressof(self._block)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether launches read it that let the interpreter's lock go."""
+        return self._block[_USERS] != 0
