@@ -108,8 +108,7 @@ def packed(cuda: FakeCuda, function: rt.Function) -> bytes:
     layout = function.layout
     pointers = (ctypes.c_void_p * len(layout.offsets)).from_address(cuda.launches[-1][2])
     return b"".join(
-        ctypes.string_at(pointer or 0, KINDS[kind][0])
-        for pointer, kind in zip(pointers, layout.kinds, strict=True)
+        ctypes.string_at(pointer or 0, KINDS[kind][0]) for pointer, kind in zip(pointers, layout.kinds, strict=True)
     )
 
 

@@ -17,10 +17,10 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Constexpr, Tensor, TmaTensor, bf16, config, e4m3, f16, f32, i32
 from cutelite.dispatch import ArgumentError, Kernel, Launch, LaunchError, device
-from cutelite_rt.launcher import state as launcher
 from cutelite_rt.arrays import memory
 from cutelite_rt.gpu import driver
 from cutelite_rt.gpu.tensormap import TensorMaps
+from cutelite_rt.launcher import state as launcher
 from cutelite_rt.launcher import watching
 from tests.dispatch.alike import Placed, calls, outcome
 from tests.dispatch.conftest import GpuArray
