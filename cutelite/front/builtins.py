@@ -271,7 +271,7 @@ def is_instance(x: Any, kinds: Any) -> bool:
             t = x.dtype
             found = {int: t.is_int or t == boolean, float: t.is_float, bool: t == boolean}[kind]
         else:
-            found = isinstance(x, kind) or _stands_for(x, kind)
+            found = isinstance(x, kind) or any(isinstance(x, ours) and kind is python for ours, python in _STAND_FOR)
         if found:
             return True
     return False
@@ -284,10 +284,6 @@ _STAND_FOR: tuple[tuple[type, type], ...] = (
     (RuntimeText, str),
 )
 """Our class that stands in a kernel for an object of Python's -> the class of that object."""
-
-
-def _stands_for(x: Any, kind: Any) -> bool:
-    return any(isinstance(x, ours) and kind is python for ours, python in _STAND_FOR)
 
 
 special(isinstance)(lambda frame, x, kinds: is_instance(x, kinds))

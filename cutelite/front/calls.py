@@ -298,7 +298,7 @@ def _native(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]
             kwargs = {name: _callable(frame, arg) for name, arg in kwargs.items()}
     if isinstance(getattr(function, "__func__", function), functools._lru_cache_wrapper):
         return _cached(frame, function, args, kwargs)
-    if _package(function) == "cutelite":
+    if (getattr(function, "__module__", None) or "").partition(".")[0] == "cutelite":
         args = [_callable(frame, arg) for given in args for arg in _expanded(function, given)]
     check_keys(function, getattr(function, "__self__", None), args)
     if isinstance(getattr(function, "__self__", None), str) and any(map(_has_number, (*args, *kwargs.values()))):
@@ -326,10 +326,6 @@ def _hashable(x: Any) -> bool:
     except (TypeError, CompileError):  # a method of a run-time value hashes that
         return False
     return True
-
-
-def _package(function: Any) -> str:
-    return (getattr(function, "__module__", None) or "").partition(".")[0]
 
 
 def _has_number(x: Any) -> bool:

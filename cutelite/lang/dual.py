@@ -118,19 +118,19 @@ class Dual(Differentiable):
         return Dual(self.value.to(dtype), self.slope if isinstance(self.slope, float) else self.slope.to(dtype))
 
     def choose(self, condition: Any, a: Any, b: Any) -> Dual:
-        """What `cl.where` gives, where one of `a` and `b` is a `Dual`."""
+        """Return `cl.where` where one of `a` and `b` is a `Dual`."""
         (x, of_x), (y, of_y) = parts(a), parts(b)
         value = where(condition, x, y)
         return Dual(value, chosen(condition, of_x, of_y, value))
 
     def extreme(self, pick: Callable[[Any, Any], Any], a: Any, b: Any) -> Dual:
-        """What `min` or `max` gives, where one of `a` and `b` is a `Dual`: at a tie the derivative of `a`."""
+        """Return `min` or `max` where one of `a` and `b` is a `Dual`. At a tie the derivative is that of `a`."""
         (x, of_x), (y, of_y) = parts(a), parts(b)
         value = pick(x, y)
         return Dual(value, chosen(value == x, of_x, of_y, value))
 
     def apply(self, name: str, function: Callable[..., Any], *xs: Any) -> Any:
-        """What the function `name` of `cl.math` gives of `xs`, one of which is a `Dual`: `function` of values."""
+        """Return the function `name` of `cl.math` of `xs`, a `Dual` among them; `function` computes it on values."""
         values = [parts(x)[0] for x in xs]
         result = function(*values)
         if name in LOGICAL:

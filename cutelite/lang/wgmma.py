@@ -92,8 +92,7 @@ def mma_async(
     b            (N, K) in shared memory
     acc          the (64, N) accumulator, readable or in flight
     accumulate   False: ``a @ b.T`` alone; may be a run-time bool, the same in all threads
-    negate_a     multiply by ``-a``; `negate_b` likewise
-    saturate     integers only: clamp sums instead of letting them wrap
+    negate_a     multiply by ``-a``; `negate_b` likewise. `saturate`, for integers: clamp sums instead of wrapping
     metadata     for a sparse A, of which `a` is what `compress_sparse` keeps, (64, K / 2): the places of what is kept,
                  u32 words of this thread, one for each 32 bytes of a row of `a`; for elements of 16 or 32 bits, each 64
     fenced       `fence` was called for `acc` in this iteration: several products may share one, which lets ptxas make
@@ -112,9 +111,7 @@ def mma_async(
     k = static_extent(b, 1) // (2 if sparse else 1)
     left = _left_matrix(a, b, k)
     elem_a = operand_type(a)
-    if not isinstance(acc, Vector | Handle):
-        raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
-    elem_d = accumulator_dtype(acc.value, elem_a, right.rows)
+    elem_d = accumulator_dtype(acc, elem_a, right.rows)
     kind, more = (ops.MmaAsyncSp, {"meta": words(metadata)}) if sparse else (ops.MmaAsync, {})
     started = kind(
         acc.value,
@@ -377,9 +374,11 @@ def register_operand(a: Any, elem: DType, k: int) -> Value:
     return value
 
 
-def accumulator_dtype(d: Value, elem_a: DType, n: int) -> DType:
-    """The accumulator's element type, from the registers that hold it."""
-    vec = d.type.inner if isinstance(d.type, InFlight) else d.type
+def accumulator_dtype(acc: Any, elem_a: DType, n: int) -> DType:
+    """Return the accumulator's element type, from the registers that hold it. Errors: `wgmma-accumulator`."""
+    if not isinstance(acc, Vector | Handle):
+        raise mistake("wgmma-accumulator", f"an accumulator is needed here, not {describe(acc)}")
+    vec = acc.value.type.inner if isinstance(acc.value.type, InFlight) else acc.value.type
     form: Form = FORMS[elem_a.name]
     for dtype in (f32, f16, i32):
         if dtype.name in form.d and vec == accumulator_type(dtype, n):

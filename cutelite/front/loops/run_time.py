@@ -5,6 +5,7 @@ The body is executed until nothing changes that is not a parameter: see the trac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cutelite.diag import CompileError
@@ -30,7 +31,6 @@ from cutelite.front.regions import Regions, Running
 from cutelite.front.state import Slot, State, new_share, slots_of, split
 from cutelite.ir.function import Block, Jump, Value
 from cutelite.ir.types import boolean, elem_of
-from cutelite.lang.emit import Runtime
 from cutelite.lang.promotion import as_value
 from cutelite.ops.control import Br
 
@@ -141,32 +141,26 @@ class RunTimeLoop:
         self.params = []
         args: list[Value] = []
         builder.block = entry.block
-        for slot in slots_of([entry], self.live):
-            if (slot.key, WHOLE_SLOT) in self.carried:
-                slot.write(state, self.carried[slot.key, WHOLE_SLOT])
-                continue
+
+        def opened(slot: Slot, held: Any, first: Callable[[Any, Any], Value]) -> Any:
+            """Return a slot's content in the header: parameters for what is carried of it, which begin as `first`."""
             leaves: list[Any] = []
-            structure = tree.flatten(slot.read(entry), leaves)
+            structure = tree.flatten(held, leaves)
             for i, leaf in enumerate(leaves):
-                t = self.carried.get((slot.key, i))
-                if t is not None:
-                    args.append(leaf_value(leaf, t))
+                if (t := self.carried.get((slot.key, i))) is not None:
+                    args.append(first(leaf, t))
                     self.params.append((slot.key, i))
                     block.params.append(Value(t, hint=hint(slot, structure, i)))
                     leaves[i] = wrap_like(leaf, block.params[-1])
-            slot.write(state, tree.with_leaves(slot.read(entry), iter(leaves)))
-        late = self.regions.late[self.loop.header] = {}
-        for name, value in self.late.items():
-            leaves = []
-            structure = tree.flatten(value, leaves)
-            for i, leaf in enumerate(leaves):
-                if isinstance(leaf, Runtime):
-                    t = leaf.value.type
-                    args.append(as_value(False if elem_of(t) == boolean else 0, t))
-                    self.params.append((name, i))
-                    block.params.append(Value(t, hint=hint(Slot(name), structure, i)))
-                    leaves[i] = wrap_like(leaf, block.params[-1])
-            late[name] = tree.with_leaves(value, iter(leaves))
+            return tree.with_leaves(held, iter(leaves))
+
+        for slot in slots_of([entry], self.live):
+            conflict = self.carried.get((slot.key, WHOLE_SLOT))
+            slot.write(state, conflict or opened(slot, slot.read(entry), leaf_value))
+        self.regions.late[self.loop.header] = {
+            name: opened(Slot(name), value, lambda _, t: as_value(False if elem_of(t) == boolean else 0, t))
+            for name, value in self.late.items()
+        }
         for name in sorted(self.live & self.loop.assigned - state.locals.keys()):
             state.locals[name] = bound_inside(name, self.loop, self.regions.cfg)
         builder.emit(Br(Jump(block, tuple(args))))
