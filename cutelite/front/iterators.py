@@ -229,13 +229,14 @@ class Range:
         return inside if abs(self.step) == 1 else logical_and(inside, (x - self.start) % abs(self.step) == 0)
 
 
-def make_range(*args: Any, unroll: Any = 1, prefetch: Any = 0) -> Range:
+def make_range(*args: Any, unroll: Any = None, prefetch: Any = 0) -> Range:
     """Return what ``range(...)`` and ``cl.range(..., unroll=...)`` are in a kernel. Errors: `range`."""
-    if not isinstance(unroll, int) or isinstance(unroll, bool) or not 1 <= unroll <= MAX_UNROLL:
+    if unroll is not None and (type(unroll) is not int or not 1 <= unroll <= MAX_UNROLL):
         text = f"`unroll` is a compile-time integer from 1 to {MAX_UNROLL}, not {describe(unroll)}"
         raise mistake("range", text, help="`cl.static_range` unrolls a loop as a whole")
-    if not isinstance(prefetch, int) or isinstance(prefetch, bool) or not 0 <= prefetch < unroll:
-        text = f"`prefetch` is a compile-time integer from 0 to {unroll - 1}, not {describe(prefetch)}"
+    limit = (unroll or MAX_UNROLL) - 1
+    if type(prefetch) is not int or not 0 <= prefetch <= limit:
+        text = f"`prefetch` is a compile-time integer from 0 to {limit}, not {describe(prefetch)}"
         raise mistake("range", text, help="loads are moved up within a body of `unroll` iterations")
     if not 1 <= len(args) <= 3:
         raise mistake("range", f"range takes 1 to 3 arguments, not {len(args)}")
@@ -245,7 +246,7 @@ def make_range(*args: Any, unroll: Any = 1, prefetch: Any = 0) -> Range:
             raise mistake("range", f"range takes integers, not {describe(x)}")
     if isinstance(step, int) and step == 0:
         raise mistake("range", "the step of a range must not be 0")
-    return Range(start, stop, step, unroll, prefetch)
+    return Range(start, stop, step, unroll or prefetch + 1, prefetch)
 
 
 def counter_type(*parts: Any) -> DType:

@@ -11,7 +11,7 @@ MAX_ITEMS = 100_000
 """Items that a compile-time iterator may yield: one that has not ended then is taken for endless."""
 
 
-def range(*args: Any, unroll: int = 1, prefetch: int = 0) -> builtins.range:
+def range(*args: Any, unroll: int | None = None, prefetch: int = 0) -> builtins.range:
     """`range`, for a `for` loop on the GPU whose body has several iterations.
 
     The body is compiled `unroll` times, one after the other, and asks only once whether to go on; a second loop does
@@ -23,7 +23,7 @@ def range(*args: Any, unroll: int = 1, prefetch: int = 0) -> builtins.range:
     those. You promise that these stores do not write what it reads. No load moves across a barrier, fence or wait.
 
     args      start, stop and step, as for `range`: integers, known or not
-    unroll    a compile-time integer, 1 to 64. 1 is the loop that `range` makes
+    unroll    a compile-time integer, 1 to 64; default: ``prefetch + 1``. 1 is the loop that `range` makes
     prefetch  a compile-time integer below `unroll`: ``unroll - 1`` puts all loads of the body together
     Errors    `range` for other arguments, `prefetch` where a body has run-time branches, or no load that can move
     Outside of kernels it is Python's range

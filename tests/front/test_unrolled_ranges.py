@@ -233,6 +233,24 @@ def test_loads_of_later_iterations_are_done_ahead(ahead, order):
     np.testing.assert_allclose(out, np.sqrt(x) + 1, rtol=1e-6)
 
 
+def test_tiles_and_copies_are_loaded_ahead():
+    """Loads of several elements at once, and those of `cl.copy` into registers; without `unroll`, a body for them."""
+
+    @cl.kernel
+    def rows(x: Tensor[f32, (EIGHTS, 4)], out: Tensor[f32, (EIGHTS, 4)]):
+        for i in cl.range(EIGHTS, prefetch=1):
+            held = cl.make_rmem_tensor(f32, (4,))
+            cl.copy(x[i, None], held)
+            out[i, None].store(held.load() + x[i, None].load())
+
+    found = body(rows)
+    assert "|LLLL" in found
+    assert loops(rows.compile(block=32).function) == 1
+    x, out = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
+    rows[1, 1](x, out)
+    assert (out == 2 * x).all()
+
+
 def test_loads_that_others_lead_to_are_done_ahead_too():
     """Indices and what they lead to; behind a store whose place is computed from a load."""
 
@@ -278,7 +296,8 @@ def test_a_promise_that_is_broken_shows_in_the_simulator():
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [("n, unroll=4, prefetch=4", "from 0 to 3, not 4"), ("n, prefetch=1", "from 0 to 0, not 1"),
+    [("n, unroll=4, prefetch=4", "from 0 to 3, not 4"), ("n, prefetch=64", "from 0 to 63, not 64"),
+     ("n, prefetch=-1", "from 0 to 63, not -1"), ("n, unroll=None, prefetch=n", "not a run-time i32"),
      ("n, unroll=2, prefetch=-1", "not -1"), ("n, unroll=2, prefetch=True", "not True"),
      ("n, unroll=2, prefetch=n", "not a run-time i32")],
 )  # fmt: skip
