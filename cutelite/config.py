@@ -106,6 +106,9 @@ class Config:
     dump: tuple[str, ...] = _variable(
         "CUTELITE_DUMP", any_of(*STAGES), (), "stages to write to files for each kernel compiled", "no stage"
     )
+    print: tuple[str, ...] = _variable(
+        "CUTELITE_PRINT", any_of(*STAGES), (), "stages to print to stderr for each kernel compiled", "no stage"
+    )
     dump_dir: str = _variable("CUTELITE_DUMP_DIR", PATH, "cutelite-dump", "where to write them")
     times: bool = _variable("CUTELITE_TIMES", FLAG, False, "print the time of each stage after a compile, to stderr")
     verbose: bool = _variable(

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cutelite import toolchain
 from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
+    from cutelite.builds.build import Build
     from cutelite.ir.function import Function
-    from cutelite.pipeline import Build
 
 
 class Compiled:
@@ -74,30 +75,28 @@ class Compiled:
     def cubin(self) -> bytes:
         """The machine code. Errors: `ToolchainError` where there was no assembler to make it."""
         if not self.artifact.cubin:
-            from cutelite import pipeline
+            from cutelite.builds.artifact import no_assembler
 
-            raise pipeline.no_assembler(self.name)
+            raise no_assembler(self.name)
         return self.artifact.cubin
 
     @cached_property
     def sass(self) -> str | None:
         """The machine code as text; None where no disassembler is found (`cutelite doctor`)."""
-        from cutelite import pipeline
-
-        return pipeline.disassemble(self.cubin)
+        return toolchain.disassemble(self.cubin)
 
     def stage(self, name: str) -> dict[str, str | bytes]:
         """A stage as files: `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.
 
         Their names end as the stage is called; 'cir' has one for each pass. Empty for 'sass' without a disassembler.
         """
-        from cutelite import pipeline
+        from cutelite.builds import dumps
 
         if name == "ptx":
             return {"ptx": self.ptx}
         if name == "cubin":
             return {"cubin": self.cubin}
-        return pipeline.stage(self.build, name)
+        return dumps.files(self.build, name)
 
     @property
     def registers(self) -> int:

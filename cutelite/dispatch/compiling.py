@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
+    from cutelite.builds.build import Build
     from cutelite.config import Config
-    from cutelite.pipeline import Build
 
 Listener = TypeVar("Listener", bound="Callable[[CompileEvent], object]")
 

@@ -355,21 +355,22 @@ class Kernel:
     # In the simulator.
 
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
-        from cutelite import pipeline
+        from cutelite import sim
 
         function, values, dims = self._simulation(spec, bound)
         environment = self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
         if environment.check:
             seeds = range(seed, seed + environment.check)
-            report = pipeline.check(
-                function, grid, values, dims, launch.smem, seeds=seeds, stdout=sys.stdout, pdl=launch.pdl or None
+            pdl = launch.pdl or None
+            report = sim.check(
+                function, grid, values, dims=dims, smem_dynamic=launch.smem, seeds=seeds, stdout=sys.stdout, pdl=pdl
             )
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
         else:
-            pipeline.simulate(function, grid, values, dims, launch.smem, seed)
+            sim.run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
 
     def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
         """What the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
@@ -438,7 +439,7 @@ class Kernel:
     def _check(
         self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any], notes: bool
     ) -> CheckReport:
-        from cutelite import pipeline
+        from cutelite import sim
 
         checked = self._checked(launch, args, kwargs)
         if checked is None:
@@ -448,7 +449,9 @@ class Kernel:
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
         function, values, dims = self._simulation(checked.spec, checked.bound)
         compiled = self._made.costs(checked.spec) if notes else None
-        return pipeline.check(function, checked.grid, values, dims, launch.smem, compiled=compiled, **options)
+        return sim.check(
+            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled, **options
+        )
 
     @_without_our_frames
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
@@ -462,14 +465,14 @@ class Kernel:
         return timeline
 
     def _trace(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timeline:
-        from cutelite import pipeline
+        from cutelite import sim
 
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError("a grid of no blocks has nothing to trace")
         function, values, dims = self._simulation(checked.spec, checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        return pipeline.trace(function, checked.grid, values, dims, launch.smem, seed)
+        return sim.trace(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
 
     # Compiling.
 

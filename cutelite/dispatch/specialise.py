@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.compiled import Compiled
@@ -25,8 +26,8 @@ from cutelite.target import Target
 from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
 
 if TYPE_CHECKING:
+    from cutelite.builds.build import Build
     from cutelite.ir.function import Function
-    from cutelite.pipeline import Build, Source
 
 T = TypeVar("T")
 
@@ -158,9 +159,7 @@ class Specialisations:
     # Compiling.
 
     def _evaluated(self, spec: Specialisation, attrs: dict[str, Any]) -> Source:
-        from cutelite import pipeline
-
-        return pipeline.Source(self.function, dict(spec.types), dict(spec.dims), attrs)
+        return Source(self.function, dict(spec.types), dict(spec.dims), attrs)
 
     def _build(self, spec: Specialisation, environment: Config) -> Build:
         from cutelite import pipeline
@@ -178,7 +177,7 @@ class Specialisations:
         sources = self._reads(spec)  # in any case, to notice when they change
         cache = open_cache(environment)
         key = self._key(spec, sources, environment) if cache else None
-        if cache is None or key is None or environment.dump:  # what is dumped has to be made
+        if cache is None or key is None or environment.dump or environment.print:  # what is dumped has to be made
             return Compiled.of(again())
         made: list[Compiled] = []
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
-from cutelite.diag import CompileError, Mistake
+from cutelite.diag import CompileError, InternalError, Mistake
 from cutelite.front import branches, builtins, calls, containers, names, operators, patterns, tree
 from cutelite.front.evaluation import Evaluation
 from cutelite.front.frame import Frame
@@ -42,7 +42,7 @@ def build(
     args   parameter -> an IR type (a run-time argument), `Constant` or `Struct`
     dims   every named dim that layouts of `args` mention -> i32 or i64
     attrs  attributes of the function: block, cluster, fmad, assertions, ... (see `ir.function`)
-    Errors `CompileError` at the user's line
+    Errors `CompileError` at the user's line; `InternalError` for a bug of ours
     """
     entry = Block(label="entry")
     kernel = Function(symbol(function.__name__), [entry], {}, dict(attrs))
@@ -51,7 +51,12 @@ def build(
     for name, t in dims.items():
         kernel.dims[name] = Value(t, hint=name)
     with builder.active(), _deep_recursion():
-        _evaluate(function, bound, builder, bool(attrs.get("assertions")))
+        try:
+            _evaluate(function, bound, builder, bool(attrs.get("assertions")))
+        except (CompileError, InternalError):
+            raise
+        except Exception as error:  # a bug of ours, at the line that was evaluated
+            raise InternalError(f"{type(error).__name__}: {error}", stage="front", span=builder.span) from error
     kernel.blocks = reverse_postorder(entry)
     return kernel
 

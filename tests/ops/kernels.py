@@ -10,6 +10,7 @@ import numpy as np
 
 import cutelite_rt as rt
 from cutelite import lower, passes, sim, toolchain
+from cutelite.builds.artifact import parameter_kinds
 from cutelite.ir.builder import Builder
 from cutelite.ir.contract import numpy_dtype
 from cutelite.ir.function import Block, Function, Value
@@ -17,7 +18,6 @@ from cutelite.ir.types import SCALARS, Scalar, Tensor
 from cutelite.lang.emit import wrap
 from cutelite.layout import Layout
 from cutelite.ops.control import Ret
-from cutelite.pipeline import parameter_kinds
 from cutelite.target import Target
 from tests.places import on_device
 

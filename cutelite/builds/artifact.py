@@ -1,0 +1,72 @@
+"""The last stage: PTX -> cubin, and what is launched."""
+
+from __future__ import annotations
+
+from cutelite import toolchain
+from cutelite.builds.build import Build
+from cutelite.ir.function import Function
+from cutelite.ir.types import Scalar, TensorMap
+from cutelite.passes.written import written_parameters
+from cutelite.toolchain import ToolchainError
+from cutelite_rt import Artifact
+
+
+def assembled(build: Build) -> toolchain.Cubin | None:
+    """Return the cubin; None where there is nothing to assemble with: PTX is of use by itself."""
+    options = build.options
+    try:
+        return toolchain.to_cubin(
+            build.ptx,
+            build.target,
+            assembler=options.assembler,
+            opt_level=options.opt,
+            options=options.ptxas_options,
+        )
+    except ToolchainError as error:
+        if error.stage != "find" or options.assembler != "auto":
+            raise
+        return None
+
+
+def no_assembler(kernel: str) -> ToolchainError:
+    """Return the error for who asks for machine code where there was nothing to make it."""
+    return ToolchainError("find", f"{kernel} is compiled to PTX only: there was no assembler (see `cutelite doctor`)")
+
+
+def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
+    """Return what is launched: the cubin, or PTX alone where there is none, with what the runtime has to know."""
+    final = build.final
+    assert final is not None, "the passes have run"
+    x, y, z = final.attrs["block"]
+    usage = cubin.usage if cubin else None
+    return Artifact(
+        name=final.name,
+        arch=build.target.arch,
+        cubin=cubin.image if cubin else b"",
+        ptx=build.portable_ptx,
+        params=parameter_kinds(final),
+        static_smem=usage.smem_static if usage else 0,
+        dynamic_smem=final.attrs.get("smem_bytes", 0),
+        block=(x, y, z),
+        cluster=final.attrs.get("cluster"),
+        registers=usage.registers if usage else -1,
+        spills=usage.spill_stores + usage.spill_loads if usage else -1,
+        max_threads=x * y * z,
+        written=written_parameters(build.front),
+        built_with=cubin.cuda_version if cubin else (0, 0),
+        signature={"warnings": build.warnings},
+    )
+
+
+def parameter_kinds(function: Function) -> tuple[str, ...]:
+    """Return the kind of each kernel parameter as `cutelite_rt` packs it: parameters, then dims."""
+    kinds = []
+    for value in (*function.params, *function.dims.values()):
+        match value.type:
+            case Scalar(name=name):
+                kinds.append(name)
+            case TensorMap():
+                kinds.append("tensormap")
+            case _:
+                kinds.append("ptr")
+    return tuple(kinds)

@@ -1,0 +1,91 @@
+"""Stages to look at: as files, on the terminal, and their times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+
+from cutelite import passes, toolchain
+from cutelite.builds.build import Build
+from cutelite.config import Config
+from cutelite.front import bytecode, cfg
+from cutelite.ir.function import Function
+
+Keep = Callable[[str, Function], None]
+
+
+def files(build: Build, name: str) -> dict[str, str | bytes]:
+    """Return the artefact of the stage `name` as files: the ends of their names, and their contents.
+
+    name  of `config.STAGES`; 'cir' has a file for each pass, the others one
+    """
+    function: FunctionType = build.source[0]
+    match name:
+        case "bytecode":
+            return {"bytecode": str(bytecode.read(function))}
+        case "cfg":
+            return {"cfg": str(cfg.build(bytecode.read(function)))}
+        case "cir":
+            if not build.passes:
+                keep = _kept(build.passes)
+                keep("front", build.front)
+                passes.run(passes.PIPELINE, build.front, passes.Context(build.target), dump=keep)
+            return {f"{number_and_name}.cir": text for number_and_name, text in build.passes.items()}
+        case "ll":
+            return {"ll": build.llvm}
+        case "ptx":
+            return {"ptx": build.ptx}
+    image = build.artifact.cubin if build.artifact else b""
+    if name == "cubin":
+        return {"cubin": image}
+    text = toolchain.disassemble(image)
+    return {} if text is None else {"sass": text}
+
+
+def _kept(texts: dict[str, str]) -> Keep:
+    def keep(name: str, function: Function) -> None:
+        texts[f"{len(texts):02}-{name}"] = str(function)
+
+    return keep
+
+
+def keeper(build: Build, environment: Config) -> Keep | None:
+    """Return the function that keeps the IR after each pass as text, where it is to be shown."""
+    if "cir" not in (*environment.dump, *environment.print):
+        return None
+    keep = _kept(build.passes)
+    keep("front", build.front)
+    return keep
+
+
+def show(build: Build, environment: Config) -> None:
+    """Write, print and tell what the environment asks for, once: when the kernel is compiled, not from the cache."""
+    if environment.dump:
+        _dump(build, environment)
+    for name in environment.print:
+        _print(build, name)
+    lines = list(build.warnings)
+    if environment.times:
+        parts = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in build.times.items())
+        lines.append(f"cutelite: {build.front.name} for {build.target}: {parts}")
+    if lines:
+        sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _dump(build: Build, environment: Config) -> None:
+    """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR, as `kernel.architecture.stage`."""
+    folder = Path(environment.dump_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in environment.dump:
+        for ending, content in files(build, name).items():
+            path = folder / f"{build.front.name}.{build.target}.{ending}"
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def _print(build: Build, name: str) -> None:
+    """Print a stage to stderr, each file of it under its name; of a cubin, which is no text, its size."""
+    for ending, content in files(build, name).items():
+        text = content if isinstance(content, str) else f"{len(content)} bytes"
+        sys.stderr.write(f"// {build.front.name}.{build.target}.{ending}\n{text.rstrip()}\n\n")

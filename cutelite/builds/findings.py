@@ -1,0 +1,67 @@
+"""Warnings about a build: of the assembler, of registers that ran out, of instructions that it moved."""
+
+from __future__ import annotations
+
+import re
+
+from cutelite import toolchain
+from cutelite.builds.build import Build
+from cutelite.diag import Mistake, Span, render
+from cutelite.ir.function import Function
+
+
+def findings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
+    """Return what the assembler's answer gives to tell, as text. Needs the passes to have run."""
+    assert build.final is not None, "the passes have run"
+    if cubin is None:
+        return []
+    said = [_tool_warning(warning, build.final) for warning in cubin.warnings]
+    return said + _spills(build, cubin) + _crossings(build, build.final, cubin)
+
+
+def _tool_warning(warning: toolchain.ToolWarning, final: Function) -> str:
+    """Place a warning, which names no line, at the kernel's first instruction of the kind that it speaks of."""
+    kind = re.search(r"\b(wgmma|setmaxnreg)\b", warning.message)
+    mistake = Mistake(warning.code or "assembler", warning.message, severity="warning")
+    return render(mistake, first_of(final, kind[1]) if kind else None)
+
+
+def _spills(build: Build, cubin: toolchain.Cubin) -> list[str]:
+    """Tell at the kernel how much each thread stores and loads because registers ran out."""
+    usage = cubin.usage
+    if not usage.spill_stores + usage.spill_loads:
+        return []
+    code = build.source.function.__code__
+    stored, loaded = usage.spill_stores, usage.spill_loads
+    mistake = Mistake(
+        "spills",
+        f"registers ran out in `{build.front.name}`: each thread stores {stored} bytes and loads {loaded} for that",
+        f"{usage.registers} registers a thread is what it may use",
+        "keep fewer values at a time, take smaller tiles or blocks, or allow more registers: `max_registers=`, "
+        "`min_blocks=`",
+        severity="warning",
+    )
+    return [render(mistake, Span(code.co_filename, code.co_firstlineno, function=code.co_name))]
+
+
+def _crossings(build: Build, final: Function, cubin: toolchain.Cubin) -> list[str]:
+    """Tell what the assembler moved behind fences of operands, at their lines. Costs nothing where there are none."""
+    fences = {op["mark"]: op.span for op in final.ops() if op.name == "wgmma.fence_operand" and op["held"]}
+    if not fences:
+        return []
+    found = []
+    for mark, count in toolchain.crossed(build.ptx, cubin.image).items():
+        mistake = Mistake(
+            "wgmma-order",
+            f"the assembler moved {count} operations behind this fence",
+            "what makes these values was to stay above",
+            "a product or a wait behind it does not overlap with them: have less in registers, or put a branch between",
+            severity="warning",
+        )
+        found.append(render(mistake, fences[mark]))
+    return found
+
+
+def first_of(final: Function, kind: str) -> Span | None:
+    """Return the place of the kernel's first instruction of a kind: 'wgmma' is wgmma.mma_async and its like."""
+    return next((op.span for op in final.ops() if op.name.split(".")[0] == kind and op.span), None)

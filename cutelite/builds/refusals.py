@@ -1,0 +1,53 @@
+"""What goes wrong in a stage, as an error for the user or a report of a bug."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+from cutelite.builds.build import Build
+from cutelite.builds.findings import first_of
+from cutelite.diag import CompileError, InternalError, Mistake, Note
+from cutelite.toolchain import ToolchainError
+
+
+@contextmanager
+def stage(name: str, times: dict[str, float], build: Build | None = None) -> Iterator[None]:
+    """Time a stage. An exception that nobody has foreseen becomes an `InternalError` that names the stage."""
+    start = perf_counter()
+    try:
+        yield
+    except (CompileError, InternalError):
+        raise
+    except ToolchainError as error:
+        raise _refused(error, build) from error
+    except Exception as error:
+        raise InternalError(f"{type(error).__name__}: {error}", stage=name) from error
+    times[name] = perf_counter() - start
+
+
+def _refused(error: ToolchainError, build: Build | None) -> Exception:
+    """Return the error for what a tool does not take: a bug of ours, unless the user wrote a part of it."""
+    if error.stage == "find" or build is None or build.final is None:
+        return error
+    options = build.options.ptxas_options
+    if options and "unknown option" in error.message.lower():
+        return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")
+    few = re.search(r"Insufficient registers \((\d+)\).* target of (\d+) or higher", error.message)
+    if few:
+        text = f"the kernel may use {few[1]} registers a thread, and ptxas needs {few[2]} for one of its instructions"
+        help = "take smaller tiles, or allow more: `max_registers=`, `min_blocks=`, smaller blocks"
+        return CompileError(Mistake("registers", text, help=help), first_of(build.final, "wgmma"))
+    own = [op.span for op in build.final.ops() if op.name == "asm" and op.span is not None]
+    if not own:
+        return InternalError(error.message.strip(), stage=error.stage, ir=error.excerpt)
+    mistake = Mistake(
+        "inline-ptx",
+        f"{error.stage} refuses the PTX of this kernel",
+        "PTX of your own stands here",
+        "where the lines above are not of your own PTX, this is a bug in cutelite: please report it",
+    )
+    others = [Note("and here", span) for span in dict.fromkeys(own[1:]) if span != own[0]]
+    return CompileError(mistake, own[0], [*others, Note(f"{error.message.strip()}\n{error.excerpt}".rstrip())])

@@ -1,0 +1,18 @@
+"""The input of a compile. Loads no compiler: it is made before anyone knows whether there is one to do."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from cutelite.front.types import ArgType
+from cutelite.ir.types import Scalar
+
+
+class Source(NamedTuple):
+    """The input of a compile: a Python function, and the types of its arguments (see `front.build.build`)."""
+
+    function: FunctionType
+    types: dict[str, ArgType]
+    dims: dict[str, Scalar]
+    attrs: dict[str, Any]
