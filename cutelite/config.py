@@ -103,6 +103,9 @@ class Config:
         "CUTELITE_SYNC", FLAG, False, "wait for every launch, so that a CUDA error names the launch that caused it"
     )
 
+    dry_run: bool = _variable(
+        "CUTELITE_DRYRUN", FLAG, False, "compile what launches need and check their arguments, but launch nothing"
+    )
     dump: tuple[str, ...] = _variable(
         "CUTELITE_DUMP", any_of(*STAGES), (), "stages to write to files for each kernel compiled", "no stage"
     )

@@ -233,6 +233,9 @@ class Kernel:
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             return
+        if self._settings.environment.dry_run:
+            self._compiled(launch, checked.spec)
+            return
         if checked.ordinal is None:
             self._simulate(launch, checked.grid, checked.spec, checked.bound)
             return

@@ -407,6 +407,30 @@ def test_dumps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files["ptx"].read_text() == compiled.ptx
 
 
+def test_stages_are_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CUTELITE_PRINT", "cir,ptx,cubin")
+    compiled = fresh(kernels.add).compile()
+    said = capsys.readouterr().err
+    assert f"// add.sm_90a.00-front.cir\n{compiled.ir}" in said and "// add.sm_90a.01-fold.cir" in said
+    assert f"// add.sm_90a.ptx\n{compiled.ptx.rstrip()}\n" in said
+    assert f"// add.sm_90a.cubin\n{len(compiled.cubin)} bytes\n" in said
+
+
+def test_a_dry_run_compiles_and_launches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_DRYRUN", "1")
+    kernel = fresh(kernels.add)
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    for _ in range(2):
+        kernel[1, 64](x, x, out)
+    assert not out.any() and len(kernel.specialisations) == 1
+    with pytest.raises(ArgumentError):
+        kernel[1, 64](x, x[:32], out)
+    monkeypatch.setenv("CUTELITE_DRYRUN", "0")
+    again = fresh(kernels.add)
+    again[1, 64](x, x, out)
+    assert (out == 2).all()
+
+
 # ---- what goes wrong
 
 
