@@ -8,7 +8,7 @@ from cutelite.ir.contract import Problem, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import Ptr, Scalar, Tensor, elem_of, mbarrier
+from cutelite.ir.types import Ptr, Scalar, Tensor, mbarrier
 
 WHERE = {
     "gmem": "global memory",
@@ -60,8 +60,3 @@ def scalar_problems(op: Op, field: str, *types: Scalar) -> Iterator[Problem]:
     value: Value | None = op[field]
     if value is not None and value.type not in types:
         yield Problem(field, f"`{field}` of {op.name} is {value.type}, but must be {' or '.join(map(str, types))}")
-
-
-def elem_or_none(value: Value) -> Scalar | None:
-    """The element type of a tensor operand; None for a pointer, which has none."""
-    return elem_of(value.type) if isinstance(value.type, Tensor) else None

@@ -160,12 +160,6 @@ class Atom(ReadModifyWrite):
     def result_types(self) -> tuple[Type, ...]:
         return (self.a.type,)
 
-    def without_result(self) -> Red:
-        """The cheaper op to use if the result is unused."""
-        red = Red(self.p, self.operation, self.a, self.semantic, self.scope_of_order)
-        red.span = self.span
-        return red
-
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(self.old_value(lanes))
 

@@ -52,15 +52,10 @@ class Target:
     """Threads in a block."""
     max_block: tuple[int, int, int] = (1024, 1024, 64)
     max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    warp_size: int = 32
     registers_per_sm: int = 65536
     """32-bit registers of one SM, and of one block at most."""
     max_registers: int = 255
     """32-bit registers of one thread."""
-    named_barriers: int = 16
-    """Barriers of `bar.sync` per block, 0 to 15."""
-    parameter_bytes: int = 32764
-    """Size of a kernel's parameters (PTX ISA 8.1 and up)."""
 
     @property
     def smem_per_block(self) -> int:

@@ -157,7 +157,8 @@ def greatest(a: Array, b: Array) -> Array:
 
 
 def samples(t: str, count: int, draw: np.random.Generator) -> Array:
-    """Numbers of type `t`: of ordinary size, at the ends of the range, zeros, and whatever bits there are."""
+    """Numbers of type `t`: of ordinary size, at the ends of the range, next to powers of 2, halfway between those of
+    narrower formats, and any bits."""
     if t == "bool":
         return draw.random(count) < 0.5
     if t in INTS:
@@ -165,11 +166,15 @@ def samples(t: str, count: int, draw: np.random.Generator) -> Array:
         wide = np.frombuffer(draw.bytes(count * bits(t) // 8), HELD[t])
         small = draw.integers(max(low, -9), 10, count).astype(HELD[t])
         ends = np.array([low, low + 1, high - 1, high, 0, 1, 1 << bits(t) // 2], HELD[t])
-        return np.choose(draw.integers(0, 4, count), [wide, small, small, draw.choice(ends, count)])
+        powers = (1 << draw.integers(0, bits(t) - 1, count)) + draw.integers(-1, 2, count)
+        near = (powers * (draw.choice([-1, 1], count) if low else 1)).astype(HELD[t])
+        return np.choose(draw.integers(0, 5, count), [wide, small, small, near, draw.choice(ends, count)])
     largest = float(FORMATS[t][2])
     tiny = 2.0 ** FORMATS[t][1]
     ends = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, largest, -largest, tiny, tiny / 4, 0.5, 2.5])
     any_size = np.ldexp(draw.standard_normal(count), draw.integers(-20, 20, count))
     small = draw.integers(-9, 10, count).astype(float)
-    chosen = np.choose(draw.integers(0, 5, count), [any_size, any_size, small, small, draw.choice(ends, count)])
+    halfway = np.ldexp(draw.integers(-(2**12), 2**12, count).astype(float), draw.integers(-30, 20, count))
+    drawn = [any_size, any_size, small, small, halfway, draw.choice(ends, count)]
+    chosen = np.choose(draw.integers(0, len(drawn), count), drawn)
     return from_float(chosen.astype(np.float64), t)

@@ -61,7 +61,7 @@ ROWS = [
     ),
     Row(
         tma.FenceProxyTensormap,
-        "a tensor map that kernels change",
+        "",
         [form for reach in REACHES for form in (of(reach=reach), of(tensor_map(2), reach))],
     ),
 ]
