@@ -37,7 +37,7 @@ class Function:
             yield from block.ops
 
     def __str__(self) -> str:
-        from cutelite.ir.printer import function_text
+        from cutelite.ir.printer import function_text  # which imports this module
 
         return function_text(self)
 

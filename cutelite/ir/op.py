@@ -240,7 +240,7 @@ class Op:
         return self.with_fields(**changes)
 
     def __repr__(self) -> str:
-        from cutelite.ir.printer import op_text
+        from cutelite.ir.printer import op_text  # which imports this module
 
         return op_text(self)
 

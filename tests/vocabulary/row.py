@@ -149,6 +149,16 @@ class Row:
         return [Spelling(self.op, _form(self.op, text)) for text in self.shown.split(";")]
 
     @cached_property
+    def words(self) -> set[str]:
+        """The names in `cl` that it is written with: `bfe`, `math.sqrt`, `Barrier.wait`."""
+        if callable(self.word):
+            texts = [self.word(spelling.op()) for spelling in self.spellings]
+        else:
+            texts = [self.word.format(*"abcd", **s.constants) for s in self.spellings] or [self.word]
+        texts += [operation.text for operation in self.more]
+        return {name for text in texts for name in re.findall(r"\bcl\.([\w.]*\w)", text)}
+
+    @cached_property
     def operations(self) -> list[Operation]:
         """Expressions of kernels for each form of scalars that a kernel can write, and `more`: exact ones."""
         return [*(() if self.close else self._written(masked=True)), *self.more]
