@@ -85,7 +85,7 @@ def build(config: Config, problem: Problem) -> Any:
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
             ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             shared = config.together, storage.b.ptr, problem.acc, ready
-            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, *shared)
+            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
     return gemm
