@@ -52,14 +52,15 @@ class Tiling(NamedTuple):
 
     box              elements of each dimension in one tile
     element_strides  step in each dimension, 1 where None; a box of n then brings ceil(n / step) elements
-    swizzle, interleave, l2_promotion, oob_fill   names of the tables above
+    swizzle, interleave, l2_promotion, oob_fill   names of the tables above. L2 fetches lines of 128 bytes whole by
+                     default: what comes from DRAM comes faster (docs/lab/gemm.md)
     """
 
     box: tuple[int, ...]
     element_strides: tuple[int, ...] | None = None
     swizzle: str = "none"
     interleave: str = "none"
-    l2_promotion: str = "none"
+    l2_promotion: str = "128B"
     oob_fill: str = "zero"
 
 

@@ -670,6 +670,8 @@ typedef struct { u32 dtype, swizzle, bytes, rank, box[5]; } map_form;
 typedef struct { u64 address; i64 extents[5], strides[5]; u64 pad[5], map[16]; } map_entry;
 #define MULTIPLIER 0x9E3779B97F4A7C15ull
 
+enum { L2_PROMOTION_128B = 2 }; /* as `Tiling` has it by default */
+
 /* By the rules of cutelite_rt/gpu/tensormap.py. Its dimensions are numbered from the innermost. */
 RARE int encode(environment *env, const map_form *form, const tensor *t, u64 address, void *out) {
     u64 sizes[5], jumps[5], within = 0, most = (1ull << 40) - 32;
@@ -692,7 +694,7 @@ RARE int encode(environment *env, const map_form *form, const tensor *t, u64 add
         within = reach > within ? reach : within;
     }
     return env->cuTensorMapEncodeTiled(out, (i32)form->dtype, rank, address, sizes, jumps, form->box, steps, 0,
-                                       (i32)form->swizzle, 0, 0) ? SLOW : OK;
+                                       (i32)form->swizzle, L2_PROMOTION_128B, 0) ? SLOW : OK;
 }
 
 typedef u64 pair __attribute__((vector_size(16), aligned(8), may_alias));

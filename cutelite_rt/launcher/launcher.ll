@@ -4797,7 +4797,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %84 = getelementptr inbounds nuw i8, ptr %1, i64 16
   %85 = getelementptr inbounds nuw i8, ptr %1, i64 4
   %86 = load i32, ptr %85, align 4
-  %87 = call i32 %82(ptr noundef %4, i32 noundef %83, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %84, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %86, i32 noundef 0, i32 noundef 0) #18
+  %87 = call i32 %82(ptr noundef %4, i32 noundef %83, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %84, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %86, i32 noundef 2, i32 noundef 0) #18
   %88 = icmp ne i32 %87, 0
   %89 = zext i1 %88 to i32
   br label %90

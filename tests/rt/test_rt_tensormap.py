@@ -52,7 +52,7 @@ def test_five_dimensions_with_gaps_and_steps(cuda: FakeCuda, maps: TensorMaps) -
     assert asked["strides"] == [320, 4_000, 40_000, 400_000]
     assert asked["box"] == [8, 4, 3, 2, 1]
     assert asked["steps"] == [1, 2, 3, 4, 5]
-    assert asked["modes"] == (0, 0, 0, 1)
+    assert asked["modes"] == (0, 0, 2, 1)  # by default L2 fetches 128 bytes
 
 
 def test_one_dimension(cuda: FakeCuda, maps: TensorMaps) -> None:
@@ -105,7 +105,7 @@ def test_the_same_tensor_and_tiling_are_encoded_once(cuda: FakeCuda, maps: Tenso
         {"tiling": Tiling((32, 64))},
         {"tiling": Tiling((64, 64), element_strides=(2, 1))},
         {"tiling": Tiling((64, 64), swizzle="128B")},
-        {"tiling": Tiling((64, 64), l2_promotion="128B")},
+        {"tiling": Tiling((64, 64), l2_promotion="none")},
         {"tiling": Tiling((64, 64), oob_fill="nan")},
     ],
 )

@@ -275,7 +275,7 @@ static int encode_map(call_state *call, const array_rule *array, const cutelite_
     CUresult status = cuTensorMapEncodeTiled(
         map, (CUtensorMapDataType)array->map_type, (cuuint32_t)rank, (void *)(uintptr_t)address, extents, steps,
         array->box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)array->swizzle,
-        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return status ? failed(kernel, "encoding a tensor map for", status) : 0;
 }
 
