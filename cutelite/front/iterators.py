@@ -90,7 +90,7 @@ class RangeIter(NamedTuple):
             round its type ends where it began
     unroll  the number of iterations that the loop's body has; whether there is a next number is asked once for all
     ahead   by how many iterations loads are moved up in the body
-    lane    the number of the iteration within the body
+    turn    the number of the iteration within the body
     rest    the counter of the iterations that are left over when the body does not fit another time, or None
     """
 
@@ -100,7 +100,7 @@ class RangeIter(NamedTuple):
     more: Any = None
     unroll: int = 1
     ahead: int = 0
-    lane: int = 0
+    turn: int = 0
     rest: Any = None
 
     @property
@@ -123,15 +123,15 @@ class RangeIter(NamedTuple):
 
     def goes_on(self) -> Any:
         """Return whether there is a next number, which may be known at run time only."""
-        if self.lane:
+        if self.turn:
             return True
         return self.index != self.end if self.more is None else self.more
 
     def advanced(self) -> RangeIter:
         """Return the counter of the next iteration."""
-        index, lane = self.index + self.step, (self.lane + 1) % self.unroll
-        more = self.more if lane or self.more is None else index != self.end
-        return self._replace(index=index, more=more, lane=lane)
+        index, turn = self.index + self.step, (self.turn + 1) % self.unroll
+        more = self.more if turn or self.more is None else index != self.end
+        return self._replace(index=index, more=more, turn=turn)
 
     def remainder(self) -> RangeIter | StaticIter:
         """Return the iterator over the numbers that are left over: where they are known, one after the other."""

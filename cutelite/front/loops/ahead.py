@@ -44,8 +44,8 @@ def _moved(ops: list[Op], starts: list[int], distance: int) -> int:
     targets = [max(own, default=starts[0]), *starts[1:]]  # in the first iteration, behind its own loads
     moved: dict[Op, int] = {}
     loads = 0
-    for lane, (start, stop) in enumerate(zip(starts[1:], [*starts[2:], len(ops)], strict=True), start=1):
-        target = targets[max(0, lane - distance)]
+    for turn, (start, stop) in enumerate(zip(starts[1:], [*starts[2:], len(ops)], strict=True), start=1):
+        target = targets[max(0, turn - distance)]
         for n in range(start, stop):
             if _is_load(ops[n]) and not any(target <= at < n for at in ordering):
                 needed = _needed(ops[n], place)

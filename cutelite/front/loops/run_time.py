@@ -107,11 +107,11 @@ class RunTimeLoop:
         unroll = self.counter.unroll
         self.starts = []
         try:
-            for lane in range(unroll):
+            for turn in range(unroll):
                 self.starts.append((state.block, len(state.block.ops)))
-                regions.iteration = (*outer, lane) if unroll > 1 else outer
+                regions.iteration = (*outer, turn) if unroll > 1 else outer
                 back = regions.body(self.loop, state, running)
-                if not back or lane == unroll - 1:
+                if not back or turn == unroll - 1:
                     break
                 state = merge(regions.builder, back, self.live)
         finally:
