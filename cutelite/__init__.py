@@ -42,6 +42,8 @@ _WHERE = {
     "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
+    "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows",
+    "cutelite.lib.tile_queue": "TileQueue longest_first",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",
     "cutelite.lang.coord": "CoordTensor make_identity_tensor coordinates elem_less",

@@ -310,6 +310,11 @@ from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.rows import RowTile as RowTile
 from cutelite.lib.rows import RowVectors as RowVectors
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
+from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
+from cutelite.lib.softmax import row_reduce as row_reduce
+from cutelite.lib.softmax import scale_rows as scale_rows
+from cutelite.lib.tile_queue import TileQueue as TileQueue
+from cutelite.lib.tile_queue import longest_first as longest_first
 from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
 from cutelite.tune import AutotuneError as AutotuneError
@@ -502,6 +507,7 @@ __all__ = [
     "LdMatrix8x8x16bOp",
     "MmaUniversalOp",
     "NamedBarrier",
+    "OnlineSoftmax",
     "OperandTile",
     "OptionError",
     "PipelineAsync",
@@ -528,6 +534,7 @@ __all__ = [
     "Swizzle",
     "Team",
     "Tensor",
+    "TileQueue",
     "TiledCopy",
     "TiledMma",
     "TmaTensor",
@@ -680,6 +687,7 @@ __all__ = [
     "local_tile",
     "logical_divide",
     "logical_product",
+    "longest_first",
     "lop3",
     "mad24",
     "make_composed_layout",
@@ -753,7 +761,9 @@ __all__ = [
     "right_inverse",
     "round_up",
     "row_major",
+    "row_reduce",
     "sad",
+    "scale_rows",
     "select",
     "setmaxnreg_dec",
     "setmaxnreg_inc",

@@ -44,3 +44,37 @@ def clusters_at_once(blocks: int, like: Any) -> int:
     """
     where, ordinal = rt.read(like).device
     return rt.max_active_clusters(blocks, ordinal) if where == "cuda" else max(1, 4 // blocks)
+
+
+def counter(like: Any) -> Any:
+    """A number, (1,) i32, that is 0, on the GPU that holds `like`: for launches that leave it at 0.
+
+    Launches in one stream share one, since they run one after the other. Each launch that is captured in a graph has
+    one of its own, as graphs may run beside other launches. In the simulator it is new each time.
+    """
+    library, where = reader_library(type(like)), rt.read(like).device
+    if where[0] != "cuda" or library not in ("torch", "cupy"):
+        import numpy
+
+        return numpy.zeros(1, numpy.int32)
+    module = sys.modules[library]
+    if library == "torch":
+        stream = module.cuda.current_stream(like.device).cuda_stream
+        capturing, place = module.cuda.is_current_stream_capturing(), {"device": like.device}
+    else:
+        current = module.cuda.get_current_stream()
+        stream, capturing, place = current.ptr, current.is_capturing(), {}
+    streams, fresh = _counters.setdefault((library, where), ({}, []))
+    if not fresh and not capturing:
+        numbers = module.zeros(4 * COUNTERS, dtype=module.int32, **place)
+        fresh.extend(numbers[4 * i : 4 * i + 1] for i in range(COUNTERS))
+    if capturing:  # where there is none, the graph itself clears one
+        return fresh.pop() if fresh else module.zeros(1, dtype=module.int32, **place)
+    if stream not in streams:
+        streams[stream] = fresh.pop()
+    return streams[stream]
+
+
+COUNTERS = 1024
+"""How many are made at once, 16 bytes apart."""
+_counters: dict[Any, tuple[dict[int, Any], list[Any]]] = {}

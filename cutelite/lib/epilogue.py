@@ -115,6 +115,14 @@ class ResultRing:
             tma_store(self.buffer(i), target, at=at)
             cp_async_bulk_commit_group()
 
+    def write(self, acc: Any, target: Any, at: tuple[Any, ...]) -> None:
+        """Store an accumulator of any number of pieces side by side, readable, to `target` from `at` on."""
+        wide = int(self.op.n)
+        for i in static_range(acc.n * 2 // wide):
+            self.acquire()
+            self.put(i, acc[i * wide // 2 : (i + 1) * wide // 2].to(self.dtype))
+            self.send(i, target, at=(*at[:-1], at[-1] + i * wide))
+
     def tail(self) -> None:
         """Wait until all buffers have been read: before the block exits."""
         if self.thread == 0:

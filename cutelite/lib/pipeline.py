@@ -140,26 +140,36 @@ class Ring:
 
 @dataclass(frozen=True)
 class PipelineAsync(Ring):
-    """Producers and consumers are ordinary threads; producers write buffers by ordinary stores."""
+    """Producers and consumers are ordinary threads; producers write buffers by ordinary stores.
+
+    single   one thread is the producer, not whole warps
+    """
+
+    single: bool = False
 
     @classmethod
     def create(cls, stages: int, producers: int, consumers: int, sync: bool = True) -> PipelineAsync:
         """A pipeline of threads.
 
         stages      how many buffers
-        producers   how many threads call `producer_commit`, in whole warps
+        producers   how many threads call `producer_commit`: one, or whole warps
         consumers   how many threads call `consumer_release`, in whole warps
         sync        meet at a barrier at the end; False: call `pipeline_init_sync` after several are created
         Who         all threads of the block
         """
-        full, empty = barriers(stages, whole_warps(producers)), barriers(stages, whole_warps(consumers))
+        single = producers == 1
+        full = barriers(stages, 1 if single else whole_warps(producers))
+        empty = barriers(stages, whole_warps(consumers))
         if sync:
             pipeline_init_sync()
-        return PipelineAsync(full, empty, stages)
+        return PipelineAsync(full, empty, stages, single)
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full: this thread's part of it."""
-        warp_arrives(self.full[state.index])
+        if self.single:
+            self.full[state.index].arrive()
+        else:
+            warp_arrives(self.full[state.index])
 
 
 @dataclass(frozen=True)

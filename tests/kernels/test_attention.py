@@ -8,7 +8,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention, reference
-from cutelite.kernels.attention.forward import LN2, Config, Problem, build, chosen
+from cutelite.kernels.attention.forward import Config, build, chosen
+from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
 BF16 = ml_dtypes.bfloat16
@@ -20,8 +21,8 @@ def inputs(sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int = 0
     return [numbers.standard_normal((1, *shape)).astype(dtype) for shape in shapes]
 
 
-def compare(q: Any, k: Any, v: Any, **how: Any) -> None:
-    o, lse = attention(q, k, v, return_lse=True, **how)
+def compare(q: Any, k: Any, v: Any, *, config: Config | None = None, **how: Any) -> None:
+    o, lse = attention(q, k, v, return_lse=True, config=config, **how)
     want, sums = reference(q, k, v, **how)
     np.testing.assert_allclose(o.astype(np.float64), want, atol=8e-3, rtol=8e-3)
     np.testing.assert_allclose(lse, sums, atol=1e-4, rtol=1e-5)
@@ -97,24 +98,49 @@ def test_mods_are_functions_of_python() -> None:
     compare(q, k, v, score_mod=slope, mask_mod=near, softcap=3.0)
 
 
-@pytest.mark.parametrize("problem", [Problem(cl.bf16, 128, 128, right=True), Problem(cl.bf16, 64, 64)])
-def test_no_race_in_a_few_schedules(problem: Problem) -> None:
-    config = Config(2, 64, guess=True)
-    q, k, v = (x.swapaxes(1, 2) for x in inputs(100, 200, 1, 1, problem.dim))
-    o, lse = np.empty_like(q), np.empty((1, 1, 100), np.float32)
-    report = build(config, problem).check(1, None, q, k, v, o, lse, 0.1 / LN2, 100, 1 << 30, 0, 1, seeds=3)
+WALKS = [
+    (Config(2, 64, queries=2, guess=True), Problem(cl.bf16, 64, 64, right=True)),
+    (Config(2, 64, walk="static", turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
+    (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
+]
+
+
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window"])
+def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
+    """One block, so that it goes from tile to tile."""
+    q, k, v = (x.swapaxes(1, 2) for x in inputs(200, 200, 1, 1, problem.dim))
+    o, lse, counter = np.empty_like(q), np.empty((1, 1, 200), np.float32), np.zeros(1, np.int32)
+    taken = counter if config.walk == "dynamic" else None
+    report = build(config, problem).check(1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, seeds=3)
     assert not report.kinds, str(report)
+    assert counter[0] == 0
+
+
+@pytest.mark.parametrize("walk", ["grid", "static", "dynamic"])
+def test_walks_of_blocks_from_tile_to_tile(walk: str) -> None:
+    compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64, walk=walk, guess=True))
+
+
+def test_sinks_are_in_the_sums() -> None:
+    q, k, v = inputs(100, 70, 2, 1, 64)
+    sinks = np.array([0.5, 3.0], np.float32)
+    o, lse = attention(q, k, v, causal=True, sinks=sinks, return_lse=True)
+    want, sums = reference(q, k, v, causal=True)
+    with_sinks = np.logaddexp(sums, sinks[None, :, None])
+    np.testing.assert_allclose(lse, with_sinks, atol=1e-4, rtol=1e-5)
+    share = np.exp(sums - with_sinks).swapaxes(1, 2)[..., None]  # rows that see nothing see the sink
+    np.testing.assert_allclose(o.astype(np.float64), want * share, atol=8e-3, rtol=8e-3)
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
 @pytest.mark.parametrize("dim", [64, 128, 192, 256])
 def test_powers_are_taken_while_values_are_multiplied(dim: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
-    config = chosen(dim)
-    kernel = build(config, Problem(cl.bf16, dim, dim if dim != 192 else 128))
-    dim_v = 128 if dim == 192 else dim
+    config, dim_v = chosen(dim), 128 if dim == 192 else dim
+    kernel = build(config, Problem(cl.bf16, dim, dim_v))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
-    compiled = kernel.compile(*shapes, (1, 2, 512), 1.0, 0, 0, 0, 1, arch="sm_90a")
+    counter = (1,) if config.walk == "dynamic" else None
+    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
     steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
     assert steps

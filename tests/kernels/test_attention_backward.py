@@ -10,7 +10,7 @@ import cutelite as cl
 from cutelite.kernels.attention import attention, attention_backward
 from cutelite.kernels.attention.backward import Config, Plan, build, chosen
 from cutelite.kernels.attention.call import seen
-from cutelite.kernels.attention.forward import Problem
+from cutelite.kernels.attention.scores import Problem
 from cutelite.toolchain import find
 
 BF16 = ml_dtypes.bfloat16

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
-from cutelite.kernels.attention.forward import BOX, GROUP, INF, LN2, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
 
 B, H, HK, SQ, SK, MB = cl.dims("B H HK SQ SK MB")
 LOG2E = 1 / LN2

@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.backward import Config, Plan, build, chosen
 from cutelite.kernels.attention.call import FAR, LAYOUTS, Mod, Window, capped_mod, seen
-from cutelite.kernels.attention.forward import BOX, GROUP, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 MOST = 128

@@ -8,8 +8,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.attention.forward import BOX, LN2, ROWS, Config, Problem, build, chosen
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.attention.forward import Config, build, chosen
+from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 Mod = Callable[..., Any]
@@ -24,7 +25,7 @@ IN_L2 = 32 * 2**20
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
-    return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+    sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
 ) -> Any:  # fmt: skip
     """``softmax(scale * q @ k.T) @ v`` for each head; with `return_lse`, also the logsumexp of the scores.
 
@@ -40,6 +41,7 @@ def attention(
     score_mod   ``(score, b, h, q_idx, kv_idx) -> score``, compiled in: `score` is a vector of f32, the last two are
                 vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them
     mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
+    sinks       (H,) f32: a score of each head that is in the sums of every row, with a value of zeros
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
     config      None: the one that was measured best for these head dims
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
@@ -50,12 +52,14 @@ def attention(
         from cutelite.kernels.attention import operators
 
         mods = score_mod, mask_mod
-        if operators.wanted(q, k, v, out, mods):
+        if sinks is not None and operators.wants_gradient(q, k, v, sinks):
+            raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
+        if sinks is None and operators.wanted(q, k, v, out, mods):
             found = operators.attend(q, k, v, operators.how_of(causal, window, softcap, scale, layout), mods)
             return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
-        mask_mod=mask_mod, return_lse=return_lse, layout=layout, config=config,
+        mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, layout=layout, config=config,
     )  # fmt: skip
 
 
@@ -63,7 +67,7 @@ def attention(
 def attend(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
-    return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+    sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
 ) -> Any:  # fmt: skip
     """As `attention`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     if layout not in LAYOUTS:
@@ -88,7 +92,7 @@ def attend(
     mod = capped_mod(softcap, score_mod)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
-            out[...], lse[...] = 0, -float("inf")
+            out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
             problem = Problem(
                 getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
@@ -99,7 +103,9 @@ def attend(
             band = min(1 << (band.bit_length() - 1), batch * heads)
             ends = (FAR if x is None else x for x in (left, right))
             unit = scale if mod is not None else scale / LN2
-            build(config, problem)[tiles](*by_head, lse, unit, offset, *ends, band)
+            blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, q))
+            taken = counter(q) if config.walk == "dynamic" else None
+            build(config, problem)[blocks](*by_head, lse, sinks, taken, unit, offset, *ends, band)
     return (out, lse) if return_lse else out
 
 

@@ -59,13 +59,18 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods) -> b
         return plain and out is None
     if left_out():
         return False
-    derived = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    derived = wants_gradient(q, k, v)
     if derived and out is not None:
         raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
     if derived and (q.shape[-1] != v.shape[-1] or q.shape[-1] > backward_call.MOST):
         raise ValueError(f"there is a derivative for one head dim up to {backward_call.MOST}: detach q, k and v")
     fake = any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in (q, k, v))
     return derived or (fake and plain and out is None)
+
+
+def wants_gradient(*tensors: Tensor) -> bool:
+    """Whether one of them is to get a gradient."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,83 @@
+"""What attention computes of scores before their softmax: functions of the caller's, and masks.
+
+In    scores in the order of wgmma's accumulator, and where they are
+Out   scores, -inf where a query does not see the key
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import i32
+
+GROUP = 128  # threads of a warpgroup
+ROWS = 64  # of a warpgroup
+BOX = 64  # columns: a swizzled row of 128 bytes
+INF = float("inf")
+LN2 = 0.6931471805599453
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is compiled in.
+
+    dim, dim_v     of heads: of queries and keys, and of values; multiples of 8
+    left, right    whether keys may be too far before, or behind, a query's own place
+    score_mod      (score, batch, head, query, key) -> score, on vectors of f32 and i32
+    mask_mod       (batch, head, query, key) -> whether the query sees the key
+    """
+
+    dtype: Any
+    dim: int
+    dim_v: int
+    left: bool = False
+    right: bool = False
+    score_mod: Callable[..., Any] | None = None
+    mask_mod: Callable[..., Any] | None = None
+
+
+class Sight(NamedTuple):
+    """Where a thread's scores are, and which keys are seen there.
+
+    at       index of the query of each of the two rows, (2,)
+    key      index of the first key; the others are 1 beside, and every 8
+    end      of keys
+    offset   of the key at a query's own place; `left` keys before it and `right` behind it are seen
+    """
+
+    at: Any
+    key: Any
+    end: Any
+    offset: Any
+    left: Any
+    right: Any
+
+
+def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
+    """Scores as `score_mod` has them; if `masked`, -inf where a query does not see the key.
+
+    s      products of a block, as the accumulator has them
+    scale  what `score_mod` gets is multiplied by
+    head   of queries: a number, or one for each of the two rows, (1, 2, 1)
+    """
+    columns = cl.make_rmem_tensor(i32, (2, s.n // 4))
+    for i in cl.static_range(s.n // 2):
+        columns[i] = i // 2 * 8 + i % 2
+    column = columns.load().reshape((2, 1, s.n // 4))
+    s, at, key = s.reshape((2, 2, s.n // 4)), sight.at.reshape((1, 2, 1)), column + sight.key
+    if problem.score_mod is not None:
+        s = problem.score_mod(s * scale, batch, head, at, key)
+    if masked:
+        end = cl.full((2,), sight.end - sight.key, i32).reshape((1, 2, 1))
+        if problem.right:
+            end = min(end, at + (sight.offset + sight.right + 1 - sight.key))
+        sees = column < end
+        if problem.left:
+            sees = sees & (column >= at + (sight.offset - sight.left - sight.key))
+        if problem.mask_mod is not None:
+            sees = sees & problem.mask_mod(batch, head, at, key)
+        s = cl.where(sees, s, -INF)
+    return s.reshape((s.n,))

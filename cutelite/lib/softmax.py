@@ -1,0 +1,133 @@
+"""Softmax of rows that come block by block, in the order of wgmma's accumulators: each thread has parts of two rows.
+
+p, softmax = OnlineSoftmax.first(scores, unit, bf16)
+for ...:
+    p, softmax, ratio, moved = softmax.step(scores)
+    if moved:
+        sums = scale_rows(sums, ratio)
+inverse, logsumexp = softmax.finish()
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cutelite.ir.types import f32, i32
+from cutelite.lang import math
+from cutelite.lang.values import full, where
+from cutelite.lang.warp import shuffle_xor, vote_all, vote_any
+
+INF = float("inf")
+LN2 = 0.6931471805599453
+GROWN = 2.0**14
+"""To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
+LAZY = 8.0
+"""Sums are rescaled when a greatest score has grown by so many powers of 2."""
+REDONE = 2
+"""Blocks that are computed anew before a warp guesses no more."""
+
+
+def by_rows(acc: Any) -> Any:
+    """An accumulator (64, n) as its thread has it: (2 columns, 2 rows, n / 8)."""
+    return acc.reshape((2, 2, acc.n // 4))
+
+
+def scale_rows(acc: Any, factor: Any) -> Any:
+    """An accumulator whose rows are multiplied by `factor`, (2,): one for each row of this thread."""
+    return (by_rows(acc) * factor.reshape((1, 2, 1))).reshape((acc.n,))
+
+
+def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True) -> Any:
+    """The greatest numbers, or sums, of this thread's two rows of an accumulator: (2,).
+
+    across   False: of its own columns alone; True: of all, which takes two shuffles among the four threads of a row
+    Who      all threads of a warp
+    """
+    found = by_rows(acc).reduce(combine, (0, 2))
+    return quad_reduce(found, combine) if across else found
+
+
+def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
+    """What the four threads that share rows of an accumulator have, combined. Who: all threads of a warp."""
+    for distance in (1, 2):
+        other = shuffle_xor(x, distance)
+        x = x + other if combine == "sum" else max(x, other)
+    return x
+
+
+@dataclass(frozen=True)
+class OnlineSoftmax:
+    """Where the softmax of this thread's two rows is.
+
+    Powers are taken of differences to the greatest scores. With `guess`, of blocks before: their sums, which are needed
+    anyway, show whether scores have grown beyond, and only then are powers taken anew, of the greatest scores of now.
+    So there is no maximum, no shuffle and no rescaling in the usual case. docs/attention.md says why that is exact.
+
+    unit    by which scores become powers of 2
+    dtype   of the powers
+    guess   whether to
+    top     greatest scores so far, (2,), the same in the four threads of a row
+    total   sums of this thread's powers so far, (2,)
+    redone  blocks that were computed anew
+    Who     all threads of a warpgroup, or of any whole warps
+    """
+
+    unit: Any
+    dtype: Any
+    guess: bool
+    top: Any
+    total: Any
+    redone: Any
+
+    @classmethod
+    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True) -> tuple[Any, OnlineSoftmax]:
+        """Powers of the first block, (n / 2,) in `dtype`, and the softmax after it."""
+        top = row_reduce(s, "max")
+        p, total = powers(s, where(top == -INF, 0.0, top * unit), unit, dtype)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0))
+
+    def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
+        """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (2,), if.
+
+        The last is a run-time bool, the same for a warp.
+        """
+        p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
+        ratio, moved, redone = full((2,), 1.0, f32), self.redone >= REDONE, self.redone
+        if self.guess and self.redone < REDONE:
+            p, sums = powers(s, self.top * self.unit, self.unit, self.dtype)  # NaN where nothing was seen before
+            total, moved = self.total + sums, not vote_all((sums[0] <= GROWN) & (sums[1] <= GROWN))
+        if not self.guess or moved:
+            p, top, total, ratio = self.exact(s)
+            moved, redone = vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)), redone + 1
+        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone), ratio, moved
+
+    def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
+        """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
+        best = max(row_reduce(s, "max"), self.top)
+        best = where((best - self.top) * self.unit <= LAZY, self.top, best)
+        base = where(best == -INF, 0.0, best * self.unit)
+        ratio = math.exp2(self.top * self.unit - base, fast=True)
+        p, sums = powers(s, base, self.unit, self.dtype)
+        return p, best, self.total * ratio + sums, ratio
+
+    def finish(self, sink: Any = None) -> tuple[Any, Any]:
+        """By what to multiply sums of products, (2,): 0 for rows that saw nothing; and the natural logsumexp.
+
+        sink   a score that is in the sums, with a value of zeros; None: there is none
+        """
+        total, top = quad_reduce(self.total, "sum"), self.top * self.unit
+        if sink is not None:
+            base = max(where(top == -INF, sink / LN2, top), sink / LN2)
+            ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))
+            total = total * ratio + math.exp2(sink / LN2 - base, fast=True)
+            return ratio * math.rcp(total, fast=True), (base + math.log2(total, fast=True)) * LN2
+        inverse = where(total == 0.0, 0.0, math.rcp(total, fast=True))
+        sums = where(total == 0.0, -INF, (top + math.log2(total, fast=True)) * LN2)
+        return inverse, where(self.top == INF, INF, sums)
+
+
+def powers(s: Any, base: Any, unit: Any, dtype: Any) -> tuple[Any, Any]:
+    """``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32; `base` is (2,)."""
+    p = math.exp2(by_rows(s) * unit - base.reshape((1, 2, 1)), fast=True)
+    return p.reshape((s.n,)).to(dtype), p.reduce("sum", (0, 2))
