@@ -61,7 +61,7 @@ class InlinePtx(Op):
                 yield Problem("outs", f"inline PTX gives numbers and vectors, not {describe((t,))}")
         yield from self._place_problems()
         if self.pure and not self.outs:
-            yield Problem("pure", "PTX without a result that does nothing else does nothing at all")
+            yield Problem("pure", "pure PTX without a result has no effect")
 
     def _place_problems(self) -> Iterator[Problem]:
         results = ["out"] if len(self.outs) == 1 else [f"out{i}" for i in range(len(self.outs))]

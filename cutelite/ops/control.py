@@ -50,7 +50,7 @@ class Unreachable(Op):
     """No thread comes here: what follows an infinite loop, or `assert.fail`."""
 
     def simulate(self, lanes: Lanes) -> None:
-        lanes.fault(lanes.mask, "a thread comes where none can come", "unreachable")
+        lanes.fault(lanes.mask, "a thread reaches code that is unreachable", "unreachable")
 
 
 @op("assert.fail", terminator=True, effects=Effect.HOST_VISIBLE, source="PTX ISA: trap")

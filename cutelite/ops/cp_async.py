@@ -315,7 +315,7 @@ def arrival_places(lanes: Lanes, lane: int, barrier: Value | None, multicast: Va
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     bad = np.arange(len(lanes.mask)) == lane
     if not ranks or ranks[-1] >= machine.cluster_size:
-        lanes.fault(bad, f"the multicast mask {mask:#x} names no or absent blocks of the cluster", "multicast")
+        lanes.fault(bad, f"the multicast mask {mask:#x} names no block, or one that the cluster lacks", "multicast")
     return Arrivals(int(bar), tuple(int(machine.map_to_rank(bar, rank) - bar) for rank in ranks))
 
 

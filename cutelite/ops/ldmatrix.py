@@ -72,7 +72,9 @@ class MatrixAccess(Op):
     def owners(self, lanes: Lanes, count: int) -> Array:
         """The threads whose addresses are used, bool (lanes,); faults where a warp is not complete."""
         whole = lanes.warps(lanes.mask).all(axis=1)
-        lanes.fault(np.repeat(~whole, THREADS), f"{self.name} is executed by all 32 threads of a warp", "divergence")
+        lanes.fault(
+            np.repeat(~whole, THREADS), f"{self.name} must be executed by all 32 threads of a warp", "divergence"
+        )
         return np.tile(np.arange(THREADS) < ROWS * count, len(whole))
 
 

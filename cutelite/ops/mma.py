@@ -177,7 +177,7 @@ class Mma(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         idle = ~lanes.warps(lanes.mask).all(axis=1)
-        lanes.fault(np.repeat(idle, THREADS), "mma.sync is executed by all 32 threads of a warp", "divergence")
+        lanes.fault(np.repeat(idle, THREADS), "mma.sync must be executed by all 32 threads of a warp", "divergence")
         layouts, form = self.layouts(), self.form
         a = self._matrix(lanes, "a", layouts["a"], form.m)
         b = self._matrix(lanes, "b", layouts["b"], form.n)

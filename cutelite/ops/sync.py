@@ -39,7 +39,7 @@ class CtaBarrier(Op):
         if self.count % 32 or not 0 <= self.count <= 1024:
             yield Problem("count", f"a barrier is for a multiple of 32 threads up to 1024, not {self.count}")
         if self.number is not None and self.count == ALL_THREADS:
-            yield Problem("count", "a barrier known at run time only needs the number of its threads")
+            yield Problem("count", "a barrier that is known only at run time needs its number of threads")
 
     @property
     def where(self) -> str:
@@ -84,7 +84,7 @@ class BarArrive(CtaBarrier):
     def verify(self) -> Iterator[Problem]:
         yield from super().verify()
         if self.count == ALL_THREADS:
-            yield Problem("count", "bar.arrive needs the number of threads of the barrier, those that sync included")
+            yield Problem("count", "bar.arrive needs the number of threads of the barrier, including those that wait")
 
     def ptx(self) -> Ptx:
         return Ptx(f"barrier.cta.arrive{'.aligned' if self.aligned else ''} {self.where};")

@@ -110,7 +110,7 @@ def to_nobody(src: TmaTensor[f32, (M, K), (8, 32)], mask: i32) -> None:
 
 @pytest.mark.parametrize("mask", [0, 0b100])
 def test_a_multicast_names_blocks_of_the_cluster(mask: int) -> None:
-    with pytest.raises(SimError, match="names no or absent blocks"):
+    with pytest.raises(SimError, match="names no block, or one that the cluster lacks"):
         to_nobody[2, 32](np.zeros((8, 32), np.float32), mask)
 
 

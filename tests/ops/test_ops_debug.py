@@ -153,7 +153,7 @@ MISUSE: list[tuple[dict[str, Any], str]] = [
     ({"names": ("out",)}, "an input of inline PTX cannot be called 'out'"),
     ({"names": ("a", "b")}, "1 inputs need as many different names"),
     ({"outs": (Ptr("gmem"),)}, "inline PTX gives numbers and vectors, not ptr<gmem,1>"),
-    ({"outs": (), "template": "x $a;", "pure": True}, "does nothing at all"),
+    ({"outs": (), "template": "x $a;", "pure": True}, "has no effect"),
 ]
 
 

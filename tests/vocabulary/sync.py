@@ -24,7 +24,7 @@ ROWS = [
         refuses=[
             (of(16), "has the barriers 0 to 15, not 16"),
             (of(1, 48), "a multiple of 32 threads up to 1024, not 48"),
-            (of(number=i32), "a barrier known at run time only needs the number of its threads"),
+            (of(number=i32), "a barrier that is known only at run time needs its number of threads"),
         ],
     ),
     Row(
