@@ -59,6 +59,7 @@ OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of 
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
+ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
@@ -234,6 +235,7 @@ ROWS: tuple[Row, ...] = (
         "it waits for the turn at the second place already at the first: the order is the same, with less at a time",
         (0,),
     ),
+    Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
 )
 
 

@@ -143,7 +143,8 @@ KINDS: dict[str, Run] = {
         ),
         "roles": (
             "three_roles named_turns two_buffers fed_by_cp_async arrivals_of_copies barrier_again registers_move "
-            "within_warps asked_for fewer_and_fewer tma_sums overlapping_launch states_of_phases matrices_through_tma"
+            "within_warps asked_for fewer_and_fewer tma_sums sums_by_both overlapping_launch states_of_phases "
+            "matrices_through_tma"
         ),
         "clusters": (
             "split_sums multicast_ring systolic_ring bulk_exchange split_histogram flags_in_shared_memory "

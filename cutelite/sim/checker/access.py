@@ -126,7 +126,7 @@ class Accesses:
             for chosen, row in ((at[~done], actor.row), (at[done], RAN)):
                 if len(chosen):
                     found += self._unordered(chosen, row, actor, granules, writer, shadow.w_when, shadow.w_site)
-        if self.narrow and kind in STRONG:
+        if self._may_be_apart and kind in STRONG:
             found += self._apart(shadow, granules, actor, site)
         if kind == STRONG_READ:
             return found
@@ -141,12 +141,17 @@ class Accesses:
         return found
 
     _any_strong = False
-    narrow = False  # whether some strong accesses are of a scope that leaves out other blocks
+    narrow = False  # some strong accesses are of a scope that leaves out other blocks
+
+    @property
+    def _may_be_apart(self) -> bool:
+        """Tell whether there are strong accesses that may race with each other."""
+        return self.narrow or self.sites.unlike
 
     def _apart(self, shadow: Shadow, granules: Array, actor: Actor, site: int) -> Iterator[Conflict]:
         """Find strong accesses of the same granules that race as ordinary ones do (PTX: they are not morally strong).
 
-        Nothing orders them, and the scope of one leaves out the thread of the other.
+        Nothing orders them, and they differ in size or proxy, or the scope of one leaves out the thread of the other.
         """
         other = shadow.o_who[granules]
         at = np.flatnonzero(other)
@@ -165,6 +170,8 @@ class Accesses:
                 reach = min(int(self.sites.reach[site]), int(self.sites.reach[group.site]))
                 agents, me = group.agents, int(actor.who[position])
                 wrong = reach < self._needed(agents, me)
+                if not self.sites[site].like(self.sites[group.site]):
+                    wrong[:] = True
                 row = actor.row if kinds[1] == STRONG_WRITE else RAN
                 wrong &= ~actor.ordered(row, np.full(len(agents), position), agents, group.clocks)
                 if np.count_nonzero(wrong):
@@ -239,8 +246,9 @@ class Accesses:
             left = np.flatnonzero(same & (old[held] != code[held]))
             if len(left):
                 later[left] = actor.ordered(RAN, at[held[left]], old[held[left]], when[left])
-            if self.narrow and kind in STRONG:  # what another block's access does not clash with, this one may
+            if self._may_be_apart and kind in STRONG:  # what a later access does not clash with, this one may
                 later &= self._needed(old[held], actor.who[at[held]]) == CTA
+                later &= [self.sites[site].like(self.sites[of]) for of in shadow.o_site[g[held]].tolist()]
             keep[held[later]] = False
         if np.count_nonzero(keep):
             code = self._with_old(shadow, g, at, code, keep, actor, kind, site)
@@ -287,7 +295,12 @@ class Accesses:
             still = []
             for x in groups:
                 if self.sites.kinds[x.site] == kind and not (
-                    self.narrow and kind in STRONG and np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
+                    self._may_be_apart
+                    and kind in STRONG
+                    and (
+                        not self.sites[site].like(self.sites[x.site])
+                        or np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
+                    )
                 ):
                     if x.within(mine):
                         continue

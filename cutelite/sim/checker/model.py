@@ -155,7 +155,7 @@ class Checker:
         if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
         if work is not None:
-            self._by_work(block, work, region, shadow, granules, kind)
+            self._by_work(block, work, region, shadow, granules, kind, unit)
             return None
         threads = block.first + holder.tid[lanes]
         op = holder.op
@@ -167,12 +167,15 @@ class Checker:
             number = STRONG_READ if kind == "read" else STRONG_WRITE
         actor = Threads(self.clocks, np.repeat(threads, each) if each > 1 else threads, SEEN)
         wrote = None if data is None or kind != "write" else (offset, unit, data)
-        self._settle(block, op, region, shadow, granules, actor, number, False, wrote)
+        site = self.accesses.sites.number(op, number, False, unit, "generic")
+        self._settle(block, site, region, shadow, granules, actor, wrote)
         if semantic is not None:
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
 
-    def _by_work(self, block: Block, work: Work, region: Region, shadow: Shadow, granules: Array, kind: str) -> None:
+    def _by_work(
+        self, block: Block, work: Work, region: Region, shadow: Shadow, granules: Array, kind: str, unit: int
+    ) -> None:
         if work.queue == "none" and work.barrier is None:
             return  # a prefetch
         rank = region.base >> RANK_SHIFT
@@ -184,7 +187,8 @@ class Checker:
         row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
         actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
         number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
-        self._settle(block, work.op, region, shadow, granules, actor, number, True, None)
+        site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
+        self._settle(block, site, region, shadow, granules, actor, None)
 
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
         """Report accesses of global memory before griddepcontrol.wait: a kernel ahead may still write it."""
@@ -259,27 +263,25 @@ class Checker:
     def _settle(
         self,
         block: Block,
-        op: Any,
+        number: int,
         region: Region,
         shadow: Shadow,
         granules: Array,
         actor: Actor,
-        kind: int,
-        asynchronous: bool,
         wrote: tuple[Array, int, Array] | None,
     ) -> None:
-        """Check an access, and remember it."""
+        """Check an access of the site of that number, and remember it."""
+        site = self.accesses.sites[number]
         if self.accesses.sets.many:
             self.accesses.sets.collect([shadow for _, shadow in self._shadows.values()])
-        site = self.accesses.sites.number(op, kind, asynchronous)
-        conflicts = self.accesses.check(shadow, granules, actor, kind, site)
-        if kind == WRITE and not asynchronous:
-            conflicts += self._within(granules, actor, site)
+        conflicts = self.accesses.check(shadow, granules, actor, site.kind, number)
+        if site.kind == WRITE and not site.asynchronous:
+            conflicts += self._within(granules, actor, number)
         for conflict in conflicts:
             conflict = self._telling(conflict, region, shadow, granules, wrote)
             if len(conflict.positions):
-                self._race(block, region, shadow, granules, actor, site, conflict)
-        self.accesses.remember(shadow, granules, actor, kind, site)
+                self._race(block, region, shadow, granules, actor, number, conflict)
+        self.accesses.remember(shadow, granules, actor, site.kind, number)
 
     def _within(self, granules: Array, actor: Actor, site: int) -> list[Conflict]:
         """Find threads that write to the same place by one instruction."""
@@ -574,7 +576,8 @@ class Checker:
         shadow = self._shadow(region, 8)
         granules, each = shadow.indices(np.array([address - region.base]), 8)
         actor = Threads(self.clocks, np.full(each, agent), SEEN)
-        self._settle(block, op, region, shadow, granules, actor, WRITE, False, None)
+        site = self.accesses.sites.number(op, WRITE, False, 8, "generic")
+        self._settle(block, site, region, shadow, granules, actor, None)
 
     def _inval(self, block: Block, lanes: Executing, address: int, lane: int) -> None:
         barrier = self._barriers.pop((block.number, address), None)

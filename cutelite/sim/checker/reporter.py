@@ -23,6 +23,11 @@ BEFORE_OVERWRITE = (
 )
 BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
 
+OTHER_PROXY = (
+    "atomic updates by the generic and by the async proxy need an order between them: a barrier, and "
+    "`fence_proxy_async` before the asynchronous one; or make both by one proxy"
+)
+
 ASTRAY = {
     "early": (
         "a wait may take an earlier phase of the mbarrier for its own: nothing orders it after the phase in between",
@@ -207,6 +212,12 @@ def _a(noun: str) -> str:
 
 def _help(old: Site, new: Site) -> str:
     if old.kind in STRONG and new.kind in STRONG:
+        if old.bytes != new.bytes:
+            return (
+                f"strong accesses of {old.bytes} and {new.bytes} bytes do not order each other: use one size for both"
+            )
+        if old.proxy != new.proxy:
+            return OTHER_PROXY
         return "give both a scope that holds the threads of both: 'cluster', or 'gpu'"
     if old.kind in (WRITE, STRONG_WRITE) and old.asynchronous and new.kind == READ:
         return BEFORE_READ

@@ -25,8 +25,8 @@ from cutelite.sim.checker.clocks import GPU, REACH
 Array = Any
 
 READ, STRONG_READ, STRONG_WRITE, WRITE = range(4)
-"""Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other, where their
-scopes hold each other's threads."""
+"""Kinds of accesses. Strong ones (atomic, volatile, relaxed, acquire, release) do not race with each other if they are
+of one size, by one proxy, and the scope of each holds the thread of the other (PTX: they are morally strong)."""
 STRONG = (STRONG_READ, STRONG_WRITE)
 
 CONFLICTS = np.zeros((4, 4), bool)
@@ -45,29 +45,48 @@ def reach_of(op: Op) -> int:
 
 
 class Site(NamedTuple):
-    """An access in the program: the op, its kind, and whether it happens asynchronously."""
+    """An access in the program: the op, its kind, and whether it happens asynchronously.
+
+    bytes  of each number that it accesses
+    proxy  'generic' or 'async'
+    """
 
     op: Op
     kind: int
     asynchronous: bool
+    bytes: int
+    proxy: str
+
+    def like(self, other: Site) -> bool:
+        """Tell whether two strong accesses are of one size and by one proxy, as morally strong ones are (PTX)."""
+        return self.bytes == other.bytes and self.proxy == other.proxy
 
 
 class Sites:
-    """Numbers for sites, from 1 on."""
+    """Numbers for sites, from 1 on.
+
+    unlike  some strong accesses differ in their size or proxy, and so race if they meet at the same bytes
+    """
 
     def __init__(self) -> None:
         self.all: list[Site] = []
-        self._numbers: dict[tuple[int, int, bool], int] = {}
+        self.unlike = False
+        self._strong: Site | None = None
+        self._numbers: dict[tuple[int, int, bool, int, str], int] = {}
         self.kinds = np.zeros(64, np.int8)
         self.asynchronous = np.zeros(64, bool)
         self.reach = np.zeros(64, np.int8)
 
-    def number(self, op: Op, kind: int, asynchronous: bool) -> int:
-        key = (id(op), kind, asynchronous)
+    def number(self, op: Op, kind: int, asynchronous: bool, bytes: int, proxy: str) -> int:
+        key = (id(op), kind, asynchronous, bytes, proxy)
         found = self._numbers.get(key)
         if found is None:
-            self.all.append(Site(op, kind, asynchronous))
+            site = Site(op, kind, asynchronous, bytes, proxy)
+            self.all.append(site)
             found = self._numbers[key] = len(self.all)
+            if kind in STRONG:
+                self._strong = self._strong or site
+                self.unlike = self.unlike or not site.like(self._strong)
             if found >= len(self.kinds):
                 self.kinds = np.concatenate([self.kinds, np.zeros_like(self.kinds)])
                 self.asynchronous = np.concatenate([self.asynchronous, np.zeros_like(self.asynchronous)])

@@ -369,6 +369,33 @@ def tma_sums() -> None:
 
 
 @cl.kernel(block=64)
+def by_both(src: Tensor[f32, (8, 32)], total: TmaTensor[f32, (8, 32), (8, 32)], sums: Tensor[f32, (8, 32)]) -> None:
+    """A block adds to the same numbers by threads, then by TMA, then by threads again."""
+    t = cl.thread_idx.x
+    tile = cl.tma_shared(total)
+    for i in cl.static_range(4):
+        tile[i * 2 + t // 32, t % 32] = src[i * 2 + t // 32, t % 32]
+    cl.atomic_add(sums, (t // 32, t % 32), 1.0)
+    cl.fence_proxy_async()
+    cl.syncthreads()
+    if t == 0:
+        cl.tma_reduce(tile, total, "add", at=(0, 0))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+    cl.syncthreads()
+    cl.atomic_add(sums, (7 - t // 32, t % 32), 1.0)
+
+
+def sums_by_both() -> None:
+    src = np.arange(8 * 32, dtype=np.float32).reshape(8, 32)
+    sums = np.zeros_like(src)
+    by_both[1, 64](src, sums, sums)
+    ones = np.ones((8, 1), np.float32)
+    ones[2:6] = 0
+    assert (sums == src + ones).all()
+
+
+@cl.kernel(block=64)
 def dependent(before: Tensor[f32, (64,)], weights: Tensor[f32, (64,)], out: Tensor[f32, (64,)]) -> None:
     """Overlaps with the kernel before: reads weights, which nobody writes, early, and its results after the wait."""
     t = cl.thread_idx.x
