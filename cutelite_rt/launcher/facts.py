@@ -19,7 +19,7 @@ NO_BLOCKS, STREAM, UNRESOLVED, ODD, BY_DIMS, GENERAL = 1, 2, 4, 8, 16, 32
 """Bits of facts: nothing is to be launched; the stream is given; Python has to resolve the grid or the stream at each
 launch; Python has to launch; the grid follows from the dims, by the signature's rule; others come with each call."""
 
-FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. What is called has the state behind
+FACTS = struct.Struct("<4I 2Q")  # grid x, y, z; bits; class of the launch; stream. A builtin has three addresses behind
 MAX_GRID = 2**31 - 1, 65535, 65535
 """What every GPU takes; a larger one is Python's to refuse."""
 

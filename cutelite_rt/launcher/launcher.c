@@ -159,7 +159,14 @@ typedef struct {
 } state;
 
 enum { NO_BLOCKS = 1, STREAM = 2, UNRESOLVED = 4, ODD = 8, BY_DIMS = 16, GENERAL = 32 };
-typedef struct { u32 grid[3], bits; u64 class; void *stream; state *of; } facts; /* a general one has no grid */
+typedef struct {
+    u32 grid[3], bits; /* a general one has no grid */
+    u64 class;
+    void *stream;
+    state *of;
+    environment *env; /* both are in the state too: memory that is not waited for in a row is there sooner */
+    const signature *is;
+} facts;
 
 typedef struct { u64 data; i32 device_type, device; u32 rank, dtype; const i64 *extents, *strides; u64 offset; } tensor;
 typedef struct { u64 address; u32 device, rank, dtype; const i64 *extents, *strides; } seen;
@@ -933,8 +940,8 @@ SMALL int body(call *l, const facts *f, table **used) {
 object *launch(object *self, objects args, i64 given, object *kwnames) {
     const facts *f = content(item(self, 0));
     state *of = f->of;
-    environment *env = of->env;
-    const signature *is = of->is;
+    environment *env = f->env;
+    const signature *is = f->is;
     object *held = self, *resolved = 0;
     table *used = 0;
     int status = SLOW, fetched = 0;
@@ -986,7 +993,7 @@ end:
     return anew(of, status == MISSED ? key_of(&l) : 0, held, args, given, kwnames);
 }
 
-/* kernel[grid, block], found again: cutelite_rt/launcher/subscript.py. `self` is (bytes of the address of its state, ...). */
+/* kernel[grid, block], found again: subscript.py. `self` is (bytes that are its state, ...). */
 
 typedef struct { u64 words[5]; object *held, *key; u64 pad; } subscript_entry;
 typedef struct {
@@ -1030,7 +1037,7 @@ RARE const subscript_entry *found(subscript_state *of, object *key) {
 }
 
 object *subscript(object *self, objects args, i64 given, object *kwnames) {
-    subscript_state *of = *(subscript_state **)content(item(self, 0));
+    subscript_state *of = (subscript_state *)content(item(self, 0));
     const subscript_entry *e = of->recent;
     if (OFTEN(given == 1 && !kwnames)) {
         object *key = *args, *tuple = of->env->tuple;

@@ -1,6 +1,6 @@
 
 %struct.launch_config = type { [3 x i32], [3 x i32], i64, ptr, ptr, i64 }
-%struct.facts = type { [3 x i32], i32, i64, ptr, ptr }
+%struct.facts = type { [3 x i32], i32, i64, ptr, ptr, ptr, ptr }
 %struct.call = type { ptr, ptr, ptr, ptr, ptr, %struct.learnt }
 %struct.learnt = type { ptr, i32, i32, i32, i32, ptr, ptr }
 %struct.subscript_entry = type { [5 x i64], ptr, ptr, i64 }
@@ -21,783 +21,784 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %9 = load ptr, ptr %8, align 8
   %10 = getelementptr inbounds nuw i8, ptr %9, i64 64
   %11 = load ptr, ptr %10, align 8
-  %12 = load ptr, ptr %11, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %11, i64 104
-  %14 = load ptr, ptr %13, align 8
-  %15 = getelementptr inbounds nuw i8, ptr %9, i64 44
-  %16 = load i32, ptr %15, align 4
-  %17 = and i32 %16, 32
-  %18 = icmp eq i32 %17, 0
-  br i1 %18, label %25, label %19, !prof !4
+  %12 = getelementptr inbounds nuw i8, ptr %9, i64 72
+  %13 = load ptr, ptr %12, align 8
+  %14 = getelementptr inbounds nuw i8, ptr %9, i64 80
+  %15 = load ptr, ptr %14, align 8
+  %16 = getelementptr inbounds nuw i8, ptr %9, i64 44
+  %17 = load i32, ptr %16, align 4
+  %18 = and i32 %17, 32
+  %19 = icmp eq i32 %18, 0
+  br i1 %19, label %26, label %20, !prof !4
 
-19:                                               ; preds = %4
-  %20 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %21 = load ptr, ptr %1, align 8
-  %22 = add nsw i64 %2, -1
-  %23 = getelementptr inbounds nuw i8, ptr %21, i64 24
-  %24 = load ptr, ptr %23, align 8
-  br label %25
+20:                                               ; preds = %4
+  %21 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %22 = load ptr, ptr %1, align 8
+  %23 = add nsw i64 %2, -1
+  %24 = getelementptr inbounds nuw i8, ptr %22, i64 24
+  %25 = load ptr, ptr %24, align 8
+  br label %26
 
-25:                                               ; preds = %19, %4
-  %26 = phi ptr [ %24, %19 ], [ %9, %4 ]
-  %27 = phi i64 [ %22, %19 ], [ %2, %4 ]
-  %28 = phi ptr [ %21, %19 ], [ %0, %4 ]
-  %29 = phi ptr [ %20, %19 ], [ %1, %4 ]
-  %30 = getelementptr inbounds nuw i8, ptr %26, i64 32
-  %31 = getelementptr inbounds nuw i8, ptr %14, i64 128
-  %32 = load i32, ptr %31, align 8
-  %33 = zext i32 %32 to i64
-  %34 = alloca i8, i64 %33, align 64
-  %35 = getelementptr inbounds nuw i8, ptr %14, i64 112
-  %36 = load i32, ptr %35, align 8
-  %37 = zext i32 %36 to i64
-  %38 = getelementptr inbounds nuw i8, ptr %34, i64 %37
+26:                                               ; preds = %20, %4
+  %27 = phi ptr [ %25, %20 ], [ %9, %4 ]
+  %28 = phi i64 [ %23, %20 ], [ %2, %4 ]
+  %29 = phi ptr [ %22, %20 ], [ %0, %4 ]
+  %30 = phi ptr [ %21, %20 ], [ %1, %4 ]
+  %31 = getelementptr inbounds nuw i8, ptr %27, i64 32
+  %32 = getelementptr inbounds nuw i8, ptr %15, i64 128
+  %33 = load i32, ptr %32, align 8
+  %34 = zext i32 %33 to i64
+  %35 = alloca i8, i64 %34, align 64
+  %36 = getelementptr inbounds nuw i8, ptr %15, i64 112
+  %37 = load i32, ptr %36, align 8
+  %38 = zext i32 %37 to i64
+  %39 = getelementptr inbounds nuw i8, ptr %35, i64 %38
   call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
-  store ptr %12, ptr %7, align 8
-  %39 = getelementptr inbounds nuw i8, ptr %7, i64 8
-  store ptr %11, ptr %39, align 8
-  %40 = getelementptr inbounds nuw i8, ptr %7, i64 16
-  store ptr %14, ptr %40, align 8
-  %41 = getelementptr inbounds nuw i8, ptr %7, i64 24
-  store ptr %29, ptr %41, align 8
-  %42 = getelementptr inbounds nuw i8, ptr %7, i64 32
-  store ptr %34, ptr %42, align 8
-  %43 = getelementptr inbounds nuw i8, ptr %7, i64 40
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %43, i8 0, i64 40, i1 false)
-  %44 = load ptr, ptr %12, align 8
-  %45 = load i64, ptr %44, align 8
-  %46 = icmp eq i64 %45, 0
-  br i1 %46, label %47, label %509, !prof !4
+  store ptr %13, ptr %7, align 8
+  %40 = getelementptr inbounds nuw i8, ptr %7, i64 8
+  store ptr %11, ptr %40, align 8
+  %41 = getelementptr inbounds nuw i8, ptr %7, i64 16
+  store ptr %15, ptr %41, align 8
+  %42 = getelementptr inbounds nuw i8, ptr %7, i64 24
+  store ptr %30, ptr %42, align 8
+  %43 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  store ptr %35, ptr %43, align 8
+  %44 = getelementptr inbounds nuw i8, ptr %7, i64 40
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %44, i8 0, i64 40, i1 false)
+  %45 = load ptr, ptr %13, align 8
+  %46 = load i64, ptr %45, align 8
+  %47 = icmp eq i64 %46, 0
+  br i1 %47, label %48, label %510, !prof !4
 
-47:                                               ; preds = %25
-  %48 = getelementptr inbounds nuw i8, ptr %26, i64 44
-  %49 = load i32, ptr %48, align 4
-  %50 = and i32 %49, 13
-  %51 = icmp eq i32 %50, 0
-  br i1 %51, label %74, label %52, !prof !4
+48:                                               ; preds = %26
+  %49 = getelementptr inbounds nuw i8, ptr %27, i64 44
+  %50 = load i32, ptr %49, align 4
+  %51 = and i32 %50, 13
+  %52 = icmp eq i32 %51, 0
+  br i1 %52, label %75, label %53, !prof !4
 
-52:                                               ; preds = %47
-  %53 = and i32 %49, 4
-  %54 = icmp eq i32 %53, 0
-  br i1 %54, label %64, label %55
+53:                                               ; preds = %48
+  %54 = and i32 %50, 4
+  %55 = icmp eq i32 %54, 0
+  br i1 %55, label %65, label %56
 
-55:                                               ; preds = %52
-  %56 = getelementptr inbounds nuw i8, ptr %11, i64 72
-  %57 = load ptr, ptr %56, align 8
-  %58 = call fastcc ptr @forward(ptr noundef nonnull %12, ptr noundef %57, ptr noundef null, ptr noundef nonnull %28, ptr noundef %29, i64 noundef %27, ptr noundef %3) #17
-  %59 = icmp eq ptr %58, null
-  br i1 %59, label %60, label %62
+56:                                               ; preds = %53
+  %57 = getelementptr inbounds nuw i8, ptr %11, i64 72
+  %58 = load ptr, ptr %57, align 8
+  %59 = call fastcc ptr @forward(ptr noundef nonnull %13, ptr noundef %58, ptr noundef null, ptr noundef nonnull %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
+  %60 = icmp eq ptr %59, null
+  br i1 %60, label %61, label %63
 
-60:                                               ; preds = %55
-  %61 = call fastcc i32 @failed(ptr noundef nonnull %12) #17
-  br label %509
+61:                                               ; preds = %56
+  %62 = call fastcc i32 @failed(ptr noundef nonnull %13) #17
+  br label %510
 
-62:                                               ; preds = %55
-  %63 = getelementptr inbounds nuw i8, ptr %58, i64 32
-  br label %64
+63:                                               ; preds = %56
+  %64 = getelementptr inbounds nuw i8, ptr %59, i64 32
+  br label %65
 
-64:                                               ; preds = %62, %52
-  %65 = phi ptr [ %63, %62 ], [ %30, %52 ]
-  %66 = phi ptr [ %58, %62 ], [ null, %52 ]
-  %67 = getelementptr inbounds nuw i8, ptr %65, i64 12
-  %68 = load i32, ptr %67, align 4
-  %69 = and i32 %68, 9
-  %70 = icmp eq i32 %69, 0
-  br i1 %70, label %74, label %71
+65:                                               ; preds = %63, %53
+  %66 = phi ptr [ %64, %63 ], [ %31, %53 ]
+  %67 = phi ptr [ %59, %63 ], [ null, %53 ]
+  %68 = getelementptr inbounds nuw i8, ptr %66, i64 12
+  %69 = load i32, ptr %68, align 4
+  %70 = and i32 %69, 9
+  %71 = icmp eq i32 %70, 0
+  br i1 %71, label %75, label %72
 
-71:                                               ; preds = %64
-  %72 = lshr i32 %68, 3
-  %73 = and i32 %72, 1
-  br label %509
+72:                                               ; preds = %65
+  %73 = lshr i32 %69, 3
+  %74 = and i32 %73, 1
+  br label %510
 
-74:                                               ; preds = %64, %47
-  %75 = phi ptr [ %65, %64 ], [ %30, %47 ]
-  %76 = phi ptr [ %66, %64 ], [ null, %47 ]
-  %77 = getelementptr inbounds nuw i8, ptr %14, i64 4
-  %78 = load i32, ptr %77, align 4
-  %79 = zext i32 %78 to i64
-  %80 = icmp ne i64 %27, %79
-  %81 = icmp ne ptr %3, null
-  %82 = or i1 %81, %80
-  br i1 %82, label %83, label %86, !prof !5
+75:                                               ; preds = %65, %48
+  %76 = phi ptr [ %66, %65 ], [ %31, %48 ]
+  %77 = phi ptr [ %67, %65 ], [ null, %48 ]
+  %78 = getelementptr inbounds nuw i8, ptr %15, i64 4
+  %79 = load i32, ptr %78, align 4
+  %80 = zext i32 %79 to i64
+  %81 = icmp ne i64 %28, %80
+  %82 = icmp ne ptr %3, null
+  %83 = or i1 %82, %81
+  br i1 %83, label %84, label %87, !prof !5
 
-83:                                               ; preds = %74
-  store ptr %38, ptr %41, align 8
-  %84 = call fastcc i32 @bind(ptr noundef nonnull %11, ptr noundef nonnull %12, ptr noundef %29, i64 noundef %27, ptr noundef %3, ptr noundef %38) #17
-  %85 = icmp eq i32 %84, 0
-  br i1 %85, label %134, label %509
+84:                                               ; preds = %75
+  store ptr %39, ptr %42, align 8
+  %85 = call fastcc i32 @bind(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %30, i64 noundef %28, ptr noundef %3, ptr noundef %39) #17
+  %86 = icmp eq i32 %85, 0
+  br i1 %86, label %135, label %510
 
-86:                                               ; preds = %74
-  %87 = getelementptr inbounds nuw i8, ptr %14, i64 20
-  %88 = load i32, ptr %87, align 4
-  %89 = icmp eq i32 %88, 0
-  br i1 %89, label %134, label %90, !prof !4
+87:                                               ; preds = %75
+  %88 = getelementptr inbounds nuw i8, ptr %15, i64 20
+  %89 = load i32, ptr %88, align 4
+  %90 = icmp eq i32 %89, 0
+  br i1 %90, label %135, label %91, !prof !4
 
-90:                                               ; preds = %86
-  store ptr %38, ptr %41, align 8
-  %91 = load i32, ptr %14, align 8
-  %92 = icmp eq i32 %91, 0
-  br i1 %92, label %134, label %93
+91:                                               ; preds = %87
+  store ptr %39, ptr %42, align 8
+  %92 = load i32, ptr %15, align 8
+  %93 = icmp eq i32 %92, 0
+  br i1 %93, label %135, label %94
 
-93:                                               ; preds = %90
-  %94 = zext i32 %91 to i64
-  %95 = and i64 %94, 3
-  %96 = icmp ult i32 %91, 4
-  br i1 %96, label %122, label %97
+94:                                               ; preds = %91
+  %95 = zext i32 %92 to i64
+  %96 = and i64 %95, 3
+  %97 = icmp ult i32 %92, 4
+  br i1 %97, label %123, label %98
 
-97:                                               ; preds = %93
-  %98 = and i64 %94, 4294967292
-  br label %99
+98:                                               ; preds = %94
+  %99 = and i64 %95, 4294967292
+  br label %100
 
-99:                                               ; preds = %99, %97
-  %100 = phi i64 [ 0, %97 ], [ %117, %99 ]
-  %101 = phi i64 [ 0, %97 ], [ %118, %99 ]
-  %102 = getelementptr inbounds nuw ptr, ptr %29, i64 %100
-  %103 = load ptr, ptr %102, align 8
-  %104 = getelementptr inbounds nuw ptr, ptr %38, i64 %100
-  store ptr %103, ptr %104, align 8
-  %105 = or disjoint i64 %100, 1
-  %106 = getelementptr inbounds nuw ptr, ptr %29, i64 %105
-  %107 = load ptr, ptr %106, align 8
-  %108 = getelementptr inbounds nuw ptr, ptr %38, i64 %105
-  store ptr %107, ptr %108, align 8
-  %109 = or disjoint i64 %100, 2
-  %110 = getelementptr inbounds nuw ptr, ptr %29, i64 %109
-  %111 = load ptr, ptr %110, align 8
-  %112 = getelementptr inbounds nuw ptr, ptr %38, i64 %109
-  store ptr %111, ptr %112, align 8
-  %113 = or disjoint i64 %100, 3
-  %114 = getelementptr inbounds nuw ptr, ptr %29, i64 %113
-  %115 = load ptr, ptr %114, align 8
-  %116 = getelementptr inbounds nuw ptr, ptr %38, i64 %113
-  store ptr %115, ptr %116, align 8
-  %117 = add nuw nsw i64 %100, 4
-  %118 = add i64 %101, 4
-  %119 = icmp eq i64 %118, %98
-  br i1 %119, label %120, label %99, !llvm.loop !6
+100:                                              ; preds = %100, %98
+  %101 = phi i64 [ 0, %98 ], [ %118, %100 ]
+  %102 = phi i64 [ 0, %98 ], [ %119, %100 ]
+  %103 = getelementptr inbounds nuw ptr, ptr %30, i64 %101
+  %104 = load ptr, ptr %103, align 8
+  %105 = getelementptr inbounds nuw ptr, ptr %39, i64 %101
+  store ptr %104, ptr %105, align 8
+  %106 = or disjoint i64 %101, 1
+  %107 = getelementptr inbounds nuw ptr, ptr %30, i64 %106
+  %108 = load ptr, ptr %107, align 8
+  %109 = getelementptr inbounds nuw ptr, ptr %39, i64 %106
+  store ptr %108, ptr %109, align 8
+  %110 = or disjoint i64 %101, 2
+  %111 = getelementptr inbounds nuw ptr, ptr %30, i64 %110
+  %112 = load ptr, ptr %111, align 8
+  %113 = getelementptr inbounds nuw ptr, ptr %39, i64 %110
+  store ptr %112, ptr %113, align 8
+  %114 = or disjoint i64 %101, 3
+  %115 = getelementptr inbounds nuw ptr, ptr %30, i64 %114
+  %116 = load ptr, ptr %115, align 8
+  %117 = getelementptr inbounds nuw ptr, ptr %39, i64 %114
+  store ptr %116, ptr %117, align 8
+  %118 = add nuw nsw i64 %101, 4
+  %119 = add i64 %102, 4
+  %120 = icmp eq i64 %119, %99
+  br i1 %120, label %121, label %100, !llvm.loop !6
 
-120:                                              ; preds = %99
-  %121 = icmp eq i64 %95, 0
-  br i1 %121, label %134, label %122
+121:                                              ; preds = %100
+  %122 = icmp eq i64 %96, 0
+  br i1 %122, label %135, label %123
 
-122:                                              ; preds = %120, %93
-  %123 = phi i64 [ 0, %93 ], [ %117, %120 ]
-  %124 = icmp ne i64 %95, 0
-  call void @llvm.assume(i1 %124)
-  br label %125
+123:                                              ; preds = %121, %94
+  %124 = phi i64 [ 0, %94 ], [ %118, %121 ]
+  %125 = icmp ne i64 %96, 0
+  call void @llvm.assume(i1 %125)
+  br label %126
 
-125:                                              ; preds = %125, %122
-  %126 = phi i64 [ %123, %122 ], [ %131, %125 ]
-  %127 = phi i64 [ 0, %122 ], [ %132, %125 ]
-  %128 = getelementptr inbounds nuw ptr, ptr %29, i64 %126
-  %129 = load ptr, ptr %128, align 8
-  %130 = getelementptr inbounds nuw ptr, ptr %38, i64 %126
-  store ptr %129, ptr %130, align 8
-  %131 = add nuw nsw i64 %126, 1
-  %132 = add i64 %127, 1
-  %133 = icmp eq i64 %132, %95
-  br i1 %133, label %134, label %125, !llvm.loop !8
+126:                                              ; preds = %126, %123
+  %127 = phi i64 [ %124, %123 ], [ %132, %126 ]
+  %128 = phi i64 [ 0, %123 ], [ %133, %126 ]
+  %129 = getelementptr inbounds nuw ptr, ptr %30, i64 %127
+  %130 = load ptr, ptr %129, align 8
+  %131 = getelementptr inbounds nuw ptr, ptr %39, i64 %127
+  store ptr %130, ptr %131, align 8
+  %132 = add nuw nsw i64 %127, 1
+  %133 = add i64 %128, 1
+  %134 = icmp eq i64 %133, %96
+  br i1 %134, label %135, label %126, !llvm.loop !8
 
-134:                                              ; preds = %120, %125, %90, %86, %83
-  %135 = getelementptr inbounds nuw i8, ptr %11, i64 24
-  %136 = load ptr, ptr %135, align 8
-  %137 = getelementptr inbounds nuw i8, ptr %136, i64 32
-  %138 = load i64, ptr %136, align 8
-  %139 = icmp eq i64 %138, 0
-  br i1 %139, label %162, label %140
+135:                                              ; preds = %121, %126, %91, %87, %84
+  %136 = getelementptr inbounds nuw i8, ptr %11, i64 24
+  %137 = load ptr, ptr %136, align 8
+  %138 = getelementptr inbounds nuw i8, ptr %137, i64 32
+  %139 = load i64, ptr %137, align 8
+  %140 = icmp eq i64 %139, 0
+  br i1 %140, label %163, label %141
 
-140:                                              ; preds = %134
-  %141 = getelementptr inbounds nuw i8, ptr %12, i64 256
-  %142 = getelementptr inbounds nuw i8, ptr %12, i64 184
-  br label %144
+141:                                              ; preds = %135
+  %142 = getelementptr inbounds nuw i8, ptr %13, i64 256
+  %143 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  br label %145
 
-143:                                              ; preds = %153
-  br i1 %156, label %162, label %173, !prof !10
+144:                                              ; preds = %154
+  br i1 %157, label %163, label %174, !prof !10
 
-144:                                              ; preds = %140, %153
-  %145 = phi ptr [ %137, %140 ], [ %158, %153 ]
-  %146 = phi i64 [ 0, %140 ], [ %157, %153 ]
-  %147 = load ptr, ptr %141, align 8
-  %148 = load ptr, ptr %145, align 8
-  %149 = call ptr %147(ptr noundef %148) #18
-  %150 = icmp eq ptr %149, null
-  br i1 %150, label %153, label %151
+145:                                              ; preds = %141, %154
+  %146 = phi ptr [ %138, %141 ], [ %159, %154 ]
+  %147 = phi i64 [ 0, %141 ], [ %158, %154 ]
+  %148 = load ptr, ptr %142, align 8
+  %149 = load ptr, ptr %146, align 8
+  %150 = call ptr %148(ptr noundef %149) #18
+  %151 = icmp eq ptr %150, null
+  br i1 %151, label %154, label %152
 
-151:                                              ; preds = %144
-  %152 = load ptr, ptr %142, align 8
-  call void %152(ptr noundef nonnull %149) #18
-  br label %153
+152:                                              ; preds = %145
+  %153 = load ptr, ptr %143, align 8
+  call void %153(ptr noundef nonnull %150) #18
+  br label %154
 
-153:                                              ; preds = %151, %144
-  %154 = getelementptr inbounds nuw i8, ptr %145, i64 8
-  %155 = load ptr, ptr %154, align 8
-  %156 = icmp eq ptr %149, %155
-  %157 = add nuw i64 %146, 1
-  %158 = getelementptr inbounds nuw i8, ptr %145, i64 16
-  %159 = load i64, ptr %136, align 8
-  %160 = icmp ult i64 %157, %159
-  %161 = select i1 %160, i1 %156, i1 false
-  br i1 %161, label %144, label %143, !llvm.loop !11
+154:                                              ; preds = %152, %145
+  %155 = getelementptr inbounds nuw i8, ptr %146, i64 8
+  %156 = load ptr, ptr %155, align 8
+  %157 = icmp eq ptr %150, %156
+  %158 = add nuw i64 %147, 1
+  %159 = getelementptr inbounds nuw i8, ptr %146, i64 16
+  %160 = load i64, ptr %137, align 8
+  %161 = icmp ult i64 %158, %160
+  %162 = select i1 %161, i1 %157, i1 false
+  br i1 %162, label %145, label %144, !llvm.loop !11
 
-162:                                              ; preds = %134, %143
-  %163 = phi ptr [ %158, %143 ], [ %137, %134 ]
-  %164 = getelementptr inbounds nuw i8, ptr %12, i64 8
-  %165 = load ptr, ptr %164, align 8
-  %166 = load i64, ptr %165, align 8
-  %167 = getelementptr inbounds nuw i8, ptr %136, i64 16
-  %168 = load i64, ptr %167, align 8
-  %169 = icmp eq i64 %166, %168
-  br i1 %169, label %176, label %170
+163:                                              ; preds = %135, %144
+  %164 = phi ptr [ %159, %144 ], [ %138, %135 ]
+  %165 = getelementptr inbounds nuw i8, ptr %13, i64 8
+  %166 = load ptr, ptr %165, align 8
+  %167 = load i64, ptr %166, align 8
+  %168 = getelementptr inbounds nuw i8, ptr %137, i64 16
+  %169 = load i64, ptr %168, align 8
+  %170 = icmp eq i64 %167, %169
+  br i1 %170, label %177, label %171
 
-170:                                              ; preds = %162
-  %171 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %12, ptr noundef nonnull %136, ptr noundef nonnull %163, i64 noundef %166) #17
-  %172 = icmp eq i32 %171, 0
-  br i1 %172, label %173, label %176, !prof !12
+171:                                              ; preds = %163
+  %172 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %13, ptr noundef nonnull %137, ptr noundef nonnull %164, i64 noundef %167) #17
+  %173 = icmp eq i32 %172, 0
+  br i1 %173, label %174, label %177, !prof !12
 
-173:                                              ; preds = %143, %170
-  %174 = getelementptr inbounds nuw i8, ptr %12, i64 160
-  %175 = load ptr, ptr %174, align 8
-  call void %175() #18
-  br label %509
+174:                                              ; preds = %144, %171
+  %175 = getelementptr inbounds nuw i8, ptr %13, i64 160
+  %176 = load ptr, ptr %175, align 8
+  call void %176() #18
+  br label %510
 
-176:                                              ; preds = %162, %170
-  %177 = getelementptr inbounds nuw i8, ptr %14, i64 48
-  %178 = load i32, ptr %177, align 8
-  %179 = icmp eq i32 %178, 0
-  br i1 %179, label %200, label %180, !prof !4
+177:                                              ; preds = %163, %171
+  %178 = getelementptr inbounds nuw i8, ptr %15, i64 48
+  %179 = load i32, ptr %178, align 8
+  %180 = icmp eq i32 %179, 0
+  br i1 %180, label %201, label %181, !prof !4
 
-180:                                              ; preds = %176
-  %181 = getelementptr inbounds nuw i8, ptr %14, i64 40
-  %182 = load i32, ptr %181, align 8
-  %183 = icmp eq i32 %182, 0
-  br i1 %183, label %200, label %184
+181:                                              ; preds = %177
+  %182 = getelementptr inbounds nuw i8, ptr %15, i64 40
+  %183 = load i32, ptr %182, align 8
+  %184 = icmp eq i32 %183, 0
+  br i1 %184, label %201, label %185
 
-184:                                              ; preds = %180, %184
-  %185 = phi i64 [ %196, %184 ], [ 0, %180 ]
-  %186 = load ptr, ptr %42, align 8
-  %187 = load ptr, ptr %40, align 8
-  %188 = getelementptr inbounds nuw i8, ptr %187, i64 116
-  %189 = load i32, ptr %188, align 4
-  %190 = zext i32 %189 to i64
-  %191 = getelementptr inbounds nuw i8, ptr %186, i64 %190
-  %192 = shl nuw nsw i64 %185, 1
-  %193 = and i64 %192, 4294967294
-  %194 = getelementptr inbounds nuw i64, ptr %191, i64 %193
-  %195 = getelementptr inbounds nuw i8, ptr %194, i64 8
-  store i64 0, ptr %195, align 8
-  %196 = add nuw nsw i64 %185, 1
-  %197 = load i32, ptr %181, align 8
-  %198 = zext i32 %197 to i64
-  %199 = icmp samesign ult i64 %196, %198
-  br i1 %199, label %184, label %200, !llvm.loop !13
+185:                                              ; preds = %181, %185
+  %186 = phi i64 [ %197, %185 ], [ 0, %181 ]
+  %187 = load ptr, ptr %43, align 8
+  %188 = load ptr, ptr %41, align 8
+  %189 = getelementptr inbounds nuw i8, ptr %188, i64 116
+  %190 = load i32, ptr %189, align 4
+  %191 = zext i32 %190 to i64
+  %192 = getelementptr inbounds nuw i8, ptr %187, i64 %191
+  %193 = shl nuw nsw i64 %186, 1
+  %194 = and i64 %193, 4294967294
+  %195 = getelementptr inbounds nuw i64, ptr %192, i64 %194
+  %196 = getelementptr inbounds nuw i8, ptr %195, i64 8
+  store i64 0, ptr %196, align 8
+  %197 = add nuw nsw i64 %186, 1
+  %198 = load i32, ptr %182, align 8
+  %199 = zext i32 %198 to i64
+  %200 = icmp samesign ult i64 %197, %199
+  br i1 %200, label %185, label %201, !llvm.loop !13
 
-200:                                              ; preds = %184, %180, %176
-  %201 = getelementptr inbounds nuw i8, ptr %14, i64 20
-  %202 = load i32, ptr %201, align 4
-  %203 = icmp eq i32 %202, 0
-  %204 = load ptr, ptr %40, align 8
-  br i1 %203, label %215, label %205, !prof !4
+201:                                              ; preds = %185, %181, %177
+  %202 = getelementptr inbounds nuw i8, ptr %15, i64 20
+  %203 = load i32, ptr %202, align 4
+  %204 = icmp eq i32 %203, 0
+  %205 = load ptr, ptr %41, align 8
+  br i1 %204, label %216, label %206, !prof !4
 
-205:                                              ; preds = %200
-  %206 = load ptr, ptr %42, align 8
-  %207 = getelementptr inbounds nuw i8, ptr %204, i64 124
-  %208 = load i32, ptr %207, align 4
-  %209 = zext i32 %208 to i64
-  %210 = getelementptr inbounds nuw i8, ptr %206, i64 %209
-  %211 = call fastcc i32 @fetch(ptr noundef nonnull %11, ptr noundef nonnull %12, ptr noundef %38, ptr noundef %210) #17
-  %212 = icmp eq i32 %211, 0
-  br i1 %212, label %213, label %486, !prof !14
+206:                                              ; preds = %201
+  %207 = load ptr, ptr %43, align 8
+  %208 = getelementptr inbounds nuw i8, ptr %205, i64 124
+  %209 = load i32, ptr %208, align 4
+  %210 = zext i32 %209 to i64
+  %211 = getelementptr inbounds nuw i8, ptr %207, i64 %210
+  %212 = call fastcc i32 @fetch(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %39, ptr noundef %211) #17
+  %213 = icmp eq i32 %212, 0
+  br i1 %213, label %214, label %487, !prof !14
 
-213:                                              ; preds = %205
-  %214 = load ptr, ptr %40, align 8
-  br label %215
+214:                                              ; preds = %206
+  %215 = load ptr, ptr %41, align 8
+  br label %216
 
-215:                                              ; preds = %213, %200
-  %216 = phi ptr [ %214, %213 ], [ %204, %200 ]
-  %217 = load ptr, ptr %7, align 8
+216:                                              ; preds = %214, %201
+  %217 = phi ptr [ %215, %214 ], [ %205, %201 ]
+  %218 = load ptr, ptr %7, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  %218 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
-  %219 = icmp eq i32 %218, 0
-  br i1 %219, label %220, label %478, !prof !4
+  %219 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
+  %220 = icmp eq i32 %219, 0
+  br i1 %220, label %221, label %479, !prof !4
 
-220:                                              ; preds = %215
-  %221 = getelementptr inbounds nuw i8, ptr %7, i64 52
-  %222 = load i32, ptr %221, align 4
-  %223 = icmp eq i32 %222, 0
-  br i1 %223, label %227, label %224, !prof !4
+221:                                              ; preds = %216
+  %222 = getelementptr inbounds nuw i8, ptr %7, i64 52
+  %223 = load i32, ptr %222, align 4
+  %224 = icmp eq i32 %223, 0
+  br i1 %224, label %228, label %225, !prof !4
 
-224:                                              ; preds = %220
-  %225 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %75) #17
-  %226 = icmp eq i32 %225, 0
-  br i1 %226, label %227, label %478
+225:                                              ; preds = %221
+  %226 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %76) #17
+  %227 = icmp eq i32 %226, 0
+  br i1 %227, label %228, label %479
 
-227:                                              ; preds = %224, %220
-  %228 = getelementptr inbounds nuw i8, ptr %75, i64 12
-  %229 = load i32, ptr %228, align 4
-  %230 = and i32 %229, 2
-  %231 = icmp eq i32 %230, 0
-  br i1 %231, label %236, label %232
+228:                                              ; preds = %225, %221
+  %229 = getelementptr inbounds nuw i8, ptr %76, i64 12
+  %230 = load i32, ptr %229, align 4
+  %231 = and i32 %230, 2
+  %232 = icmp eq i32 %231, 0
+  br i1 %232, label %237, label %233
 
-232:                                              ; preds = %227
-  %233 = getelementptr inbounds nuw i8, ptr %75, i64 24
-  %234 = load ptr, ptr %233, align 8
-  %235 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  store ptr %234, ptr %235, align 8
-  br label %251
+233:                                              ; preds = %228
+  %234 = getelementptr inbounds nuw i8, ptr %76, i64 24
+  %235 = load ptr, ptr %234, align 8
+  %236 = getelementptr inbounds nuw i8, ptr %7, i64 72
+  store ptr %235, ptr %236, align 8
+  br label %252
 
-236:                                              ; preds = %227
-  %237 = getelementptr inbounds nuw i8, ptr %7, i64 56
-  %238 = load i32, ptr %237, align 8
-  %239 = icmp eq i32 %238, 0
-  br i1 %239, label %240, label %251, !prof !4
+237:                                              ; preds = %228
+  %238 = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %239 = load i32, ptr %238, align 8
+  %240 = icmp eq i32 %239, 0
+  br i1 %240, label %241, label %252, !prof !4
 
-240:                                              ; preds = %236
-  %241 = load ptr, ptr %43, align 8
-  %242 = icmp eq ptr %241, null
-  br i1 %242, label %251, label %243, !prof !5
+241:                                              ; preds = %237
+  %242 = load ptr, ptr %44, align 8
+  %243 = icmp eq ptr %242, null
+  br i1 %243, label %252, label %244, !prof !5
 
-243:                                              ; preds = %240
-  %244 = getelementptr inbounds nuw i8, ptr %7, i64 48
-  %245 = load i32, ptr %244, align 8
-  %246 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %247 = call i32 %241(i32 noundef 2, i32 noundef %245, ptr noundef nonnull %246) #18
-  %248 = icmp eq i32 %247, 0
-  br i1 %248, label %251, label %249
+244:                                              ; preds = %241
+  %245 = getelementptr inbounds nuw i8, ptr %7, i64 48
+  %246 = load i32, ptr %245, align 8
+  %247 = getelementptr inbounds nuw i8, ptr %7, i64 72
+  %248 = call i32 %242(i32 noundef 2, i32 noundef %246, ptr noundef nonnull %247) #18
+  %249 = icmp eq i32 %248, 0
+  br i1 %249, label %252, label %250
 
-249:                                              ; preds = %243
-  %250 = call fastcc i32 @failed(ptr noundef %217) #17
-  br label %478
+250:                                              ; preds = %244
+  %251 = call fastcc i32 @failed(ptr noundef %218) #17
+  br label %479
 
-251:                                              ; preds = %243, %240, %236, %232
-  %252 = load ptr, ptr %42, align 8
-  %253 = load ptr, ptr %40, align 8
-  %254 = getelementptr inbounds nuw i8, ptr %253, i64 96
-  %255 = load i32, ptr %254, align 8
-  %256 = zext i32 %255 to i64
-  %257 = getelementptr inbounds nuw i8, ptr %252, i64 %256
-  %258 = getelementptr inbounds nuw i8, ptr %216, i64 56
-  %259 = load i32, ptr %258, align 8
-  %260 = icmp eq i32 %259, 0
-  br i1 %260, label %311, label %261, !prof !4
+252:                                              ; preds = %244, %241, %237, %233
+  %253 = load ptr, ptr %43, align 8
+  %254 = load ptr, ptr %41, align 8
+  %255 = getelementptr inbounds nuw i8, ptr %254, i64 96
+  %256 = load i32, ptr %255, align 8
+  %257 = zext i32 %256 to i64
+  %258 = getelementptr inbounds nuw i8, ptr %253, i64 %257
+  %259 = getelementptr inbounds nuw i8, ptr %217, i64 56
+  %260 = load i32, ptr %259, align 8
+  %261 = icmp eq i32 %260, 0
+  br i1 %261, label %312, label %262, !prof !4
 
-261:                                              ; preds = %251
-  %262 = getelementptr inbounds nuw i8, ptr %216, i64 24
-  %263 = load i32, ptr %262, align 8
-  %264 = icmp eq i32 %263, 0
-  br i1 %264, label %267, label %265
+262:                                              ; preds = %252
+  %263 = getelementptr inbounds nuw i8, ptr %217, i64 24
+  %264 = load i32, ptr %263, align 8
+  %265 = icmp eq i32 %264, 0
+  br i1 %265, label %268, label %266
 
-265:                                              ; preds = %261
-  %266 = getelementptr inbounds nuw i8, ptr %216, i64 28
-  br label %270
+266:                                              ; preds = %262
+  %267 = getelementptr inbounds nuw i8, ptr %217, i64 28
+  br label %271
 
-267:                                              ; preds = %270, %261
-  %268 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
-  %269 = icmp eq i32 %268, 0
-  br i1 %269, label %297, label %478
+268:                                              ; preds = %271, %262
+  %269 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
+  %270 = icmp eq i32 %269, 0
+  br i1 %270, label %298, label %479
 
-270:                                              ; preds = %265, %270
-  %271 = phi i64 [ 0, %265 ], [ %293, %270 ]
-  %272 = load ptr, ptr %42, align 8
-  %273 = load ptr, ptr %40, align 8
-  %274 = getelementptr inbounds nuw i8, ptr %273, i64 124
-  %275 = load i32, ptr %274, align 4
-  %276 = zext i32 %275 to i64
-  %277 = getelementptr inbounds nuw i8, ptr %272, i64 %276
-  %278 = getelementptr inbounds nuw i8, ptr %277, i64 %271
-  %279 = load i8, ptr %278, align 1
-  %280 = getelementptr inbounds nuw i8, ptr %273, i64 96
-  %281 = load i32, ptr %280, align 8
-  %282 = zext i32 %281 to i64
-  %283 = getelementptr inbounds nuw i8, ptr %272, i64 %282
-  %284 = getelementptr inbounds nuw i8, ptr %273, i64 72
-  %285 = load i32, ptr %284, align 8
-  %286 = zext i32 %285 to i64
-  %287 = getelementptr inbounds nuw i8, ptr %283, i64 %286
-  %288 = load i32, ptr %266, align 4
-  %289 = trunc nuw i64 %271 to i32
-  %290 = add i32 %288, %289
-  %291 = zext i32 %290 to i64
-  %292 = getelementptr inbounds nuw i8, ptr %287, i64 %291
-  store i8 %279, ptr %292, align 1
-  %293 = add nuw nsw i64 %271, 1
-  %294 = load i32, ptr %262, align 8
-  %295 = zext i32 %294 to i64
-  %296 = icmp samesign ult i64 %293, %295
-  br i1 %296, label %270, label %267, !llvm.loop !15
+271:                                              ; preds = %266, %271
+  %272 = phi i64 [ 0, %266 ], [ %294, %271 ]
+  %273 = load ptr, ptr %43, align 8
+  %274 = load ptr, ptr %41, align 8
+  %275 = getelementptr inbounds nuw i8, ptr %274, i64 124
+  %276 = load i32, ptr %275, align 4
+  %277 = zext i32 %276 to i64
+  %278 = getelementptr inbounds nuw i8, ptr %273, i64 %277
+  %279 = getelementptr inbounds nuw i8, ptr %278, i64 %272
+  %280 = load i8, ptr %279, align 1
+  %281 = getelementptr inbounds nuw i8, ptr %274, i64 96
+  %282 = load i32, ptr %281, align 8
+  %283 = zext i32 %282 to i64
+  %284 = getelementptr inbounds nuw i8, ptr %273, i64 %283
+  %285 = getelementptr inbounds nuw i8, ptr %274, i64 72
+  %286 = load i32, ptr %285, align 8
+  %287 = zext i32 %286 to i64
+  %288 = getelementptr inbounds nuw i8, ptr %284, i64 %287
+  %289 = load i32, ptr %267, align 4
+  %290 = trunc nuw i64 %272 to i32
+  %291 = add i32 %289, %290
+  %292 = zext i32 %291 to i64
+  %293 = getelementptr inbounds nuw i8, ptr %288, i64 %292
+  store i8 %280, ptr %293, align 1
+  %294 = add nuw nsw i64 %272, 1
+  %295 = load i32, ptr %263, align 8
+  %296 = zext i32 %295 to i64
+  %297 = icmp samesign ult i64 %294, %296
+  br i1 %297, label %271, label %268, !llvm.loop !15
 
-297:                                              ; preds = %267
-  %298 = getelementptr inbounds nuw i8, ptr %216, i64 48
-  %299 = load i32, ptr %298, align 8
-  %300 = icmp eq i32 %299, 0
-  br i1 %300, label %304, label %301
+298:                                              ; preds = %268
+  %299 = getelementptr inbounds nuw i8, ptr %217, i64 48
+  %300 = load i32, ptr %299, align 8
+  %301 = icmp eq i32 %300, 0
+  br i1 %301, label %305, label %302
 
-301:                                              ; preds = %297
-  %302 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
-  %303 = icmp eq i32 %302, 0
-  br i1 %303, label %304, label %478
+302:                                              ; preds = %298
+  %303 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
+  %304 = icmp eq i32 %303, 0
+  br i1 %304, label %305, label %479
 
-304:                                              ; preds = %301, %297
-  %305 = getelementptr inbounds nuw i8, ptr %7, i64 60
-  %306 = load i32, ptr %305, align 4
-  %307 = icmp eq i32 %306, 0
-  br i1 %307, label %311, label %308
+305:                                              ; preds = %302, %298
+  %306 = getelementptr inbounds nuw i8, ptr %7, i64 60
+  %307 = load i32, ptr %306, align 4
+  %308 = icmp eq i32 %307, 0
+  br i1 %308, label %312, label %309
 
-308:                                              ; preds = %304
-  %309 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
-  %310 = icmp eq i32 %309, 0
-  br i1 %310, label %311, label %478
+309:                                              ; preds = %305
+  %310 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
+  %311 = icmp eq i32 %310, 0
+  br i1 %311, label %312, label %479
 
-311:                                              ; preds = %308, %304, %251
-  %312 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
-  %313 = icmp eq i32 %312, 0
-  br i1 %313, label %314, label %478, !prof !4
+312:                                              ; preds = %309, %305, %252
+  %313 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
+  %314 = icmp eq i32 %313, 0
+  br i1 %314, label %315, label %479, !prof !4
 
-314:                                              ; preds = %311
-  %315 = load i32, ptr %228, align 4
-  %316 = and i32 %315, 16
-  %317 = icmp eq i32 %316, 0
-  br i1 %317, label %323, label %318, !prof !4
+315:                                              ; preds = %312
+  %316 = load i32, ptr %229, align 4
+  %317 = and i32 %316, 16
+  %318 = icmp eq i32 %317, 0
+  br i1 %318, label %324, label %319, !prof !4
 
-318:                                              ; preds = %314
-  %319 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef nonnull %75, ptr noundef %6) #17
-  %320 = icmp eq i32 %319, 0
-  br i1 %320, label %323, label %321
+319:                                              ; preds = %315
+  %320 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef nonnull %76, ptr noundef %6) #17
+  %321 = icmp eq i32 %320, 0
+  br i1 %321, label %324, label %322
 
-321:                                              ; preds = %318
-  %322 = call i32 @llvm.smax.i32(i32 %319, i32 0)
-  br label %478
+322:                                              ; preds = %319
+  %323 = call i32 @llvm.smax.i32(i32 %320, i32 0)
+  br label %479
 
-323:                                              ; preds = %318, %314
-  %324 = phi ptr [ %75, %314 ], [ %6, %318 ]
-  %325 = getelementptr inbounds nuw i8, ptr %324, i64 16
-  %326 = load i64, ptr %325, align 8
-  store i64 %326, ptr %257, align 8
-  %327 = getelementptr inbounds nuw i8, ptr %257, i64 8
-  store i64 0, ptr %327, align 8
-  %328 = getelementptr inbounds nuw i8, ptr %217, i64 56
-  %329 = load ptr, ptr %328, align 8
-  %330 = call i32 %329(ptr noundef null, ptr noundef nonnull %327) #18
-  %331 = icmp eq i32 %330, 0
-  br i1 %331, label %333, label %332, !prof !4
+324:                                              ; preds = %319, %315
+  %325 = phi ptr [ %76, %315 ], [ %6, %319 ]
+  %326 = getelementptr inbounds nuw i8, ptr %325, i64 16
+  %327 = load i64, ptr %326, align 8
+  store i64 %327, ptr %258, align 8
+  %328 = getelementptr inbounds nuw i8, ptr %258, i64 8
+  store i64 0, ptr %328, align 8
+  %329 = getelementptr inbounds nuw i8, ptr %218, i64 56
+  %330 = load ptr, ptr %329, align 8
+  %331 = call i32 %330(ptr noundef null, ptr noundef nonnull %328) #18
+  %332 = icmp eq i32 %331, 0
+  br i1 %332, label %334, label %333, !prof !4
 
-332:                                              ; preds = %323
-  store i64 0, ptr %327, align 8
-  br label %333
+333:                                              ; preds = %324
+  store i64 0, ptr %328, align 8
+  br label %334
 
-333:                                              ; preds = %332, %323
-  %334 = load ptr, ptr %39, align 8
-  %335 = getelementptr inbounds nuw i8, ptr %334, i64 16
-  %336 = load ptr, ptr %335, align 8
-  %337 = getelementptr inbounds nuw i8, ptr %336, i64 16
-  %338 = load ptr, ptr %337, align 8
-  %339 = getelementptr inbounds nuw i8, ptr %216, i64 76
-  %340 = load i32, ptr %339, align 4
-  %341 = zext i32 %340 to i64
-  %342 = getelementptr inbounds nuw i8, ptr %338, i64 %341
-  %343 = getelementptr inbounds nuw i8, ptr %216, i64 68
-  %344 = load i32, ptr %343, align 4
-  %345 = icmp eq i32 %344, 0
-  br i1 %345, label %363, label %346
+334:                                              ; preds = %333, %324
+  %335 = load ptr, ptr %40, align 8
+  %336 = getelementptr inbounds nuw i8, ptr %335, i64 16
+  %337 = load ptr, ptr %336, align 8
+  %338 = getelementptr inbounds nuw i8, ptr %337, i64 16
+  %339 = load ptr, ptr %338, align 8
+  %340 = getelementptr inbounds nuw i8, ptr %217, i64 76
+  %341 = load i32, ptr %340, align 4
+  %342 = zext i32 %341 to i64
+  %343 = getelementptr inbounds nuw i8, ptr %339, i64 %342
+  %344 = getelementptr inbounds nuw i8, ptr %217, i64 68
+  %345 = load i32, ptr %344, align 4
+  %346 = icmp eq i32 %345, 0
+  br i1 %346, label %364, label %347
 
-346:                                              ; preds = %333
-  %347 = zext i32 %344 to i64
-  br label %350
+347:                                              ; preds = %334
+  %348 = zext i32 %345 to i64
+  br label %351
 
-348:                                              ; preds = %350
-  %349 = icmp eq i64 %358, 0
-  br i1 %349, label %366, label %361, !prof !16
+349:                                              ; preds = %351
+  %350 = icmp eq i64 %359, 0
+  br i1 %350, label %367, label %362, !prof !16
 
-350:                                              ; preds = %346, %350
-  %351 = phi i64 [ 0, %346 ], [ %359, %350 ]
-  %352 = phi i64 [ 0, %346 ], [ %358, %350 ]
-  %353 = getelementptr inbounds nuw i64, ptr %257, i64 %351
-  %354 = load i64, ptr %353, align 8
-  %355 = getelementptr inbounds nuw i64, ptr %342, i64 %351
-  %356 = load i64, ptr %355, align 8
-  %357 = xor i64 %356, %354
-  %358 = or i64 %357, %352
-  %359 = add nuw nsw i64 %351, 1
-  %360 = icmp eq i64 %359, %347
-  br i1 %360, label %348, label %350, !llvm.loop !17
+351:                                              ; preds = %347, %351
+  %352 = phi i64 [ 0, %347 ], [ %360, %351 ]
+  %353 = phi i64 [ 0, %347 ], [ %359, %351 ]
+  %354 = getelementptr inbounds nuw i64, ptr %258, i64 %352
+  %355 = load i64, ptr %354, align 8
+  %356 = getelementptr inbounds nuw i64, ptr %343, i64 %352
+  %357 = load i64, ptr %356, align 8
+  %358 = xor i64 %357, %355
+  %359 = or i64 %358, %353
+  %360 = add nuw nsw i64 %352, 1
+  %361 = icmp eq i64 %360, %348
+  br i1 %361, label %349, label %351, !llvm.loop !17
 
-361:                                              ; preds = %348
-  %362 = call fastcc ptr @search(ptr noundef nonnull %216, ptr noundef nonnull %336, ptr noundef nonnull %257) #17
-  br label %363
+362:                                              ; preds = %349
+  %363 = call fastcc ptr @search(ptr noundef nonnull %217, ptr noundef nonnull %337, ptr noundef nonnull %258) #17
+  br label %364
 
-363:                                              ; preds = %333, %361
-  %364 = phi ptr [ %362, %361 ], [ %338, %333 ]
-  %365 = icmp eq ptr %364, null
-  br i1 %365, label %478, label %366, !prof !19
+364:                                              ; preds = %334, %362
+  %365 = phi ptr [ %363, %362 ], [ %339, %334 ]
+  %366 = icmp eq ptr %365, null
+  br i1 %366, label %479, label %367, !prof !19
 
-366:                                              ; preds = %348, %363
-  %367 = phi ptr [ %364, %363 ], [ %338, %348 ]
-  %368 = getelementptr inbounds nuw i8, ptr %336, i64 8
-  %369 = load i64, ptr %368, align 8
-  %370 = add i64 %369, 1
-  store i64 %370, ptr %368, align 8
-  %371 = getelementptr inbounds nuw i8, ptr %216, i64 52
-  %372 = load i32, ptr %371, align 4
-  %373 = icmp eq i32 %372, 0
-  br i1 %373, label %377, label %374
+367:                                              ; preds = %349, %364
+  %368 = phi ptr [ %365, %364 ], [ %339, %349 ]
+  %369 = getelementptr inbounds nuw i8, ptr %337, i64 8
+  %370 = load i64, ptr %369, align 8
+  %371 = add i64 %370, 1
+  store i64 %371, ptr %369, align 8
+  %372 = getelementptr inbounds nuw i8, ptr %217, i64 52
+  %373 = load i32, ptr %372, align 4
+  %374 = icmp eq i32 %373, 0
+  br i1 %374, label %378, label %375
 
-374:                                              ; preds = %366
-  %375 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %367) #17
-  %376 = icmp eq i32 %375, 0
-  br i1 %376, label %377, label %482, !prof !4
+375:                                              ; preds = %367
+  %376 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %368) #17
+  %377 = icmp eq i32 %376, 0
+  br i1 %377, label %378, label %483, !prof !4
 
-377:                                              ; preds = %374, %366
-  %378 = call ptr @llvm.stacksave.p0()
-  %379 = load ptr, ptr %40, align 8
-  %380 = getelementptr inbounds nuw i8, ptr %379, i64 92
-  %381 = load i32, ptr %380, align 4
-  %382 = zext i32 %381 to i64
-  %383 = alloca ptr, i64 %382, align 16
-  %384 = load ptr, ptr %42, align 8
+378:                                              ; preds = %375, %367
+  %379 = call ptr @llvm.stacksave.p0()
+  %380 = load ptr, ptr %41, align 8
+  %381 = getelementptr inbounds nuw i8, ptr %380, i64 92
+  %382 = load i32, ptr %381, align 4
+  %383 = zext i32 %382 to i64
+  %384 = alloca ptr, i64 %383, align 16
+  %385 = load ptr, ptr %43, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  %385 = getelementptr inbounds nuw i8, ptr %379, i64 80
-  %386 = load i32, ptr %385, align 8
-  %387 = zext i32 %386 to i64
-  %388 = getelementptr inbounds nuw i8, ptr %367, i64 %387
-  %389 = getelementptr inbounds nuw i8, ptr %367, i64 32
-  %390 = load i32, ptr %389, align 8
-  %391 = icmp eq i32 %390, 0
-  %392 = load i32, ptr %324, align 4
-  br i1 %391, label %412, label %393, !prof !4
+  %386 = getelementptr inbounds nuw i8, ptr %380, i64 80
+  %387 = load i32, ptr %386, align 8
+  %388 = zext i32 %387 to i64
+  %389 = getelementptr inbounds nuw i8, ptr %368, i64 %388
+  %390 = getelementptr inbounds nuw i8, ptr %368, i64 32
+  %391 = load i32, ptr %390, align 8
+  %392 = icmp eq i32 %391, 0
+  %393 = load i32, ptr %325, align 4
+  br i1 %392, label %413, label %394, !prof !4
 
-393:                                              ; preds = %377
-  %394 = getelementptr inbounds nuw i8, ptr %367, i64 80
-  %395 = load i32, ptr %394, align 4
-  %396 = urem i32 %392, %395
-  %397 = icmp eq i32 %396, 0
-  br i1 %397, label %398, label %480
+394:                                              ; preds = %378
+  %395 = getelementptr inbounds nuw i8, ptr %368, i64 80
+  %396 = load i32, ptr %395, align 4
+  %397 = urem i32 %393, %396
+  %398 = icmp eq i32 %397, 0
+  br i1 %398, label %399, label %481
 
-398:                                              ; preds = %393
-  %399 = getelementptr inbounds nuw i8, ptr %324, i64 4
-  %400 = load i32, ptr %399, align 4
-  %401 = getelementptr inbounds nuw i8, ptr %367, i64 84
-  %402 = load i32, ptr %401, align 4
-  %403 = urem i32 %400, %402
-  %404 = icmp eq i32 %403, 0
-  br i1 %404, label %405, label %480
+399:                                              ; preds = %394
+  %400 = getelementptr inbounds nuw i8, ptr %325, i64 4
+  %401 = load i32, ptr %400, align 4
+  %402 = getelementptr inbounds nuw i8, ptr %368, i64 84
+  %403 = load i32, ptr %402, align 4
+  %404 = urem i32 %401, %403
+  %405 = icmp eq i32 %404, 0
+  br i1 %405, label %406, label %481
 
-405:                                              ; preds = %398
-  %406 = getelementptr inbounds nuw i8, ptr %324, i64 8
-  %407 = load i32, ptr %406, align 4
-  %408 = getelementptr inbounds nuw i8, ptr %367, i64 88
-  %409 = load i32, ptr %408, align 4
-  %410 = urem i32 %407, %409
-  %411 = icmp eq i32 %410, 0
-  br i1 %411, label %412, label %480
+406:                                              ; preds = %399
+  %407 = getelementptr inbounds nuw i8, ptr %325, i64 8
+  %408 = load i32, ptr %407, align 4
+  %409 = getelementptr inbounds nuw i8, ptr %368, i64 88
+  %410 = load i32, ptr %409, align 4
+  %411 = urem i32 %408, %410
+  %412 = icmp eq i32 %411, 0
+  br i1 %412, label %413, label %481
 
-412:                                              ; preds = %405, %377
-  %413 = getelementptr inbounds nuw i8, ptr %367, i64 36
-  %414 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %392, ptr %5, align 8
-  %415 = load i32, ptr %413, align 4
-  store i32 %415, ptr %414, align 4
-  %416 = getelementptr inbounds nuw i8, ptr %324, i64 4
-  %417 = load i32, ptr %416, align 4
-  %418 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %417, ptr %418, align 4
-  %419 = getelementptr inbounds nuw i8, ptr %367, i64 40
-  %420 = load i32, ptr %419, align 4
-  %421 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %420, ptr %421, align 8
-  %422 = getelementptr inbounds nuw i8, ptr %324, i64 8
-  %423 = load i32, ptr %422, align 4
-  %424 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %423, ptr %424, align 8
-  %425 = getelementptr inbounds nuw i8, ptr %367, i64 44
-  %426 = load i32, ptr %425, align 4
-  %427 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %426, ptr %427, align 4
-  %428 = getelementptr inbounds nuw i8, ptr %367, i64 48
-  %429 = load i64, ptr %428, align 8
-  %430 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %429, ptr %430, align 8
-  %431 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %432 = load ptr, ptr %431, align 8
-  %433 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %432, ptr %433, align 8
-  %434 = getelementptr inbounds nuw i8, ptr %367, i64 56
-  %435 = load ptr, ptr %434, align 8
-  %436 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %435, ptr %436, align 8
-  %437 = getelementptr inbounds nuw i8, ptr %367, i64 64
-  %438 = load i64, ptr %437, align 8
-  %439 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %438, ptr %439, align 8
-  %440 = getelementptr inbounds nuw i8, ptr %367, i64 72
-  %441 = load i64, ptr %440, align 8
-  %442 = icmp eq i64 %441, 0
-  br i1 %442, label %443, label %454
+413:                                              ; preds = %406, %378
+  %414 = getelementptr inbounds nuw i8, ptr %368, i64 36
+  %415 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %393, ptr %5, align 8
+  %416 = load i32, ptr %414, align 4
+  store i32 %416, ptr %415, align 4
+  %417 = getelementptr inbounds nuw i8, ptr %325, i64 4
+  %418 = load i32, ptr %417, align 4
+  %419 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %418, ptr %419, align 4
+  %420 = getelementptr inbounds nuw i8, ptr %368, i64 40
+  %421 = load i32, ptr %420, align 4
+  %422 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %421, ptr %422, align 8
+  %423 = getelementptr inbounds nuw i8, ptr %325, i64 8
+  %424 = load i32, ptr %423, align 4
+  %425 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %424, ptr %425, align 8
+  %426 = getelementptr inbounds nuw i8, ptr %368, i64 44
+  %427 = load i32, ptr %426, align 4
+  %428 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %427, ptr %428, align 4
+  %429 = getelementptr inbounds nuw i8, ptr %368, i64 48
+  %430 = load i64, ptr %429, align 8
+  %431 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %430, ptr %431, align 8
+  %432 = getelementptr inbounds nuw i8, ptr %7, i64 72
+  %433 = load ptr, ptr %432, align 8
+  %434 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %433, ptr %434, align 8
+  %435 = getelementptr inbounds nuw i8, ptr %368, i64 56
+  %436 = load ptr, ptr %435, align 8
+  %437 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %436, ptr %437, align 8
+  %438 = getelementptr inbounds nuw i8, ptr %368, i64 64
+  %439 = load i64, ptr %438, align 8
+  %440 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %439, ptr %440, align 8
+  %441 = getelementptr inbounds nuw i8, ptr %368, i64 72
+  %442 = load i64, ptr %441, align 8
+  %443 = icmp eq i64 %442, 0
+  br i1 %443, label %444, label %455
 
-443:                                              ; preds = %454, %412
-  %444 = getelementptr inbounds nuw i8, ptr %367, i64 16
-  %445 = load i64, ptr %444, align 8
-  %446 = getelementptr inbounds nuw i8, ptr %379, i64 96
-  %447 = load i32, ptr %446, align 8
-  %448 = zext i32 %447 to i64
-  %449 = getelementptr inbounds nuw i8, ptr %384, i64 %448
-  %450 = getelementptr inbounds nuw i8, ptr %449, i64 8
-  %451 = load i64, ptr %450, align 8
-  %452 = icmp eq i64 %445, %451
-  %453 = load ptr, ptr %7, align 8
-  br i1 %452, label %463, label %476, !prof !4
+444:                                              ; preds = %455, %413
+  %445 = getelementptr inbounds nuw i8, ptr %368, i64 16
+  %446 = load i64, ptr %445, align 8
+  %447 = getelementptr inbounds nuw i8, ptr %380, i64 96
+  %448 = load i32, ptr %447, align 8
+  %449 = zext i32 %448 to i64
+  %450 = getelementptr inbounds nuw i8, ptr %385, i64 %449
+  %451 = getelementptr inbounds nuw i8, ptr %450, i64 8
+  %452 = load i64, ptr %451, align 8
+  %453 = icmp eq i64 %446, %452
+  %454 = load ptr, ptr %7, align 8
+  br i1 %453, label %464, label %477, !prof !4
 
-454:                                              ; preds = %412, %454
-  %455 = phi i64 [ %461, %454 ], [ 0, %412 ]
-  %456 = getelementptr inbounds nuw i32, ptr %388, i64 %455
-  %457 = load i32, ptr %456, align 4
-  %458 = zext i32 %457 to i64
-  %459 = getelementptr inbounds nuw i8, ptr %384, i64 %458
-  %460 = getelementptr inbounds nuw ptr, ptr %383, i64 %455
-  store ptr %459, ptr %460, align 8
-  %461 = add nuw i64 %455, 1
-  %462 = icmp eq i64 %461, %441
-  br i1 %462, label %443, label %454, !llvm.loop !20
+455:                                              ; preds = %413, %455
+  %456 = phi i64 [ %462, %455 ], [ 0, %413 ]
+  %457 = getelementptr inbounds nuw i32, ptr %389, i64 %456
+  %458 = load i32, ptr %457, align 4
+  %459 = zext i32 %458 to i64
+  %460 = getelementptr inbounds nuw i8, ptr %385, i64 %459
+  %461 = getelementptr inbounds nuw ptr, ptr %384, i64 %456
+  store ptr %460, ptr %461, align 8
+  %462 = add nuw i64 %456, 1
+  %463 = icmp eq i64 %462, %442
+  br i1 %463, label %444, label %455, !llvm.loop !20
 
-463:                                              ; preds = %443
-  %464 = getelementptr inbounds nuw i8, ptr %453, i64 64
-  %465 = load ptr, ptr %464, align 8
-  %466 = call ptr %465() #18
-  %467 = getelementptr inbounds nuw i8, ptr %453, i64 72
-  %468 = load ptr, ptr %467, align 8
-  %469 = getelementptr inbounds nuw i8, ptr %367, i64 24
-  %470 = load ptr, ptr %469, align 8
-  %471 = call i32 %468(ptr noundef nonnull %5, ptr noundef %470, ptr noundef nonnull %383, ptr noundef null) #18
-  %472 = getelementptr inbounds nuw i8, ptr %453, i64 80
-  %473 = load ptr, ptr %472, align 8
-  call void %473(ptr noundef %466) #18
-  %474 = icmp ne i32 %471, 0
-  %475 = zext i1 %474 to i32
-  br label %480
+464:                                              ; preds = %444
+  %465 = getelementptr inbounds nuw i8, ptr %454, i64 64
+  %466 = load ptr, ptr %465, align 8
+  %467 = call ptr %466() #18
+  %468 = getelementptr inbounds nuw i8, ptr %454, i64 72
+  %469 = load ptr, ptr %468, align 8
+  %470 = getelementptr inbounds nuw i8, ptr %368, i64 24
+  %471 = load ptr, ptr %470, align 8
+  %472 = call i32 %469(ptr noundef nonnull %5, ptr noundef %471, ptr noundef nonnull %384, ptr noundef null) #18
+  %473 = getelementptr inbounds nuw i8, ptr %454, i64 80
+  %474 = load ptr, ptr %473, align 8
+  call void %474(ptr noundef %467) #18
+  %475 = icmp ne i32 %472, 0
+  %476 = zext i1 %475 to i32
+  br label %481
 
-476:                                              ; preds = %443
-  %477 = call fastcc i32 @submit_there(ptr noundef %453, ptr noundef %5, ptr noundef nonnull %367, ptr noundef %383) #17
-  br label %480
+477:                                              ; preds = %444
+  %478 = call fastcc i32 @submit_there(ptr noundef %454, ptr noundef %5, ptr noundef nonnull %368, ptr noundef %384) #17
+  br label %481
 
-478:                                              ; preds = %363, %321, %311, %308, %301, %267, %249, %224, %215
-  %479 = phi i32 [ 2, %363 ], [ %322, %321 ], [ 1, %308 ], [ 1, %301 ], [ %268, %267 ], [ %312, %311 ], [ %225, %224 ], [ %218, %215 ], [ %250, %249 ]
+479:                                              ; preds = %364, %322, %312, %309, %302, %268, %250, %225, %216
+  %480 = phi i32 [ 2, %364 ], [ %323, %322 ], [ 1, %309 ], [ 1, %302 ], [ %269, %268 ], [ %313, %312 ], [ %226, %225 ], [ %219, %216 ], [ %251, %250 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  br i1 %203, label %509, label %486, !prof !4
+  br i1 %204, label %510, label %487, !prof !4
 
-480:                                              ; preds = %393, %398, %405, %476, %463
-  %481 = phi i32 [ %477, %476 ], [ %475, %463 ], [ 1, %405 ], [ 1, %398 ], [ 1, %393 ]
+481:                                              ; preds = %394, %399, %406, %477, %464
+  %482 = phi i32 [ %478, %477 ], [ %476, %464 ], [ 1, %406 ], [ 1, %399 ], [ 1, %394 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  call void @llvm.stackrestore.p0(ptr %378)
-  br label %482
+  call void @llvm.stackrestore.p0(ptr %379)
+  br label %483
 
-482:                                              ; preds = %374, %480
-  %483 = phi i32 [ %481, %480 ], [ %375, %374 ]
+483:                                              ; preds = %375, %481
+  %484 = phi i32 [ %482, %481 ], [ %376, %375 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  %484 = load i64, ptr %368, align 8
-  %485 = add i64 %484, -1
-  store i64 %485, ptr %368, align 8
-  br i1 %203, label %509, label %486, !prof !4
+  %485 = load i64, ptr %369, align 8
+  %486 = add i64 %485, -1
+  store i64 %486, ptr %369, align 8
+  br i1 %204, label %510, label %487, !prof !4
 
-486:                                              ; preds = %205, %482, %478
-  %487 = phi i32 [ %483, %482 ], [ %211, %205 ], [ %479, %478 ]
-  %488 = load i32, ptr %14, align 8
-  %489 = getelementptr inbounds nuw i8, ptr %14, i64 16
-  %490 = load i32, ptr %489, align 8
-  %491 = icmp ult i32 %488, %490
-  br i1 %491, label %492, label %509
+487:                                              ; preds = %206, %483, %479
+  %488 = phi i32 [ %484, %483 ], [ %212, %206 ], [ %480, %479 ]
+  %489 = load i32, ptr %15, align 8
+  %490 = getelementptr inbounds nuw i8, ptr %15, i64 16
+  %491 = load i32, ptr %490, align 8
+  %492 = icmp ult i32 %489, %491
+  br i1 %492, label %493, label %510
 
-492:                                              ; preds = %486
-  %493 = getelementptr inbounds nuw i8, ptr %12, i64 184
-  %494 = zext i32 %488 to i64
-  br label %495
+493:                                              ; preds = %487
+  %494 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %495 = zext i32 %489 to i64
+  br label %496
 
-495:                                              ; preds = %492, %504
-  %496 = phi i32 [ %490, %492 ], [ %505, %504 ]
-  %497 = phi i64 [ %494, %492 ], [ %506, %504 ]
-  %498 = getelementptr inbounds nuw ptr, ptr %38, i64 %497
-  %499 = load ptr, ptr %498, align 8
-  %500 = icmp eq ptr %499, null
-  br i1 %500, label %504, label %501
+496:                                              ; preds = %493, %505
+  %497 = phi i32 [ %491, %493 ], [ %506, %505 ]
+  %498 = phi i64 [ %495, %493 ], [ %507, %505 ]
+  %499 = getelementptr inbounds nuw ptr, ptr %39, i64 %498
+  %500 = load ptr, ptr %499, align 8
+  %501 = icmp eq ptr %500, null
+  br i1 %501, label %505, label %502
 
-501:                                              ; preds = %495
-  %502 = load ptr, ptr %493, align 8
-  call void %502(ptr noundef nonnull %499) #18
-  %503 = load i32, ptr %489, align 8
-  br label %504
+502:                                              ; preds = %496
+  %503 = load ptr, ptr %494, align 8
+  call void %503(ptr noundef nonnull %500) #18
+  %504 = load i32, ptr %490, align 8
+  br label %505
 
-504:                                              ; preds = %495, %501
-  %505 = phi i32 [ %496, %495 ], [ %503, %501 ]
-  %506 = add nuw nsw i64 %497, 1
-  %507 = zext i32 %505 to i64
-  %508 = icmp samesign ult i64 %506, %507
-  br i1 %508, label %495, label %509, !llvm.loop !21
+505:                                              ; preds = %496, %502
+  %506 = phi i32 [ %497, %496 ], [ %504, %502 ]
+  %507 = add nuw nsw i64 %498, 1
+  %508 = zext i32 %506 to i64
+  %509 = icmp samesign ult i64 %507, %508
+  br i1 %509, label %496, label %510, !llvm.loop !21
 
-509:                                              ; preds = %504, %486, %25, %71, %83, %173, %60, %482, %478
-  %510 = phi ptr [ %76, %482 ], [ null, %60 ], [ %76, %486 ], [ %76, %478 ], [ null, %25 ], [ %66, %71 ], [ %76, %83 ], [ %76, %173 ], [ %76, %504 ]
-  %511 = phi i32 [ %483, %482 ], [ %61, %60 ], [ %487, %486 ], [ %479, %478 ], [ 1, %25 ], [ %73, %71 ], [ 1, %83 ], [ 1, %173 ], [ %487, %504 ]
-  %512 = getelementptr inbounds nuw i8, ptr %7, i64 64
-  %513 = load ptr, ptr %512, align 8
-  %514 = icmp eq ptr %513, null
-  br i1 %514, label %518, label %515, !prof !4
+510:                                              ; preds = %505, %487, %26, %72, %84, %174, %61, %483, %479
+  %511 = phi ptr [ %77, %483 ], [ null, %61 ], [ %77, %487 ], [ %77, %479 ], [ null, %26 ], [ %67, %72 ], [ %77, %84 ], [ %77, %174 ], [ %77, %505 ]
+  %512 = phi i32 [ %484, %483 ], [ %62, %61 ], [ %488, %487 ], [ %480, %479 ], [ 1, %26 ], [ %74, %72 ], [ 1, %84 ], [ 1, %174 ], [ %488, %505 ]
+  %513 = getelementptr inbounds nuw i8, ptr %7, i64 64
+  %514 = load ptr, ptr %513, align 8
+  %515 = icmp eq ptr %514, null
+  br i1 %515, label %519, label %516, !prof !4
 
-515:                                              ; preds = %509
-  %516 = getelementptr inbounds nuw i8, ptr %12, i64 184
-  %517 = load ptr, ptr %516, align 8
-  call void %517(ptr noundef nonnull %513) #18
-  br label %518
+516:                                              ; preds = %510
+  %517 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %518 = load ptr, ptr %517, align 8
+  call void %518(ptr noundef nonnull %514) #18
+  br label %519
 
-518:                                              ; preds = %515, %509
-  %519 = icmp eq ptr %510, null
-  br i1 %519, label %523, label %520, !prof !4
+519:                                              ; preds = %516, %510
+  %520 = icmp eq ptr %511, null
+  br i1 %520, label %524, label %521, !prof !4
 
-520:                                              ; preds = %518
-  %521 = getelementptr inbounds nuw i8, ptr %12, i64 184
-  %522 = load ptr, ptr %521, align 8
-  call void %522(ptr noundef nonnull %510) #18
-  br label %523
+521:                                              ; preds = %519
+  %522 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %523 = load ptr, ptr %522, align 8
+  call void %523(ptr noundef nonnull %511) #18
+  br label %524
 
-523:                                              ; preds = %520, %518
-  switch i32 %511, label %543 [
-    i32 0, label %524
-    i32 3, label %546
-    i32 2, label %536
+524:                                              ; preds = %521, %519
+  switch i32 %512, label %544 [
+    i32 0, label %525
+    i32 3, label %547
+    i32 2, label %537
   ], !prof !22
 
-524:                                              ; preds = %523
-  %525 = getelementptr inbounds nuw i8, ptr %12, i64 96
-  %526 = load i64, ptr %525, align 8
-  %527 = icmp eq i64 %526, 0
-  br i1 %527, label %533, label %528, !prof !4
+525:                                              ; preds = %524
+  %526 = getelementptr inbounds nuw i8, ptr %13, i64 96
+  %527 = load i64, ptr %526, align 8
+  %528 = icmp eq i64 %527, 0
+  br i1 %528, label %534, label %529, !prof !4
 
-528:                                              ; preds = %524
-  %529 = getelementptr inbounds nuw i8, ptr %12, i64 176
-  %530 = load ptr, ptr %529, align 8
-  %531 = getelementptr inbounds nuw i8, ptr %12, i64 88
-  %532 = load ptr, ptr %531, align 8
-  call void %530(ptr noundef %532) #18
-  br label %533
+529:                                              ; preds = %525
+  %530 = getelementptr inbounds nuw i8, ptr %13, i64 176
+  %531 = load ptr, ptr %530, align 8
+  %532 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %533 = load ptr, ptr %532, align 8
+  call void %531(ptr noundef %533) #18
+  br label %534
 
-533:                                              ; preds = %528, %524
-  %534 = getelementptr inbounds nuw i8, ptr %12, i64 88
-  %535 = load ptr, ptr %534, align 8
-  br label %546
+534:                                              ; preds = %529, %525
+  %535 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %536 = load ptr, ptr %535, align 8
+  br label %547
 
-536:                                              ; preds = %523
-  %537 = load ptr, ptr %42, align 8
-  %538 = load ptr, ptr %40, align 8
-  %539 = getelementptr inbounds nuw i8, ptr %538, i64 96
-  %540 = load i32, ptr %539, align 8
-  %541 = zext i32 %540 to i64
-  %542 = getelementptr inbounds nuw i8, ptr %537, i64 %541
-  br label %543
+537:                                              ; preds = %524
+  %538 = load ptr, ptr %43, align 8
+  %539 = load ptr, ptr %41, align 8
+  %540 = getelementptr inbounds nuw i8, ptr %539, i64 96
+  %541 = load i32, ptr %540, align 8
+  %542 = zext i32 %541 to i64
+  %543 = getelementptr inbounds nuw i8, ptr %538, i64 %542
+  br label %544
 
-543:                                              ; preds = %523, %536
-  %544 = phi ptr [ %542, %536 ], [ null, %523 ]
-  %545 = call fastcc ptr @anew(ptr noundef nonnull %11, ptr noundef %544, ptr noundef %28, ptr noundef %29, i64 noundef %27, ptr noundef %3) #17
-  br label %546
+544:                                              ; preds = %524, %537
+  %545 = phi ptr [ %543, %537 ], [ null, %524 ]
+  %546 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %545, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
+  br label %547
 
-546:                                              ; preds = %523, %543, %533
-  %547 = phi ptr [ %535, %533 ], [ %545, %543 ], [ null, %523 ]
+547:                                              ; preds = %524, %544, %534
+  %548 = phi ptr [ %536, %534 ], [ %546, %544 ], [ null, %524 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  ret ptr %547
+  ret ptr %548
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -1309,95 +1310,94 @@ define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i6
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %6 = load ptr, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %8, i64 24
-  %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq i64 %2, 1
-  %12 = icmp eq ptr %3, null
-  %13 = and i1 %11, %12
-  br i1 %13, label %14, label %63, !prof !4
+  %8 = getelementptr inbounds nuw i8, ptr %6, i64 56
+  %9 = load ptr, ptr %8, align 8
+  %10 = icmp eq i64 %2, 1
+  %11 = icmp eq ptr %3, null
+  %12 = and i1 %10, %11
+  br i1 %12, label %13, label %62, !prof !4
 
-14:                                               ; preds = %4
-  %15 = load ptr, ptr %1, align 8
-  %16 = load ptr, ptr %8, align 8
-  %17 = getelementptr inbounds nuw i8, ptr %16, i64 104
-  %18 = load ptr, ptr %17, align 8
-  %19 = getelementptr inbounds nuw i8, ptr %15, i64 8
-  %20 = load ptr, ptr %19, align 8
-  %21 = icmp eq ptr %20, %18
-  br i1 %21, label %22, label %48
+13:                                               ; preds = %4
+  %14 = load ptr, ptr %1, align 8
+  %15 = load ptr, ptr %7, align 8
+  %16 = getelementptr inbounds nuw i8, ptr %15, i64 104
+  %17 = load ptr, ptr %16, align 8
+  %18 = getelementptr inbounds nuw i8, ptr %14, i64 8
+  %19 = load ptr, ptr %18, align 8
+  %20 = icmp eq ptr %19, %17
+  br i1 %20, label %21, label %47
 
-22:                                               ; preds = %14
-  %23 = getelementptr inbounds nuw i8, ptr %10, i64 48
-  %24 = load ptr, ptr %23, align 8
-  %25 = getelementptr inbounds nuw i8, ptr %24, i64 8
-  %26 = load ptr, ptr %25, align 8
-  %27 = icmp eq ptr %26, %18
-  br i1 %27, label %28, label %48
+21:                                               ; preds = %13
+  %22 = getelementptr inbounds nuw i8, ptr %9, i64 48
+  %23 = load ptr, ptr %22, align 8
+  %24 = getelementptr inbounds nuw i8, ptr %23, i64 8
+  %25 = load ptr, ptr %24, align 8
+  %26 = icmp eq ptr %25, %17
+  br i1 %26, label %27, label %47
 
-28:                                               ; preds = %22
-  %29 = getelementptr inbounds nuw i8, ptr %15, i64 16
-  %30 = load i64, ptr %29, align 8
-  %31 = icmp eq i64 %30, 2
-  br i1 %31, label %32, label %48
+27:                                               ; preds = %21
+  %28 = getelementptr inbounds nuw i8, ptr %14, i64 16
+  %29 = load i64, ptr %28, align 8
+  %30 = icmp eq i64 %29, 2
+  br i1 %30, label %31, label %47
 
-32:                                               ; preds = %28
-  %33 = getelementptr inbounds nuw i8, ptr %24, i64 16
-  %34 = load i64, ptr %33, align 8
-  %35 = icmp eq i64 %34, 2
-  br i1 %35, label %36, label %48
+31:                                               ; preds = %27
+  %32 = getelementptr inbounds nuw i8, ptr %23, i64 16
+  %33 = load i64, ptr %32, align 8
+  %34 = icmp eq i64 %33, 2
+  br i1 %34, label %35, label %47
 
-36:                                               ; preds = %32
-  %37 = getelementptr inbounds nuw i8, ptr %15, i64 24
-  %38 = load ptr, ptr %37, align 8
-  %39 = getelementptr inbounds nuw i8, ptr %24, i64 24
-  %40 = load ptr, ptr %39, align 8
-  %41 = icmp eq ptr %38, %40
-  br i1 %41, label %42, label %48
+35:                                               ; preds = %31
+  %36 = getelementptr inbounds nuw i8, ptr %14, i64 24
+  %37 = load ptr, ptr %36, align 8
+  %38 = getelementptr inbounds nuw i8, ptr %23, i64 24
+  %39 = load ptr, ptr %38, align 8
+  %40 = icmp eq ptr %37, %39
+  br i1 %40, label %41, label %47
 
-42:                                               ; preds = %36
-  %43 = getelementptr inbounds nuw i8, ptr %15, i64 32
-  %44 = load ptr, ptr %43, align 8
-  %45 = getelementptr inbounds nuw i8, ptr %24, i64 32
-  %46 = load ptr, ptr %45, align 8
-  %47 = icmp eq ptr %44, %46
-  br i1 %47, label %57, label %48
+41:                                               ; preds = %35
+  %42 = getelementptr inbounds nuw i8, ptr %14, i64 32
+  %43 = load ptr, ptr %42, align 8
+  %44 = getelementptr inbounds nuw i8, ptr %23, i64 32
+  %45 = load ptr, ptr %44, align 8
+  %46 = icmp eq ptr %43, %45
+  br i1 %46, label %56, label %47
 
-48:                                               ; preds = %14, %22, %28, %32, %36, %42
-  %49 = tail call fastcc ptr @found(ptr noundef nonnull %8, ptr noundef nonnull %15) #17
-  %50 = icmp eq ptr %49, null
-  br i1 %50, label %63, label %51, !prof !31
+47:                                               ; preds = %13, %21, %27, %31, %35, %41
+  %48 = tail call fastcc ptr @found(ptr noundef nonnull %7, ptr noundef nonnull %14) #17
+  %49 = icmp eq ptr %48, null
+  br i1 %49, label %62, label %50, !prof !31
 
-51:                                               ; preds = %48
-  %52 = getelementptr inbounds nuw i8, ptr %49, i64 40
-  %53 = load ptr, ptr %52, align 8
-  %54 = load i32, ptr %53, align 8
-  %55 = add i32 %54, 1
-  store i32 %55, ptr %53, align 8
-  %56 = load ptr, ptr %52, align 8
-  br label %70
+50:                                               ; preds = %47
+  %51 = getelementptr inbounds nuw i8, ptr %48, i64 40
+  %52 = load ptr, ptr %51, align 8
+  %53 = load i32, ptr %52, align 8
+  %54 = add i32 %53, 1
+  store i32 %54, ptr %52, align 8
+  %55 = load ptr, ptr %51, align 8
+  br label %69
 
-57:                                               ; preds = %42
-  %58 = getelementptr inbounds nuw i8, ptr %10, i64 40
-  %59 = load ptr, ptr %58, align 8
-  %60 = load i32, ptr %59, align 8
-  %61 = add i32 %60, 1
-  store i32 %61, ptr %59, align 8
-  %62 = load ptr, ptr %58, align 8
-  br label %70
+56:                                               ; preds = %41
+  %57 = getelementptr inbounds nuw i8, ptr %9, i64 40
+  %58 = load ptr, ptr %57, align 8
+  %59 = load i32, ptr %58, align 8
+  %60 = add i32 %59, 1
+  store i32 %60, ptr %58, align 8
+  %61 = load ptr, ptr %57, align 8
+  br label %69
 
-63:                                               ; preds = %48, %4
-  %64 = load ptr, ptr %8, align 8
-  %65 = getelementptr inbounds nuw i8, ptr %64, i64 216
-  %66 = load ptr, ptr %65, align 8
-  %67 = getelementptr inbounds nuw i8, ptr %8, i64 16
-  %68 = load ptr, ptr %67, align 8
-  %69 = tail call ptr %66(ptr noundef %68, ptr noundef %1, i64 noundef %2, ptr noundef %3) #18
-  br label %70
+62:                                               ; preds = %47, %4
+  %63 = load ptr, ptr %7, align 8
+  %64 = getelementptr inbounds nuw i8, ptr %63, i64 216
+  %65 = load ptr, ptr %64, align 8
+  %66 = getelementptr inbounds nuw i8, ptr %6, i64 48
+  %67 = load ptr, ptr %66, align 8
+  %68 = tail call ptr %65(ptr noundef %67, ptr noundef %1, i64 noundef %2, ptr noundef %3) #18
+  br label %69
 
-70:                                               ; preds = %57, %51, %63
-  %71 = phi ptr [ %69, %63 ], [ %62, %57 ], [ %56, %51 ]
-  ret ptr %71
+69:                                               ; preds = %56, %50, %62
+  %70 = phi ptr [ %68, %62 ], [ %61, %56 ], [ %55, %50 ]
+  ret ptr %70
 }
 
 ; Function Attrs: noinline nounwind
@@ -2832,9 +2832,9 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 -1, 2) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) initializes((0, 40)) %2) unnamed_addr #5 {
+define internal fastcc range(i32 -1, 2) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) initializes((0, 56)) %2) unnamed_addr #5 {
   %4 = alloca i64, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %2, ptr noundef nonnull align 8 dereferenceable(40) %1, i64 40, i1 false)
+  tail call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %2, ptr noundef nonnull align 8 dereferenceable(56) %1, i64 56, i1 false)
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %6 = load ptr, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %6, i64 44

@@ -100,7 +100,7 @@ class Launcher:
         self._put("variants", self._variants.address)
         self._put("is", table.address)
         self.watch(((), ()))
-        self._own = struct.pack("<Q", ctypes.addressof(self._state))
+        self._own = struct.pack("<3Q", ctypes.addressof(self._state), self._environment.address, table.address)
         self._method = native.method("launch", machine.launch, doc)
         facts = FACTS.pack(0, 0, 0, GENERAL, 0, 0) + self._own
         self.function = native.builtin(self._method, (facts, self._method, self, defaults))

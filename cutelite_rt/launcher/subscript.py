@@ -11,7 +11,6 @@ once, if it is under the very objects that were in the subscript found last. Int
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -45,10 +44,10 @@ class Subscripts:
         self._environment, self._anew, self._lock = environment, anew, forks.lock()
         self._kept: dict[tuple[int, ...], tuple[Any, Held]] = {}
         self._table = _table([], 4)
-        words = environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)
-        self._state = (ctypes.c_uint64 * len(STATE))(*words)
+        own = bytes(WORD * len(STATE))  # nobody else has it: the state is written into it
+        self._state = (ctypes.c_uint64 * len(STATE)).from_address(id(own) + native.BYTES_OFFSET)
+        self._state[:] = [environment.address, ctypes.addressof(self._table), id(anew), ctypes.addressof(_NONE)]
         method = native.method("subscript", machine.subscript, "kernel[...]")
-        own = struct.pack("<Q", ctypes.addressof(self._state))
         self.function = native.builtin(method, (own, method, self))
 
     def __len__(self) -> int:

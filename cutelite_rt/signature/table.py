@@ -95,6 +95,7 @@ _END, _CONSTANT, _VALUE = range(3)
 _OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, "max": 9}
 _MOST_DEPTH = 16
 _MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
+_LINE = 64  # bytes of a line of the CPU's caches
 _WIDE_INTEGERS = ("i32", "i64", "u32", "u64")
 
 _FETCH = struct.Struct("<4H 2I")
@@ -152,7 +153,9 @@ class Table:
         self.objects: Sequence[object] = ()
         self._dims = {dim.name: dim for dim in signature.dims}
         self._classes = classes
-        self._memory: dict[bytes, Any] = {}  # of equal bytes once
+        self._block = bytearray(ctypes.sizeof(_Signature))  # one block: launches find it in few lines of the caches
+        self._known: dict[tuple[bytes, tuple[int, ...]], int] = {}  # what is in it, of equal bytes once
+        self._links: list[int] = []  # places in it that hold places in it
         self._fetches: list[bytes] = []
         self._leaves: list[_Leaf] = []
         self._constants: list[tuple[int, int]] = []  # slot, given
@@ -246,7 +249,12 @@ class Table:
             for d in signature.dims
         ]
         rows["expression"] = [struct.pack("<Q", address) for address in self._expressions]
-        said = _Signature(**{name: self._put(b"".join(group)) for name, group in rows.items()})
+        links = {
+            "array": range(_ARRAY.size - WORD, _ARRAY.size * len(rows["array"]), _ARRAY.size),
+            "expression": range(0, WORD * len(rows["expression"]), WORD),
+        }
+        put = {name: self._put(b"".join(group), *links.get(name, ())) for name, group in rows.items()}
+        said = _Signature(**put)
         said.fetches, said.arrays, said.numbers = len(self._fetches), len(self._arrays), len(self._numbers)
         said.constants, said.dims, said.grid = len(self._constants), len(self._dims), len(rows["grid_rules"])
         said.count = len(self.names)
@@ -260,7 +268,7 @@ class Table:
         said.key, said.order, said.kinds, said.caches = places.key, places.order, places.kinds, places.caches
         said.parameters = max(len(places.at), 1)
         self._lay_launch(said)
-        return self._put(bytes(said))
+        return self._loaded(bytes(said))
 
     def _lay_launch(self, said: _Signature) -> None:
         """Places in the memory of one launch."""
@@ -280,12 +288,27 @@ class Table:
             at += -(-size // WORD) * WORD
         said.scratch = at
 
-    def _put(self, data: bytes) -> int:
-        """The address of memory with these bytes, that lives as long as the table."""
-        found = self._memory.get(data)
-        if found is None:
-            found = self._memory[data] = ctypes.create_string_buffer(data, max(len(data), 1))
-        return ctypes.addressof(found)
+    def _put(self, data: bytes, *links: int) -> int:
+        """The place in the block of these bytes, which have places in it at `links`."""
+        at = self._known.get((data, links))
+        if at is None:
+            at = self._known[data, links] = len(self._block)
+            self._block += data.ljust(-(-len(data) // WORD) * WORD, b"\0")
+            self._links += (at + link for link in links)
+        return at
+
+    def _loaded(self, said: bytes) -> int:
+        """The address of the block, with `said` at its begin, and addresses where it has places."""
+        self._block[: len(said)] = said
+        links = [*self._links, *range(_Signature.fetch.offset, len(said), WORD)]
+        size = len(self._block)
+        self._memory = ctypes.create_string_buffer(size + _LINE)
+        address = -(-ctypes.addressof(self._memory) // _LINE) * _LINE
+        for at in links:
+            (place,) = struct.unpack_from("<Q", self._block, at)
+            struct.pack_into("<Q", self._block, at, address + place)
+        ctypes.memmove(address, bytes(self._block), size)
+        return address
 
     def _array(self, leaf: _Leaf) -> bytes:
         wanted = leaf.parameter
@@ -308,7 +331,9 @@ class Table:
         align = wanted.align or (0 if wanted.box is None else 1)  # of what goes as a map, encoding asks
         said = _ANNOTATION.pack(dtype, variable, size, align, rank, order, cosize)
         said += struct.pack("<Q", self._put(b"".join(rules)))
-        return _ARRAY.pack(leaf.slot, leaf.given, 0 if wanted.box is None else self._at[leaf], self._put(said))
+        return _ARRAY.pack(
+            leaf.slot, leaf.given, 0 if wanted.box is None else self._at[leaf], self._put(said, _ANNOTATION.size)
+        )
 
     def _modes(self, layout: Strided) -> tuple[int, int, list[bytes]]:
         """The order, how many modes there are, and a rule for each extent and each given stride."""
