@@ -16,7 +16,7 @@ import struct
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cutelite_rt.arrays.exchange import TENSOR_BYTES
 from cutelite_rt.dtype import DTYPES
