@@ -41,6 +41,7 @@ _WHERE = {
     "cutelite.lib.rows": "RowPartition RowStream RowTile RowVectors",
     "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",
+    "cutelite.lib.scan": "look_back next_tile",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows",
     "cutelite.lib.tile_queue": "TileQueue longest_first",

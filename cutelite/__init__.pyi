@@ -309,6 +309,8 @@ from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.rows import RowTile as RowTile
 from cutelite.lib.rows import RowVectors as RowVectors
+from cutelite.lib.scan import look_back as look_back
+from cutelite.lib.scan import next_tile as next_tile
 from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersistentTileScheduler
 from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
@@ -688,6 +690,7 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "longest_first",
+    "look_back",
     "lop3",
     "mad24",
     "make_composed_layout",
@@ -731,6 +734,7 @@ __all__ = [
     "multicast_peers",
     "nanosleep",
     "narrow_place",
+    "next_tile",
     "off_compile",
     "on_compile",
     "pipeline_init_arrive",

@@ -244,6 +244,14 @@ class RowTile:
         """The column of the first element of one of this thread's vectors."""
         return self.begin + (piece * self.team + (0 if self.threads == 1 else thread_idx.x)) * self.vector
 
+    def columns(self) -> Any:
+        """The columns of this thread's elements: a vector of shape (vector, pieces), of the type of `begin`."""
+        found = make_rmem_tensor(self.first(0).dtype, make_layout(self.shape))
+        for i in static_range(self.pieces):
+            for j in static_range(self.vector):
+                found[j, i] = self.first(i) + j
+        return found.load()
+
     def load(self, row: Any, fill: Any = 0) -> Any:
         """Read this thread's elements of `row`; the vector, of shape (vector, pieces), has `fill` beyond it.
 

@@ -6,7 +6,9 @@ softmax.py         softmax, log_softmax          norm.py            rms_norm, la
 cross_entropy.py   cross_entropy                 elementwise.py    functions of elements
 gates.py           activations, SwiGLU, GeGLU    rope.py           rotary embedding
 quantise.py        8 bits, casts, transposes     narrow.py         scales
-select.py          argmax, top_k, sample
+select.py          argmax, top_k, sample         sort.py           sort, also by key
+scan.py            cumsum                        reduce.py         sums and extremes of arrays and modes
+histogram.py       counts                        embedding.py      rows of a table
 linear_cross_entropy.py   cross entropy of a linear layer, a part of its logits at a time
 operators.py       softmax, norms and losses as torch's operators; operators_elements.py, operators_losses.py
 

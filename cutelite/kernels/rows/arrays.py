@@ -11,7 +11,9 @@ from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import MOST, width
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16, "f32": cl.f32}
-NARROW = {"e4m3": cl.e4m3, "e5m2": cl.e5m2}  # what results may have too
+NAMES = "rows are of bfloat16, float16 or float32"
+WHOLE = {"i32": cl.i32}
+RESULTS = DTYPES | {"e4m3": cl.e4m3, "e5m2": cl.e5m2}
 
 
 class Rows:
@@ -21,14 +23,14 @@ class Rows:
     dtype    bf16, f16 or f32
     vector   elements that one access may take, by pitch and address
     most     elements that a row may have; None: any number, 0 too
-    narrow   dtypes of 8 bits too
+    kinds    the dtypes that are taken, by their codes
     Errors   `cl.ArgumentError` for other dtypes, and for rows of 0 or more than `most` elements
     """
 
-    def __init__(self, array: Any, name: str, most: int | None = MOST, narrow: bool = False) -> None:
-        found = (DTYPES | NARROW if narrow else DTYPES).get(code_of(array))
+    def __init__(self, array: Any, name: str, most: int | None = MOST, kinds: dict[str, Any] = DTYPES) -> None:
+        found = kinds.get(code_of(array))
         if found is None:
-            raise rt.ArgumentError(f"{name} has dtype {array.dtype}; rows are of bfloat16, float16 or float32")
+            raise rt.ArgumentError(f"{name} has dtype {array.dtype}; {NAMES if kinds is DTYPES else ', '.join(kinds)}")
         if not array.shape or (most is not None and not 1 <= array.shape[-1] <= most):
             raise rt.ArgumentError(f"{name} has shape {tuple(array.shape)}; a row has 1 to {most} elements")
         self.dtype = found

@@ -18,7 +18,7 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.functions import settled
-from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches, width
 
 M, N = cl.dims("M N")  # rows, columns
@@ -90,7 +90,7 @@ def elementwise(
     if out is None:
         kinds = dtypes or (first.dtype.name,)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
-    made = [Rows(x, f"output {i}", most=None, narrow=True) for i, x in enumerate(out)]
+    made = [Rows(x, f"output {i}", most=None, kinds=RESULTS) for i, x in enumerate(out)]
     for i, each in enumerate((*given, *made)):
         if (each.m, each.n) != (first.m, first.n):
             raise cl.ArgumentError(f"array {i} is {each.m} x {each.n}, and should be {first.m} x {first.n}")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import Rows, as_vector
+from cutelite.kernels.rows.arrays import RESULTS, Rows, as_vector
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan, plan_norm, plan_sums
 
@@ -327,7 +327,7 @@ def apply(
     total = x if more is None else empty(x, tuple(x.shape))
     leading = tuple(x.shape[:-1])
     mean, rstd = empty(x, leading, "f32") if center else None, empty(x, leading, "f32")
-    vector = math.gcd(rows.vector, *(Rows(each, "", narrow=True).vector for each in (y, total)))
+    vector = math.gcd(rows.vector, *(Rows(each, "", kinds=RESULTS).vector for each in (y, total)))
     aligned, vector = vector, vector if narrow is None else ACCESS // rows.dtype.bytes
     if more is None:
         kept = sum(each is not None for each in (x, weight, bias))

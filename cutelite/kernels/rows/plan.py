@@ -110,16 +110,15 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
     """
     if n <= 16384:
         return plan(n, vector)
-    threads, each = (512, 64) if rows > 2 else (MOST_THREADS, 32)
-    cluster = 1 << (-(-n // (threads * each)) - 1).bit_length()
-    p = ahead(Plan(threads, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
+    cluster = 1 << (-(-n // 32_768) - 1).bit_length()
+    p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
     return p if p.stages and (rows > 2 or cluster > 1) else plan(n, vector)
 
 
 def plan_fold(n: int, vector: int) -> Plan:
     """The plan where no row is held: a few warps go through a row, and blocks on a multiprocessor go their own ways."""
-    threads, teams = (WARP, 4) if n <= 8192 else (128, 1)
-    return Plan(threads, teams, 1 if n <= 65_536 else 2, vector, REGISTERS // 64 // 128)
+    threads, teams = (WARP, 4) if n <= 8192 else (128, 1) if n <= 32_768 else (256, 1)
+    return Plan(threads, teams, 1, vector, REGISTERS // 64 // (threads * teams))
 
 
 def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:

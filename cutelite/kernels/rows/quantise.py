@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.kernels.arrays import empty
-from cutelite.kernels.rows.arrays import DTYPES, NARROW, Rows
+from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import functions
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import ACCESS, Plan, pitches, plan
@@ -144,14 +144,14 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
     narrow = to if isinstance(to, Narrow) else None
-    kind = narrow.dtype if narrow else (DTYPES | NARROW).get(to)
+    kind = narrow.dtype if narrow else RESULTS.get(to)
     if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):
         raise cl.ArgumentError(f"x is {tuple(x.shape)}, of which {to!r} cannot be the transposed")
     rows = Rows(x, "x", most=None)
     y = empty(x, (rows.n, rows.m), kind.name)
     scale = None if narrow is None else empty(x, (rows.n, -(-rows.m // TILE_M)), "f32")
     if rows.m * rows.n:
-        aligned = Rows(y, "y", most=None, narrow=True).vector
+        aligned = Rows(y, "y", most=None, kinds=RESULTS).vector
         kernel = transposing(rows.dtype, kind, rows.vector, aligned, narrow)
         kernel[(-(-rows.m // TILE_M), -(-rows.n // TILE_N)), THREADS](rows.matrix, y, scale)
     return y if narrow is None else Quantised(y, scale)

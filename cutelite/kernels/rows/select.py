@@ -25,7 +25,7 @@ ALL = 0xFFFFFFFF
 
 
 def ordered(v: Any) -> Any:
-    """A vector of f32 as u32 of the same order: -0 and 0 are one, NaN is the greatest, and 0 is below all."""
+    """A number or vector of f32 as u32 of the same order: -0 and 0 are one, NaN is the greatest, and 0 is below all."""
     bits = cl.bitcast(v + 0.0, u32)
     sign = cl.bitcast(cl.bitcast(bits, i32) >> 31, u32)
     return cl.where(v != v, u32(ALL), bits ^ (sign | 0x80000000))

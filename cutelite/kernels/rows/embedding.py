@@ -1,0 +1,133 @@
+"""Rows of a table by their numbers, and the derivative of the table: the same in every run.
+
+For the derivative numbers are sorted, so that the rows of each lie together, in their order; a block adds them up.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+import math
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows.arrays import Rows, flat
+from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.kernels.rows.sort import sort
+
+M, N, V = cl.dims("M N V")  # rows that are asked for, columns, rows of the table
+THREADS = 128
+
+
+@cache
+def gathering(dtype: Any, place: Any, vector: int) -> Any:
+    """The kernel that copies rows of the table."""
+    P, Q = pitches("P Q", vector)
+    wide = ACCESS // dtype.bytes
+
+    @cl.kernel(block=THREADS)
+    def gather(
+        table: Tensor[dtype, (V, N), (P, 1)], places: Tensor[place, (M,)], out: Tensor[dtype, (M, N), (Q, 1)]
+    ) -> None:
+        tiles = cl.ceil_div(N, THREADS * wide)
+        row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
+        tile, number = cl.RowTile(at * THREADS * wide, N, wide, 1), places[row]
+        if number >= 0 and number < V:
+            tile.store(tile.load(table[number, None]), out[row, None])
+        else:
+            tile.store(cl.full((wide, 1), 0, dtype), out[row, None])
+
+    return gather
+
+
+@cache
+def adding(dtype: Any, vector: int) -> Any:
+    """The kernel that adds up the rows of each number: the block of the first one of them does."""
+    P, Q = pitches("P Q", vector)
+    wide = ACCESS // dtype.bytes
+
+    @cl.kernel(block=THREADS)
+    def add(
+        dy: Tensor[dtype, (M, N), (P, 1)], numbers: Tensor[i32, (M,)], rows: Tensor[i64, (M,)],
+        table: Tensor[dtype, (V, N), (Q, 1)],
+    ) -> None:  # fmt: skip
+        tiles = cl.ceil_div(N, THREADS * wide)
+        first, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
+        number, tile = numbers[first], cl.RowTile(at * THREADS * wide, N, wide, 1)
+        starts = cl.boolean(True)
+        if first > 0:
+            starts = numbers[first - 1] != number
+        if starts and number >= 0 and number < V:
+            total, i = tile.load(dy[rows[first], None]).to(f32), first + 1
+            going = cl.boolean(True)
+            while going:
+                going = i < M
+                if going:
+                    going = numbers[i] == number
+                if going:
+                    total = total + tile.load(dy[rows[i], None]).to(f32)
+                    i += 1
+            tile.store(total.to(dtype), table[number, None])
+
+    return add
+
+
+def embedding(table: Any, places: Any) -> Any:
+    """Gather rows of a table.
+
+    table   (words, n), bf16, f16 or f32
+    places  (...), int32 or int64; those outside of 0 to words - 1 give zeros
+    Gives   (..., n)
+    """
+    rows, m = Rows(table, "table", most=None), count(places)
+    out = empty(table, (*places.shape, rows.n))
+    if m * rows.n:
+        made = Rows(out, "out", most=None)
+        kernel = gathering(rows.dtype, kind(places), math.gcd(rows.vector, made.vector))
+        kernel[m * -(-rows.n // (THREADS * (ACCESS // rows.dtype.bytes))), THREADS](
+            rows.matrix, flat(places, m), made.matrix
+        )
+    return out
+
+
+def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -> Any:
+    """Compute the gradient of the table, of that of ``embedding(table, places)``.
+
+    dy       (..., n), bf16, f16 or f32, added up in f32
+    places   (...), int32 or int64
+    words    rows of the table, below 2**31
+    padding  the number of a row that gets no gradient
+    Gives    (words, n)
+    """
+    rows, m = Rows(dy, "dy", most=None), count(places)
+    if rows.m != m:
+        raise cl.ArgumentError(f"dy has {rows.m} rows, for {m} places")
+    kind(places)
+    out = empty(dy, (words, rows.n))
+    out[...] = 0
+    if m * rows.n:
+        made = Rows(out, "out", most=None)
+        given = flat(places, m)
+        numbers, order = sort(given.astype("int32") if hasattr(given, "astype") else given.int())
+        kernel = adding(rows.dtype, math.gcd(rows.vector, made.vector))
+        kernel[m * -(-rows.n // (THREADS * (ACCESS // rows.dtype.bytes))), THREADS](
+            rows.matrix, numbers, order, made.matrix
+        )
+        if padding >= 0:
+            out[padding] = 0
+    return out
+
+
+def count(places: Any) -> int:
+    """How many places there are."""
+    return math.prod(map(int, places.shape))
+
+
+def kind(places: Any) -> Any:
+    """The dtype of places. Errors: `cl.ArgumentError` for others than int32 and int64."""
+    found = {"i32": i32, "i64": i64}.get(code_of(places))
+    if found is None:
+        raise cl.ArgumentError(f"places are {places.dtype}; int32 or int64 is needed")
+    return found

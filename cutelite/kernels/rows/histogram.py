@@ -1,0 +1,82 @@
+"""How many numbers there are of each kind: whole numbers counted, or floats by equal steps between two bounds.
+
+A block counts in shared memory and adds to the result at its end. Counts do not depend on the order.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.rows.arrays import DTYPES, flat
+from cutelite.kernels.rows.plan import ACCESS, width
+
+N = cl.dims("N")  # numbers
+THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
+MOST_BINS = 8192
+
+
+@cache
+def build(dtype: Any, bins: int) -> Any:
+    """The kernel that adds to `counts`."""
+    vector = ACCESS // dtype.bytes
+    size = THREADS * ACCESSES * vector
+
+    @cl.kernel(block=THREADS)
+    def histogram(x: Tensor[dtype, (N,)], counts: Tensor[i32, (bins,)], low: f32, scale: f32) -> None:
+        found = cl.shared(i32, (bins,))
+        for i in range(cl.thread_idx.x, bins, THREADS):
+            found[i] = 0
+        cl.syncthreads()
+        for at in range(cl.block_idx.x, cl.ceil_div(N, size), cl.grid_dim.x):
+            tile = cl.RowTile(at * size, N, vector, ACCESSES)
+            v = tile.load(x)
+            for i in cl.static_range(ACCESSES):
+                for j in cl.static_range(vector):
+                    bin, inside = bin_of(v[j, i], bins, low, scale)
+                    if inside and tile.first(i) + j < N:
+                        cl.atomic_add(found, bin, 1, scope="cta")
+        cl.syncthreads()
+        for i in range(cl.thread_idx.x, bins, THREADS):
+            if found[i] != 0:
+                cl.atomic_add(counts, i, found[i])
+
+    return histogram
+
+
+def bin_of(x: Any, bins: int, low: Any, scale: Any) -> tuple[Any, Any]:
+    """The bin of a number, and whether it has one. NaN has none."""
+    if x.dtype in (i32, i64):
+        return x.to(i32), x >= 0 and x < bins
+    place = (x.to(f32) - low) * scale
+    return min(cl.math.floor(place).to(i32), bins - 1), place >= 0.0 and place <= bins
+
+
+def histogram(x: Any, bins: int, low: float = 0.0, high: float = 1.0) -> Any:
+    """Count numbers.
+
+    x          of any shape. i32 and i64: 0 to bins - 1 are counted. bf16, f16 and f32: in equal steps from low to high,
+               both included; what is outside, and NaN, is not counted
+    bins       1 to 8192
+    Gives      (bins,), i32
+    Errors     `cl.ArgumentError` for other arrays and bins
+    """
+    dtype = (DTYPES | {"i32": i32, "i64": i64}).get(code_of(x))
+    if dtype is None or not 1 <= bins <= MOST_BINS or not low < high:
+        raise cl.ArgumentError(f"x is {x.dtype}, of which {bins} bins from {low} to {high} cannot be counted")
+    n = 1
+    for extent in x.shape:
+        n *= int(extent)
+    counts = empty(x, (bins,), "i32")
+    counts[...] = 0
+    if n:
+        numbers = flat(x, n)
+        tiles = -(-n // (THREADS * ACCESSES * width(dtype.bytes, 0)))
+        build(dtype, bins)[min(tiles, BLOCKS * clusters_at_once(1, numbers)), THREADS](
+            numbers, counts, low, bins / (high - low)
+        )
+    return counts

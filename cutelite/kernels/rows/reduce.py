@@ -1,0 +1,153 @@
+"""Sums, means, and extremes of whole arrays and along either mode of a matrix; the same in every run.
+
+Rows: some threads go through each. Columns: each block has some of them, and a part of the rows; a second launch
+combines the parts, always in the same order. A whole array is one row in parts.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+import math
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, f32
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.plan import ACCESS, pitches
+from cutelite.kernels.rows.select import number, ordered
+
+M, N, S = cl.dims("M N S")  # rows, columns, parts
+THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
+COLUMNS, GROUP = 32, 8  # threads side by side, and one under the other, of a block that has columns
+OPERATIONS = ("sum", "mean", "max", "min")
+
+
+def prepared(v: Any, operation: str) -> Any:
+    """Elements as what is combined: for extremes as integers of their order, of which NaN is the greatest."""
+    if operation in ("sum", "mean"):
+        return v.to(f32)
+    return ordered(v.to(f32) if operation == "max" else -v.to(f32))
+
+
+def finished(x: Any, operation: str, count: Any) -> Any:
+    """What has been combined, of so many elements, as a number."""
+    if operation in ("sum", "mean"):
+        return x / cl.f32(count) if operation == "mean" else x
+    return number(x) if operation == "max" else -number(x)
+
+
+def combination(operation: str) -> tuple[str, str, Any]:
+    """The names by which vectors and threads are combined, and the neutral number."""
+    return ("sum", "add", f32) if operation in ("sum", "mean") else ("max", "max", cl.u32)
+
+
+@cache
+def of_rows(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
+    """The kernel that combines each part of each row: (rows, parts)."""
+    (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
+    inner, outer, kind = combination(operation)
+    size = THREADS * ACCESSES * vector
+
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    def rows(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (M, S)], total: cl.i64) -> None:
+        row, part = cl.block_idx.x // S, cl.block_idx.x % S
+        found = cl.full((ACCESSES,), 0, kind)
+        for at in range(part, cl.ceil_div(N, size), S):
+            tile = cl.RowTile(at * size, N, vector, ACCESSES)
+            v = prepared(tile.load(x[row, None]), operation)
+            if tile.begin + size > N:
+                v = cl.where(tile.columns() < N, v, kind(0))
+            v = v.reduce(inner, 0)
+            found = found + v if inner == "sum" else max(found, v)
+        whole = cl.block_reduce(found.reduce(inner), outer)
+        if cl.thread_idx.x == 0:
+            out[row, part] = finished(whole, operation, total).to(to)
+
+    return rows
+
+
+@cache
+def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
+    """The kernel that combines each column of a part of the rows: (parts, columns)."""
+    (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
+    inner, _, kind = combination(operation)
+
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    def columns(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (S, N)], total: cl.i64) -> None:
+        lane, group = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
+        first = (cl.block_idx.x * COLUMNS + lane) * vector
+        tile = cl.RowTile(first, N, vector, 1, threads=1)
+        found = cl.full((vector,), 0, kind)
+        for at in range(cl.block_idx.y * GROUP * ACCESSES + group, M, S * GROUP * ACCESSES):
+            held = [tile.load(x[min(at + i * GROUP, M - 1), None]) for i in cl.static_range(ACCESSES)]
+            for i in cl.static_range(ACCESSES):
+                v = prepared(held[i].reshape((vector,)), operation)
+                v = v if i == 0 else cl.where(at + i * GROUP < M, v, cl.full((vector,), 0, kind))
+                found = found + v if inner == "sum" else max(found, v)
+        sums = cl.shared(kind, (GROUP, COLUMNS, vector))
+        sums[group, lane, None].store(found)
+        cl.syncthreads()
+        if group == 0:
+            for i in cl.static_range(1, GROUP):
+                v = sums[i, lane, None].load()
+                found = found + v if inner == "sum" else max(found, v)
+            tile.store(finished(found, operation, total).to(to).reshape((vector, 1)), out[cl.block_idx.y, None])
+
+    return columns
+
+
+def reduced(x: Any, operation: str = "sum", mode: int | None = None) -> Any:
+    """Combine the elements of a matrix along one mode, or of any array.
+
+    x          bf16, f16 or f32, of any shape; computed in f32
+    operation  'sum', 'mean', 'max' or 'min'; NaN gives NaN
+    mode       None: all elements, a result of shape (); of a matrix (m, n): 0 gives (n,), 1 or -1 gives (m,)
+    Gives      of the dtype of x
+    Errors     `cl.ArgumentError` for other arrays and operations; for extremes of nothing
+    """
+    if operation not in OPERATIONS or mode not in (None, 0, 1, -1) or (mode is not None and len(x.shape) != 2):
+        raise cl.ArgumentError(f"no {operation!r} of mode {mode} of an array of shape {tuple(x.shape)}")
+    rows = Rows(x if x.shape else x.reshape((1,)), "x", most=None)
+    if mode is None:
+        rows = Rows(rows.matrix.reshape((1, rows.m * rows.n)), "x", most=None)
+    count = rows.m if mode == 0 else rows.n
+    kept = rows.n if mode == 0 else rows.m
+    out = empty(x, () if mode is None else (kept,))
+    if kept and not count:
+        if operation in ("max", "min"):
+            raise cl.ArgumentError(f"there is no {operation} of no elements")
+        out[...] = 0 if operation == "sum" else math.nan
+    elif kept:
+        (by_columns if mode == 0 else by_rows)(rows, out, operation, count)
+    return out
+
+
+def by_rows(rows: Rows, out: Any, operation: str, count: int) -> None:
+    """Combine each row, in parts where there are few rows."""
+    size = THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)
+    parts = max(1, min(-(-rows.n // size), BLOCKS * rows.at_once(1) // rows.m))
+    result = out.reshape((rows.m, 1))
+    if parts == 1:
+        of_rows(rows.dtype, rows.dtype, operation, rows.vector)[rows.m, THREADS](rows.matrix, result, count)
+        return
+    found = empty(out, (rows.m, parts), "f32")
+    first = "sum" if operation == "mean" else operation
+    of_rows(rows.dtype, f32, first, rows.vector)[rows.m * parts, THREADS](rows.matrix, found, count)
+    of_rows(f32, rows.dtype, operation, Rows(found, "", most=None).vector)[rows.m, THREADS](found, result, count)
+
+
+def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
+    """Combine each column, in parts where there are few columns."""
+    wide = -(-rows.n // (COLUMNS * (ACCESS // rows.dtype.bytes)))
+    parts = max(1, min(-(-rows.m // (GROUP * ACCESSES)), BLOCKS * rows.at_once(1) // wide))
+    result = out.reshape((1, rows.n))
+    if parts == 1:
+        of_columns(rows.dtype, rows.dtype, operation, rows.vector)[(wide, 1), THREADS](rows.matrix, result, count)
+        return
+    found = empty(out, (parts, rows.n), "f32")
+    first = "sum" if operation == "mean" else operation
+    of_columns(rows.dtype, f32, first, rows.vector)[(wide, parts), THREADS](rows.matrix, found, count)
+    vector = Rows(found, "", most=None).vector
+    of_columns(f32, rows.dtype, operation, vector)[(-(-rows.n // (COLUMNS * 4)), 1), THREADS](found, result, count)

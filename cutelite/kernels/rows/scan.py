@@ -1,0 +1,75 @@
+"""Sums of all elements of a row up to each: `cumsum`, in one pass, for rows of any length.
+
+A block has a tile of a row, and learns what is before it by look-back (`cutelite.lib.scan`).
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
+from cutelite.kernels.rows.plan import ACCESS, pitches
+
+M, N, S = cl.dims("M N S")  # rows, columns, words of state
+THREADS, ACCESSES = 256, 4  # of a block; accesses of 16 bytes of a thread
+
+
+@cache
+def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
+    """The kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
+    (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
+    vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
+    size = THREADS * vector * ACCESSES
+
+    @cl.kernel(block=THREADS, min_blocks=4)
+    def cumulative(
+        x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)]
+    ) -> None:
+        tiles, number = cl.ceil_div(N, size), cl.next_tile(states)
+        row, at = number // tiles, number % tiles
+        tile, share = cl.RowTile(at * size, N, vector, ACCESSES), cl.shared(kind, (1,))
+        v = tile.load(x[row, None]).to(kind)
+        upto, sums = cl.make_rmem_tensor(kind, tile.shape), cl.make_rmem_tensor(kind, (ACCESSES,))
+        for i in cl.static_range(ACCESSES):
+            total = kind(0)
+            for j in cl.static_range(vector):
+                total = total + v[j, i]
+                upto[j, i] = total
+            sums[i] = total
+        before, all = cl.block_scan(sums.load(), cl.full((ACCESSES,), 0, kind))
+        whole = all.reduce("sum")
+        if cl.thread_idx.x < 32:
+            found = cl.look_back(states, number, whole, kind(0), first=row * tiles)
+            if cl.thread_idx.x == 0:
+                share[0] = found
+        cl.syncthreads()
+        base = share[0]
+        for i in cl.static_range(ACCESSES):
+            upto[None, i].store(upto[None, i].load() + (base + before[i]))
+            base = base + all[i]
+        tile.store(upto.load().to(dtype), y[row, None])
+
+    return cumulative
+
+
+def cumsum(x: Any, *, out: Any = None) -> Any:
+    """Compute the sum of all elements of a row up to each.
+
+    x       (..., n), bf16, f16 or f32, summed up in f32, or i32
+    out     where to write; may be x
+    Floats of rows of several tiles are added in an order that differs from run to run, as torch's are.
+    """
+    rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
+    out = empty(x, tuple(x.shape)) if out is None else out
+    results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE).like(rows, "out")
+    tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
+    if tiles:
+        states = empty(x, (tiles + 1,), "i64")
+        states[...] = 0
+        build(rows.dtype, rows.vector, results.vector)[tiles, THREADS](rows.matrix, results.matrix, states)
+    return out

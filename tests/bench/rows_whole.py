@@ -1,0 +1,109 @@
+"""Scans, sorts, reductions, histograms, top-k and embeddings beside torch, which has CUB's: microseconds.
+
+    python tests/bench/rows_whole.py [--only cumsum,sort,...]
+
+Results are compared first. Calls are captured in CUDA graphs where torch's can be, else timed as they are; medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.histogram import histogram
+from cutelite.kernels.rows.reduce import reduced
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import argmax, sample, top_k
+from cutelite.kernels.rows.sort import sort
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Median of ten times of five calls, L2 cold by what they themselves move."""
+    for _ in range(2):
+        call()
+    times = []
+    for _ in range(10):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(5):
+            call()
+        stop.record()
+        stop.synchronize()
+        times.append(start.elapsed_time(stop) * 1e-3 / 5)
+    return float(statistics.median(times))
+
+
+def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any], float]]:
+    """Ours, torch's, and by how much results may differ, relative to the greatest."""
+    on = {"device": "cuda"}
+    x, h = torch.randn(1 << 26, **on), torch.randn(8192, 16384, **on).bfloat16()
+    keys = torch.randint(-(1 << 31), (1 << 31) - 1, (1 << 25,), dtype=torch.int32, **on)
+    floats = torch.randn(1 << 25, **on)
+    small, words = (
+        torch.randint(0, 1 << 10, (1 << 26,), dtype=torch.int32, **on),
+        torch.randn(128, 131072, **on).bfloat16(),
+    )
+    table, ids = torch.randn(131072, 4096, **on).bfloat16(), torch.randint(0, 131072, (32768,), **on)
+    dy, chances = torch.randn(32768, 4096, **on).bfloat16(), torch.rand(128, **on)
+    return {
+        "cumsum 64M f32": (lambda: cumsum(x), lambda: torch.cumsum(x, 0), 1e-4),
+        "cumsum rows 8k x 16k bf16": (lambda: cumsum(h), lambda: torch.cumsum(h, 1), 1e-2),
+        "sort 32M i32": (lambda: sort(keys).keys, lambda: torch.sort(keys, stable=True)[0], 0),
+        "sort 32M f32": (lambda: sort(floats).values, lambda: torch.sort(floats, stable=True)[1], 0),
+        "sum 64M f32": (lambda: reduced(x), lambda: x.sum(), 1e-4),
+        "max 128M bf16": (lambda: reduced(h, "max"), lambda: h.max(), 0),
+        "sum of rows": (lambda: reduced(h, "sum", 1), lambda: h.sum(1), 1e-2),
+        "sum of columns": (lambda: reduced(h, "sum", 0), lambda: h.sum(0), 1e-2),
+        "histogram 64M f32, 256": (lambda: histogram(x, 256, -4, 4), lambda: torch.histc(x, 256, -4, 4), 0),
+        "bincount 64M i32, 1k": (lambda: histogram(small, 1024), lambda: torch.bincount(small, minlength=1024), 0),
+        "argmax 8k x 16k bf16": (lambda: argmax(h).value, lambda: h.max(1)[0], 0),
+        "top-64 8k x 16k bf16": (lambda: top_k(h, 64).value, lambda: torch.topk(h, 64)[0], 0),
+        "top-64 128 x 128k bf16": (lambda: top_k(words, 64).value, lambda: torch.topk(words, 64)[0], 0),
+        "sample 128 x 128k, k 50, p 0.9": (
+            lambda: sample(words, chances, top_k=50, top_p=0.9) * 0,
+            lambda: torch.multinomial(words.float().softmax(-1), 1)[:, 0] * 0,
+            0,
+        ),
+        "embedding 32k x 4k bf16": (
+            lambda: embedding(table, ids),
+            lambda: torch.nn.functional.embedding(ids, table),
+            0,
+        ),
+        "embedding backward": (
+            lambda: embedding_backward(dy, ids, 131072),
+            lambda: torch.ops.aten.embedding_dense_backward(dy, ids, 131072, -1, False),
+            1e-2,
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, cutelite, torch", flush=True)
+    for name, (ours, theirs, bound) in cases().items():
+        if not name.startswith(tuple(options.only.split(","))):
+            continue
+        try:
+            a, b = ours().double(), theirs().double()
+            off = float((a - b).abs().max() / b.abs().max().clamp(min=1))
+            times = seconds(ours), seconds(theirs)
+        except Exception as problem:
+            print(f"{name:32} {type(problem).__name__}: {str(problem)[:150]}", flush=True)
+            continue
+        verdict = "" if off <= bound else f"  WRONG by {off:.1e}"
+        print(f"{name:32} {times[0] * 1e6:8.0f} {times[1] * 1e6:8.0f}  {times[1] / times[0]:.2f}{verdict}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Scans, sorts, histograms, reductions, and tables by number: lengths around tiles, hard values, dtypes, races."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.histogram import histogram
+from cutelite.kernels.rows.reduce import OPERATIONS, reduced
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.sort import sort
+from tests.kernels.test_rows import BF16, close, random
+
+Array = np.ndarray[Any, Any]
+
+
+def whole(shape: Any, most: int, seed: int = 0, dtype: Any = np.int32) -> Array:
+    made: Array = np.random.default_rng(seed).integers(-most, most, shape).astype(dtype)
+    return made
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((3, 77), np.float32), ((2, 9000), np.float32), ((1, 20000), BF16)])
+def test_sums_up_to_each(shape: tuple[int, ...], dtype: Any) -> None:
+    x = random(shape, dtype)
+    close(cumsum(x), np.cumsum(x.astype(np.float64), -1), dtype)
+
+
+def test_sums_of_whole_numbers_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = whole((2, 150_001), 9)[:, :150_000]  # more tiles than a warp looks back to at once
+    exact = np.cumsum(x, -1)
+    assert cumsum(x, out=x) is x
+    np.testing.assert_array_equal(x, exact)
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    small = whole((2, 4500), 9)
+    np.testing.assert_array_equal(cumsum(small), np.cumsum(small, -1))
+    assert cumsum(small[:0]).shape == (0, 4500)
+
+
+@pytest.mark.parametrize("n", [1, 33, 5000])
+def test_sorted_with_places(n: int) -> None:
+    x = whole(n, 40)
+    for descending in (False, True):
+        found = sort(x, descending=descending)
+        places = np.argsort(-x if descending else x, kind="stable")
+        np.testing.assert_array_equal(found.values, places)
+        np.testing.assert_array_equal(found.keys, x[places])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, BF16, np.int64])
+def test_sorted_by_key(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    x = (
+        whole(70, 1 << 40, dtype=np.int64)
+        if dtype == np.int64
+        else np.round(random((70,), np.float32) * 4).astype(dtype)
+    )
+    if dtype != np.int64:
+        x[:6] = [np.nan, np.inf, -np.inf, -0.0, 0.0, -0.0]
+    values = np.arange(70, dtype=np.float32)
+    places = np.argsort(x.astype(np.float64) if dtype != np.int64 else x, kind="stable")
+    found = sort(x, values)
+    np.testing.assert_array_equal(found.values, places)
+    np.testing.assert_array_equal(found.keys.astype(np.float64), x[places].astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_histograms(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = random((3, 3001), dtype)
+    x.flat[:4] = [np.nan, np.inf, -1, 2]
+    exact = np.histogram(x.astype(np.float32)[np.isfinite(x.astype(np.float32))], 24, (-1, 2))[0]
+    np.testing.assert_array_equal(histogram(x, 24, -1.0, 2.0), exact)
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    numbers = whole(999, 20, dtype=np.int64)
+    np.testing.assert_array_equal(
+        histogram(numbers, 13), np.bincount(numbers[(numbers >= 0) & (numbers < 13)], minlength=13)
+    )
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+def test_reductions(operation: str, dtype: Any) -> None:
+    x = random((37, 150), dtype)
+    wide = x.astype(np.float64)
+    for mode in (None, 0, 1):
+        exact = np.asarray(getattr(np, operation)(wide, axis=mode))
+        close(np.asarray(reduced(x, operation, mode)), exact, dtype)
+    x[3, 5] = np.nan
+    assert np.isnan(reduced(x, operation).astype(float))
+    for mode in (0, 1):
+        assert np.isnan(reduced(x, operation, mode).astype(float)).sum() == 1
+
+
+def test_reductions_of_much_of_little_and_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones((2, 20_000), np.float32)
+    assert reduced(x) == 40_000
+    np.testing.assert_array_equal(reduced(x, "mean", 1), [1, 1])
+    assert reduced(x[:0]) == 0
+    assert np.isnan(reduced(x[:0], "mean"))
+    with pytest.raises(cl.ArgumentError, match="no max of no elements"):
+        reduced(x[:0], "max")
+    with pytest.raises(cl.ArgumentError, match="no 'median' of mode"):
+        reduced(x, "median")
+    monkeypatch.setenv("CUTELITE_CHECK", "1")
+    reduced(x[:, :300], "min", 0)
+    reduced(x[:, :300].copy(), "max")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BF16])
+@pytest.mark.parametrize("n", [40, 1030])
+def test_tables_and_their_gradients(dtype: Any, n: int) -> None:
+    table, places = random((11, n), dtype), np.random.default_rng(0).integers(0, 11, (3, 7))
+    np.testing.assert_array_equal(embedding(table, places), table[places])
+    dy = random((3, 7, n), dtype, 1)
+    exact = np.zeros((11, n))
+    np.add.at(exact, places.reshape(-1), dy.astype(np.float64).reshape(-1, n))
+    close(embedding_backward(dy, places, 11), exact, dtype)
+    exact[4] = 0
+    close(embedding_backward(dy, places.astype(np.int32), 11, padding=4), exact, dtype)
+
+
+def test_places_outside_of_the_table() -> None:
+    table, places = random((4, 8), np.float32), np.array([-1, 2, 4, 0])
+    np.testing.assert_array_equal(embedding(table, places), np.where([[0], [1], [0], [1]], table[[0, 2, 0, 0]], 0))
+    exact = np.zeros((4, 8))
+    exact[2], exact[0] = 1, 1
+    np.testing.assert_array_equal(embedding_backward(np.ones((4, 8), np.float32), places, 4), exact)
+    with pytest.raises(cl.ArgumentError, match="places are float32"):
+        embedding(table, places.astype(np.float32))
+    with pytest.raises(cl.ArgumentError, match="cannot be sorted"):
+        sort(np.zeros((2, 2), np.float32))
