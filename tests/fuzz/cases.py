@@ -115,7 +115,7 @@ def on_gpu(shape: tuple[int, int]) -> Runner:
 
 
 class Way(NamedTuple):
-    """What kernels are drawn, and who computes them besides NumPy."""
+    """The kind of kernels that are drawn, and the runners that compute them besides NumPy."""
 
     straight: bool = False
     simulator: bool = True
@@ -138,7 +138,7 @@ class Way(NamedTuple):
 
 
 def mistakes(seed: int, way: Way = Way()) -> list[str]:  # noqa: B008
-    """What goes wrong with the kernel of a seed: nothing, one hopes."""
+    """Run the kernel of a seed everywhere; return what is wrong."""
     if way.python:
         return misread(seed, way)
     program = way.program(seed)
@@ -146,7 +146,7 @@ def mistakes(seed: int, way: Way = Way()) -> list[str]:  # noqa: B008
 
 
 def misread(seed: int, way: Way) -> list[str]:
-    """Where kernels and CPython disagree about a function."""
+    """Run the function of a seed as a kernel and in CPython; return the differences."""
     texts, inputs, found = scripts.script(seed), scripts.inputs_of(seed), []
     right = scripts.by_python(texts.python, inputs)
     kernel = kernel_of(texts.kernel, seed)

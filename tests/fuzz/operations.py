@@ -1,4 +1,4 @@
-"""What random kernels are made of: the words of the vocabulary, and the operators of the language on types that meet.
+"""The parts of random kernels: the words of the vocabulary, and the operators of the language on types that meet.
 
 `TABLE` holds one row for each operation and choice of types; `COLLECTIVE` those that all threads of a warp execute.
 """

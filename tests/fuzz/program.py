@@ -132,7 +132,7 @@ Statement = Assign | If | For | While | Leave | Together | Exchange | Update
 
 @dataclass(frozen=True)
 class Table:
-    """Where threads update atomically: `how` by NumPy's `ufunc`."""
+    """A table that threads update atomically, by the operation `how`, NumPy's `ufunc`."""
 
     name: str
     type: str
@@ -242,7 +242,7 @@ class Draw:
         return Update(table, self.expression("i32", 1), self.small(table.type))
 
     def small(self, t: str) -> Expression:
-        """What can be added up in any order: floats are small whole numbers."""
+        """Draw a number that can be added in any order: floats are small whole numbers."""
         if t in INTS:
             return self.expression(t, 1)
         operation = Operation(f"cl.{t}({{0}} & 15)", ("i32",), t, lambda x: (x & 15).astype(HELD[t]))
@@ -298,7 +298,7 @@ def source(program: Program) -> str:
 
 
 def start(table: Table) -> int:
-    """What leaves any other number as it is."""
+    """Return the neutral number of the operation."""
     if table.how == "and":
         return -1 if table.type[0] == "i" else (1 << int(table.type[1:])) - 1
     if table.how in ("min", "max"):

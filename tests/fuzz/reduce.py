@@ -51,7 +51,7 @@ def shorter(body: list[Any]) -> Iterator[list[Any]]:
 
 
 def nested(statement: Any) -> Iterator[list[Any]]:
-    """What stands in an `if`, in its place (a loop's body may speak of the loop)."""
+    """Return the bodies that can stand in the place of an `if` (not of a loop, which its body may name)."""
     if hasattr(statement, "then"):
         yield statement.then
         yield statement.other

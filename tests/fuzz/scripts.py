@@ -227,7 +227,7 @@ class Draw:
         return text(f"({self.random.choice([n for n in numbers if low <= n <= high])})")
 
     def operand(self, t: str, depth: int) -> Text:
-        """What may stand beside a `t`: one, a narrower number, or a literal that fits."""
+        """Draw a partner of a `t`: another one, a narrower number, or a literal that fits."""
         roll = self.random.random()
         if roll < 0.3:
             return self.literal(t) if t in INTS else text(self.random.choice(["0.5", "(-2.0)", "3", "0.0", "1.5"]))

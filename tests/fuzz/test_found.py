@@ -1,4 +1,4 @@
-"""What random kernels have found, each as the smallest kernel that shows it."""
+"""Bugs that random kernels have found, each with the smallest kernel that shows it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from cutelite.layout import cosize, evaluate
 
 
 def outcome(function: Function, directive: str) -> tuple[list[list[Any]], str]:
-    """What the kernel leaves in the tensors it was given, and what it printed."""
+    """Run the kernel; return the contents of its tensors afterwards, and the text it printed."""
     given = ast.literal_eval("{" + ", ".join(f"'{k}': {v}" for k, _, v in map(_pair, _split(directive))) + "}")
     dims = {name: int(given.get(name, 2)) for name in function.dims}
     args = [_argument(param.type, given.get(param.hint), dims) for param in function.params]

@@ -28,7 +28,7 @@ def steps(name: str) -> tuple[passes.Pass, ...]:
 
 
 def after(case: Case, function: Function) -> tuple[str, str]:
-    """What a case comes to: 'after' and the IR with any warnings, or 'error' and the message."""
+    """Run the pass of a case: 'after' and the IR with any warnings, or 'error' and the message."""
     context = passes.Context(Target.parse(case.directives.get("target", "sm_90a")))
     try:
         function = passes.run(steps(case.directives["pass"]), function, context)

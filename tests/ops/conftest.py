@@ -1,4 +1,4 @@
-"""Where the small kernels of these tests run."""
+"""The places in which the small kernels of these tests run."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Arrays:
 
 
 def evaluate(body: Callable[..., Any], types: tuple[Type, ...], *arrays: Any, target: Target | None = None) -> Any:
-    """What `body`, called with run-time values of these types, gives for each row of the arrays."""
+    """Return the results of `body`, called with run-time values of these types, for each row of the arrays."""
     function = Function("straight", [Block(tuple(Value(t) for t in types))], {}, {})
     builder = Builder(function, target=target)
     with builder.active():

@@ -1,4 +1,4 @@
-"""What ops declare: features, effects, and the fields that docstrings speak of."""
+"""Declarations of ops: features, effects, and the fields that docstrings speak of."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def me() -> Any:
 
 
 def printed(fmt: str, *columns: Any) -> list[str]:
-    """What each of two threads prints of its row."""
+    """Return the lines that two threads print of their rows."""
     return run(lambda *tensors: cl.printf(fmt + "\n", *(t[me()] for t in tensors)), *columns, block=2).splitlines()
 
 

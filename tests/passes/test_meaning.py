@@ -1,4 +1,4 @@
-"""Whatever a pass does, the kernel computes the same: random kernels on the simulator, before and after."""
+"""Passes keep the meaning of kernels: random ones on the simulator, before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen to be the same for all lanes."""
+"""The values that are known to be the same for all lanes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def fusible(op: Any, sign: str, function: Any) -> Row:
 
 
 def division(op: Any, sign: str, function: Any) -> Row:
-    """Of integers, by what is not 0."""
+    """A division of integers, by divisors that are not 0."""
     forms = [*alike((*INTEGERS, Vec(i32, 2)), 2), of(i32, i32, natural=True)]
     reference = ints(lambda op, a, b: function(a, b & 7 | 1))
     return Row(op, f"({{0}} {sign} ({{1}} & 7 | 1))", forms, reference, shown=WHOLE)

@@ -1,4 +1,4 @@
-"""Where execution goes on."""
+"""Terminators of blocks."""
 
 from __future__ import annotations
 

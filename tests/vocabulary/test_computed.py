@@ -1,4 +1,4 @@
-"""What each word computes, on the simulator and on a GPU: its row's reference, exactly or as close as the row says."""
+"""Every word computes its row's reference, on the simulator and on a GPU: exactly, or as close as the row says."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def wrong(row: Row, operation: Operation, got: Array, columns: list[Array]) -> s
 
 
 def mistakes(row: Row, run: Any, blocks: int = 1) -> list[str]:
-    """What is wrong where `run` gives the results of operations for their arguments."""
+    """Compare the results that `run` gives for arguments of every operation; return the differences."""
     draw, operations = np.random.default_rng(len(row.name)), row.computed
     columns = [arguments(row, operation, BLOCK * blocks, draw) for operation in operations]
     return [*filter(None, map(partial(wrong, row), operations, run(operations, columns), columns))]

@@ -1,4 +1,4 @@
-"""What the threads of a warp do together. References take arrays of (warps, 32)."""
+"""Operations of a warp together. References take arrays of (warps, 32)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = ((False, False), (True, False), (False, True), (True, True))
 
 
 def spread(x: Array, width: int = 32) -> Array:
-    """What each segment of `width` lanes found, for each of its lanes."""
+    """Give each lane the result of its segment of `width` lanes."""
     return np.repeat(x.reshape(-1), width).reshape(-1, 32)
 
 
