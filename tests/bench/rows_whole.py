@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
 
+from cutelite.kernels.rows.adamw import adamw
 from cutelite.kernels.rows.embedding import embedding, embedding_backward
 from cutelite.kernels.rows.histogram import histogram
 from cutelite.kernels.rows.reduce import reduced
@@ -86,11 +87,32 @@ def cases() -> dict[str, tuple[Callable[[], Any], Callable[[], Any], float]]:
     }
 
 
+def optimiser() -> None:
+    """AdamW over the list of a 7B model's shapes, a quarter of its layers, beside torch's fused one and a copy."""
+    shapes = [(4096, 4096)] * 4 + [(11008, 4096)] * 2 + [(4096, 11008)] + [(4096,)] * 2
+    p, g = ([torch.randn(shape, device="cuda").bfloat16() for shape in shapes * 8] for _ in range(2))
+    m, v = ([torch.zeros(shape, device="cuda") for shape in shapes * 8] for _ in range(2))
+    numbers = [torch.tensor(1.0, device="cuda") for _ in p]
+    fused: dict[str, Any] = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.01, "eps": 1e-8}
+    bytes = 22 * sum(x.numel() for x in p)
+
+    def theirs() -> None:
+        torch._fused_adamw_(p, g, m, v, [], numbers, amsgrad=False, maximize=False, **fused)
+
+    for name, call in {"cutelite": lambda: adamw(p, g, m, v, 1), "torch, fused": theirs}.items():
+        try:
+            print(f"AdamW, {len(p)} tensors, {name:12} {bytes / seconds(call) * 1e-9:6.0f} GB/s", flush=True)
+        except Exception as problem:
+            print(f"AdamW, {name}: {type(problem).__name__}: {str(problem)[:150]}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}: microseconds, cutelite, torch", flush=True)
+    if "AdamW".startswith(tuple(options.only.split(","))):
+        optimiser()
     for name, (ours, theirs, bound) in cases().items():
         if not name.startswith(tuple(options.only.split(","))):
             continue
