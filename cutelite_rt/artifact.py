@@ -1,4 +1,4 @@
-"""What a compiler hands over: one kernel for one architecture, and all that a launch needs to know about it.
+"""The product of a compiler: one kernel for one architecture, and all that a launch needs to know about it.
 
 The bytes of an artefact are data only: a header, JSON, the images, and a checksum over all of it.
 """
@@ -70,7 +70,7 @@ class Artifact(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Artifact:
-        """What `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
+        """Return what `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
         begin = _HEADER.size + _CHECKSUM

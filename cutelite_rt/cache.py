@@ -41,14 +41,14 @@ DEFAULT_MAX_BYTES = 1 << 30
 
 
 def default_cache_dir() -> str:
-    """Where this system keeps a user's caches: ~/.cache/cutelite on Linux."""
+    """Return where this system keeps a user's caches: ~/.cache/cutelite on Linux."""
     import platformdirs  # 10 ms, and only those who name no directory need it
 
     return platformdirs.user_cache_dir("cutelite", appauthor=False)
 
 
 class CacheInfo(NamedTuple):
-    """What is in a cache: numbers of files, and bytes of the entries."""
+    """The content of a cache: numbers of files, and bytes of the entries."""
 
     directory: str
     entries: int
@@ -184,7 +184,7 @@ class DiskCache:
     # ---- the whole cache
 
     def info(self) -> CacheInfo:
-        """How much there is."""
+        """Return how much there is."""
         entries = self._scan(_ENTRY)
         total = sum(entry.bytes for entry in entries)
         return CacheInfo(self.directory, len(entries), total, self.max_bytes, len(self._scan(_PART)))
@@ -263,7 +263,7 @@ class DiskCache:
             os.mkdir(self.directory, 0o700)
 
     def _is_trusted(self) -> bool:
-        """Whether nobody else can have put entries there; a directory that the caller named is the caller's choice."""
+        """Tell whether only this user can have put entries there. A directory that the caller named is trusted."""
         if self._trusted is None:
             try:
                 status = os.stat(self.directory)
@@ -322,7 +322,7 @@ def _checksum(key: str, payload: bytes) -> bytes:
 
 
 def _payload(data: bytes, key: str) -> bytes | None:
-    """What an entry's file holds, or None unless it is whole and was written under `key`."""
+    """Return what an entry's file holds, or None unless it is whole and was written under `key`."""
     if len(data) < _HEADER.size:
         return None
     magic, key_bytes, payload_bytes, checksum = _HEADER.unpack_from(data)

@@ -1,4 +1,4 @@
-"""What is said before a kernel is launched, by the compiler's launches and those of exported kernels alike."""
+"""Errors before a kernel is launched, of the compiler's launches and those of exported kernels alike."""
 
 from __future__ import annotations
 

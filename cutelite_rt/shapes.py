@@ -28,7 +28,7 @@ def extents(x: Any, what: str, least: int = 1) -> Dim3:
 
 
 def is_wide(grid: Dim3, block: Any) -> bool:
-    """Whether threads along an axis may be too many for 32-bit indices. A block of None may have any shape."""
+    """Tell whether threads along an axis may be too many for 32-bit indices. A block of None may have any shape."""
     threads = (MOST_THREADS,) * 3 if block is None else extents(block, "block")
     return any(n * m > MOST_IN_32_BITS for n, m in zip(grid, threads, strict=True))
 
@@ -45,5 +45,5 @@ def whole(n: Any, what: str, least: int = 0) -> int:
 
 
 def is_exact(x: Any) -> bool:
-    """Whether an extent is written in ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
+    """Tell whether an extent is of ints and tuples alone: 1, True and 1.0 are equal, and do not launch alike."""
     return type(x) is int or (type(x) is tuple and all(type(n) is int for n in x))

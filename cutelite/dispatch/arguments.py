@@ -25,7 +25,7 @@ from cutelite_rt.signature.bind import problem_of
 
 
 class Bound(NamedTuple):
-    """What a call comes to.
+    """The outcome of binding a call.
 
     types   parameter -> what the kernel is specialised for
     dims    named dim -> i32 or i64
@@ -50,7 +50,7 @@ class Parameter(Protocol):
 
     @property
     def data(self) -> data.Parameter:
-        """What it takes. Errors: `Unsupported` where nothing says so."""
+        """Return what it takes. Errors: `Unsupported` where nothing says so."""
         ...
 
     def bind(self, call: Call, argument: Any) -> ArgType:
@@ -81,7 +81,7 @@ class Call(bind.Call):
         return Bound(types, dims, wide, (*self.token, names) if wide else tuple(self.token), self.values, self.arrays)
 
     def holds(self, elements: Any) -> None:
-        """An array has so many elements; an expression over dims says nothing yet."""
+        """Note the number of elements of an array; an expression over dims says nothing yet."""
         if isinstance(elements, int) and elements > MOST_IN_32_BITS:
             self.wide = True
 

@@ -41,7 +41,7 @@ class Asked(NamedTuple):
 
 
 def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None) -> list[Timeline]:
-    """What happens when in the launches that `call` makes, of the kernel `only` or of any; others are made as always.
+    """Return the timeline of the launches that `call` makes, of the kernel `only` or of any; others are made as always.
 
     Errors  as `Kernel.trace_launch`, and what `call` raises
     """
@@ -137,7 +137,7 @@ def trace_alone(
     smem: int,
     given: dict[str, Any],
 ) -> Timeline:
-    """What happens when in the launch that `check_alone` checks."""
+    """Return what happens when in the launch that `check_alone` checks."""
     made, arguments = _made_up(kernel, given)
     return made.trace_launch(Launch(grid, block, cluster, smem), *arguments)
 

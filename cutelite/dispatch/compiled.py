@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """What `kernel.compile(...)` returns. Stages that the disk cache does not hold are made again when asked for.
+    """The result of `kernel.compile(...)`. Stages that the disk cache does not hold are made again when asked for.
 
     artifact  what is launched: cubin, parameters, shared memory, ...
     cached    whether it came from the disk cache
@@ -28,7 +28,7 @@ class Compiled:
 
     @classmethod
     def of(cls, build: Build) -> Compiled:
-        """What has been compiled just now."""
+        """Return what has been compiled just now."""
         assert build.artifact is not None, "the last stage makes it"
         compiled = cls(build.artifact, lambda: build)
         compiled.cached = False
@@ -115,7 +115,7 @@ class Compiled:
 
     @property
     def warnings(self) -> list[str]:
-        """What the compiler and the assembler warn of: register tensors in local memory, spills, serialised wgmma."""
+        """Return warnings of compiler and assembler: register tensors in local memory, spills, serialised wgmma."""
         signature = self.artifact.signature or {}
         return [str(text) for text in signature.get("warnings", ())]
 

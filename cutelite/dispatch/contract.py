@@ -1,4 +1,4 @@
-"""What annotations say of arguments, as data without the compiler's objects.
+"""Annotations as data: requirements on arguments, without the compiler's objects.
 
 In    specs of annotations (`cutelite.lang.annotations`)
 Out   parts of `cutelite_rt.signature.data`, by which arguments are bound; dtype variables and alignments stay open

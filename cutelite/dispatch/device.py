@@ -1,4 +1,4 @@
-"""Where a launch goes: the GPU that holds the arrays, or the simulator for those in host memory."""
+"""The place of a launch: the GPU that holds the arrays, or the simulator for those in host memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
 
 
 def has_gpu() -> bool:
-    """Whether this process can use a GPU."""
+    """Tell whether this process can use a GPU."""
     return rt.count() > 0
 
 

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cutelite_rt import forks
 from cutelite_rt.launcher import environment
 
-if TYPE_CHECKING:
-    from cutelite.dispatch.kernel import Kernel
-    from cutelite.dispatch.launch import Launch
-
-Diversion = Callable[["Kernel", "Launch", tuple[Any, ...], dict[str, Any]], None]
+Diversion = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], None]
+"""It gets the kernel, the `Launch`, and the arguments."""
 
 diversion: ContextVar[Diversion | None] = ContextVar("diversion", default=None)
 
@@ -44,7 +41,7 @@ def nothing(*launch: Any) -> None:
 
 
 def left_out() -> bool:
-    """Whether launches are left out, and so nothing is to be asked of arrays but their shapes and dtypes."""
+    """Tell whether launches are left out, and so nothing is to be asked of arrays but their shapes and dtypes."""
     return diversion.get() is nothing
 
 

@@ -87,7 +87,7 @@ def signature(
     skip: int,
     wide: bool = False,
 ) -> Words:
-    """What arguments must be, as plain data (`cutelite_rt.signature.settled`).
+    """Return what arguments must be, as plain data (`cutelite_rt.signature.settled`).
 
     types, dims  what the kernel is compiled for
     grid         blocks: ints and expressions over its dims; None: each launch says

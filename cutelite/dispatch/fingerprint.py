@@ -1,4 +1,4 @@
-"""What a kernel's code depends on, as a digest: half of the key of the disk cache, and how constants are compared.
+"""Digest what a kernel's code depends on: half of the key of the disk cache, and how constants are compared.
 
 In    a function, or a compile-time value of any kind
 Out   `Source`: a digest of everything that is reached from it, and the names it was reached through
@@ -44,7 +44,7 @@ NAMED_LATER = frozenset(("getattr", "attrgetter", "methodcaller", "__dict__", "_
 
 
 class Source(NamedTuple):
-    """What a kernel is made from.
+    """The sources that a kernel is made from.
 
     digest                   None where something reached has none; `why` says what
     namespaces, names, held  globals, attributes of the user's modules, and variables of the environment where code asks
@@ -60,7 +60,7 @@ class Source(NamedTuple):
     cells: tuple[tuple[types.CellType, Any], ...]
 
     def is_current(self) -> bool:
-        """Whether every name still holds the object that was read. What an object holds is not looked at again."""
+        """Tell whether every name still holds the object that was read. What an object holds is not looked at again."""
         # Asked at every launch, of tens of names: the loop is one of C.
         found = map(dict.get, self.namespaces, self.names, itertools.repeat(MISSING))
         return all(map(operator.is_, found, self.held)) and all(_content(cell) is held for cell, held in self.cells)
@@ -91,7 +91,7 @@ def combined(*digests: bytes) -> str:
 
 
 def constant_key(x: Any) -> object:
-    """What makes a compile-time value the one it is: 1, True and 1.0 are three, and so are 0.0 and -0.0.
+    """Return what makes a compile-time value the one it is: 1, True and 1.0 are three, and so are 0.0 and -0.0.
 
     Objects are compared by class and state, functions by code and what they close over; what has no digest, by
     identity. The key holds within this process, while `x` or another of the same key is alive.
@@ -102,7 +102,7 @@ def constant_key(x: Any) -> object:
 
 
 def lasts(x: Any) -> bool:
-    """Whether `constant_key(x)` is the same for as long as `x` is there: nothing in it can be changed in place.
+    """Tell whether `constant_key(x)` is the same for as long as `x` is there: nothing in it can be changed in place.
 
     Not looked at is what nobody changes: code and defaults of a function, fields of a frozen dataclass. What a closure
     holds is watched (`Source.cells`).
@@ -420,7 +420,7 @@ class _Reader:
         return _join("own module", _text(module.__name__))
 
     def _from_modules(self) -> Iterator[bytes]:
-        """What code reached so far names in the user's modules reached so far, until that is all."""
+        """Return what code reached so far names in the user's modules reached so far, until that is all."""
         done: set[tuple[str, str]] = set()
         while True:
             reached = ((m, name) for m, module in self._modules.items() for name in self._taken_of(module))
@@ -499,7 +499,7 @@ class _Reader:
 
 
 def _keeps_state(cls: type) -> bool:
-    """Whether a class is a library's, with instances that may hold more than attributes show."""
+    """Tell whether a class is a library's, with instances that may hold more than attributes show."""
     if cls in _CONTENT or cls is object or cls.__module__ in ("abc", "typing", "collections.abc"):
         return False
     return _is_library(_home(cls))
@@ -555,7 +555,7 @@ def _taken(code: types.CodeType) -> Iterator[tuple[str, str]]:
 
 
 def _imports(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...] | None, int]]:
-    """What code imports as it goes: the module's name, the names taken from it (None without), and the level."""
+    """Return what code imports as it goes: the module's name, the names taken from it (None without), and the level."""
     if _IMPORT_NAME not in code.co_code[::2]:
         return
     import dis  # a millisecond, for code that imports as it goes
@@ -593,7 +593,7 @@ def _state(x: Any) -> dict[str, Any]:
 
 
 def _is_cached_property(cls: type, name: str) -> bool:
-    """Whether an attribute is the result of a `cached_property`, there only after somebody asked for it."""
+    """Tell whether an attribute is the result of a `cached_property`, there only after somebody asked for it."""
     found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
     return isinstance(found, functools.cached_property)
 
@@ -632,7 +632,7 @@ def _root(module: str) -> str:
 
 @functools.cache
 def _is_library(root: str) -> bool:
-    """Whether a package is Python's, ours or one of `LIBRARIES`, and no file of the user's that hides one."""
+    """Tell whether a package is Python's, ours or one of `LIBRARIES`, and no file of the user's that hides one."""
     if root in OURS or root in LIBRARIES:
         return True
     if root not in sys.stdlib_module_names:
@@ -646,7 +646,7 @@ _STDLIB = os.path.dirname(os.__file__)
 
 @functools.cache
 def _folder(root: str) -> str:
-    """Where the files of a library are."""
+    """Return where the files of a library are."""
     path = getattr(sys.modules.get(root), "__path__", None)
     return next(iter(path)) if path else _STDLIB
 

@@ -53,7 +53,7 @@ DEFAULT_ARCH = "sm_90a"
 
 
 class _Settings(NamedTuple):
-    """What the environment said at a kernel's first launch, and the options that follow from it."""
+    """The environment at a kernel's first launch, and the options that follow from it."""
 
     environment: config.Config
     options: Options
@@ -204,7 +204,7 @@ class Kernel:
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Callable[[], Compiled] | None:
-        """What a launch would do before it launches: checks now, and the compile when the result is called.
+        """Return what a launch would do before it launches: checks now, and the compile when the result is called.
 
         The result may be called in any thread; None for a grid of no blocks. Errors: as `launch`, each in its half
         """
@@ -376,7 +376,7 @@ class Kernel:
             sim.run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
 
     def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
-        """What the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
+        """Return what the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
         values = [simulable(self.__name__, value) for value in bound.values]
         count = len(values) - len(bound.dims)
         function = self._made.simulation(spec)
@@ -568,7 +568,7 @@ class Kernel:
 
     @property
     def specialisations(self) -> list[Specialisation]:
-        """What the kernel has been compiled for so far."""
+        """Return what the kernel has been compiled for so far."""
         return list(self._made.compiled)
 
     def inspect_llvm(self, specialisation: Specialisation | None = None) -> Any:

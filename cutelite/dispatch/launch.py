@@ -1,4 +1,4 @@
-"""How a kernel is launched: the user's words for it, normalised and checked."""
+"""Launches in the user's words, normalised and checked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Launch:
 
     @cached_property
     def facts(self) -> bytes:
-        """What a compiled launcher has to know of it."""
+        """Return what a compiled launcher has to know of it."""
         stays = streams.stays(self.stream) and not callable(self.grid) and not _is_symbolic(self.grid)
         return facts.facts_while(stays, self.settled)
 
@@ -62,12 +62,12 @@ class Launch:
 
 
 def _is_symbolic(grid: Any) -> bool:
-    """Whether torch has yet to settle it, as it does once somebody looks: torch.compile would settle for one size."""
+    """Tell whether torch has yet to settle it. A look at it would settle it, and torch.compile for one size."""
     return any(type(n).__name__ == "SymInt" for n in (grid if isinstance(grid, tuple) else (grid,)))
 
 
 def is_exact(key: Any) -> bool:
-    """Whether ``kernel[key]`` is what it is for an equal key."""
+    """Tell whether ``kernel[key]`` is what it is for an equal key."""
     if type(key) is int:
         return True
     if type(key) is not tuple or not 2 <= len(key) <= 4:

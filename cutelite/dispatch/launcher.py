@@ -64,7 +64,7 @@ class Went(NamedTuple):
 
 
 class Launching:
-    """Of one kernel.
+    """The launches of one kernel.
 
     signature  makes it, at a launch
     read       what a subscript of the kernel says. Errors: `LaunchError`
@@ -117,7 +117,7 @@ class Launching:
         return functools.partial(self.subscript(key), instance)
 
     def held(self, launch: Launch, *before: Any) -> Callable[..., None]:
-        """What launches so; `before` goes ahead of the arguments."""
+        """Return what launches so; `before` goes ahead of the arguments."""
         if self.launcher is not None and not before:
             return self.launcher.bound(launch.facts, launch)
         made = functools.partial(self.entry, (launch.facts, launch), *before)
@@ -139,7 +139,7 @@ class Launching:
         return None if self.launcher is None else self.launcher.generation
 
     def forget(self) -> None:
-        """What launches came to counts no more."""
+        """Return what launches came to counts no more."""
         if self.launcher is not None:
             self.launcher.forget()
 
@@ -266,7 +266,7 @@ def _outcome(signature: Signature, dims: Sequence[str], went: Went) -> Outcome:
 
 
 def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
-    """Whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
+    """Tell whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
     match parameter:
         case ScalarParameter(wanted=DTypeVar()):
             generic = getattr(sys.modules.get("numpy"), "generic", ())

@@ -32,7 +32,7 @@ from cutelite_rt.signature.bind import compact, plain_number
 
 
 def parameter(name: str, spec: Spec | None) -> Parameter:
-    """What fits `name` by its annotation."""
+    """Return what fits `name` by its annotation."""
     match spec:
         case TensorSpec():
             return TensorParameter(name, spec)
@@ -73,7 +73,7 @@ class ScalarParameter:
         return self.bind(call, example)
 
     def _decided(self, call: Call, argument: Any) -> str:
-        """What a tensor said the variable is, else the number's own dtype."""
+        """Return what a tensor said the variable is, else the number's own dtype."""
         variable = self.data.dtype
         assert isinstance(variable, data.Variable)
         if variable.name in call.dtypes:
@@ -207,7 +207,7 @@ class UnknownParameter:
 
 
 def annotation_for(call: Call, name: str, argument: Any) -> str:
-    """What to write for a parameter that got this argument."""
+    """Return what to write for a parameter that got this argument."""
     if is_array(argument):
         return _tensor_annotation(call.read(name, argument))
     if isinstance(argument, bool):

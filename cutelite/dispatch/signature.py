@@ -54,7 +54,7 @@ class Signature:
     # Calls.
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Bound:
-        """What a call comes to; `stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
+        """Return what a call comes to; `stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
         return self.bound(self.match(args, kwargs), stream)
 
     def bound(self, given: dict[str, Any], stream: int | None = None) -> Bound:
@@ -101,7 +101,7 @@ class Signature:
     # Ahead of a call.
 
     def ahead(self, examples: Sequence[Any], given: dict[str, Any], wide: bool) -> Bound:
-        """What to compile for without arguments.
+        """Return what to compile for without arguments.
 
         examples  by position, and in `given` by name: an array, its shape, a number, the value of a constant. In
                   `given` also dtypes of dtype variables and extents of dims by their names

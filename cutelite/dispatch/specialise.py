@@ -1,4 +1,4 @@
-"""What a kernel has been compiled for: found in memory, else on disk, else compiled; by one thread each.
+"""Specialisations of a kernel: found in memory, else on disk, else compiled; by one thread each.
 
 In    a `Specialisation` of a kernel
 Out   `Compiled` for a GPU, or the IR that the simulator runs
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Specialisation:
-    """What a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
+    """All that a kernel is compiled for: types of its parameters, widths of its dims, shapes, target, options.
 
     wide  block indices are 64 bits wide
 
@@ -102,7 +102,7 @@ class Specialisations:
         return self._once(self.compiled, spec, lambda: self._from_disk_or_now(spec, environment))
 
     def simulation(self, spec: Specialisation) -> Function:
-        """What the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
+        """Return what the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
         from cutelite import pipeline
 
         def make() -> Function:
@@ -114,7 +114,7 @@ class Specialisations:
 
     @property
     def watched(self) -> tuple[fingerprint.Source, ...]:
-        """Whose names and variables `drop_if_changed` looks at; another tuple whenever they are others."""
+        """Return the sources whose names `drop_if_changed` looks at; another tuple whenever they are others."""
         return self._watched
 
     def drop_if_changed(self) -> bool:
@@ -217,7 +217,7 @@ class Specialisations:
         return fingerprint.combined(*digests)
 
     def _reads(self, spec: Specialisation) -> tuple[fingerprint.Source, fingerprint.Source]:
-        """What the function and the specialisation depend on, each read once."""
+        """Return what the function and the specialisation depend on, each read once."""
         lines = _with_lines(spec)
         with self._lock:
             for key in (lines, spec):
@@ -236,7 +236,7 @@ class Specialisations:
 
 
 def _with_lines(spec: Specialisation) -> bool:
-    """Whether source lines are told by the code."""
+    """Tell whether source lines are told by the code."""
     return spec.options.line_info or spec.options.assertions
 
 
@@ -255,7 +255,7 @@ def _opened_default(megabytes: int) -> DiskCache:
 
 
 def cache_directory(environment: Config) -> str | None:
-    """Where compiled kernels are kept on disk; None where the environment switches that off."""
+    """Return where compiled kernels are kept on disk; None where the environment switches that off."""
     if not environment.cache:
         return None
     return environment.cache_dir or default_cache_dir()

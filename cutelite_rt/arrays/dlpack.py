@@ -62,7 +62,7 @@ _keep_forever = _api("Py_IncRef", None, ctypes.py_object)
 
 
 class Parsed(NamedTuple):
-    """What a capsule says: strides in elements, None for compact row-major."""
+    """The content of a capsule: strides in elements, None for compact row-major."""
 
     pointer: int
     shape: tuple[int, ...]

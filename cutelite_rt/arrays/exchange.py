@@ -53,7 +53,7 @@ class Exchange(NamedTuple):
 
 
 def of_type(kind: type) -> Exchange | None:
-    """What the library of an array type offers; None where it offers nothing that is understood here."""
+    """Return what the library of an array type offers; None where it offers nothing that is understood here."""
     capsule = getattr(kind, "__dlpack_c_exchange_api__", None)
     api = ctypes.pythonapi
     is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", api))
@@ -69,7 +69,7 @@ def of_type(kind: type) -> Exchange | None:
 
 
 def stream_of(kind: type) -> Callable[[int], int] | None:
-    """What tells the handle of the stream that the library of `kind` works on, of a CUDA device by its ordinal."""
+    """Return a function that tells the stream on which the library of `kind` works, of a CUDA device by its ordinal."""
     found = of_type(kind)
     if found is None or not found.current_stream:
         return None
@@ -167,12 +167,12 @@ class TypeTable:
 
 
 def hash_of(address: int) -> int:
-    """Where a search for an object begins: what allocators align to says nothing."""
+    """Return where a search for an object begins: what allocators align to says nothing."""
     return address >> 4
 
 
 class Way(NamedTuple):
-    """How a compiled launcher reads arrays of a type."""
+    """The way in which the compiled launcher reads arrays of a type."""
 
     how: int
     functions: Exchange = Exchange(0, 0)

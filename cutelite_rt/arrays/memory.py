@@ -78,7 +78,7 @@ def read(array: object, stream: int | None = None) -> ArrayView:
 
 
 def is_array(value: object) -> bool:
-    """Whether `read` would take it for an array at all."""
+    """Tell whether `read` would take it for an array at all."""
     kind = type(value)
     return (
         kind in _READERS
@@ -252,7 +252,7 @@ def _of_interface(array: Any, name: str, interface: dict[str, Any], stream: int 
 
 
 def _gpus() -> int:
-    """How many GPUs an ordinal may be of: those of the driver in use, any number where there is none."""
+    """Return how many GPUs an ordinal may be of: those of the driver in use, any number where there is none."""
     try:
         return _counted(cuda.get())
     except cuda.NoDriver:
@@ -481,7 +481,7 @@ def from_device(array: object, stream: int = 0) -> numpy.ndarray[Any, Any]:
 
 
 def is_compact(view: ArrayView) -> bool:
-    """Whether its elements lie row-major with no gaps; strides of dimensions of one element do not matter."""
+    """Tell whether its elements lie row-major with no gaps; strides of dimensions of one element do not matter."""
     wanted = compact_strides(view.shape)
     return view.size == 0 or all(
         have == want or extent == 1 for have, want, extent in zip(view.strides, wanted, view.shape, strict=True)

@@ -1,4 +1,4 @@
-"""Which stream a launch goes to: the one given, or the current one of the library whose arrays are passed."""
+"""The stream that a launch goes to: the one given, or the current one of the library whose arrays are passed."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def handle(stream: object) -> int:
 
 
 def stays(stream: object) -> bool:
-    """Whether a stream's handle stays what it is: where there is none, or it is given, or it is torch's. Others may be
-    closed, or are not known so well."""
+    """Tell whether a stream's handle stays what it is: of none, of a handle, of torch's streams. Others may be closed,
+    or are not known so well."""
     kind = type(stream)
     return stream is None or kind is int or kind.__module__ == "torch.cuda.streams"
 
@@ -82,7 +82,7 @@ def of(objects: Iterable[Any]) -> int:
 
 
 def _teller(kind: type) -> Callable[[int], int] | None:
-    """What tells the current stream of the library that makes arrays of a type."""
+    """Return what tells the current stream of the library that makes arrays of a type."""
     library = reader_library(kind)
     if library is not None:
         return _CURRENT.get(library)

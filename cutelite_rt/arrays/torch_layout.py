@@ -1,5 +1,6 @@
-"""Where torch keeps what a launch needs of a tensor, so that launchers can look there: 5 ns, where its C function for
-that takes 60.
+"""The places where torch keeps what a launch needs of a tensor, so that launchers can look there.
+
+It takes 5 ns, where torch's C function for that takes 60.
 
 In    the torch that is imported
 Out   a `Layout`, found by looking for known values in tensors made for that, and never assumed; None where anything is
@@ -102,7 +103,7 @@ def _find(torch: Any) -> Layout:
 
 
 def agrees(layout: Layout, tensor: Any) -> bool:
-    """Whether a launcher would see in a plain CUDA tensor what torch says of it; False for any other tensor."""
+    """Tell whether a launcher would see in a plain CUDA tensor what torch says of it; False for any other tensor."""
     try:
         view = read(tensor)
     except UnreadableArray:
@@ -208,6 +209,6 @@ def table(layout: Layout) -> ctypes.Array[ctypes.c_char]:
 
 
 def is_plain(kind: type) -> bool:
-    """Whether tensors of a class are torch's own, with nothing overridden."""
+    """Tell whether tensors of a class are torch's own, with nothing overridden."""
     torch = sys.modules.get("torch")
     return torch is not None and kind in (torch.Tensor, torch.nn.Parameter)

@@ -92,7 +92,7 @@ class Bundle(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Bundle:
-        """What `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
+        """Return what `to_bytes` wrote. Errors: `ArtifactError` saying what is wrong with `data`."""
         import json
 
         begin = _HEADER.size + _CHECKSUM
@@ -162,7 +162,7 @@ class Bundle(NamedTuple):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Bundle:
-        """What `save` wrote. Errors: `ArtifactError` with the file's name; OSError."""
+        """Return what `save` wrote. Errors: `ArtifactError` with the file's name; OSError."""
         with open(path, "rb") as file:
             data = file.read()
         try:
@@ -172,7 +172,7 @@ class Bundle(NamedTuple):
 
 
 def rank_of(arch: str) -> tuple[int, bool, bool]:
-    """What has more of a GPU's features comes later: sm_80, sm_90, sm_100f, sm_100a."""
+    """Return what has more of a GPU's features comes later: sm_80, sm_90, sm_100f, sm_100a."""
     return int(arch.removeprefix("sm_").rstrip("af")), arch.endswith("f"), arch.endswith("a")
 
 

@@ -84,7 +84,7 @@ def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tu
 
 
 def _exact(x: Any) -> bool:
-    """Whether an extent is left out, or is what an equal one is."""
+    """Tell whether an extent is left out, or is what an equal one is."""
     return x is None or is_exact(x)
 
 
@@ -140,7 +140,7 @@ class ExportedKernel:
         return self._subscript(key)
 
     def _read(self, key: Any) -> tuple[Any, bool]:
-        """What a subscript says, and whether an equal one says the same."""
+        """Return what a subscript says, and whether an equal one says the same."""
         launch = _from_subscript(self.__name__, key)
         exact = _exact(launch.grid) and _exact(launch.block) and type(launch.smem) is int
         return launch, exact and launch is not key and streams.stays(launch.stream)
@@ -149,7 +149,7 @@ class ExportedKernel:
         return partial(self._launch_by_python, _from_subscript(self.__name__, key))
 
     def held(self, launch: Any) -> Callable[..., None]:
-        """What launches so, again and again."""
+        """Return what launches so, again and again."""
         return partial(self._launch_by_python, launch) if self._host is None else self._host.held(launch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
@@ -183,7 +183,7 @@ class ExportedKernel:
     def _planned(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Hashable, tuple[Function, LaunchConfig, Parameters, int] | None]:
-        """What a plan for this launch is kept under, None where none can be; and the launch, where there is a plan."""
+        """Return the key of a plan for this launch, None where none can be kept; and the launch, if there is a plan."""
         key: Hashable = None
         try:
             context, context_id = _context()

@@ -48,7 +48,7 @@ def image_for(bundle: Bundle) -> bytes | None:
 
 
 class HostLauncher:
-    """Of one exported kernel.
+    """The launcher of one exported kernel.
 
     image   `image_for` it
     read    what a subscript of the kernel says, and whether an equal one says the same. Errors: `LaunchError`
@@ -77,7 +77,7 @@ class HostLauncher:
         self.subscript = self._subscripts.function
 
     def held(self, launch: Any) -> Held:
-        """What launches so."""
+        """Return what launches so."""
         its = facts.facts_while(streams.stays(launch.stream), lambda: self._settled(launch))
         return self.launcher.bound(its, launch)
 
@@ -123,7 +123,7 @@ _LEFT_OUT: Any = object()
 
 
 def _defaults(bundle: Bundle) -> dict[str, Any]:
-    """What stands for arguments that are left out, where they may be, in any of the signatures."""
+    """Return what stands for arguments that are left out, where they may be, in any of the signatures."""
     found: dict[str, Any] = {}
     for variant in bundle.variants:
         for p in variant.signature["parameters"]:

@@ -1,4 +1,4 @@
-"""How long work takes on the GPU, the host left out: a stream of one's own, graphs captured in it, events around them.
+"""Times of work on the GPU, the host left out: a stream of one's own, graphs captured in it, events around them.
 
     lane = Lane(device(0))
     with lane.device.active():
@@ -70,7 +70,7 @@ class Lane:
         return float(driver.call("cuEventElapsedTime", self._start, self._stop)) * 1e-3
 
     def captured(self, work: Callable[[], None]) -> Graph:
-        """What `work()` puts into the stream, as a graph; nothing of it runs.
+        """Return what `work()` puts into the stream, as a graph; nothing of it runs.
 
         Errors  `CudaError` for what cannot be captured, such as waiting for a result; whatever `work` raises
         """

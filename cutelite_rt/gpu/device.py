@@ -37,7 +37,7 @@ _CAPABILITY = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 
 class Limits(NamedTuple):
-    """What one launch on a device may ask for; sizes of memory in bytes."""
+    """The most that one launch on a device may ask for; sizes of memory in bytes."""
 
     max_threads_per_block: int
     max_block_x: int
@@ -82,7 +82,7 @@ class Device:
 
     @cached_property
     def uuid(self) -> str:
-        """Which piece of hardware it is, 32 hex digits, alike in every process."""
+        """Return which piece of hardware it is, 32 hex digits, alike in every process."""
         return bytes(self.driver.call("cuDeviceGetUuid", self._handle).bytes).hex()
 
     @cached_property
@@ -99,7 +99,7 @@ class Device:
 
     @cached_property
     def limits(self) -> Limits:
-        """What a launch here may ask for."""
+        """Return what a launch here may ask for."""
         return Limits(**{name: self.attribute(number) for name, number in _ATTRIBUTES.items()})
 
     @property
@@ -164,7 +164,7 @@ def count(driver: Driver | None = None) -> int:
 
 
 def runs_on(arch: str, capability: tuple[int, int]) -> bool:
-    """Whether a cubin of `arch` runs on a device of that compute capability.
+    """Tell whether a cubin of `arch` runs on a device of that compute capability.
 
     A plain cubin runs on later minor versions of its major one, an `f` one within its family, and an `a` one
     on exactly its own (CUDA programming guide, compute capabilities).

@@ -30,7 +30,7 @@ _KEPT_CONFIGS = 64  # launch shapes remembered per function
 
 
 class LaunchConfig(NamedTuple):
-    """How to launch: grid and block in (x, y, z), the rest as CUDA has it by default.
+    """The form of a launch: grid and block in (x, y, z), the rest as CUDA has it by default.
 
     smem         bytes of dynamic shared memory a block gets
     stream       handle; 0 is the legacy default stream
@@ -48,7 +48,7 @@ class LaunchConfig(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What the loaded code of a kernel takes: registers a thread, and bytes."""
+    """Needs of the loaded code of a kernel: registers a thread, and bytes."""
 
     registers: int
     static_smem: int
@@ -78,7 +78,7 @@ class Function:
         return int(self.driver.call("cuFuncGetAttribute", kind, self.handle))
 
     def usage(self) -> Usage:
-        """What the code takes, as the driver reports it."""
+        """Return what the code takes, as the driver reports it."""
         return Usage(*(self._attribute(number) for number in (_REGISTERS, _STATIC_SMEM, _LOCAL_BYTES, _MAX_THREADS)))
 
     def prepared(self, config: LaunchConfig) -> Any:
@@ -251,7 +251,7 @@ def _launch_error(function: Function, config: LaunchConfig, status: int) -> Cuda
 
 
 def _exceeded(function: Function, config: LaunchConfig) -> list[str]:
-    """What of the launch is beyond the device or the kernel, in words. Looked at after a launch was refused."""
+    """Return what of the launch is beyond the device or the kernel, in words. Looked at after a launch was refused."""
     limits, where = function.device.limits, repr(function.device)
     found = []
     for what, dims, most in (("grid", config.grid, limits[4:7]), ("block", config.block, limits[1:4])):

@@ -1,4 +1,4 @@
-"""How much of a device a persistent kernel can fill."""
+"""The part of a device that a persistent kernel can fill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupan
 
 
 def max_active_clusters(cluster: int, ordinal: int | None = None) -> int:
-    """How many clusters of so many blocks run at once where each block has a multiprocessor to itself.
+    """Return the number of clusters of that size that run at once, where each block has a multiprocessor to itself.
 
     The grid of a persistent kernel: one more cluster would begin only after another has ended, with all its tiles.
     Clusters do not reach over groups of multiprocessors, so that not all of these can be filled by large ones.

@@ -81,7 +81,7 @@ _ENCODERS: dict[str, Callable[[Any], Any]] = {
 
 
 class ParameterLayout:
-    """Where each parameter of a kernel lies.
+    """The places of a kernel's parameters.
 
     kinds      per parameter: a dtype code, 'ptr' (a device address) or 'tensormap' (128 bytes)
     offsets    in bytes, each parameter aligned to its own size (a tensor map to 64)

@@ -1,4 +1,4 @@
-"""What the compiled launcher finds once for a driver: functions to call, objects to compare with, types of arrays.
+"""The launcher's environment, one for a driver: functions to call, objects to compare with, types of arrays.
 
 In    a driver
 Out   `Environment`: the memory of `environment` in launcher.c, whose fields stand here in the same order
@@ -76,7 +76,7 @@ diverted = ctypes.c_uint64(0)
 
 
 class Environment:
-    """Of one driver. Errors: `CudaError` for a driver that lacks a function."""
+    """The environment of one driver. Errors: `CudaError` for a driver that lacks a function."""
 
     def __init__(self, driver: Driver) -> None:
         self._types = exchange.TypeTable()
@@ -106,7 +106,7 @@ class Environment:
             self._words[ENVIRONMENT["types_mask"] // WORD] = self._types.mask
 
     def _knows_torch(self, tensor: object) -> bool:
-        """Whether launchers would find in this tensor what torch says of it; from now on they may look there."""
+        """Tell whether launchers would find in this tensor what torch says of it; from now on they may look there."""
         layout = torch_layout.find()
         if layout is None or not torch_layout.agrees(layout, tensor):
             return False

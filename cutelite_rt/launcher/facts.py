@@ -1,4 +1,4 @@
-"""What ``kernel[grid, block]`` says, as the compiled launcher reads it.
+"""Facts of ``kernel[grid, block]``, as the compiled launcher reads them.
 
 In    a grid, a stream and settings of a launch
 Out   bytes: `facts` in launcher.c

@@ -25,7 +25,7 @@ def launcher_ir() -> str:
 
 @cache
 def digest() -> str:
-    """Of the launcher that this runtime writes tables for."""
+    """Identify the launcher that this runtime writes tables for."""
     import hashlib
 
     return hashlib.sha256(f"{REVISION}\n{launcher_ir()}".encode()).hexdigest()[:32]

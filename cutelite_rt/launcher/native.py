@@ -52,7 +52,7 @@ class _MethodDef(ctypes.Structure):
 
 @functools.cache
 def unsupported() -> str | None:
-    """Why this process cannot run such code; None where it can."""
+    """Return why this process cannot run such code; None where it can."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "it is for CPython on 64-bit little-endian machines"
     if sys.platform != "linux" or MACHINE not in ("x86_64", "aarch64"):
@@ -82,7 +82,7 @@ def unsupported() -> str | None:
 
 @functools.cache
 def one_digit() -> int:
-    """What ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here."""
+    """Return what ints above 0 of one digit have at `DIGITS_OFFSET`, and no others; all ones if that is not so here."""
     for tag in (8, 1):  # 3.12 and later: digits << 3, with the sign below; 3.11: digits, negative for negative ints
         if all(_digits(n) == (tag, n) for n in (1, 2, 1000, 12345678, (1 << 30) - 1)):
             others = (0, -1, -1000, 1 << 30, 1 << 31, (1 << 32) + 5, 1 << 60, 1 << 64, -(1 << 62), 10**100)
@@ -96,7 +96,7 @@ def _digits(n: int) -> tuple[int, int]:
 
 
 def function_address(name: str) -> int:
-    """Where a function that the interpreter exports lies. Errors: AttributeError where it has none of that name."""
+    """Return the address of a function that the interpreter exports. Errors: AttributeError where it has none."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 

@@ -38,7 +38,7 @@ CONSTANTS = 256
 
 
 class Callbacks(NamedTuple):
-    """What launchers call in Python.
+    """The functions that launchers call in Python.
 
     launch_anew  (key or None, held, *args, **kwargs): a launch that is like none before, or is wrong
     number       (x) -> the int, float or bool that an argument stands for. Errors: any

@@ -35,7 +35,7 @@ Held = Callable[..., None]
 
 
 class Subscripts:
-    """Of one kernel.
+    """The subscripts of one kernel.
 
     anew    what a subscript comes to that is not known. Errors: any
     """

@@ -1,4 +1,4 @@
-"""What launches came to: a loaded function and how it is launched, under the words that tell it.
+"""Outcomes of launches: a loaded function and how it is launched, under the words that tell it.
 
 In    an outcome, and the key that the compiled launcher had for it
 Out   `Variant` and `VariantTable`: the memory of `variant` and `table` in launcher.c
@@ -35,7 +35,7 @@ def hash_of(words: Iterable[int]) -> int:
 
 
 class MapForm(NamedTuple):
-    """What a tensor map is encoded from besides the tensor: dtype, box outermost first, swizzle."""
+    """The form of a tensor map, which it is encoded from besides the tensor: dtype, box outermost first, swizzle."""
 
     dtype: str
     box: tuple[int, ...]
@@ -43,7 +43,7 @@ class MapForm(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a launch.
+    """The outcome of a launch.
 
     function, config   as they were launched
     slots              for each slot the number of its parameter among the kernel's; None for one without
@@ -134,5 +134,5 @@ class VariantTable:
 
     @property
     def in_use(self) -> bool:
-        """Whether launches read it that let the interpreter's lock go."""
+        """Tell whether launches read it that let the interpreter's lock go."""
         return self._block[_USERS] != 0

@@ -1,4 +1,4 @@
-"""Whether dicts may have changed: a number that is another one after any of those changed that are watched.
+"""A number for changes of dicts: another one after any dict changed that is watched.
 
 In    dicts: what kernels look their globals up in
 Out   `CHANGES`, where launchers read the number

@@ -1,4 +1,4 @@
-"""What a kernel takes: its signature as data, and the tables that its launcher reads.
+"""Signatures of kernels: data, the binder with its words, and the tables that the launcher reads.
 
 data     parameters, dims and grid: frozen, compared by value, JSON for files
 table    a signature as the memory that the compiled launcher goes through at each launch

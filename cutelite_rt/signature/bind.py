@@ -69,7 +69,7 @@ class Names(NamedTuple):
 
 
 class Call:
-    """What the arguments bound so far have told: named dims and dtype variables, each with who told it."""
+    """A call, with what its arguments told so far: named dims and dtype variables, each with who told it."""
 
     def __init__(self, kernel: str, arguments: Iterable[Any] = (), stream: int | None = None) -> None:
         self.kernel = kernel
@@ -84,7 +84,7 @@ class Call:
         self._stream = stream
 
     def error(self, name: str, text: str) -> ArgumentError:
-        """What is wrong with an argument."""
+        """Return what is wrong with an argument."""
         return ArgumentError(f"{self.kernel}(): argument `{name}` {text}")
 
     def settle(self, needed: Iterable[str]) -> None:
@@ -131,7 +131,7 @@ class Call:
 
     @property
     def stream(self) -> int:
-        """Where the launch goes: arrays of libraries known by interface alone make pending work visible there."""
+        """The stream of the launch: arrays of libraries known by interface alone make pending work visible there."""
         if self._stream is None:
             self._stream = streams.of(_flat(self._arguments))
         return self._stream
@@ -267,7 +267,7 @@ def _words(what: str, mode: int, found: tuple[int, ...]) -> str:
 
 
 def problem_of(dim: Dim, value: int) -> str:
-    """Why a dim cannot have this value; empty where it can."""
+    """Return why a dim cannot have this value; empty where it can."""
     if value % dim.divisible_by:
         return f"{dim.name} is declared divisible by {dim.divisible_by}"
     if value < 0:
@@ -343,7 +343,7 @@ class MapRequest(NamedTuple):
     tiling: Tiling
 
     def encoded(self, kernel: str, by: Callable[..., Any] = encode) -> Any:
-        """What `by` makes of it. Errors: `ArgumentError` for what TMA cannot take."""
+        """Return what `by` makes of it. Errors: `ArgumentError` for what TMA cannot take."""
         view = self.view
         try:
             return by(view.pointer, self.dtype, view.shape, view.strides, self.tiling)

@@ -89,7 +89,7 @@ class Nested(NamedTuple):
 
 
 class Box(NamedTuple):
-    """What a tensor map of an array is for: the extents of a tile, and its swizzle ('auto': by the dtype)."""
+    """The tile that a tensor map of an array is for: its extents of a tile, and its swizzle ('auto': by the dtype)."""
 
     extents: tuple[int, ...]
     swizzle: str
@@ -244,7 +244,7 @@ def plain(x: Any) -> Any:
 
 
 def parsed(x: Any) -> Any:
-    """What `plain` made JSON of. Errors: KeyError, TypeError for what it did not."""
+    """Return what `plain` made JSON of. Errors: KeyError, TypeError for what it did not."""
     if isinstance(x, list):
         return tuple(parsed(item) for item in x)
     if not isinstance(x, dict):

@@ -1,4 +1,4 @@
-"""What an exported kernel asks of its arguments, and what it makes of them.
+"""Signatures of exported kernels: read from files, and arguments bound by them.
 
 In    a signature as plain data (`Variant.signature`), and the arguments of a call
 Out   `Fitted`: the values of the kernel's parameters in order, and its arrays
@@ -51,7 +51,7 @@ from cutelite_rt.signature.data import (
 
 
 class Fitted(NamedTuple):
-    """What a call comes to: values (see `packable`), dims by name, and (parameter, array) of each array."""
+    """The outcome of binding: values (see `packable`), dims by name, and (parameter, array) of each array."""
 
     values: list[Any]
     dims: dict[str, int]
@@ -105,7 +105,7 @@ class Rules:
 
 
 def _default(parameter: dict[str, Any]) -> Any:
-    """What a parameter is that is left out; constants may always be."""
+    """Return what a parameter is that is left out; constants may always be."""
     if parameter["kind"] == "constant":
         return parameter.get("value", _OPAQUE)
     return None if parameter["kind"] == "none" else parameter.get("default", bind.MISSING)

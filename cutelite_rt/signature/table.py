@@ -47,7 +47,7 @@ clusters; what CUlaunchConfig takes, with its padding; how many parameters; the 
 
 
 class Places(NamedTuple):
-    """Where the rest of a variant lies: tables with a place for each slot, the maps, the key.
+    """The places in a variant: tables with a place for each slot, the maps, the key.
 
     at     of each slot, where in a launch's frame its parameter is
     maps   how many slots are of tensor maps
@@ -392,6 +392,6 @@ class Table:
 
 
 def _depth(steps: Iterable[tuple[int, int]]) -> int:
-    """How many values the stack has at most."""
+    """Return how many values the stack has at most."""
     changes = (1 if op in (_CONSTANT, _VALUE) else 0 if op == _END else -1 for op, _ in steps)
     return max(itertools.accumulate(changes))
