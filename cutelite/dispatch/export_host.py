@@ -58,7 +58,7 @@ def host_code(
 
 
 def _need_dtypes_of_arrays(parameters: Sequence[Parameter]) -> None:
-    """Refuse dtype variables that only numbers tell: values, which the launcher's key lacks, would choose the variant."""
+    """Refuse dtype variables that only numbers tell: the launcher's key says nothing of values."""
     dtypes = [p.spec.dtype for p in parameters if isinstance(p, TensorParameter)]
     dtypes += [p.spec.tensor.dtype for p in parameters if isinstance(p, TmaParameter)]
     told = {dtype.name for dtype in dtypes}
