@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import cutelite.lang.tensor  # noqa: F401  # by which tensors are wrapped
 import cutelite_rt as rt
 from cutelite import lower, passes, sim, toolchain
 from cutelite.builds.artifact import parameter_kinds

@@ -11,7 +11,7 @@ import pytest
 
 import cutelite as cl
 from cutelite.ir.contract import numpy_dtype
-from cutelite.ir.types import SCALARS
+from cutelite.ir.types import SCALARS, Vec, u32
 from cutelite.lang.emit import emit
 from cutelite.lang.values import logical_not, maximum, minimum
 from cutelite.ops.arith import VecMake
@@ -83,9 +83,9 @@ def wrong(row: Row, operation: Operation, got: Array, columns: list[Array]) -> s
     return f"{operation.text}: {[(*(c[i] for c in columns), got[i], expected[i]) for i in at]}" if len(at) else None
 
 
-def mistakes(row: Row, run: Any, blocks: int = 1) -> list[str]:
+def mistakes(row: Row, run: Any, blocks: int = 1, operations: list[Operation] | None = None) -> list[str]:
     """Compare the results that `run` gives for arguments of every operation; return the differences."""
-    draw, operations = np.random.default_rng(len(row.name)), row.computed
+    draw, operations = np.random.default_rng(len(row.name)), operations or row.computed
     columns = [arguments(row, operation, BLOCK * blocks, draw) for operation in operations]
     return [*filter(None, map(partial(wrong, row), operations, run(operations, columns), columns))]
 
@@ -122,6 +122,28 @@ PLACES = [pytest.param(kernels.run, id="sim"), pytest.param(kernels.run_gpu, id=
 @pytest.mark.parametrize("row", ALONE, ids=by_name)
 def test_on_the_simulator(row: Row) -> None:
     assert not mistakes(row, straight, 8 if row.close else 2)
+
+
+def in_vectors(operations: list[Operation], columns: list[list[Array]]) -> list[Array]:
+    """In the simulator, the arguments of four threads at a time as vectors."""
+    results = []
+    for o, given in zip(operations, columns, strict=True):
+        vectors = [held(x, t).reshape(-1, 4) for x, t in zip(given, o.takes, strict=True)]
+        results.append(evaluate(written(o), tuple(Vec(SCALARS[t], 4) for t in o.takes), *vectors).reshape(-1))
+    return results
+
+
+@pytest.mark.parametrize("row", [row for row in ALONE if row.op.elementwise], ids=by_name)
+def test_vectors_element_by_element(row: Row) -> None:
+    written = [operation for operation in row.computed if operation not in row.more and "not " not in operation.text]
+    assert not mistakes(row, in_vectors, operations=written[::2])
+
+
+def test_literals_beside_vectors() -> None:
+    a = np.random.default_rng(0).integers(0, 1 << 32, (20, 3), np.uint32)
+    turned = evaluate(lambda x: cl.funnel_left(x, x, 8), (Vec(u32, 3),), a)
+    assert np.array_equal(turned, a << np.uint32(8) | a >> np.uint32(24))
+    assert np.array_equal(evaluate(lambda x: cl.bfe(x, 4, 8), (Vec(u32, 3),), a), a >> np.uint32(4) & np.uint32(255))
 
 
 @pytest.mark.sm(90)
