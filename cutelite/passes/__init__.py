@@ -25,6 +25,7 @@ from cutelite.passes.lower_tensors import lower_tensors
 from cutelite.passes.materialise_dims import materialise_dims
 from cutelite.passes.number_fences import number_fences
 from cutelite.passes.promote_rmem import promote_rmem
+from cutelite.passes.unroll_loops import unroll_loops
 
 PassFunction = Callable[[Function, Context], Function]
 
@@ -46,7 +47,12 @@ PIPELINE = (
     Pass(fold, why="branches and indices that are known decide what the others see"),
     Pass(check_indices, why="while tensors and their indices are whole", after=(fold,)),
     Pass(check_registers, why="branches that are known say who comes there", after=(fold,)),
-    Pass(promote_rmem, why="values can be followed, memory cannot", after=(fold, check_indices)),
+    Pass(
+        unroll_loops,
+        why="indices of registers that a short loop's counter gives are known",
+        after=(fold, check_indices),
+    ),
+    Pass(promote_rmem, why="values can be followed, memory cannot", after=(fold, check_indices, unroll_loops)),
     Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it"),
     Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
     Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,)),
