@@ -11,6 +11,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import cli, config
+from cutelite.cli.parser import options_of, parser
 from cutelite.dispatch import Kernel
 from cutelite.options import OPTIONS, Given, OptionError, Options, checked, parsed
 from cutelite.parsers import FLAG
@@ -67,8 +68,8 @@ def test_each_way_to_say_an_option_means_the_same(name: str) -> None:
     assert all(parsed(f"{alias}='{text}'") == {name: value} for alias in row.aliases)
     assert config.read({row.variable: text}).options == Options(**{name: value})
     flags = [f"--no-{row.flag[2:]}" if value is False else row.flag] if row.parser is FLAG else [f"{row.flag}={text}"]
-    given = cli._parser().parse_args(["compile", "k.py", *flags])
-    assert cli._options_of(given) == {row.name: value if row.name == name else None for row in OPTIONS}
+    given = parser().parse_args(["compile", "k.py", *flags])
+    assert options_of(given) == {row.name: value if row.name == name else None for row in OPTIONS}
 
 
 def fresh(**options: Any) -> Kernel:

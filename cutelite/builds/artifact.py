@@ -28,11 +28,6 @@ def assembled(build: Build) -> toolchain.Cubin | None:
         return None
 
 
-def no_assembler(kernel: str) -> ToolchainError:
-    """Return the error for who asks for machine code where there was nothing to make it."""
-    return ToolchainError("find", f"{kernel} is compiled to PTX only: there was no assembler (see `cutelite doctor`)")
-
-
 def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
     """Return what is launched: the cubin, or PTX alone where there is none, with what the runtime has to know."""
     final = build.final

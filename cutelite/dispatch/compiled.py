@@ -75,9 +75,8 @@ class Compiled:
     def cubin(self) -> bytes:
         """The machine code. Errors: `ToolchainError` where there was no assembler to make it."""
         if not self.artifact.cubin:
-            from cutelite.builds.artifact import no_assembler
-
-            raise no_assembler(self.name)
+            message = f"{self.name} is compiled to PTX only: there was no assembler (see `cutelite doctor`)"
+            raise toolchain.ToolchainError("find", message)
         return self.artifact.cubin
 
     @cached_property

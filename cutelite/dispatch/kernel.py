@@ -358,22 +358,20 @@ class Kernel:
     # In the simulator.
 
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
-        from cutelite import sim
-
         function, values, dims = self._simulation(spec, bound)
         environment = self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
         if environment.check:
             seeds = range(seed, seed + environment.check)
             pdl = launch.pdl or None
-            report = sim.check(
+            report = _simulator().check(
                 function, grid, values, dims=dims, smem_dynamic=launch.smem, seeds=seeds, stdout=sys.stdout, pdl=pdl
             )
             if report.error is not None and len(report.findings) == 1:
                 raise report.error  # as without a check
             report.raise_if_wrong()
         else:
-            sim.run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
+            _simulator().run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
 
     def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
         """Return what the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
@@ -442,8 +440,6 @@ class Kernel:
     def _check(
         self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any], notes: bool
     ) -> CheckReport:
-        from cutelite import sim
-
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError("a grid of no blocks has nothing to check")
@@ -452,9 +448,10 @@ class Kernel:
             raise ArgumentError(f"{self.__name__}(): argument `{name}` is on a GPU; a check takes NumPy arrays")
         function, values, dims = self._simulation(checked.spec, checked.bound)
         compiled = self._made.costs(checked.spec) if notes else None
-        return sim.check(
+        report: CheckReport = _simulator().check(
             function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, compiled=compiled, **options
         )
+        return report
 
     @_without_our_frames
     def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
@@ -468,14 +465,15 @@ class Kernel:
         return timeline
 
     def _trace(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Timeline:
-        from cutelite import sim
-
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError("a grid of no blocks has nothing to trace")
         function, values, dims = self._simulation(checked.spec, checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
-        return sim.trace(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
+        timeline: Timeline = _simulator().trace(
+            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed
+        )
+        return timeline
 
     # Compiling.
 
@@ -638,6 +636,13 @@ class BoundKernel:
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r} of {self.instance!r}>"
+
+
+def _simulator() -> Any:
+    """Return the simulator, which needs NumPy, and which a launch on a GPU need not load."""
+    from cutelite import sim
+
+    return sim
 
 
 def _handle(stream: Any) -> int:

@@ -23,6 +23,7 @@ from cutelite.front.types import ArgType
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
+from cutelite.toolchain.identity import identity
 from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
 
 if TYPE_CHECKING:
@@ -103,12 +104,12 @@ class Specialisations:
 
     def simulation(self, spec: Specialisation) -> Function:
         """Return what the simulator runs: checked as for a GPU, with assertions. Errors: as `get`."""
-        from cutelite import pipeline
 
         def make() -> Function:
             self._reads(spec)
             attrs = spec.attrs | {"assertions": True}
-            return pipeline.for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
+            ir: Function = _pipeline().for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
+            return ir
 
         return self._once(self.simulated, spec, make)
 
@@ -136,10 +137,8 @@ class Specialisations:
 
     def costs(self, spec: Specialisation) -> Function:
         """The IR as the passes leave it, for what its accesses cost. Errors: as `get`."""
-        from cutelite import pipeline
-
         source = self._evaluated(spec, spec.attrs)
-        return self._once(self.lowered, spec, lambda: pipeline.for_costs(source, Target.parse(spec.arch)))
+        return self._once(self.lowered, spec, lambda: _pipeline().for_costs(source, Target.parse(spec.arch)))
 
     def _once(self, made: dict[Specialisation, T], spec: Specialisation, make: Callable[[], T]) -> T:
         """`made[spec]`, made by the first thread that asks; what fails is tried again by the next."""
@@ -162,12 +161,10 @@ class Specialisations:
         return Source(self.function, dict(spec.types), dict(spec.dims), attrs)
 
     def _build(self, spec: Specialisation, environment: Config) -> Build:
-        from cutelite import pipeline
-
         if environment.verbose:
             _say(f"compiling {self.function.__name__} {spec}")
         source = self._evaluated(spec, spec.attrs)
-        make = functools.partial(pipeline.compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
+        make = functools.partial(_pipeline().compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
         return compiled(self.function.__name__, str(spec), spec.arch, environment, make)
 
     def _from_disk_or_now(self, spec: Specialisation, environment: Config) -> Compiled:
@@ -204,8 +201,6 @@ class Specialisations:
         self, spec: Specialisation, sources: tuple[fingerprint.Source, fingerprint.Source], environment: Config
     ) -> str | None:
         """The name in the disk cache; None for a kernel that cannot be kept there."""
-        from cutelite.toolchain.identity import identity
-
         tools = identity(spec.options.assembler, spec.options.backend)
         digests = [tools.encode(), fingerprint.build_id()]
         for source in sources:
@@ -233,6 +228,13 @@ class Specialisations:
         if isinstance(key, bool):
             return fingerprint.source(self.function, key)
         return fingerprint.source(key.facts(), _with_lines(key))
+
+
+def _pipeline() -> Any:
+    """Return the compiler, which a kernel from the disk cache need not load."""
+    from cutelite import pipeline
+
+    return pipeline
 
 
 def _with_lines(spec: Specialisation) -> bool:

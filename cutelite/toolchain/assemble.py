@@ -71,8 +71,13 @@ def for_ptxas(ptx: str, assembler: str = "auto") -> PtxForms:
     anywhere = ptxas_bugs.avoid(ptx)
     if anywhere == ptx or (chosen := first_there(assembler)) is None:
         return PtxForms(anywhere, anywhere)
-    bugs = ptxas_bugs.bugs_of(parse_version(_VERSIONS[chosen]()))
+    bugs = ptxas_bugs.bugs_of(parse_version(version_of(chosen)))
     return PtxForms(anywhere if bugs == ptxas_bugs.BUGS else ptxas_bugs.avoid(ptx, bugs), anywhere)
+
+
+def version_of(assembler: str) -> str:
+    """Return the version of one of `ASSEMBLERS`, which is there, as it tells it."""
+    return _VERSIONS[assembler]()
 
 
 def _version_of_ptxas() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import find
+from cutelite.toolchain import bindings, find
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.ptxas import refused
 
@@ -19,7 +19,7 @@ def available() -> bool:
     if find.library("cuda") is None:
         return False
     try:
-        from cuda.bindings import driver
+        driver = bindings.cuda("driver")
     except ImportError:
         return False
     if int(driver.cuInit(0)[0]) != 0:
@@ -30,7 +30,7 @@ def available() -> bool:
 
 def version() -> str:
     """The CUDA version it stands for, `13.0`."""
-    from cuda.bindings import driver
+    driver = bindings.cuda("driver")
 
     (number,) = _checked(driver.cuDriverGetVersion())
     return f"{number // 1000}.{number % 1000 // 10}"
@@ -40,7 +40,7 @@ def assemble(
     ptx: str, target: Target, opt_level: int, max_registers: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
     """The cubin, and what the driver said. Errors: `ToolchainError`, as ptxas'; flags of ptxas cannot be given."""
-    from cuda.bindings import driver
+    driver = bindings.cuda("driver")
 
     if options:
         raise ToolchainError("driver", f"the driver takes no flags of ptxas, and was given {' '.join(options)}")
@@ -75,7 +75,7 @@ def assemble(
 
 def _enter_context() -> None:
     """Linking needs a current context: keep the caller's, or take device 0's primary one."""
-    from cuda.bindings import driver
+    driver = bindings.cuda("driver")
 
     (current,) = _checked(driver.cuCtxGetCurrent())
     if int(current) == 0:

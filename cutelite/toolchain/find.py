@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cutelite import config
+from cutelite.toolchain import bindings
 from cutelite.toolchain.errors import ToolchainError
 
 
@@ -62,11 +63,8 @@ def _wheels(import_path: list[str]) -> list[str]:
 
 
 def _asked_of_pathfinder(name: str) -> str | None:
-    try:
-        from cuda import pathfinder
-    except ImportError:
-        return None
-    if name not in pathfinder.SUPPORTED_BINARY_UTILITIES:
+    pathfinder = bindings.pathfinder()
+    if pathfinder is None or name not in pathfinder.SUPPORTED_BINARY_UTILITIES:
         return None
     found: str | None = pathfinder.find_nvidia_binary_utility(name)
     return found
@@ -75,9 +73,8 @@ def _asked_of_pathfinder(name: str) -> str | None:
 @functools.cache
 def library(name: str) -> Any | None:
     """NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`), loaded, as cuda.pathfinder describes it; None without."""
-    try:
-        from cuda import pathfinder
-    except ImportError:
+    pathfinder = bindings.pathfinder()
+    if pathfinder is None:
         return None
     try:
         return pathfinder.load_nvidia_dynamic_lib(name)

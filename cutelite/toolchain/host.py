@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cutelite.diag import InternalError
+from cutelite.toolchain import bindings
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.undisturbed import parsed, undisturbed
 
@@ -60,10 +61,7 @@ def _to_code(text: str, cpu: str | None) -> tuple[bytes, dict[str, int]]:
 @functools.cache
 def _tools(cpu: str | None = None) -> tuple[Any, Any]:
     """llvmlite's bindings, and its machine for that CPU, or for this one."""
-    try:
-        import llvmlite.binding as llvm
-    except ImportError as error:
-        raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be imported: {error}") from error
+    llvm = bindings.llvm()
     if cpu is None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from cutelite.toolchain import find
+from cutelite.toolchain import bindings, find
 
 SCRIPT_BYTES = 1 << 20
 """An assembler smaller than this is a script that starts another one."""
@@ -25,29 +26,28 @@ def _backend(backend: str) -> str:
 
         nvvm.check()
         return _stamp(str(find.library("nvvm").abs_path))  # type: ignore[union-attr]
-    import llvmlite  # its version alone: a millisecond, where the bindings take 40
-
-    return f"llvmlite {llvmlite.__version__}"
+    return f"llvmlite {bindings.llvmlite().__version__}"
 
 
 def _assembler(assembler: str) -> str:
     program = find.ptxas() if assembler in ("auto", "ptxas") else None
     if program is None:
-        from cutelite.toolchain import assemble, driver, nvjitlink
-
-        chosen = assemble.first_there(assembler)
-        versions = {"nvjitlink": nvjitlink.version, "driver": driver.version}
-        return f"{chosen} {versions[chosen]()}" if chosen in versions else "no assembler"
+        chosen = _assemblers().first_there(assembler)
+        return f"{chosen} {_assemblers().version_of(chosen)}" if chosen else "no assembler"
     stamps = [_stamp(program)]
     while os.stat(program).st_size < SCRIPT_BYTES:
         started = _started_by(program) if len(stamps) < 5 else None  # scripts may start each other for ever
         if started is None:
-            from cutelite.toolchain import ptxas
-
-            return f"{' '.join(stamps)} {ptxas.version(program)}"
+            return f"{' '.join(stamps)} {_assemblers().version_of('ptxas')}"
         program = started
         stamps.append(_stamp(program))
     return " ".join(stamps)
+
+
+def _assemblers() -> Any:
+    from cutelite.toolchain import assemble  # loads what it takes to run programs
+
+    return assemble
 
 
 def _started_by(script: str) -> str | None:

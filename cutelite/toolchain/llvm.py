@@ -22,7 +22,7 @@ import functools
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain.errors import ToolchainError
+from cutelite.toolchain import bindings
 from cutelite.toolchain.undisturbed import parsed, undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -52,10 +52,7 @@ def version() -> str:
 @functools.cache
 def _llvm() -> Any:
     """llvmlite's bindings, with all targets registered: 40 ms, once."""
-    try:
-        import llvmlite.binding as llvm
-    except ImportError as error:
-        raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be imported: {error}") from error
+    llvm = bindings.llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     if llvm.llvm_version_info[0] == 22:  # LLVM ends the process over an option it does not know

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import find
+from cutelite.toolchain import bindings, find
 from cutelite.toolchain.errors import ToolchainError
 from cutelite.toolchain.ptxas import refused
 
@@ -36,15 +36,12 @@ def missing() -> str:
 
 def version() -> str:
     """`13.5`."""
-    from cuda.bindings import nvjitlink
-
-    return ".".join(map(str, nvjitlink.version()))
+    return ".".join(map(str, bindings.cuda("nvjitlink").version()))
 
 
 def assemble(ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str]:
     """The cubin, and what the library said; `flags` are ptxas' own. Errors: `ToolchainError`, as ptxas'."""
-    from cuda.bindings import nvjitlink
-
+    nvjitlink = bindings.cuda("nvjitlink")
     options = [f"-arch={target.arch}", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]
     source = ptx.encode()
     try:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import find, nvvm7
+from cutelite.toolchain import bindings, find, nvvm7
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
 
@@ -39,16 +39,13 @@ def check() -> None:
 
 def version() -> str:
     """The version of NVVM IR it reads, `2.0`; the library tells no version of its own."""
-    from cuda.bindings import nvvm
-
-    return ".".join(map(str, nvvm.ir_version()[:2]))
+    return ".".join(map(str, bindings.cuda("nvvm").ir_version()[:2]))
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
     """PTX for `target`; see `backend.to_ptx`. libNVVM knows two levels: 0, and all others."""
     check()
-    from cuda.bindings import nvvm
-
+    nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)
     # Only what is marked `contract` may fuse, as in LLVM. The verifier is left out: it refuses predicates and 16-bit
     # floats as operands of inline PTX, which the compiler takes.
@@ -70,9 +67,7 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
 
 
 def _dialect(text: str, target: Target) -> str:
-    from cuda.bindings import nvvm
-
-    version = ", ".join(f"i32 {part}" for part in nvvm.ir_version())
+    version = ", ".join(f"i32 {part}" for part in bindings.cuda("nvvm").ir_version())
     if target.capability < (10, 0):
         return nvvm7.translate(text, target, version)
     numbers = [int(number) for number in re.findall(r"^!(\d+) =", text, re.MULTILINE)]

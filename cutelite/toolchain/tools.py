@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cutelite.toolchain import driver, find, llvm, nvjitlink, nvvm, ptxas
+from cutelite.toolchain import bindings, driver, find, llvm, nvjitlink, nvvm, ptxas
 from cutelite.toolchain.errors import ToolchainError
 
 
@@ -43,9 +43,7 @@ def _tool(name: str, purpose: str, probe: Callable[[], tuple[str, str]]) -> Tool
 
 
 def _llvmlite() -> tuple[str, str]:
-    version = llvm.version()
-    import llvmlite
-
+    version, llvmlite = llvm.version(), bindings.llvmlite()
     return os.path.dirname(llvmlite.__file__), f"{llvmlite.__version__} (LLVM {version})"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -61,15 +62,11 @@ class Report(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As `from_bytes` reads it: JSON."""
-        import json  # as in `from_bytes`: a program that tunes nothing need not load it
-
         return json.dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, configs: int) -> Report | None:
         """What `to_bytes` wrote of a tuning of so many configs; None for anything else."""
-        import json
-
         try:
             plain: dict[str, Any] = json.loads(data)
             if plain.pop("format") != FORMAT:

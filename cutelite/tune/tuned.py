@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields
 from types import FunctionType
@@ -81,8 +82,6 @@ class TunedFunction(_Tuned):
 
 def _named(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Arguments by the names of their parameters, defaults filled in; the config is none of them."""
-    import inspect
-
     signature = inspect.signature(function)
     bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()

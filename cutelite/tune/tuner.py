@@ -25,6 +25,7 @@ from cutelite.diag import InternalError
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import open_cache
+from cutelite.toolchain.identity import identity
 from cutelite.tune.compile import compile_all
 from cutelite.tune.problem import Problem, arrays_in, is_capturing, place, slow_key, views_of
 from cutelite.tune.race import race, winner
@@ -147,8 +148,6 @@ class Tuner:
         """The name of the winner on disk; None where it cannot be kept."""
         if cache is None:
             return None
-        from cutelite.toolchain.identity import identity
-
         options = environment.options
         tools = identity(options.assembler, options.backend)
         compiled_for = (_gpu(ordinal), environment.arch, options, tools)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -246,7 +248,7 @@ def test_a_bug_of_the_command_line_is_not_hidden(files: Path, run: Run, monkeypa
     def broken(*args: object) -> None:
         raise TypeError("not foreseen")
 
-    monkeypatch.setattr("cutelite.cli._load", broken)
+    monkeypatch.setattr("cutelite.cli.compile.find_kernel", broken)
     with pytest.raises(TypeError, match="not foreseen"):
         run("compile", "one.py")
 
@@ -316,8 +318,12 @@ def test_doctor(run: Run, tmp_path: Path) -> None:
 
 
 def test_doctor_without_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
+    real = importlib.import_module
+
+    def missing(name: str) -> ModuleType:
+        if name in ("numpy", "ml_dtypes"):
+            raise ImportError(name)
+        return real(name)
 
     monkeypatch.setattr("cutelite.toolchain.find.program", lambda name: None)
     monkeypatch.setattr("cutelite.toolchain.find.library", lambda name: None)

@@ -1,0 +1,57 @@
+"""The command line: `cutelite demo | compile | check | export FILE:KERNEL | layout TEXT | doctor | cache ACTION`.
+
+A command is a function of a module of this package, which is loaded when it is run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from cutelite import config
+from cutelite.cli.errors import UsageError
+from cutelite.cli.parser import parser
+from cutelite.diag import CompileError, InternalError
+from cutelite.dispatch import ArgumentError, LaunchError, OptionError
+from cutelite.layout import LayoutError
+from cutelite.target import UnknownTarget
+from cutelite.toolchain import ToolchainError
+from cutelite_rt import CudaError
+
+FORESEEN = (
+    ArgumentError,
+    CudaError,
+    LaunchError,
+    LayoutError,
+    OptionError,
+    ToolchainError,
+    UnknownTarget,
+    UsageError,
+    config.ConfigError,
+)
+"""Errors whose texts say all there is to say."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command. Return the exit status: 0; 1 where it failed and said why; 2 for a wrong command line."""
+    given = parser().parse_args(arguments)
+    try:
+        module, _, function = given.run.partition(":")
+        status: int = getattr(importlib.import_module(f"{__name__}.{module}"), function)(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except CompileError as error:
+        print(error.render(color=config.read().use_color(sys.stderr.isatty())), file=sys.stderr)
+        return 1
+    except InternalError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except Exception as error:
+        if not isinstance(error, FORESEEN):
+            raise
+        print(f"cutelite: {error}", file=sys.stderr)
+        return 1
+    return status

@@ -1,0 +1,72 @@
+"""`cutelite check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cutelite import config
+from cutelite.cli.errors import UsageError
+from cutelite.cli.kernels import find_kernel, kernel_in, load, parted, setting
+from cutelite.dispatch import checking
+from cutelite.sim import CheckReport, Timeline, TooLarge
+
+
+def check(given: argparse.Namespace) -> int:
+    """Run `cutelite check`. Return 0 where nothing was found."""
+    try:
+        reports = _reports(given)
+    except TooLarge as error:
+        raise UsageError(str(error)) from None
+    except KeyboardInterrupt as stop:
+        print("\n".join(["cutelite: stopped", *getattr(stop, "__notes__", ())]), file=sys.stderr)
+        return 130
+    if not reports:
+        raise UsageError(f"{given.kernel}: no launch was made")
+    color = config.read().use_color(sys.stdout.isatty())
+    print("\n\n".join(report.render(color=color) for report in reports))
+    return 0 if all(reports) else 1
+
+
+def _reports(given: argparse.Namespace) -> list[CheckReport]:
+    """Check the launches that the command line asks for."""
+    asked = checking.Asked(given.seeds if given.seed is None else [given.seed], given.blocks, not given.no_notes)
+    if given.grid is not None:
+        arguments = dict(map(_argument, given.arg))
+        kernel = find_kernel(given.kernel)
+        shapes = given.grid, given.block, given.cluster, given.smem
+        reports = [checking.check_alone(kernel, *shapes, arguments, asked)]
+        if given.trace and all(reports):
+            _save_traces(given.trace, [checking.trace_alone(kernel, *shapes, arguments)])
+        return reports
+    if given.arg or given.block or given.cluster or given.smem:
+        raise UsageError("--arg, --block, --cluster and --smem are for a launch of their own: give --grid as well")
+    path, name = parted(given.kernel)
+    module = load(Path(path))
+    kernel_asked = kernel_in(module, name, path) if name else None
+    try:
+        reports = checking.check_program(module, kernel_asked, asked)
+    except checking.NoEntry as error:
+        raise UsageError(f"{error}; or give --grid, and --arg for each parameter") from None
+    if given.trace and all(reports):
+        _save_traces(given.trace, checking.trace_program(module, kernel_asked))
+    return reports
+
+
+def _save_traces(path: Path, timelines: Sequence[Timeline]) -> None:
+    """Write a file for each launch: out.json, out.1.json, ..."""
+    for i, timeline in enumerate(timelines):
+        to = path.with_suffix(f".{i}{path.suffix}") if i else path
+        timeline.save(to)
+        print(f"wrote {to}: {timeline.name}, {timeline.cycles:.0f} cycles", file=sys.stderr)
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """Return NAME=256x128 with a shape as its value, anything else as `setting` does."""
+    name, _, value = text.partition("=")
+    if value and all(part.isdigit() for part in value.split("x")) and "x" in value:
+        return name, tuple(map(int, value.split("x")))
+    return setting(text)

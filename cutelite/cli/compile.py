@@ -1,0 +1,85 @@
+"""`cutelite compile` and `cutelite export`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from cutelite import config
+from cutelite.cli.errors import UsageError
+from cutelite.cli.kernels import find_kernel, setting
+from cutelite.cli.parser import options_of
+from cutelite.dispatch import Compiled
+from cutelite.layout.text import parse_int_tuple
+from cutelite_rt.export.cstub import c_stub
+
+
+def compile_kernel(given: argparse.Namespace) -> int:
+    """Run `cutelite compile`: write the stages that are asked for."""
+    kernel = find_kernel(given.kernel).options(**options_of(given))
+    values = dict(map(setting, given.set))
+    compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
+    for stage in given.emit:
+        if not _emit(compiled, stage, given.out):
+            missing = "no disassembler is found: `pip install nvidia-cuda-nvdisasm`, or see `cutelite doctor`"
+            if given.emit != config.STAGES:
+                raise UsageError(missing)
+            print(f"without SASS: {missing}", file=sys.stderr)
+    print(compiled, file=sys.stderr)
+    for warning in compiled.warnings if compiled.cached else ():  # else they have been said
+        print(warning, file=sys.stderr)
+    return 0
+
+
+def export(given: argparse.Namespace) -> int:
+    """Run `cutelite export`: write the kernel to a file, and C beside it."""
+    kernel = find_kernel(given.kernel).options(**options_of(given))
+    out = given.out or Path(f"{kernel.__name__}.cutelite")
+    bundle = kernel.export(
+        out,
+        arch=given.arch.split(",") if given.arch else None,
+        ptx=given.ptx,
+        grid=None if given.grid is None else _grid(given.grid),
+        block=given.block,
+        cluster=given.cluster,
+        wide_dims=given.wide_dims,
+        cpus=given.cpus.split(",") if given.cpus else (),
+        **dict(map(setting, given.set)),
+    )
+    for variant in bundle.variants:
+        code = ", ".join(a.arch if a.cubin else f"PTX of {a.arch}" for a in variant.artifacts)
+        print(f"{bundle.name}({variant.signature['text']}): {code}", file=sys.stderr)
+    paths = [str(out), *(c_stub(bundle).save(given.c) if given.c else ())]
+    for path in paths:
+        print(f"wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _grid(text: str) -> tuple[Any, ...]:
+    """Return one to three extents, separated by commas; they may name dims."""
+    grid = parse_int_tuple(f"({text},)")
+    assert isinstance(grid, tuple)
+    return grid
+
+
+def _emit(compiled: Compiled, stage: str, out: Path | None) -> bool:
+    """Write a stage to files in `out`, or its text to the terminal; of the IR there, as the frontend made it.
+
+    Return False where there is nothing to make the stage with.
+    """
+    if out is None and stage == "cir":
+        print(compiled.ir)
+        return True
+    files = compiled.stage(stage)
+    for ending, content in files.items():
+        if out is None and isinstance(content, str):
+            print(content)
+            continue
+        folder = out or Path()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{compiled.name}.{compiled.arch}.{ending}"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        print(f"wrote {path}", file=sys.stderr)
+    return bool(files)

@@ -1,0 +1,82 @@
+"""`cutelite doctor` and `cutelite cache`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cutelite
+import cutelite_rt as rt
+from cutelite import config
+from cutelite.dispatch.specialise import cache_directory, open_cache
+from cutelite.toolchain.tools import tools
+
+
+def doctor(given: argparse.Namespace) -> int:
+    """Run `cutelite doctor`. Return 1 where a kernel can neither be compiled nor simulated."""
+    found = tools()
+    rows = [*_general(), *((t.name, t.purpose, _state(t)) for t in found), *_places()]
+    width = max(len(name) for name, _, _ in rows)
+    for name, purpose, state in rows:
+        print(f"{name:{width}}  {purpose:16}  {state}")
+    return 0 if any(tool.name == "llvmlite" and tool.usable for tool in found) else 1
+
+
+Row = tuple[str, str, str]
+
+
+def _general() -> Iterator[Row]:
+    yield "cutelite", "", f"{cutelite.__version__} at {Path(cutelite.__file__).parent}"
+    yield "Python", "", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}"
+    for name, purpose in (("numpy", "simulator"), ("ml_dtypes", "bf16, fp8 arrays")):
+        version = _version(name)
+        yield name, purpose, version or f"not installed: `pip install {name.replace('_', '-')}`"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return str(importlib.import_module(package).__version__)
+    except ImportError:
+        return None
+
+
+def _state(tool: Any) -> str:
+    return f"{tool.version} at {tool.path}" if tool.usable else f"not usable: {tool.why}"
+
+
+def _places() -> Iterator[Row]:
+    """Yield the GPUs that kernels run on, and the cache that keeps them."""
+    yield "GPU", "", _gpus()
+    environment = config.read()
+    yield "cache", "", cache_directory(environment) or "off (CUTELITE_CACHE=0)"
+
+
+def _gpus() -> str:
+    try:
+        devices = [rt.device(n) for n in range(rt.count())]
+    except rt.CudaError as error:
+        return f"none usable: {error}; kernels run on NumPy arrays, in the simulator"
+    if not devices:
+        return "none; kernels run on NumPy arrays, in the simulator"
+    return "; ".join(f"{device.name} ({device.arch})" for device in devices)
+
+
+def cache(given: argparse.Namespace) -> int:
+    """Run `cutelite cache`: tell of the disk cache, look through it, or clear it."""
+    kept = open_cache(config.read())
+    if kept is None:
+        print("the disk cache is off (CUTELITE_CACHE=0)")
+        return 0
+    if given.action == "info":
+        for name, value in kept.info()._asdict().items():
+            print(f"{name:10} {value}")
+    elif given.action == "verify":
+        good, dropped = kept.verify()
+        print(f"{good} entries are whole, {len(dropped)} were not and are gone")
+    else:
+        print(f"{kept.clear()} entries removed")
+    return 0

@@ -1,0 +1,88 @@
+"""Kernels and values that the command line names."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cutelite.cli.errors import UsageError
+from cutelite.diag import CompileError, InternalError
+from cutelite.dispatch import BoundKernel, Kernel
+from cutelite.ir.types import SCALARS
+
+
+def find_kernel(where: str) -> Kernel | BoundKernel:
+    """Return the kernel that ``FILE:KERNEL`` or ``FILE`` names. Errors: `UsageError`.
+
+    KERNEL may be a path: ``FILE:Class.kernel``, or ``FILE:instance.kernel`` for a method.
+    """
+    path, name = parted(where)
+    module = load(Path(path))
+    if name:
+        return kernel_in(module, name, path)
+    kernels = {k: v for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)}
+    own = {k: v for k, v in kernels.items() if v.__module__ == module.__name__} or kernels
+    if len(own) != 1:
+        what = f"{len(own)} kernels: say which, {path}:KERNEL; they are {', '.join(own)}" if own else "no kernel"
+        raise UsageError(f"{path} holds {what}")
+    return next(iter(own.values()))
+
+
+def parted(where: str) -> tuple[str, str]:
+    """Part ``FILE:KERNEL``; KERNEL is '' where there is none. Errors: `UsageError` where there is no such file."""
+    path, name = where, ""
+    if not Path(where).exists() and ":" in where:
+        path, _, name = where.rpartition(":")
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}")
+    return path, name
+
+
+def kernel_in(module: ModuleType, name: str, path: str) -> Kernel | BoundKernel:
+    """Return the kernel that `module` has by that name, dots included. Errors: `UsageError`, which names `path`."""
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, Kernel | BoundKernel):
+        return found
+    kernels = [k for k, v in vars(module).items() if isinstance(v, Kernel | BoundKernel)]
+    raise UsageError(f"{path} has no kernel {name}; it has {', '.join(kernels) or 'none'}")
+
+
+def load(path: Path) -> ModuleType:
+    """Return the file as a module, as if it had been imported from its folder. Errors: `UsageError`."""
+    name = path.stem if path.stem not in sys.stdlib_module_names | sys.modules.keys() else f"cutelite file {path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except (CompileError, InternalError):
+        raise
+    except Exception as error:  # whatever the user's file may raise
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if frame.filename == spec.origin]
+        said = "".join([*traceback.format_list(inside[-1:]), *traceback.format_exception_only(error)]).rstrip()
+        raise UsageError(f"{path} cannot be imported:\n{said}") from error
+    return module
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Return NAME=VALUE as name and value, a dtype or a Python literal. Errors: `UsageError`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set takes NAME=VALUE, not {text!r}")
+    if value in SCALARS:
+        return name, SCALARS[value]
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        raise UsageError(f"--set {name}: {value!r} is neither a Python literal nor a dtype") from None

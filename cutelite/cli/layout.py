@@ -1,0 +1,48 @@
+"""`cutelite layout`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from typing import Any
+
+import cutelite
+from cutelite import config
+from cutelite.cli.errors import UsageError
+from cutelite.cli.kernels import setting
+from cutelite.ir.types import SCALARS
+from cutelite.lang.mma_ops import MmaOp
+from cutelite.layout.viz import operands, picture, render
+
+
+def show(given: argparse.Namespace) -> int:
+    """Run `cutelite layout`: draw a layout, or the operands of an MMA."""
+    extents = dict(map(setting, given.set))
+    color = config.read().use_color(sys.stdout.isatty())
+    if "Op(" in given.layout:
+        print(render(operands(find_atom(given.layout)), given.form, color))
+        return 0
+    print(picture(given.layout, tiler=given.tiler, bits=given.bits, dims=extents, form=given.form, color=color))
+    return 0
+
+
+def find_atom(text: str) -> MmaOp:
+    """Return the MMA operation that `text` makes: a class, called with names of dtypes and literals.
+
+    Errors   `UsageError`
+    """
+
+    def value(node: ast.expr) -> Any:
+        return SCALARS[node.id] if isinstance(node, ast.Name) and node.id in SCALARS else ast.literal_eval(node)
+
+    try:
+        call = ast.parse(text, mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            kind = getattr(cutelite, call.func.id, None)
+            if isinstance(kind, type) and issubclass(kind, MmaOp):
+                named = {keyword.arg or "": value(keyword.value) for keyword in call.keywords}
+                return kind(*map(value, call.args), **named)
+    except (SyntaxError, TypeError, ValueError) as error:
+        raise UsageError(f"{text} is no MMA operation: {error}") from None
+    raise UsageError(f"{text} is no MMA operation, such as 'WarpMmaOp(f16, f32)' or 'WarpgroupMmaOp(bf16, f32, 64)'")

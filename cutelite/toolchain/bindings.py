@@ -1,0 +1,40 @@
+"""Packages that call the tools, each imported when it is first needed: importing one takes 20 to 60 ms.
+
+A kernel from the disk cache needs none of them, and most machines need only some.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from cutelite.toolchain.errors import ToolchainError
+
+
+def llvm() -> Any:
+    """Return llvmlite's bindings. Errors: `ToolchainError` where they cannot be imported."""
+    try:
+        return importlib.import_module("llvmlite.binding")
+    except ImportError as error:
+        raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be imported: {error}") from error
+
+
+def llvmlite() -> Any:
+    """Return the package alone, which knows its version: 1 ms, where the bindings take 40. Errors: ImportError."""
+    return importlib.import_module("llvmlite")
+
+
+def cuda(name: str) -> Any:
+    """Return NVIDIA's binding of a library: `driver`, `nvjitlink`, `nvvm`. Errors: ImportError.
+
+    cuda-bindings 12 looks for a driver before it loads a library: RuntimeError without one.
+    """
+    return importlib.import_module(f"cuda.bindings.{name}")
+
+
+def pathfinder() -> Any | None:
+    """Return NVIDIA's package that knows where its programs and libraries are; None where it is not installed."""
+    try:
+        return importlib.import_module("cuda.pathfinder")
+    except ImportError:
+        return None
