@@ -1,7 +1,9 @@
-"""Imports point down: the arrows of the house, and the file that bends one."""
+"""The shape of the house: arrows between rooms, no circles within them, short functions, imports at the top."""
 
 import ast
+import functools
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,23 +30,36 @@ ARROWS: dict[str, set[str]] = {
     "interop": {"dispatch", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
     "models": {"interop", "kernels"},
-    "cli": BELOW_PIPELINE | LEAVES | {"__init__", "dispatch", "kernels", "pipeline", "cutelite_rt"},
+    "cli": {"__init__", "dispatch", "ir", "kernels", "lang", "sim", "toolchain", "cutelite_rt", *LEAVES},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),
 }
 
 
 def room(module: str) -> str | None:
-    """The room a dotted module name lies in; None for what is not ours."""
+    """Return the room of a dotted module name; None for a module that is not ours."""
     package, _, rest = module.partition(".")
     if package == "cutelite":
         return rest.partition(".")[0] or "__init__"
     return package if package == "cutelite_rt" else None
 
 
-def imports(file: Path) -> Iterator[tuple[int, str]]:
-    """Line and room of each import of ours in `file`, within functions too."""
-    for node in ast.walk(ast.parse(file.read_bytes())):
+@functools.cache
+def files() -> dict[str, tuple[Path, ast.Module, int]]:
+    """Every module of ours: its file, its syntax, its lines."""
+    found = {}
+    for package in ("cutelite", "cutelite_rt"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            text = file.read_text(encoding="utf-8")
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = file.relative_to(ROOT), ast.parse(text), text.count("\n")
+    return found
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and room of each import of ours in a file, within functions too."""
+    for node, _ in inside_functions(tree):
         match node:
             case ast.Import(names=names):
                 modules = [alias.name for alias in names]
@@ -59,13 +74,100 @@ def imports(file: Path) -> Iterator[tuple[int, str]]:
 
 def test_imports_point_down() -> None:
     bent = []
-    for package in ("cutelite", "cutelite_rt"):
-        for file in sorted((ROOT / package).rglob("*.py")):
-            parts = file.relative_to(ROOT).with_suffix("").parts
-            here = "cutelite_rt" if package == "cutelite_rt" else parts[1]
-            bent += [
-                f"{file.relative_to(ROOT)}:{line}: {here} imports {there}"
-                for line, there in imports(file)
-                if there != here and there not in ARROWS[here]
-            ]
+    for name, (file, tree, _) in files().items():
+        here = room(name)
+        assert here is not None
+        bent += [
+            f"{file}:{line}: {here} imports {there}"
+            for line, there in imports(tree)
+            if there != here and there not in ARROWS[here]
+        ]
     assert bent == []
+
+
+# Within rooms.
+
+LINES = 60
+"""A public function is no longer than that."""
+LONG = {
+    "cutelite/kernels/gemm/dense.py: build",
+    "cutelite/kernels/gemm/fp8_block.py: build",
+    "cutelite/kernels/rows/rope.py: build",
+}
+"""Functions that hold a whole kernel, and are to become shorter."""
+TYPES_ALONE = {
+    ("cutelite.dispatch.divert", "cutelite.dispatch.kernel"),  # a diversion is a function of the kernel it takes
+}
+"""Imports for annotations that would close a circle: (who imports, what)."""
+
+
+def inside_functions(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield each import, and whether it stands in a function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, inside
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):  # expressions hold none
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            yield from inside_functions(node, inside or function)
+
+
+def modules_of(node: ast.stmt) -> list[str]:
+    """Return the modules of ours that an import names."""
+    match node:
+        case ast.Import(names=names):
+            named = [alias.name for alias in names]
+        case ast.ImportFrom(module=str(module), names=names):
+            whole = [f"{module}.{alias.name}" for alias in names]
+            named = [name if name in files() else module for name in whole]
+        case _:
+            named = []
+    return [name for name in named if name in files()]
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {
+        name: {
+            module
+            for node, inside in inside_functions(tree)
+            if not inside
+            for module in modules_of(node)
+            if (name, module) not in TYPES_ALONE
+        }
+        for name, (_, tree, _) in files().items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(reversed(error.args[1]))) from None
+
+
+def test_exceptions_are_still_needed() -> None:
+    imported = {(name, module) for name, (_, tree, _) in files().items() for node, inside in inside_functions(tree)
+                if not inside for module in modules_of(node)}  # fmt: skip
+    assert imported >= TYPES_ALONE
+    assert set(long_functions()) >= LONG
+
+
+def test_imports_in_functions_are_rare() -> None:
+    """At most one in a thousand lines: what costs time to load and few need, or what may be missing."""
+    found = [
+        f"{file}:{node.lineno}: {ast.unparse(node)}"
+        for file, tree, _ in files().values()
+        for node, inside in inside_functions(tree)
+        if inside
+    ]
+    lines = sum(lines for _, _, lines in files().values())
+    assert len(found) <= lines / 1000, "\n".join(found)
+
+
+def long_functions() -> Iterator[str]:
+    for file, tree, _ in files().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                assert node.end_lineno is not None
+                if node.end_lineno - node.lineno + 1 > LINES:
+                    yield f"{file.as_posix()}: {node.name}"
+
+
+def test_public_functions_are_short() -> None:
+    assert set(long_functions()) <= LONG
