@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import sys
 from collections.abc import Iterator
@@ -56,6 +55,8 @@ class Span(NamedTuple):
 
     def source(self) -> list[str]:
         """Its source lines without line ends; empty where there is no source to read."""
+        import linecache  # needed for errors only, and not light before 3.13
+
         linecache.checkcache(self.filename)
         lines = linecache.getlines(self.filename)
         last = self.end_line or self.line

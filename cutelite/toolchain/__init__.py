@@ -19,8 +19,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cutelite.toolchain.assemble import for_ptxas, to_cubin
-    from cutelite.toolchain.backend import to_ptx, write_ptx
+    from cutelite.toolchain.assemble import first_there, for_ptxas, to_cubin, version_of
+    from cutelite.toolchain.backend import check_backend, to_ptx, write_ptx
     from cutelite.toolchain.cubin import Cubin
     from cutelite.toolchain.errors import ToolchainError
     from cutelite.toolchain.log import ToolWarning
@@ -31,11 +31,14 @@ _HOME = {
     "Cubin": "cubin",
     "ToolWarning": "log",
     "ToolchainError": "errors",
+    "check_backend": "backend",
     "crossed": "order",
     "disassemble": "sass",
+    "first_there": "assemble",
     "for_ptxas": "assemble",
     "to_cubin": "assemble",
     "to_ptx": "backend",
+    "version_of": "assemble",
     "write_ptx": "backend",
 }
 
@@ -43,11 +46,14 @@ __all__ = [
     "Cubin",
     "ToolWarning",
     "ToolchainError",
+    "check_backend",
     "crossed",
     "disassemble",
+    "first_there",
     "for_ptxas",
     "to_cubin",
     "to_ptx",
+    "version_of",
     "write_ptx",
 ]
 

@@ -23,3 +23,11 @@ def write_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: st
     Errors     `ToolchainError` for text that does not parse or breaks LLVM's rules, or for a missing backend
     """
     return BACKENDS[backend](llvm_text, target, opt_level=opt_level)
+
+
+def check_backend(backend: str) -> None:
+    """Errors: `ToolchainError` where that backend is not there."""
+    if backend == "nvvm":
+        nvvm.check()
+    else:
+        llvm.version()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
+from cutelite import toolchain
 from cutelite.toolchain import bindings, find
 
 SCRIPT_BYTES = 1 << 20
@@ -22,9 +22,7 @@ def identity(assembler: str = "auto", backend: str = "llvm") -> str:
 
 def _backend(backend: str) -> str:
     if backend == "nvvm":
-        from cutelite.toolchain import nvvm
-
-        nvvm.check()
+        toolchain.check_backend(backend)
         return _stamp(str(find.library("nvvm").abs_path))  # type: ignore[union-attr]
     return f"llvmlite {bindings.llvmlite().__version__}"
 
@@ -32,22 +30,16 @@ def _backend(backend: str) -> str:
 def _assembler(assembler: str) -> str:
     program = find.ptxas() if assembler in ("auto", "ptxas") else None
     if program is None:
-        chosen = _assemblers().first_there(assembler)
-        return f"{chosen} {_assemblers().version_of(chosen)}" if chosen else "no assembler"
+        chosen = toolchain.first_there(assembler)
+        return f"{chosen} {toolchain.version_of(chosen)}" if chosen else "no assembler"
     stamps = [_stamp(program)]
     while os.stat(program).st_size < SCRIPT_BYTES:
         started = _started_by(program) if len(stamps) < 5 else None  # scripts may start each other for ever
         if started is None:
-            return f"{' '.join(stamps)} {_assemblers().version_of('ptxas')}"
+            return f"{' '.join(stamps)} {toolchain.version_of('ptxas')}"
         program = started
         stamps.append(_stamp(program))
     return " ".join(stamps)
-
-
-def _assemblers() -> Any:
-    from cutelite.toolchain import assemble  # loads what it takes to run programs
-
-    return assemble
 
 
 def _started_by(script: str) -> str | None:

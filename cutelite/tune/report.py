@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +29,12 @@ class Row(NamedTuple):
     rounds: int
     note: str
     relative: float = 0.0
+
+
+def _json() -> Any:
+    import json  # which a program that tunes nothing need not load
+
+    return json
 
 
 class Report(NamedTuple):
@@ -62,13 +67,14 @@ class Report(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As `from_bytes` reads it: JSON."""
-        return json.dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":")).encode()
+        text: str = _json().dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":"))
+        return text.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, configs: int) -> Report | None:
         """What `to_bytes` wrote of a tuning of so many configs; None for anything else."""
         try:
-            plain: dict[str, Any] = json.loads(data)
+            plain: dict[str, Any] = _json().loads(data)
             if plain.pop("format") != FORMAT:
                 return None
             rows = tuple(Row(*row) for row in plain.pop("rows"))
