@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 import cutelite as cl
-from cutelite import Constexpr, Tensor, f32
+from cutelite import Constexpr, Tensor, f32, i32
 from tests.bench.timing import L2_BYTES, medians
 
 M, N = cl.dims("M N")
@@ -43,6 +43,13 @@ def column_sums(
     out[part, column] = total
 
 
+@cl.kernel
+def fourfold(x: Tensor[f32, (N,)], out: Tensor[f32, (N,)], given: i32, known: Constexpr[bool]) -> None:
+    first = 4 * (cl.block_idx.x * THREADS + cl.thread_idx.x)
+    for i in range(4 if known else given):
+        out[first + i] = x[first + i] * 2.0
+
+
 def table(name: str, calls: dict[str, Callable[[int], Any]], buffers: int, size: int) -> None:
     """Print the rates of one kernel, each call moving `size` bytes."""
     seconds = medians(calls, buffers, max(buffers, int(8e-3 / (size / 3e12))))
@@ -51,6 +58,10 @@ def table(name: str, calls: dict[str, Callable[[int], Any]], buffers: int, size:
 
 def added(launch: Any, x: Any, y: Any, form: tuple[int, int], i: int) -> None:
     launch(x[i], y[i], 1e-3, *form)
+
+
+def doubled(launch: Any, x: Any, y: Any, known: bool, i: int) -> None:
+    launch(x[i], y[i], 4, known)
 
 
 def summed(launch: Any, x: Any, out: Any, form: tuple[int, int], i: int) -> None:
@@ -72,6 +83,12 @@ def main() -> None:
             calls[str(form)] = partial(added, launch, x, y, form)
         calls["torch.add_"] = lambda i: y[i].add_(x[i], alpha=1e-3)
         table(f"y += a x in {blocks} blocks", calls, buffers, 12 * n)
+    for form in (True, False):
+        fourfold[n // (4 * THREADS), THREADS](x[0], y[0], 4, form)
+        torch.testing.assert_close(y[0], x[0] * 2)
+    launch = fourfold[n // (4 * THREADS), THREADS]
+    calls = {name: partial(doubled, launch, x, y, known) for name, known in (("range(4)", True), ("range(n)", False))}
+    table("four elements a thread, n = 4", calls, buffers, 8 * n)
     for parts in (8, 16, 33, 66):
         calls, out = {}, torch.empty(parts, COLUMNS, device="cuda")
         for form in FORMS:
