@@ -83,11 +83,11 @@ def main() -> None:
             calls[str(form)] = partial(added, launch, x, y, form)
         calls["torch.add_"] = lambda i: y[i].add_(x[i], alpha=1e-3)
         table(f"y += a x in {blocks} blocks", calls, buffers, 12 * n)
-    for form in (True, False):
-        fourfold[n // (4 * THREADS), THREADS](x[0], y[0], 4, form)
+    for known in (True, False):
+        fourfold[n // (4 * THREADS), THREADS](x[0], y[0], 4, known)
         torch.testing.assert_close(y[0], x[0] * 2)
     launch = fourfold[n // (4 * THREADS), THREADS]
-    calls = {name: partial(doubled, launch, x, y, known) for name, known in (("range(4)", True), ("range(n)", False))}
+    calls = {name: partial(doubled, launch, x, y, it) for name, it in (("range(4)", True), ("range(n)", False))}
     table("four elements a thread, n = 4", calls, buffers, 8 * n)
     for parts in (8, 16, 33, 66):
         calls, out = {}, torch.empty(parts, COLUMNS, device="cuda")
