@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import Any, Literal
 
 from cutelite import ops
 from cutelite.ir.types import InFlight, f32, i32, u32
@@ -320,6 +320,26 @@ class Accumulator:
             raise mistake("mma-operand", f"the accumulator has {have} elements a thread, not {describe(values)}")
         parts = tuple(values[i * each : (i + 1) * each] for i in range(len(self.parts)))
         return Accumulator(parts, self.rows, self.columns)
+
+    def row_reduce(self, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+        """Combine each row: a vector of shape (2, rows), for this thread's two rows in each repeat along M.
+
+        Cost  two exchanges among the four threads that hold a row
+        Who   all threads of the tiled MMA
+        """
+        return wgmma.over_quad(self._by_rows().reduce(operation, (0, 2, 4)), operation)
+
+    def scale_rows(self, factors: Vector) -> Accumulator:
+        """Return the accumulator with each row multiplied by its element of `factors`, as `row_reduce` orders them."""
+        if not isinstance(factors, Vector) or factors.n != 2 * self.rows:
+            text = f"{2 * self.rows} factors are needed here, such as `row_reduce` gives, not {describe(factors)}"
+            raise mistake("mma-operand", text)
+        scaled = self._by_rows() * factors.reshape((1, 2, 1, self.rows, 1))
+        return self.store(scaled.reshape((scaled.n,)))
+
+    def _by_rows(self) -> Vector:
+        """Return all elements by neighbours along N, rows 8 apart, every 8 columns, repeats along M and N."""
+        return self.load().reshape((2, 2, self._each() // 4, self.rows, self.columns))
 
     def _each(self) -> int:
         """Return the number of elements of each part. Errors: `in-flight` while one of them is."""

@@ -272,10 +272,14 @@ def row_reduce(acc: Any, operation: Literal["sum", "max", "min", "prod"]) -> Vec
     Who     all threads of the warpgroup
     Errors  `reduce` for another operation
     """
-    found: Vector = by_rows(acc).reduce(operation, (0, 2))
+    return over_quad(by_rows(acc).reduce(operation, (0, 2)), operation)
+
+
+def over_quad(v: Vector, operation: Literal["sum", "max", "min", "prod"]) -> Vector:
+    """Combine vectors of the four threads that hold the same rows of an accumulator, element by element."""
     for distance in (1, 2):
-        found = emit(COMBINE[operation](found.value, shuffle_xor(found, distance).value))
-    return found
+        v = emit(COMBINE[operation](v.value, shuffle_xor(v, distance).value))
+    return v
 
 
 def scale_rows(acc: Any, factors: Vector) -> Vector:

@@ -418,3 +418,45 @@ def test_a_vector_is_operand_a_of_wgmma(place: Place) -> None:
     out = np.full((64, 16), np.nan, np.float32)
     place(product_of_a_vector[1, 128], a, b, out)
     assert (out == a @ b.astype(np.float32).T).all()
+
+
+@cl.kernel(block=128)
+def rows_of_repeats(
+    a: Tensor[cl.bf16, (128, 64)],
+    b: Tensor[cl.bf16, (32, 64)],
+    top: Tensor[cl.f32, (128,)],
+    o: Tensor[cl.f32, (128, 32)],
+) -> None:
+    """A tile of two repeats along M and two along N: the greatest of each row, and each row times its sum."""
+    mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(cl.bf16, cl.f32, 16), (1, 1, 1), (128, 32, None))
+    left = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (128, 64)))
+    right = cl.shared(cl.bf16, cl.make_smem_layout(cl.bf16, (32, 64)))
+    for i in range(cl.thread_idx.x, 128 * 64, 128):
+        left[i // 64, i % 64] = a[i // 64, i % 64]
+    for i in range(cl.thread_idx.x, 32 * 64, 128):
+        right[i // 64, i % 64] = b[i // 64, i % 64]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncthreads()
+    mine = mma.get_slice(cl.thread_idx.x)
+    acc = mma.make_fragment_C(mine.partition_C(o))
+    parts = mma.make_fragment_A(mine.partition_A(left)), mma.make_fragment_B(mine.partition_B(right))
+    acc = cl.gemm(mma, acc, *parts).wait()
+    best = acc.row_reduce("max")
+    acc = acc.scale_rows(acc.row_reduce("sum"))
+    held = cl.make_fragment_like(mine.partition_C(o))
+    cl.with_layout(held, cl.Layout((32,))).store(acc.load().reshape((32,)))
+    cl.copy(held, mine.partition_C(o))
+    row = cl.wgmma.coordinate_vectors(16)[0]
+    for m in cl.static_range(2):
+        for i in cl.static_range(2):
+            top[64 * m + row[0, i, 0]] = best[i, m]
+
+
+def test_rows_of_an_accumulator_of_several_repeats(place: Place) -> None:
+    a = (np.arange(128 * 64).reshape(128, 64) % 7 - 3).astype(ml_dtypes.bfloat16)
+    b = (np.arange(32 * 64).reshape(32, 64) % 5 - 2).astype(ml_dtypes.bfloat16)
+    top, out = np.full(128, np.nan, np.float32), np.full((128, 32), np.nan, np.float32)
+    place(rows_of_repeats[1, 128], a, b, top, out)
+    product = a.astype(np.float32) @ b.astype(np.float32).T
+    assert (top == product.max(1)).all()
+    assert (out == product * product.sum(1, keepdims=True)).all()
