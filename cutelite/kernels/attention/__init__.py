@@ -13,5 +13,6 @@ operators.py       both as operators of torch
 
 from cutelite.kernels.attention.backward_call import attention_backward
 from cutelite.kernels.attention.call import attention, reference
+from cutelite.kernels.attention.decoding_call import decode
 
-__all__ = ["attention", "attention_backward", "reference"]
+__all__ = ["attention", "attention_backward", "decode", "reference"]

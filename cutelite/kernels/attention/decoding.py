@@ -1,0 +1,349 @@
+"""The kernels of decoding: few queries of each sequence, and all keys and values that it has so far.
+
+What bounds it are the bytes of keys and values. Query heads that share them, and the queries of a sequence, are the
+rows of one tile; keys are split over blocks, each of which brings its part by TMA and computes as the forward kernel
+does. A second kernel, launched while the first still runs, combines what the parts have come to.
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.forward import bring
+from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
+
+B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS SPLITS")
+QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")
+OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
+THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
+WARPS = 4  # of a block that combines: a row each
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut up.
+
+    columns  keys of a block
+    stages   blocks of keys, and of values, that are held
+    beside   blocks of threads that run on one multiprocessor
+    """
+
+    columns: int = 64
+    stages: int = 3
+    beside: int = 2
+
+
+def chosen(dim: int) -> Config:
+    """For a tile's head dim, a multiple of 64."""
+    return Config() if dim <= 128 else Config(beside=1)
+
+
+class Given(NamedTuple):
+    """The kernel's numbers: those of the forward kernel, and how many blocks of keys a split has.
+
+    offset  1 where the last query's own place is the last key; 0 where the first one's is the first
+    """
+
+    scale: Any
+    offset: Any
+    left: Any
+    right: Any
+    blocks: Any
+
+
+class Part(NamedTuple):
+    """What a block of threads computes: rows from `row` on, and the keys that it sees of `length`.
+
+    start, end  blocks of keys
+    """
+
+    batch: Any
+    kv: Any
+    row: Any
+    length: Any
+    start: Any
+    end: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it.
+
+    together  query heads that share keys and values
+    page      keys of a page; 0: each sequence has its keys in one piece
+    """
+
+    config: Config
+    problem: Problem
+    together: int
+    page: int
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """Columns of queries and keys, and of values, that are brought: TMA has zeros beyond a head's own."""
+        return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
+
+    @property
+    def chunk(self) -> int:
+        """Keys that lie together in memory, of those of a block."""
+        return gcd(self.page, self.config.columns)
+
+    def part(self, lengths: Any, keys: Any, given: Given) -> Part:
+        """This block's. `keys`: of each sequence, where there are no `lengths`."""
+        tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
+        batch, length = i32(cl.block_idx.z), i32(keys)
+        if lengths is not None:
+            length = min(length, lengths[batch])
+        blocks = max(1, (length + BN - 1) // BN)  # a block that nobody sees: sums are 0
+        low: Any = i32(0)
+        if self.problem.left:
+            low = min(blocks - 1, max(0, given.offset * (length - i32(SQ)) - given.left) // BN)
+        start = max(low, cl.block_idx.x * given.blocks)
+        end = min(blocks, (cl.block_idx.x + 1) * given.blocks)
+        return Part(batch, cl.block_idx.y // tiles, cl.block_idx.y % tiles * ROWS, length, start, end)
+
+    def produce(self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, part: Part) -> None:
+        """One thread: bring keys and values, from the last block to the first."""
+        state = keys.producer_state()
+        for i in range(part.end - part.start):
+            first = (part.end - 1 - i) * self.config.columns
+            if table is None:
+                bring(k, storage.k, keys, state, (part.batch, part.kv, first, 0))
+                bring(v, storage.v, values, state, (part.batch, part.kv, first, 0))
+            else:
+                self.gather(k, v, table, storage, keys, values, state, first, part)
+            state = state.advance()
+
+    def gather(
+        self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, state: Any, first: Any, part: Part
+    ) -> None:
+        """Bring a block from the pages that it is in."""
+        places = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
+        for c in cl.static_range(self.config.columns // self.chunk):
+            places[c] = table[part.batch, min((first + c * self.chunk) // self.page, i32(SLOTS) - 1)]
+        for tensor, ring, pipe, dim in ((k, storage.k, keys, self.dims[0]), (v, storage.v, values, self.dims[1])):
+            pipe.producer_acquire(state)
+            for c in cl.static_range(self.config.columns // self.chunk):
+                at = places[c], part.kv, (first + c * self.chunk) % self.page, 0
+                target = cl.local_tile(ring[None, None, state.index], (self.chunk, dim), (c, 0))
+                cl.tma_load(tensor, target, at=at, barrier=pipe.barrier(state))
+
+    def place(self, row: Any, kv: Any) -> tuple[Any, Any]:
+        """Query and head of a row."""
+        return row // self.together, kv * self.together + row % self.together
+
+    def fetch(self, q: Any, storage: Any, part: Part) -> None:
+        """The warpgroup: bring its rows of queries, zeros beyond the last one."""
+        eights = self.dims[0] // 8
+        for i in cl.static_range(ROWS * eights // GROUP):
+            at = i * GROUP + cl.thread_idx.x
+            row, eight, found = at // eights, at % eights, cl.full((8,), 0.0, self.problem.dtype)
+            if part.row + row < SQ * self.together and eight * 8 < self.problem.dim:
+                query, head = self.place(part.row + row, part.kv)
+                found = cl.local_tile(q[part.batch, query, head, None], (8,), (eight,)).load()
+            cl.local_tile(storage.q[row, None], (8,), (eight,)).store(found)
+        cl.fence_proxy_async("shared::cta")
+        cl.NamedBarrier(1, GROUP).sync()
+
+    def clear(self, storage: Any, part: Part) -> None:
+        """The warpgroup: zeros for values behind the last one, of which memory may hold anything."""
+        eights, behind = self.dims[1] // 8, part.length - (part.end - 1) * self.config.columns
+        for i in cl.static_range(self.config.columns * eights // GROUP):
+            at = i * GROUP + cl.thread_idx.x
+            if at // eights >= behind:
+                target = cl.local_tile(storage.v[at // eights, None, 0], (8,), (at % eights,))
+                target.store(cl.full((8,), 0.0, self.problem.dtype))
+        cl.fence_proxy_async("shared::cta")
+        cl.NamedBarrier(1, GROUP).sync()
+
+    def consume(self, q: Any, storage: Any, keys: Any, values: Any, part: Part, given: Given) -> Any:
+        """The warpgroup: sums of products with values, and the softmax."""
+        unit = given.scale if self.problem.score_mod is None else 1.0 / LN2
+        spots, dtype, DV = cl.wgmma.coordinates(8), self.problem.dtype, self.dims[1]
+        queries, heads = cl.make_rmem_tensor(i32, (2,)), cl.make_rmem_tensor(i32, (2,))
+        for i in cl.static_range(2):
+            queries[i], heads[i] = self.place(part.row + spots[2 * i][0], part.kv)
+        at, head = queries.load(), heads.load().reshape((1, 2, 1))
+
+        def scores(j: Any, state: Any, masked: bool) -> Any:
+            keys.consumer_wait(state)
+            none = cl.wgmma.zeros_accumulator(self.config.columns)
+            s = cl.wgmma.mma_async(storage.q, storage.k[None, None, state.index], none, accumulate=False)
+            cl.wgmma.commit_group()
+            s = cl.wgmma.wait_group(0, s)
+            keys.consumer_release(state)
+            offset, first = given.offset * (part.length - i32(SQ)), j * self.config.columns + spots[0][1]
+            sight = Sight(at, first, part.length, offset, given.left, given.right)
+            if self.problem.score_mod is None and not masked:
+                return s
+            return modified(self.problem, s, given.scale, sight, part.batch, head, masked)
+
+        def add(p: Any, out: Any, state: Any) -> Any:
+            values.consumer_wait(state)
+            out = cl.wgmma.mma_async(p, cl.select(storage.v, (1, 0, 2))[None, None, state.index], out)
+            cl.wgmma.commit_group()
+            out = cl.wgmma.wait_group(0, out)
+            values.consumer_release(state)
+            return out
+
+        def step(j: Any, so_far: Any, masked: bool) -> Any:
+            out, softmax, state = so_far
+            p, softmax, ratio, moved = softmax.step(scores(j, state, masked))
+            if moved:
+                out = cl.scale_rows(out, ratio)
+            return add(p, out, state), softmax, state.advance()
+
+        self.fetch(q, storage, part)
+        state = keys.consumer_state()
+        p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state, True), unit, dtype)
+        values.consumer_wait(state)
+        if part.length < part.end * self.config.columns:
+            self.clear(storage, part)
+        so_far = add(p, cl.wgmma.zeros_accumulator(DV), state), softmax, state.advance()
+        clear = part.start  # blocks before this one are seen as a whole
+        if not self.problem.left and self.problem.mask_mod is None:
+            seen = min(part.length, given.offset * (part.length - i32(SQ)) + given.right + 1)
+            seen = seen if self.problem.right else part.length
+            clear = max(part.start, min(part.end - 1, max(0, seen) // self.config.columns))
+        for i in range(part.end - 1 - clear):
+            so_far = step(part.end - 2 - i, so_far, True)
+        for i in range(clear - part.start):
+            so_far = step(clear - 1 - i, so_far, False)
+        return so_far[:2]
+
+    def finish(self, out: Any, softmax: Any, o: Any, lse: Any, sinks: Any, part: Part) -> None:
+        """The warpgroup: write what has come out, whole or as a part."""
+        spots, of_rows = cl.wgmma.coordinates(8), None
+        if sinks is not None:
+            of_rows = cl.make_rmem_tensor(f32, (2,))
+            for i in cl.static_range(2):
+                of_rows[i] = sinks[min(self.place(part.row + spots[2 * i][0], part.kv)[1], i32(H) - 1)]
+        inverse, sums = softmax.finish(None if of_rows is None else of_rows.load())
+        out = cl.scale_rows(out, inverse).to(o.dtype)
+        for i in cl.static_range(2):
+            row = part.row + spots[2 * i][0]
+            query, head = self.place(row, part.kv)
+            if row < SQ * self.together:
+                target = o[part.batch, query, head, None]
+                for c in cl.static_range(self.problem.dim_v // 8):
+                    pair = out[4 * c + 2 * i : 4 * c + 2 * i + 2]
+                    cl.local_tile(target, (2,), (4 * c + spots[0][1] // 2,)).store(pair)
+                if spots[0][1] == 0:
+                    lse[part.batch, head, query] = sums[i]
+
+
+class Kernels(NamedTuple):
+    """The one that computes parts, and the one that combines them."""
+
+    parts: Any
+    combine: Any
+
+
+@lru_cache(maxsize=256)
+def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
+    """The kernels. `split`: keys of a sequence are split over blocks; else the first kernel's results are whole."""
+    plan = Plan(config, problem, together, page)
+    return Kernels(of_parts(plan, split), of_rows(plan))
+
+
+def of_parts(plan: Plan, split: bool) -> Any:
+    """The kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
+    config, problem, dtype = plan.config, plan.problem, plan.problem.dtype
+    (D, DV), BN, STAGES = plan.dims, config.columns, config.stages
+    K, V = (
+        TmaTensor[dtype, (PAGES, HK, PAGE, n), (1, 1, plan.chunk, BOX), (None, None, None, 1)]
+        for n in (problem.dim, problem.dim_v)
+    )
+    O = Tensor[f32, (SPLITS, B, SQ, H, problem.dim_v)]  # noqa: E741
+    LSE = Tensor[f32, (SPLITS, B, H, SQ)]
+    if not split:
+        O, LSE = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)], Tensor[f32, (B, H, SQ)]  # noqa: E741
+
+    class Storage(cl.SharedStorage):
+        q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]
+        k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
+        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV, STAGES))]
+
+    @cl.kernel(block=THREADS, min_blocks=config.beside)
+    def parts(
+        q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
+        lengths: Tensor[i32, (B,)] | None, table: Tensor[i32, (B, SLOTS)] | None, sinks: Tensor[f32, (H,)] | None,
+        scale: f32, offset: i32, left: i32, right: i32, blocks: i32,
+    ) -> None:  # fmt: skip
+        """`Given` says what the numbers are; `table` has the pages of each sequence."""
+        if cl.thread_idx.x == GROUP:
+            for t in (k, v):
+                cl.prefetch_tensormap(t)
+        storage, given, bytes = Storage.allocate(), Given(scale, offset, left, right, blocks), dtype.bytes
+        keys = cl.PipelineTmaAsync.create(STAGES, BN * D * bytes, GROUP, sync=False, reads="wgmma")
+        values = cl.PipelineTmaAsync.create(STAGES, BN * DV * bytes, GROUP, sync=False, reads="wgmma")
+        cl.griddepcontrol_launch_dependents()
+        cl.pipeline_init_sync()
+        part = plan.part(lengths, PAGE if table is None else SLOTS * PAGE, given)
+        if part.start < part.end:
+            if cl.thread_idx.x == GROUP:
+                plan.produce(k, v, table, storage, keys, values, part)
+            elif cl.thread_idx.x < GROUP:
+                out, softmax = plan.consume(q, storage, keys, values, part, given)
+                if split:
+                    o, lse = o[cl.block_idx.x, None, None, None, None], lse[cl.block_idx.x, None, None, None]
+                plan.finish(out, softmax, o, lse, None if split else sinks, part)
+
+    return parts
+
+
+def of_rows(plan: Plan) -> Any:
+    """The kernel that combines parts: a warp for a row, blocks of `WARPS` rows."""
+    DV, BN, dtype = plan.problem.dim_v, plan.config.columns, plan.problem.dtype
+
+    @cl.kernel(block=WARPS * 32)
+    def combine(
+        parts: Tensor[f32, (SPLITS, B, SQ, H, DV)], sums: Tensor[f32, (SPLITS, B, H, SQ)],
+        o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
+        lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
+    ) -> None:  # fmt: skip
+        """
+        keys    of each sequence, where there are no `lengths`
+        low     how many keys before the last one's place are seen at most
+        blocks  of keys, of a split
+        """
+        cl.griddepcontrol_wait()
+        row, lane = cl.block_idx.x * WARPS + cl.thread_idx.x // 32, cl.thread_idx.x % 32
+        head, rest = row % i32(H), row // i32(H)
+        query, batch = rest % i32(SQ), rest // i32(SQ)
+        if batch < B:
+            length = keys if lengths is None else min(keys, lengths[batch])
+            seen = max(1, (length + BN - 1) // BN)
+            first = min(seen - 1, max(0, length - low) // BN) // blocks
+            last = (seen + blocks - 1) // blocks
+            top = -INF if sinks is None else sinks[head]
+            top = f32(top)
+            for i in range(first, last):
+                top = max(top, sums[i, batch, head, query])
+            base = cl.where(top == -INF, 0.0, top)
+            total = f32(0.0) if sinks is None else cl.math.exp2((sinks[head] - base) / LN2, fast=True)
+            wide = -(-DV // 64)
+            out = cl.full((2 * wide,), 0.0, f32)
+            for i in range(first, last):
+                weight = cl.math.exp2((sums[i, batch, head, query] - base) / LN2, fast=True)
+                total = total + weight
+                held = cl.make_rmem_tensor(f32, (2 * wide,))
+                held.fill(0.0)
+                for c in cl.static_range(wide):
+                    if c * 64 + lane * 2 < DV:
+                        pair = cl.local_tile(parts[i, batch, query, head, None], (2,), (c * 32 + lane,)).load()
+                        cl.local_tile(held, (2,), (c,)).store(pair)
+                out = out + held.load() * weight
+            out = out * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+            for c in cl.static_range(wide):
+                if c * 64 + lane * 2 < DV:
+                    target = cl.local_tile(o[batch, query, head, None], (2,), (c * 32 + lane,))
+                    target.store(out[2 * c : 2 * c + 2].to(dtype))
+            if lane == 0:
+                lse[batch, head, query] = cl.where(total == 0.0, -INF, base + cl.math.log2(total, fast=True) * LN2)
+
+    return combine

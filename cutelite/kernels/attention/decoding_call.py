@@ -1,0 +1,94 @@
+"""`decode` on arrays: attention of few queries to a cache of keys and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, seen
+from cutelite.kernels.attention.decoding import THREADS, WARPS, Config, build, chosen
+from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
+from cutelite.kernels.functions import settled
+
+SPLITS_AT_MOST = 128
+
+
+@untraced
+def decode(
+    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
+    window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
+    splits: int | None = None, config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Attention of few queries to the keys that their sequences have so far: see `attention` for what is not said here.
+
+    q        (B, SQ, H, D): one query of each sequence, or several; all are behind its earlier keys
+    k, v     (B, SK, HK, D) and (B, SK, HK, DV): sequences in one piece; with `table` (PAGES, PAGE, HK, D) and (PAGES,
+             PAGE, HK, DV): pages of any multiple of 8 keys
+    out      (B, SQ, H, DV)
+    lengths  (B,) i32: keys of each sequence, those of the queries included; None: all that there is room for
+    table    (B, SLOTS) i32: the pages of each sequence, one after the other. What is behind its last one is not read
+    causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
+    splits   over how many blocks the keys of a sequence are split at most; None: as many as fill the GPU
+    Memory   4 bytes for each element of `out` and each split, while it runs
+    Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
+    """
+    (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
+    if tuple(k.shape) != (pages, page, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
+        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")
+    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
+        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    if (pages != batch) if table is None else (table.shape[0] != batch or page % 8):
+        raise ValueError(f"k and v are {pages} pieces of {page} keys, which do not fit {batch} sequences")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
+    lse = empty(q, (batch, heads, sq), "f32")
+    keys = page if table is None else page * table.shape[1]
+    left, right, _ = seen(causal, window, 0)
+    mod = capped_mod(softcap, score_mod)
+    if 0 in lse.shape or left_out():
+        return (out, lse) if return_lse else out
+    problem = Problem(getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod))
+    config = config or chosen(-(-dim // BOX) * BOX)
+    together = heads // kv_heads
+    tiles = -(-sq * together // ROWS) * kv_heads
+    count = -(-keys // config.columns)
+    if splits is None:
+        splits = balanced(tiles * batch, count, clusters_at_once(1, q) * config.beside)
+    blocks = -(-count // splits)
+    splits = -(-count // blocks)
+    kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
+    unit = scale if mod is not None else scale / LN2
+    numbers = unit, int(causal != "top-left"), *(FAR if x is None else x for x in (left, right)), blocks
+    cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS)
+    if splits == 1:
+        kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)
+    else:
+        parts, sums = empty(q, (splits, *out.shape), "f32"), empty(q, (splits, *lse.shape), "f32")
+        kernels.parts[grid](q, *cache, parts, sums, lengths, table, sinks, *numbers)
+        launch = cl.Launch(-(-batch * sq * heads // WARPS), WARPS * 32, pdl=True)
+        low = FAR if left is None else left + sq if causal != "top-left" else FAR
+        kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
+    return (out, lse) if return_lse else out
+
+
+def balanced(tiles: int, blocks: int, at_once: int) -> int:
+    """Into how many parts to split keys, so that few multiprocessors idle at the end.
+
+    tiles    of queries, of all sequences
+    blocks   of keys, of a sequence
+    at_once  blocks of threads that run at once
+    """
+
+    def busy(splits: int) -> float:
+        waves = tiles * splits / at_once
+        return waves / -(-tiles * splits // at_once)
+
+    most = range(1, min(blocks, SPLITS_AT_MOST, max(1, 2 * at_once // tiles)) + 1)
+    best = max(map(busy, most))
+    return next(splits for splits in most if busy(splits) >= 0.9 * best)

@@ -1,0 +1,122 @@
+"""`kernels.attention.decode` against float64: lengths, pages, several queries, heads that share keys, splits."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import decode, reference
+from cutelite.kernels.attention.decoding import Config, build
+from cutelite.kernels.attention.scores import LN2, Problem
+from cutelite.toolchain import find
+
+BF16 = ml_dtypes.bfloat16
+NAN = float("nan")
+
+
+def inputs(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int = 0) -> list[Any]:
+    numbers = np.random.default_rng(sq + sk)
+    shapes = (sq, heads, dim), (sk, kv_heads, dim), (sk, kv_heads, dim_v or dim)
+    return [numbers.standard_normal((batch, *shape)).astype(BF16) for shape in shapes]
+
+
+def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
+    """The cache of sequences in pages out of order, NaN where no key is, and the table."""
+    slots = -(-x.shape[1] // page)
+    order = np.random.default_rng(1).permutation(len(lengths) * slots).astype(np.int32).reshape(len(lengths), slots)
+    cache = np.full((len(lengths) * slots, page, *x.shape[2:]), NAN, BF16)
+    for b, length in enumerate(lengths):
+        for i in range(length):
+            cache[order[b, i // page], i % page] = x[b, i]
+    return cache, order
+
+
+def compare(
+    q: Any, k: Any, v: Any, lengths: list[int], page: int = 0, *, splits: int | None = None, **how: Any
+) -> None:
+    told = np.array(lengths, np.int32)
+    (cache, table), (cache_v, _) = (paged(x, lengths, page) for x in (k, v)) if page else ((k, None), (v, None))
+    o, lse = decode(q, cache, cache_v, lengths=told, table=table, splits=splits, return_lse=True, **how)
+    for b, length in enumerate(lengths):
+        parts = (x[b : b + 1] for x in (q, k[:, :length], v[:, :length]))
+        want, sums = reference(*parts, causal=how.pop("causal", True), **how)
+        np.testing.assert_allclose(o[b : b + 1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
+        np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("page", [0, 16, 24])
+def test_lengths_pages_and_splits(page: int, splits: int) -> None:
+    compare(*inputs(3, 1, 300, 8, 2, 64), [300, 1, 130], page, splits=splits)
+
+
+def test_several_queries_of_heads_that_share_keys() -> None:
+    compare(*inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2)
+    compare(*inputs(1, 9, 150, 16, 1, 64), [150])  # 144 rows: three tiles
+
+
+@pytest.mark.parametrize(("dim", "dim_v"), [(72, 40), (192, 128), (256, 256)])
+def test_head_dims(dim: int, dim_v: int) -> None:
+    compare(*inputs(1, 2, 150, 2, 1, dim, dim_v), [130], splits=2)
+
+
+def test_windows_softcap_and_mods() -> None:
+    compare(*inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0)
+    compare(
+        *inputs(1, 2, 200, 4, 2, 64),
+        [200],
+        score_mod=lambda score, b, h, q_idx, kv_idx: score + (kv_idx - q_idx) * 0.05 * (h + 1),
+        mask_mod=lambda b, h, q_idx, kv_idx: (kv_idx & 3) != 1,
+        causal=False,
+    )
+
+
+def test_a_sequence_without_keys_and_sinks() -> None:
+    q, k, v = inputs(2, 1, 200, 2, 1, 64)
+    sinks = np.array([0.5, 3.0], np.float32)
+    for splits in (1, 2):
+        o, lse = decode(q, k, v, lengths=np.array([0, 200], np.int32), splits=splits, return_lse=True)
+        assert (o[0] == 0).all()
+        assert (lse[0] == -np.inf).all()
+        _, with_sinks = decode(q, k, v, sinks=sinks, splits=splits, return_lse=True)
+        np.testing.assert_allclose(with_sinks[1], np.logaddexp(lse[1], sinks[:, None]), atol=1e-4)
+
+
+@pytest.mark.parametrize("page", [0, 16])
+def test_no_race_in_a_few_schedules(page: int) -> None:
+    q, k, v = inputs(1, 2, 300, 2, 1, 64)
+    kernels = build(Config(), Problem(cl.bf16, 64, 64, right=True), 2, page, True)
+    (k, table), (v, _) = (paged(x, [300], page) for x in (k, v)) if page else ((k, None), (v, None))
+    parts, sums = np.empty((2, *q.shape), np.float32), np.empty((2, 1, 2, 2), np.float32)
+    arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
+    numbers = 0.1 / LN2, 1, 1 << 30, 0, 3
+    report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=3)
+    assert not report.kinds, str(report)
+    report = kernels.combine.check(1, None, parts, sums, q.copy(), sums[0].copy(), lengths, None, 300, 1 << 30, 3)
+    assert not report.kinds, str(report)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+@pytest.mark.parametrize("dim", [64, 128, 256])
+def test_registers_suffice(dim: int) -> None:
+    from cutelite.kernels.attention.decoding import chosen
+
+    kernels = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
+    cache, parts = [(9, 8, 16, dim)] * 2, ((4, 1, 1, 64, dim), (4, 1, 64, 1))
+    numbers = 1.0, 1, 0, 0, 4
+    compiled = kernels.parts.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
+    assert (compiled.spills, compiled.warnings) == (0, [])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q, k, v = inputs(2, 1, 32, 2, 2, 64)
+    with pytest.raises(ValueError, match="do not fit 2 sequences"):
+        decode(q, k[:1], v[:1])
+    with pytest.raises(ValueError, match="do not fit 2 sequences"):
+        decode(q, k[:, :20], v[:, :20], table=np.zeros((2, 1), np.int32))
+    with pytest.raises(ValueError, match="they do not fit"):
+        decode(q, k[..., :32], v)
+    with pytest.raises(ValueError, match="scale"):
+        decode(q, k, v, scale=0.0)
