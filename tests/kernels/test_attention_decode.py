@@ -33,15 +33,14 @@ def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
     return cache, order
 
 
-def compare(
-    q: Any, k: Any, v: Any, lengths: list[int], page: int = 0, *, splits: int | None = None, **how: Any
-) -> None:
+def compare(arrays: list[Any], lengths: list[int], page: int = 0, splits: int | None = None, **how: Any) -> None:
+    q, k, v = arrays
     told = np.array(lengths, np.int32)
-    (cache, table), (cache_v, _) = (paged(x, lengths, page) for x in (k, v)) if page else ((k, None), (v, None))
+    (cache, table), (cache_v, _) = ((paged(x, lengths, page) if page else (x, None)) for x in (k, v))
     o, lse = decode(q, cache, cache_v, lengths=told, table=table, splits=splits, return_lse=True, **how)
     for b, length in enumerate(lengths):
         parts = (x[b : b + 1] for x in (q, k[:, :length], v[:, :length]))
-        want, sums = reference(*parts, causal=how.pop("causal", True), **how)
+        want, sums = reference(*parts, **{"causal": True} | how)
         np.testing.assert_allclose(o[b : b + 1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
         np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
 
@@ -49,23 +48,23 @@ def compare(
 @pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("page", [0, 16, 24])
 def test_lengths_pages_and_splits(page: int, splits: int) -> None:
-    compare(*inputs(3, 1, 300, 8, 2, 64), [300, 1, 130], page, splits=splits)
+    compare(inputs(3, 1, 300, 8, 2, 64), [300, 1, 130], page, splits=splits)
 
 
 def test_several_queries_of_heads_that_share_keys() -> None:
-    compare(*inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2)
-    compare(*inputs(1, 9, 150, 16, 1, 64), [150])  # 144 rows: three tiles
+    compare(inputs(2, 5, 200, 6, 2, 128), [200, 77], 32, splits=2)
+    compare(inputs(1, 9, 150, 16, 1, 64), [150])  # 144 rows: three tiles
 
 
 @pytest.mark.parametrize(("dim", "dim_v"), [(72, 40), (192, 128), (256, 256)])
 def test_head_dims(dim: int, dim_v: int) -> None:
-    compare(*inputs(1, 2, 150, 2, 1, dim, dim_v), [130], splits=2)
+    compare(inputs(1, 2, 150, 2, 1, dim, dim_v), [130], splits=2)
 
 
 def test_windows_softcap_and_mods() -> None:
-    compare(*inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0)
+    compare(inputs(2, 2, 400, 4, 2, 64), [400, 90], 16, splits=3, window=(70, None), softcap=3.0)
     compare(
-        *inputs(1, 2, 200, 4, 2, 64),
+        inputs(1, 2, 200, 4, 2, 64),
         [200],
         score_mod=lambda score, b, h, q_idx, kv_idx: score + (kv_idx - q_idx) * 0.05 * (h + 1),
         mask_mod=lambda b, h, q_idx, kv_idx: (kv_idx & 3) != 1,

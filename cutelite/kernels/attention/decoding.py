@@ -316,7 +316,7 @@ def of_rows(plan: Plan) -> Any:
         head, rest = row % i32(H), row // i32(H)
         query, batch = rest % i32(SQ), rest // i32(SQ)
         if batch < B:
-            length = keys if lengths is None else min(keys, lengths[batch])
+            length: Any = keys if lengths is None else min(keys, lengths[batch])
             seen = max(1, (length + BN - 1) // BN)
             first = min(seen - 1, max(0, length - low) // BN) // blocks
             last = (seen + blocks - 1) // blocks
