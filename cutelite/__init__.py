@@ -43,7 +43,7 @@ _WHERE = {
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",
     "cutelite.lib.scan": "look_back next_tile",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
-    "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows",
+    "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows store_row",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
     "cutelite.lang.storage": "SharedStorage Smem",
     "cutelite.lang.whole": "fill clear axpby",

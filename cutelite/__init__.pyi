@@ -315,6 +315,7 @@ from cutelite.lib.scheduler import StaticPersistentTileScheduler as StaticPersis
 from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
 from cutelite.lib.softmax import scale_rows as scale_rows
+from cutelite.lib.softmax import store_row as store_row
 from cutelite.lib.tile_queue import TileQueue as TileQueue
 from cutelite.lib.tile_queue import longest_first as longest_first
 from cutelite.sim import SimError as SimError
@@ -785,6 +786,7 @@ __all__ = [
     "stmatrix",
     "store_relaxed",
     "store_release",
+    "store_row",
     "store_volatile",
     "sub_sat",
     "syncthreads",

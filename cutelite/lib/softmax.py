@@ -15,8 +15,11 @@ from typing import Any, Literal
 
 from cutelite.ir.types import f32, i32
 from cutelite.lang import math
+from cutelite.lang.algebra import local_tile
+from cutelite.lang.loops import static_range
 from cutelite.lang.values import full, where
 from cutelite.lang.warp import shuffle_xor, vote_all, vote_any
+from cutelite.lang.wgmma import coordinates
 
 INF = float("inf")
 LN2 = 0.6931471805599453
@@ -54,6 +57,17 @@ def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
         other = shuffle_xor(x, distance)
         x = x + other if combine == "sum" else max(x, other)
     return x
+
+
+def store_row(acc: Any, i: int, target: Any) -> None:
+    """Write what this thread has of the first or second of its two rows of an accumulator.
+
+    acc     in the dtype of `target`
+    target  the row in memory, 2 elements aligned together; its length, a multiple of 8, may be below that of `acc`
+    """
+    column = coordinates(8)[0][1]
+    for c in static_range(target.shape[0] // 8):
+        local_tile(target, (2,), (4 * c + column // 2,)).store(acc[4 * c + 2 * i : 4 * c + 2 * i + 2])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import attention, reference
+from cutelite.kernels.attention import attention, attention_varlen, reference
 from cutelite.kernels.attention.forward import Config, build, chosen
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
@@ -102,16 +102,22 @@ WALKS = [
     (Config(2, 64, queries=2, guess=True), Problem(cl.bf16, 64, 64, right=True)),
     (Config(2, 64, walk="static", turns=False, pairs=True, guess=True), Problem(cl.bf16, 128, 128)),
     (Config(1, 64, turns=False), Problem(cl.bf16, 64, 64, left=True, right=True)),
+    (Config(2, 64, guess=True), Problem(cl.bf16, 64, 64, right=True, ragged=True)),
 ]
 
 
-@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window"])
+@pytest.mark.parametrize(("config", "problem"), WALKS, ids=["dynamic", "static", "window", "ragged"])
 def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     """One block, so that it goes from tile to tile."""
     q, k, v = (x.swapaxes(1, 2) for x in inputs(200, 200, 1, 1, problem.dim))
     o, lse, counter = np.empty_like(q), np.empty((1, 1, 200), np.float32), np.zeros(1, np.int32)
     taken = counter if config.walk == "dynamic" else None
-    report = build(config, problem).check(1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, seeds=3)
+    ragged: tuple[Any, ...] = (None, None, None)
+    if problem.ragged:
+        ragged = o, *(np.array([0, 70, 70, 200], np.int32) for _ in "qk")
+    report = build(config, problem).check(
+        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, seeds=3
+    )
     assert not report.kinds, str(report)
     assert counter[0] == 0
 
@@ -119,6 +125,26 @@ def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
 @pytest.mark.parametrize("walk", ["grid", "static", "dynamic"])
 def test_walks_of_blocks_from_tile_to_tile(walk: str) -> None:
     compare(*inputs(400, 80, 2, 2, 64), causal="top-left", config=Config(1, 64, walk=walk, guess=True))
+
+
+@pytest.mark.parametrize("how", [{}, {"causal": True}, {"causal": "top-left", "window": (60, None)}])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_sequences_of_any_lengths(how: dict[str, Any], groups: int) -> None:
+    """One has NaN in all keys and values, which its neighbours do not see."""
+    queries, keys = [70, 0, 64, 1, 200, 30], [70, 3, 90, 1, 130, 0]
+    starts_q, starts_k = (np.cumsum([0, *x]).astype(np.int32) for x in (queries, keys))
+    q, k, v = (x[0] for x in inputs(starts_q[-1] + 5, starts_k[-1], 2, 1, 64))
+    k[starts_k[4] : starts_k[5]] = v[starts_k[4] : starts_k[5]] = np.nan
+    out = np.full(q.shape, 7, BF16)
+    config = Config(groups, 64, guess=True)
+    o, lse = attention_varlen(q, k, v, starts_q, starts_k, out, return_lse=True, config=config, **how)
+    for i in (0, 2, 3, 5):
+        here, there = slice(*starts_q[i : i + 2]), slice(*starts_k[i : i + 2])
+        want, sums = reference(q[None, here], k[None, there], v[None, there], **how)
+        np.testing.assert_allclose(o[here].astype(np.float64), want[0], atol=8e-3, rtol=8e-3)
+        np.testing.assert_allclose(lse[:, here], sums[0], atol=1e-4, rtol=1e-5)
+    assert np.isnan(o[starts_q[4] : starts_q[5]].astype(np.float32)[-1]).all()
+    assert (o[starts_q[-1] :] == 7).all()
 
 
 def test_sinks_are_in_the_sums() -> None:
@@ -140,7 +166,7 @@ def test_powers_are_taken_while_values_are_multiplied(dim: int) -> None:
     kernel = build(config, Problem(cl.bf16, dim, dim_v))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
     counter = (1,) if config.walk == "dynamic" else None
-    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, arch="sm_90a")
+    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, None, None, None, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
     steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
     assert steps

@@ -1,10 +1,15 @@
 """Attention on Hopper: the softmax of products of queries with keys, times values.
 
 call.py            `attention` on arrays, and its reference in float64
-forward.py         its kernel: TMA, wgmma, softmax in registers
+varlen.py          `attention_varlen` on arrays: sequences of any lengths, without padding
+forward.py         their kernel: TMA, wgmma, softmax in registers
+tiles.py           where tiles of it are, and which keys they see
+scores.py          functions of the caller's and masks, as kernels apply them to scores
+decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
+decoding.py        its kernels
 backward_call.py   `attention_backward` on arrays
 backward.py        its kernels
-operators.py       both as operators of torch
+operators.py       `attention` and its derivative as operators of torch
 
     from cutelite.kernels.attention import attention
 
@@ -14,5 +19,6 @@ operators.py       both as operators of torch
 from cutelite.kernels.attention.backward_call import attention_backward
 from cutelite.kernels.attention.call import attention, reference
 from cutelite.kernels.attention.decoding_call import decode
+from cutelite.kernels.attention.varlen import attention_varlen
 
-__all__ = ["attention", "attention_backward", "decode", "reference"]
+__all__ = ["attention", "attention_backward", "attention_varlen", "decode", "reference"]

@@ -102,11 +102,19 @@ def attend(
             band = max(1, IN_L2 // (sk * (dim + dim_v) * 2))
             band = min(1 << (band.bit_length() - 1), batch * heads)
             ends = (FAR if x is None else x for x in (left, right))
-            unit = scale if mod is not None else scale / LN2
-            blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, q))
-            taken = counter(q) if config.walk == "dynamic" else None
-            build(config, problem)[blocks](*by_head, lse, sinks, taken, unit, offset, *ends, band)
+            numbers = scale if mod is not None else scale / LN2, offset, *ends, band
+            launch(config, problem, tiles, by_head, lse, sinks, numbers)
     return (out, lse) if return_lse else out
+
+
+def launch(
+    config: Config, problem: Problem, tiles: int, by_head: list[Any], lse: Any, sinks: Any, numbers: tuple[Any, ...],
+    ragged: tuple[Any, Any, Any] = (None, None, None),
+) -> None:  # fmt: skip
+    """Launch the forward kernel on as many blocks as there are tiles, or run at once: its parameters say the rest."""
+    blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, by_head[0]))
+    taken = counter(by_head[0]) if config.walk == "dynamic" else None
+    build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged)
 
 
 def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:

@@ -95,7 +95,8 @@ class Plan:
     def part(self, lengths: Any, keys: Any, given: Given) -> Part:
         """This block's. `keys`: of each sequence, where there are no `lengths`."""
         tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
-        batch, length = i32(cl.block_idx.z), i32(keys)
+        batch = i32(cl.block_idx.z)
+        length: Any = i32(keys)
         if lengths is not None:
             length = min(length, lengths[batch])
         blocks = max(1, (length + BN - 1) // BN)  # a block that nobody sees: sums are 0
@@ -228,10 +229,7 @@ class Plan:
             row = part.row + spots[2 * i][0]
             query, head = self.place(row, part.kv)
             if row < SQ * self.together:
-                target = o[part.batch, query, head, None]
-                for c in cl.static_range(self.problem.dim_v // 8):
-                    pair = out[4 * c + 2 * i : 4 * c + 2 * i + 2]
-                    cl.local_tile(target, (2,), (4 * c + spots[0][1] // 2,)).store(pair)
+                cl.store_row(out, i, o[part.batch, query, head, None])
                 if spots[0][1] == 0:
                     lse[part.batch, head, query] = sums[i]
 
@@ -258,10 +256,10 @@ def of_parts(plan: Plan, split: bool) -> Any:
         TmaTensor[dtype, (PAGES, HK, PAGE, n), (1, 1, plan.chunk, BOX), (None, None, None, 1)]
         for n in (problem.dim, problem.dim_v)
     )
-    O = Tensor[f32, (SPLITS, B, SQ, H, problem.dim_v)]  # noqa: E741
-    LSE = Tensor[f32, (SPLITS, B, H, SQ)]
-    if not split:
-        O, LSE = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)], Tensor[f32, (B, H, SQ)]  # noqa: E741
+    O: Any = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)]  # noqa: E741
+    LSE: Any = Tensor[f32, (B, H, SQ)]
+    if split:
+        O, LSE = Tensor[f32, (SPLITS, B, SQ, H, problem.dim_v)], Tensor[f32, (SPLITS, B, H, SQ)]  # noqa: E741
 
     class Storage(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D))]

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
+from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, RaggedTile, Tile, Tiles
 
-B, H, HK, SQ, SK = cl.dims("B H HK SQ SK")
+HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 
 
 @dataclass(frozen=True)
@@ -58,31 +59,6 @@ def chosen(dim: int) -> Config:
     return Config(columns=64, turns=False, guess=True)
 
 
-class Given(NamedTuple):
-    """The kernel's numbers.
-
-    scale        of the products, times log2(e) where there is no `score_mod`
-    offset       of the key at a query's own place; `left` keys before it and `right` behind it are seen
-    band         so many heads are computed row by row, longest rows first, before the next ones
-    """
-
-    scale: Any
-    offset: Any
-    left: Any
-    right: Any
-    band: Any
-
-
-class Tile(NamedTuple):
-    """Where a tile is: its first row of queries, and the first and the end of the blocks of keys that it sees."""
-
-    batch: Any
-    head: Any
-    row: Any
-    start: Any
-    end: Any
-
-
 class Here(NamedTuple):
     """What all threads of a block share."""
 
@@ -91,6 +67,15 @@ class Here(NamedTuple):
     keys: Any
     values: Any
     given: Given
+
+
+class Result(NamedTuple):
+    """Where results go: o by TMA, and for ragged sequences row by row; and sinks, if there are any."""
+
+    o: Any
+    rows: Any
+    lse: Any
+    sinks: Any
 
 
 class Turn(NamedTuple):
@@ -117,9 +102,9 @@ class Plan:
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
-    def rows(self) -> int:
-        """Of a tile."""
-        return ROWS * self.config.groups
+    def tiles(self) -> Tiles:
+        """What is to be computed."""
+        return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
 
     @property
     def piece(self) -> tuple[int, int]:
@@ -130,37 +115,27 @@ class Plan:
         """The type of an array that TMA reads or writes: (batch, heads, length, dim)."""
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
 
-    def place(self, index: Any, given: Given) -> Tile:
-        """The tile of a number."""
-        BM, BN, heads = self.rows, self.config.columns, i32(H)
-        m, head = cl.longest_first(index, i32(cl.ceil_div(SQ, BM)), i32(B) * heads, given.band, self.problem.right)
-        row: Any = m * BM
-        start: Any = i32(0)
-        end: Any = i32(cl.ceil_div(SK, BN))
-        if self.problem.right:
-            end = min(end, max(0, row + BM + given.offset + given.right + BN - 1) // BN)
-        end = max(end, 1)  # a block that nobody sees: sums are 0
-        if self.problem.left:
-            start = min(end - 1, max(0, row + given.offset - given.left) // BN)
-        return Tile(head // heads, head % heads, row, start, end)
-
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
         """One thread: bring queries, and keys and values from the last block to the first, tile after tile."""
         BN, storage = self.config.columns, here.storage
         sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
             ticket, tile = tiles.take(), tiles.place
-            kv = tile.head // i32(H // HK)
-            sk = bring(k, storage.k, here.keys, sk, (tile.batch, kv, (tile.end - 1) * BN, 0))
-            for g in cl.static_range(self.config.groups):
-                sq = bring(q, storage.q, here.queries, sq, (tile.batch, tile.head, tile.row + g * ROWS, 0))
-            for i in range(1, tile.end - tile.start):
-                sk = bring(k, storage.k, here.keys, sk, (tile.batch, kv, (tile.end - 1 - i) * BN, 0))
-                bring(v, storage.v, here.values, sk.advance(-2), (tile.batch, kv, (tile.end - i) * BN, 0))
-            bring(v, storage.v, here.values, sk.advance(-1), (tile.batch, kv, tile.start * BN, 0))
+            row, _, key, _ = self.tiles.lengths(tile)
+            kv, row, key = tile.head // i32(H // HK), row + tile.row, key + (tile.end - 1) * BN
+            batch = 0 if self.problem.ragged else tile.batch
+            if not self.problem.ragged or tile.end > 0:
+                sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
+                for g in cl.static_range(self.config.groups):
+                    sq = bring(q, storage.q, here.queries, sq, (batch, tile.head, row + g * ROWS, 0))
+                for i in range(1, tile.end - tile.start):
+                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, key - i * BN, 0))
+                    bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key + (1 - i) * BN, 0))
+                last = key + (1 + tile.start - tile.end) * BN
+                bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, last, 0))
             tiles = tiles.tell(ticket)
 
-    def consume(self, o: Any, lse: Any, sinks: Any, here: Here, tiles: Any, order: Any, group: Any) -> None:
+    def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
         """A warpgroup: what comes out for its 64 rows of each tile."""
         (wide, buffers), thread = self.piece, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
@@ -170,13 +145,15 @@ class Plan:
         turn = Turn(first, here.keys.consumer_state(), order)
         tiles = tiles.advance()
         while tiles.is_valid():
-            p, softmax, turn = self.begin(tiles.place, turn, here, group)
-            p, out, softmax, turn = self.blocks(p, softmax, tiles.place, turn, here, group)
-            here.queries.consumer_release(turn.queries)
-            out = cl.wgmma.wait_group(0, self.product(p, out, turn, here))
-            here.values.consumer_release(turn.keys.advance(-1))
-            self.finish(out, softmax, tiles.place, o, lse, sinks, ring, group)
-            turn, tiles = turn._replace(queries=turn.queries.advance(self.config.groups)), tiles.advance()
+            if not self.problem.ragged or tiles.place.end > 0:
+                p, softmax, turn = self.begin(tiles.place, turn, here, group)
+                p, out, softmax, turn = self.blocks(p, softmax, tiles.place, turn, here, group)
+                here.queries.consumer_release(turn.queries)
+                turn = turn._replace(queries=turn.queries.advance(self.config.groups))
+                out = cl.wgmma.wait_group(0, self.product(p, out, turn, here))
+                here.values.consumer_release(turn.keys.advance(-1))
+                self.finish(out, softmax, tiles.place, result, ring, group)
+            tiles = tiles.advance()
         ring.tail()
 
     def product(self, p: Any, out: Any, turn: Turn, here: Here) -> Any:
@@ -193,10 +170,24 @@ class Plan:
         here.keys.consumer_wait(turn.keys)
         s = cl.wgmma.wait_group(0, self.scores(turn, here))
         here.keys.consumer_release(turn.keys)
+        if self.problem.ragged and tile.keys < tile.end * self.config.columns:
+            self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
         unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
         s = self.modified(s, tile.end - 1, tile, here.given, group, True)
         p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
         return p, softmax, turn._replace(keys=turn.keys.advance())
+
+    def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
+        """All warpgroups: zeros for values behind the first `count` of a block: they are another sequence's."""
+        here.values.consumer_wait(state)
+        everyone, eights = self.config.groups * GROUP, self.dims[1] // 8
+        for i in cl.static_range(-(-self.config.columns * eights // everyone)):
+            at = i * everyone + group * GROUP + cl.thread_idx.x % GROUP
+            if at // eights >= count and at < self.config.columns * eights:
+                target = cl.local_tile(here.storage.v[at // eights, None, state.index], (8,), (at % eights,))
+                target.store(cl.full((8,), 0.0, self.problem.dtype))
+        cl.fence_proxy_async("shared::cta")
+        cl.NamedBarrier(1 + self.config.groups, everyone).sync()
 
     def scores(self, turn: Turn, here: Here) -> Any:
         """Start the product of queries with the block of keys that is next."""
@@ -232,7 +223,7 @@ class Plan:
             return p, out, replace(softmax, total=total), turn
 
         so_far, last = (p, cl.wgmma.zeros_accumulator(self.dims[1]), softmax, turn), tile.end - 2
-        low, high = self.clear(tile, here.given)
+        low, high = self.tiles.clear(tile, here.given)
         for i in range(last + 1 - high):
             so_far = step(last - i, so_far, True)
         for i in cl.range(high - low, unroll=2 if self.config.pairs else 1):
@@ -242,17 +233,6 @@ class Plan:
                 so_far = step(low - 1 - i, so_far, True)
         return so_far
 
-    def clear(self, tile: Tile, given: Given) -> tuple[Any, Any]:
-        """Which blocks behind the first, from and to, all rows of a tile see as a whole."""
-        low, high, place, BN = tile.start, tile.end - 1, tile.row + given.offset, self.config.columns
-        if self.problem.mask_mod is not None:
-            return low, low
-        if self.problem.right:
-            high = max(low, min(high, (place + given.right + 1) // BN))
-        if self.problem.left:
-            low = max(low, min(high, (max(0, place + self.rows - 1 - given.left) + BN - 1) // BN))
-        return low, high
-
     def modified(self, s: Any, j: Any, tile: Tile, given: Given, group: Any, masked: bool) -> Any:
         """Scores of block j as mods and masks have them."""
         if self.problem.score_mod is None and not masked:
@@ -260,20 +240,27 @@ class Plan:
         rows, spots = cl.make_rmem_tensor(i32, (2,)), cl.wgmma.coordinates(8)
         for i in cl.static_range(2):
             rows[i] = tile.row + group * ROWS + spots[2 * i][0]
-        sight = Sight(
-            rows.load(), j * self.config.columns + spots[0][1], i32(SK), given.offset, given.left, given.right
-        )
+        key, offset = j * self.config.columns + spots[0][1], self.tiles.offset(tile, given)
+        sight = Sight(rows.load(), key, self.tiles.lengths(tile)[3], offset, given.left, given.right)
         return modified(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
-    def finish(self, out: Any, softmax: Any, tile: Tile, o: Any, lse: Any, sinks: Any, ring: Any, group: Any) -> None:
+    def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
         """Write what has come out for a tile."""
-        row, spots = tile.row + group * ROWS, cl.wgmma.coordinates(8)
-        inverse, sums = softmax.finish(None if sinks is None else sinks[tile.head])
+        row, spots, (first, length, _, _) = tile.row + group * ROWS, cl.wgmma.coordinates(8), self.tiles.lengths(tile)
+        batch = 0 if self.problem.ragged else tile.batch
+        inverse, sums = softmax.finish(None if result.sinks is None else result.sinks[tile.head])
+        out = cl.scale_rows(out, inverse)
         for i in cl.static_range(2):
             place = row + spots[2 * i][0]
-            if spots[0][1] == 0 and place < SQ:
-                lse[tile.batch, tile.head, place] = sums[i]
-        ring.write(cl.scale_rows(out, inverse), o, at=(tile.batch, tile.head, row, 0))
+            if spots[0][1] == 0 and place < length:
+                result.lse[batch, tile.head, first + place] = sums[i]
+        if not self.problem.ragged or row + ROWS <= length:
+            ring.write(out, result.o, at=(batch, tile.head, first + row, 0))
+        else:  # what follows is another sequence's
+            for i in cl.static_range(2):
+                place = row + spots[2 * i][0]
+                if place < length:
+                    cl.store_row(out.to(self.problem.dtype), i, result.rows[0, tile.head, first + place, None])
 
 
 def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
@@ -291,6 +278,8 @@ def build(config: Config, problem: Problem) -> Any:
     Q, O = plan.box(H, SQ, problem.dim, ROWS), plan.box(H, SQ, problem.dim_v, ROWS)  # noqa: E741
     K, V = plan.box(HK, SK, problem.dim, BN), plan.box(HK, SK, problem.dim_v, BN)
 
+    ROW = Tensor[dtype, (B, H, SQ, problem.dim_v), (OB, OH, OS, 1)]
+
     class Storage(cl.SharedStorage):
         q: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, D, G * config.queries))]
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D, STAGES))]
@@ -301,8 +290,14 @@ def build(config: Config, problem: Problem) -> Any:
     def attention(
         q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], sinks: Tensor[f32, (H,)] | None,
         counter: Tensor[i32, (1,)] | None, scale: f32, offset: i32, left: i32, right: i32, band: i32,
+        rows: ROW | None, of_queries: Tensor[i32, (ENDS,)] | None, of_keys: Tensor[i32, (ENDS,)] | None,
     ) -> None:  # fmt: skip
-        """`Given` says what the numbers are; `counter` is that of `cl.TileQueue`."""
+        """
+        counter              that of `cl.TileQueue`
+        scale ... band       `Given` says what they are
+        rows                 `o` once more, of ragged sequences
+        of_queries, of_keys  where each ragged sequence begins, and behind the last one where that ends
+        """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, o):
                 cl.prefetch_tensormap(t)
@@ -313,8 +308,10 @@ def build(config: Config, problem: Problem) -> Any:
         values = tma.create(STAGES, BN * DV * bytes, G * GROUP, sync=False, reads="wgmma")
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
-        count = i32(cl.ceil_div(SQ, plan.rows)) * i32(H) * i32(B)
-        tiles = cl.TileQueue.create(Tile, lambda index: plan.place(index, given), count, counter, G * GROUP)
+        kind, where = Tile, lambda index: plan.tiles.place(index, given)
+        if problem.ragged:
+            kind, where = RaggedTile, lambda index: plan.tiles.ragged_place(index, of_queries, of_keys, given)
+        tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP)
         here = Here(storage, queries, keys, values, given)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
@@ -323,6 +320,6 @@ def build(config: Config, problem: Problem) -> Any:
                 plan.produce(q, k, v, here, tiles)
         else:
             cl.setmaxnreg_inc(config.regs[1])
-            plan.consume(o, lse, sinks, here, tiles, order, group)
+            plan.consume(Result(o, rows, lse, sinks), here, tiles, order, group)
 
     return attention

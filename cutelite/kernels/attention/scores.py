@@ -28,6 +28,7 @@ class Problem:
     left, right    whether keys may be too far before, or behind, a query's own place
     score_mod      (score, batch, head, query, key) -> score, on vectors of f32 and i32
     mask_mod       (batch, head, query, key) -> whether the query sees the key
+    ragged         sequences of any lengths lie one after the other: as one, of the forward kernel
     """
 
     dtype: Any
@@ -37,6 +38,7 @@ class Problem:
     right: bool = False
     score_mod: Callable[..., Any] | None = None
     mask_mod: Callable[..., Any] | None = None
+    ragged: bool = False
 
 
 class Sight(NamedTuple):

@@ -1,0 +1,77 @@
+"""`attention_varlen` on arrays: attention within sequences of any lengths, which lie one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, launch, seen
+from cutelite.kernels.attention.forward import Config, chosen
+from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
+from cutelite.kernels.functions import settled
+
+
+@untraced
+def attention_varlen(
+    q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
+    causal: bool | str = False, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Attention of each of several sequences to itself, or to another: see `attention` for what is not said here.
+
+    q             (TQ, H, D): the queries of all sequences
+    k, v          (TK, HK, D) and (TK, HK, DV)
+    out           (TQ, H, DV)
+    cu_seqlens_q  (N + 1,) i32: where the queries of each sequence begin, and where those of the last end, ascending;
+                  sequences may be empty. What lies behind the last one is not written
+    cu_seqlens_k  likewise of keys; None: those of queries
+    mods          `b` is the number of the sequence, and indices are places in it
+    return_lse    also return (H, TQ) f32
+    Errors        ValueError for shapes that do not fit, and for torch's tensors that want a gradient: there is none yet
+    """
+    cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
+    (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
+    if tuple(k.shape) != (total_k, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
+        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")
+    if cu_seqlens_q.ndim != 1 or cu_seqlens_q.shape[0] < 2 or tuple(cu_seqlens_k.shape) != tuple(cu_seqlens_q.shape):
+        raise ValueError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
+    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
+        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        if operators.wants_gradient(q, k, v):
+            raise ValueError("attention_varlen has no derivative: detach q, k and v, or call it under torch.no_grad()")
+    out = empty(q, (total, heads, dim_v)) if out is None else out
+    lse = empty(q, (heads, total), "f32")
+    left, right, _ = seen(causal, window, 0)
+    mod = capped_mod(softcap, score_mod)
+    if 0 not in lse.shape and not left_out():
+        mods, dtype = (mod, settled(mask_mod)), getattr(cl, code_of(q))
+        problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True)
+        config = config or chosen(-(-dim // BOX) * BOX)
+        tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
+        ends = (FAR if x is None else x for x in (left, right))
+        numbers = scale if mod is not None else scale / LN2, int(causal != "top-left"), *ends, 1
+        by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, out)]
+        if total_k == 0:
+            out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
+        else:
+            launch(
+                config,
+                problem,
+                tiles,
+                by_head,
+                lse.reshape((1, *lse.shape)),
+                sinks,
+                numbers,
+                (by_head[3], cu_seqlens_q, cu_seqlens_k),
+            )
+    return (out, lse) if return_lse else out
