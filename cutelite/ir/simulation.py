@@ -127,8 +127,14 @@ class Agent(Protocol):
     Addresses may have any shape; elements are added as the last axis. Errors point at the op that started it.
     """
 
-    def load(self, space: str, address: Array, elem: Scalar, n: int = 1) -> Array: ...
-    def store(self, space: str, address: Array, elem: Scalar, data: Array) -> None: ...
+    @property
+    def part(self) -> Array:
+        """The threads whose work this is, as positions among those that started it: it ends for each by itself."""
+
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, of: Array | None = None) -> Array:
+        """As `Lanes.load`; `of` says for each address the position in `part` of the thread that reads there."""
+
+    def store(self, space: str, address: Array, elem: Scalar, data: Array, of: Array | None = None) -> None: ...
     def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None: ...
 
     def complete_tx(self, address: int, bytes: int) -> None:
@@ -151,12 +157,14 @@ class Engine(Protocol):
         read: Callable[[Agent], Any],
         write: Callable[[Agent, Any], None] | None = None,
         *,
-        lane: int | None = None,
+        lane: int | Array | None = None,
         in_order: bool = False,
         barrier: int | None = None,
         proxy: str = "async",
     ) -> int:
-        """Begin work of these lanes (or of one `lane`); returns its ticket.
+        """Begin work of these lanes (or of one `lane`, or an array of them); returns its ticket.
+
+        Work of several threads ends for each of them by itself, unless it is `in_order`: see `Agent.part`.
 
         queue     the queue that commit and wait name: 'cp.async', 'bulk', 'wgmma', or 'none' for work that only an
                   mbarrier can tell the end of (TMA loads, st.async)

@@ -102,18 +102,32 @@ class CpAsync(Op):
         lanes.fault((size < 0) | (size > self.bytes), f"src_bytes is outside of 0..{self.bytes}", "cp-async")
         check_aligned(lanes, self, self.bytes, "dst", "src")
         dst, src = lanes.get(self.dst), lanes.get(self.src)
-        for lane in lanes.each():
-            self._start(lanes, lane, int(dst[lane]), int(src[lane]), int(size[lane]))
+        active = np.flatnonzero(lanes.mask)
+        warps = lanes.tid[active] // 32
+        for warp in np.unique(warps).tolist():
+            mine = active[warps == warp]
+            copies = Copies(self.bytes, dst[mine], src[mine], size[mine])
+            lanes.machine.engine.start(lanes, "cp.async", copies.read, copies.write, lane=mine, proxy="generic")
 
-    def _start(self, lanes: Lanes, lane: int, dst: int, src: int, size: int) -> None:
-        def read(agent: Agent) -> bytes:
-            return agent.load("gmem", np.int64(src), u8, size).tobytes() if size else b""
 
-        def write(agent: Agent, data: bytes) -> None:
-            whole = np.frombuffer(data.ljust(self.bytes, b"\0"), np.uint8)
-            agent.store("smem", np.int64(dst), u8, whole)
+class Copies(NamedTuple):
+    """The copies of some threads by one cp.async: for each its addresses, and the bytes that it reads."""
 
-        lanes.machine.engine.start(lanes, "cp.async", read, write, lane=lane, proxy="generic")
+    bytes: int
+    dst: Array
+    src: Array
+    size: Array
+
+    def read(self, agent: Agent) -> Array:
+        part = agent.part
+        data, size = np.zeros((len(part), self.bytes), np.uint8), self.size[part]
+        for count in np.unique(size[size > 0]).tolist():
+            some = np.flatnonzero(size == count)
+            data[some, :count] = agent.load("gmem", self.src[part[some]], u8, count, some)
+        return data
+
+    def write(self, agent: Agent, data: Array) -> None:
+        agent.store("smem", self.dst[agent.part], u8, data, np.arange(len(data)))
 
 
 @op("cp.async.commit_group", effects=Effect.ORDERS, feature="cp.async", source="PTX ISA: cp.async.commit_group")

@@ -7,7 +7,10 @@ need none of what lies above them. `Strand` and `Crowd` implement it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, NoReturn, Protocol
+
+import numpy as np
 
 from cutelite.ir.op import Op
 from cutelite.ir.simulation import Agent
@@ -64,12 +67,13 @@ class Work:
 
     tid     the threads that started it
     group   for each of them, the number of groups it had committed in `queue` before: the group this belongs to
+    part    for each of them, its position among those that started the work; `split` parts them
     waited  a wait has retired it; until then it is done by luck alone
     """
 
     __slots__ = (
-        "barrier", "data", "group", "in_order", "op", "proxy", "queue", "read", "stage", "ticket", "tid", "waited",
-        "write",
+        "barrier", "data", "group", "in_order", "op", "part", "proxy", "queue", "read", "stage", "ticket", "tid",
+        "waited", "write",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +92,16 @@ class Work:
         self.ticket, self.queue, self.op, self.tid, self.group = ticket, queue, op, tid, group
         self.read, self.write, self.in_order = read, write, in_order
         self.barrier, self.proxy = barrier, proxy
+        self.part = np.arange(len(tid))
         self.stage = ISSUED
         self.waited = False
         self.data: Any = None
+
+    def split(self, keep: Array) -> Work:
+        """Keep the threads of a mask, and return the same work of the others."""
+        rest = copy(self)
+        for work, mine in ((self, keep), (rest, ~keep)):
+            work.tid, work.group, work.part = work.tid[mine], work.group[mine], work.part[mine]
+            if work.stage == READ:
+                work.data = work.data[mine]
+        return rest

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cutelite.sim.actors import DONE, ISSUED, READ, Executing, Work, WorkAgent
-from cutelite.sim.events import Event, GroupWait, WorkDone, WorkStart
+from cutelite.sim.events import Event, GroupWait, WorkDone, WorkSplit, WorkStart
 from cutelite.sim.launch import SimLaunch
 
 Array = Any
@@ -47,12 +47,12 @@ class Engine:
         read: Callable[[WorkAgent], Any],
         write: Callable[[WorkAgent, Any], None] | None = None,
         *,
-        lane: int | None = None,
+        lane: int | Array | None = None,
         in_order: bool = False,
         barrier: int | None = None,
         proxy: str = "async",
     ) -> int:
-        tid = lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]
+        tid = lanes.tid[lanes.mask] if lane is None else lanes.tid[np.atleast_1d(lane)]
         group = self.committed(queue)[tid]
         work = Work(self._next_ticket, queue, lanes.op, tid, group, read, write, in_order, barrier, proxy)
         self._next_ticket += 1
@@ -78,19 +78,21 @@ class Engine:
             if reads_only:
                 self._read(work)
             else:
-                self._finish(work)
+                self._finish(work if work.in_order else self._only(work, work.group < due[work.tid]))
         if self._tell is not None:
             self._tell(GroupWait(lanes, queue, pending, reads_only))
 
     def after(
         self, lanes: Executing, queue: str, action: Callable[[WorkAgent], None], *, lane: int | None = None
     ) -> None:
-        threads = set((lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]).tolist())
-        before = [w for w in self.pending if w.queue == queue and not threads.isdisjoint(w.tid.tolist())]
+        threads = lanes.tid[lanes.mask] if lane is None else lanes.tid[lane : lane + 1]
+        last = self._next_ticket
 
         def read(agent: WorkAgent) -> None:
-            for work in before:
-                self._finish(work)
+            for work in [w for w in self.pending if w.queue == queue and w.ticket < last]:
+                mine = np.isin(work.tid, threads)
+                if np.count_nonzero(mine):
+                    self._finish(self._only(work, mine))
 
         self.start(lanes, queue, read, lambda agent, _: action(agent), lane=lane, proxy="generic")
 
@@ -142,6 +144,15 @@ class Engine:
                 self._finish(work)
                 break
         return self.result(ticket, of_work=True)
+
+    def _only(self, work: Work, threads: Array) -> Work:
+        """The work of some of its threads, a mask; what the others started stays pending."""
+        if np.count_nonzero(threads) < len(threads):
+            rest = work.split(threads)
+            self.pending.insert(self.pending.index(work) + 1, rest)
+            if self._tell is not None:
+                self._tell(WorkSplit(work, rest))
+        return work
 
     def _is_first(self, work: Work) -> bool:
         return not work.in_order or not any(self._precedes(other, work) for other in self.pending)

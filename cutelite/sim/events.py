@@ -192,6 +192,14 @@ class WorkStart:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkSplit:
+    """Work of several threads ends for some of them: `rest` is that of the others from now on."""
+
+    work: Work
+    rest: Work
+
+
+@dataclass(frozen=True, slots=True)
 class WorkArrive:
     """Work arrives on an mbarrier, as cp.async.mbarrier.arrive does."""
 
@@ -226,8 +234,8 @@ class GroupWait:
 
 Event = (
     Together | Resume | Exit | Retire | Fence | BarrierArrive | ClusterArrive | MbarrierInit | MbarrierInval
-    | MbarrierArrive | MbarrierExpect | MbarrierWait | MbarrierTest | MbarrierPhase | WorkStart | WorkArrive
-    | WorkComplete | WorkDone | GroupWait
+    | MbarrierArrive | MbarrierExpect | MbarrierWait | MbarrierTest | MbarrierPhase | WorkStart | WorkSplit
+    | WorkArrive | WorkComplete | WorkDone | GroupWait
 )  # fmt: skip
 
 

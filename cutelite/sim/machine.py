@@ -276,11 +276,15 @@ class Agent:
     def __init__(self, machine: Machine, work: Work) -> None:
         self.machine, self.work = machine, work
 
-    def load(self, space: str, address: Array, elem: Scalar, n: int = 1) -> Array:
-        return self.machine.spaces[space].load(address, elem, n, self)
+    @property
+    def part(self) -> Array:
+        return self.work.part
 
-    def store(self, space: str, address: Array, elem: Scalar, data: Array) -> None:
-        self.machine.spaces[space].store(address, elem, data, self)
+    def load(self, space: str, address: Array, elem: Scalar, n: int = 1, of: Array | None = None) -> Array:
+        return self.machine.spaces[space].load(address, elem, n, self if of is None else Share(self, of))
+
+    def store(self, space: str, address: Array, elem: Scalar, data: Array, of: Array | None = None) -> None:
+        self.machine.spaces[space].store(address, elem, data, self if of is None else Share(self, of))
 
     def atomic(self, space: str, address: Array, action: str, elem: Scalar, operand: Array) -> None:
         atomic(self.machine.spaces[space], address.reshape(-1), action, elem, operand.reshape(-1), None, self)
@@ -306,17 +310,32 @@ class Agent:
         place: Place | None = None,
         label: str = "",
         help: str = "",
+        threads: Array | None = None,
     ) -> NoReturn:
         machine = self.machine
+        tid = self.work.tid if threads is None else self.work.tid[threads]
         raise SimError(
             Mistake(code, title, label or "by this asynchronous operation", help),
             kernel=machine.launch.kernel,
             seed=machine.launch.seed,
             op=self.work.op,
             block=machine.block,
-            threads=[machine.thread(tid) for tid in self.work.tid.tolist()],
+            threads=[machine.thread(one) for one in tid.tolist()],
             place=place,
         )
+
+
+class Share:
+    """The accuser of an access that several threads of one piece of work make: `threads` has one for each address."""
+
+    __slots__ = ("agent", "threads")
+
+    def __init__(self, agent: Agent, threads: Array) -> None:
+        self.agent, self.threads = agent, threads
+
+    def fail(self, code: str, title: str, *, element: int | None = None, **rest: Any) -> NoReturn:
+        threads = self.threads if element is None else self.threads[element : element + 1]
+        self.agent.fail(code, title, threads=threads, **rest)
 
 
 _WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}

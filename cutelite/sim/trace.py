@@ -29,6 +29,7 @@ from cutelite.ir.function import Function
 from cutelite.ir.op import Op
 from cutelite.ir.types import Vec
 from cutelite.sim.actors import Executing, Work
+from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.error import SimError
 from cutelite.sim.events import (
     Awaited,
@@ -47,6 +48,7 @@ from cutelite.sim.events import (
     WorkArrive,
     WorkComplete,
     WorkDone,
+    WorkSplit,
     WorkStart,
 )
 from cutelite.sim.launch import Extent
@@ -131,8 +133,9 @@ class Timeline:
     # What the simulator tells.
 
     def access(self, who: Any, region: Any, offset: Array, unit: int, kind: str, data: Array | None) -> None:
-        if isinstance(who, Agent):
-            work = who.work
+        maker = lanes_of(who, len(offset))[0]
+        if isinstance(maker, Agent):
+            work = maker.work
             self._moved[work] += len(offset) * unit if kind != "read" or work.write is None else 0
 
     def tolerates(self, error: SimError) -> bool:
@@ -171,6 +174,9 @@ class Timeline:
             case WorkStart(work):
                 self._issue[work] = float(block.clock[np.unique(work.tid // WARP)].max())
                 block.flying[work.queue].append(work)
+            case WorkSplit(work, rest):
+                self._issue[rest] = self._issue[work]
+                block.flying[work.queue].append(rest)
             case WorkDone(work):
                 self._finished(block, work)
             case GroupWait():

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, Clocks, Snapshot
+from cutelite.sim.checker.clocks import CLUSTER, CTA, GPU, MANY, RAN, SEEN, Clocks, Snapshot, Snapshots
 from cutelite.sim.checker.shadow import (
     CONFLICTS,
     READ,
@@ -51,9 +51,6 @@ class Actor(Protocol):
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         """For positions `at` of the access: tell whether the epoch beside each is known."""
 
-    def covers(self, row: int, at: int, group: Group) -> bool:
-        """Tell whether all of a group is known at position `at`."""
-
     def knowing(self, at: Array) -> Array:
         """A number for each position, the same where the same is known of others."""
 
@@ -70,10 +67,6 @@ class Threads:
 
     def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
         return self.clocks.known_to(self.who[at], row, who, when)
-
-    def covers(self, row: int, at: int, group: Group) -> bool:
-        agents = group.agents
-        return bool(np.all(self.clocks.known_to(np.full(len(agents), self.who[at]), row, agents, group.clocks)))
 
     def knowing(self, at: Array) -> Array:
         return self.clocks.knows[self.who[at]]
@@ -95,15 +88,35 @@ class Worker:
         own = (who == self.who[at]) & (when == self.when[at])  # other parts of the same piece of work
         return own | self.clocks.known_at(self.then, row, who, when)
 
-    def covers(self, row: int, at: int, group: Group) -> bool:
-        agents, clocks = group.agents, group.clocks
-        return bool(np.all(self.ordered(row, np.full(len(agents), at), agents, clocks)))
-
     def knowing(self, at: Array) -> Array:
         return np.zeros(len(at), np.int64)
 
     def unknown(self, row: int, at: int, group: Group) -> bool:
-        return not self.covers(row, at, group)
+        agents, clocks = group.agents, group.clocks
+        return not bool(np.all(self.ordered(row, np.full(len(agents), at), agents, clocks)))
+
+
+class Copiers:
+    """Copies by cp.async: an epoch for each thread's, with what the thread knew when it started them.
+
+    threads  positions in `then`, one for each granule
+    """
+
+    def __init__(self, clocks: Clocks, then: Snapshots, threads: Array, clock: int, row: int) -> None:
+        self.clocks, self.then, self.threads, self.row = clocks, then, threads, row
+        self.who = clocks.copier(then.agents[threads]).astype(np.int32)
+        self.when = np.full(len(threads), clock, np.int32)
+
+    def ordered(self, row: int, at: Array, who: Array, when: Array) -> Array:
+        own = (who == self.who[at]) & (when == self.when[at])
+        return own | self.clocks.known_by(self.then, self.threads[at], row, who, when)
+
+    def knowing(self, at: Array) -> Array:
+        return self.then.keys[self.threads[at]]
+
+    def unknown(self, row: int, at: int, group: Group) -> bool:
+        knowledge = self.then.knowledge[int(self.then.keys[self.threads[at]])]
+        return not bool(np.all(self.clocks.known(knowledge, row, group.agents, group.clocks)))
 
 
 class Accesses:

@@ -169,6 +169,19 @@ class Snapshot(NamedTuple):
     copied: Array  # (rows,): tickets of its own cp.async that it has waited for
 
 
+class Snapshots(NamedTuple):
+    """The same for work of several threads that ends for each of them by itself.
+
+    knowledge  different pieces of it, by key; `keys` has the one of each thread
+    """
+
+    knowledge: dict[int, Knowledge]
+    keys: Array
+    agents: Array
+    own: Array  # (rows, threads)
+    copied: Array
+
+
 class Clocks:
     """All agents of a launch and what the threads know. Agents are ints from 1 on; a block's threads come in a row.
 
@@ -305,7 +318,23 @@ class Clocks:
             result |= (who == self.copier(then.agent)) & (then.copied[row] >= when)
         return result
 
+    def known_by(self, then: Snapshots, threads: Array, row: int, who: Array, when: Array) -> Array:
+        """Tell whether each epoch was known to the thread beside it (a position in `then`) when work was started."""
+        agents = then.agents[threads]
+        result: Array = (who == agents) & (then.own[row][threads] >= when)
+        result |= (who == self.copier(agents)) & (then.copied[row][threads] >= when)
+        keys = then.keys[threads]
+        for key in _distinct(keys):
+            mine = slice(None) if key is None else keys == key
+            result[mine] |= self.known(then.knowledge[int(keys[mine][0])], row, who[mine], when[mine])
+        return result
+
     # Learning
+
+    def snapshots(self, agents: Array) -> Snapshots:
+        keys = self.knows[agents]
+        knowledge = {key: self.pool[key] for key in _values(keys)}
+        return Snapshots(knowledge, keys, agents, self.own[:, agents], self.copied[:, agents])
 
     def snapshot(self, agent: int) -> Snapshot:
         return Snapshot(self.of(agent), agent, self.own[:, agent].copy(), self.copied[:, agent].copy())

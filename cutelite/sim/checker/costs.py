@@ -20,7 +20,7 @@ from cutelite.sim.checker.lanes import lanes_of
 from cutelite.sim.checker.limits import check_length
 from cutelite.sim.error import SimError
 from cutelite.sim.events import Event, Retire
-from cutelite.sim.machine import Machine
+from cutelite.sim.machine import Agent, Machine
 from cutelite.sim.memory import Region
 
 Array = Any
@@ -52,7 +52,7 @@ class Costs:
         if region.period or kind == "atomic":
             return
         holder, lanes = lanes_of(who, len(offset))
-        if not len(lanes) or self._looked.get(holder.op, 0) >= LOOKED_AT:
+        if isinstance(holder, Agent) or not len(lanes) or self._looked.get(holder.op, 0) >= LOOKED_AT:
             return
         self._looked[holder.op] = self._looked.get(holder.op, 0) + 1
         tid = holder.tid[lanes]

@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.sim.machine import Agent, Share
 from cutelite.sim.memory import Selected
 
 Array = Any
 
 
 def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
-    """The maker of an access of `count` units, lanes or an agent; and for lanes, the lane of each unit."""
+    """The maker of an access of `count` units, lanes or an agent; and the lane, or thread of its work, of each unit.
+
+    An agent that does not tell its threads apart has none.
+    """
     size = len(who.positions) if isinstance(who, Selected) else _elements(who)
     elements = np.arange(size)
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)
@@ -20,7 +24,9 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
 
 def _elements(who: Any) -> int:
     """The number of addresses of an access."""
-    if getattr(who, "lanes", None) is None:
+    if isinstance(who, Share):
+        return len(who.threads)
+    if isinstance(who, Agent):
         return 0
     return int(np.count_nonzero(who.active)) if who.active is not None else int(who.address.size)
 
@@ -29,7 +35,9 @@ def _resolved(who: Any, elements: Array) -> tuple[Any, Array]:
     """The lanes of the access that `who` speaks for, and the lane that has each of these elements."""
     if isinstance(who, Selected):
         return _resolved(who.who, who.positions[elements] // who.pieces)
-    if getattr(who, "lanes", None) is None:
+    if isinstance(who, Share):
+        return who.agent, who.threads[elements]
+    if isinstance(who, Agent):
         return who, elements
     index = elements if who.active is None else np.flatnonzero(who.active)[elements]
     return who.lanes, index // max(1, who.address.size // len(who.lanes.tid))

@@ -26,7 +26,7 @@ from cutelite.diag import Note
 from cutelite.ir.contract import Effect
 from cutelite.ir.op import Op
 from cutelite.sim.actors import Executing, Work
-from cutelite.sim.checker.access import Accesses, Actor, Conflict, Threads, Worker
+from cutelite.sim.checker.access import Accesses, Actor, Conflict, Copiers, Threads, Worker
 from cutelite.sim.checker.clocks import (
     CLUSTER,
     CTA,
@@ -46,6 +46,7 @@ from cutelite.sim.checker.clocks import (
     Knowledge,
     Published,
     Snapshot,
+    Snapshots,
     join,
 )
 from cutelite.sim.checker.lanes import lanes_of
@@ -79,6 +80,7 @@ from cutelite.sim.events import (
     WorkArrive,
     WorkComplete,
     WorkDone,
+    WorkSplit,
     WorkStart,
 )
 from cutelite.sim.machine import Agent, Machine
@@ -124,6 +126,7 @@ class Checker:
         self._barriers: dict[tuple[int, int], Barrier] = {}  # (number of the cluster, address)
         self._meetings: dict[tuple[int, int, object], Published] = {}  # named barriers and the cluster's
         self._issued: dict[Work, Snapshot] = {}
+        self._copies: dict[Work, Snapshots] = {}  # the same of cp.async of several threads
         self._groups: dict[tuple[int, str], list[Group]] = {}  # by agent and queue
         self._places: dict[int, dict[int, Place]] = {}  # by region and offset: where strong accesses are made
         self._sc = Published()  # by fence.sc
@@ -155,7 +158,11 @@ class Checker:
         if kind != "read" and id(region) in self._places and getattr(holder.op, "semantic", None) is None:
             self._forget_places(region, offset, unit)
         if work is not None:
-            self._by_work(block, work, region, shadow, granules, kind, unit)
+            actor = self._worker(block, work, region, len(granules), kind, np.repeat(lanes, each))
+            if actor is not None:
+                number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
+                site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
+                self._settle(block, site, region, shadow, granules, actor, None)
             return None
         threads = block.first + holder.tid[lanes]
         op = holder.op
@@ -173,22 +180,24 @@ class Checker:
             return self._synchronise(block, op, region, offset, unit, threads, semantic, kind, data)
         return None
 
-    def _by_work(
-        self, block: Block, work: Work, region: Region, shadow: Shadow, granules: Array, kind: str, unit: int
-    ) -> None:
-        if work.queue == "none" and work.barrier is None:
-            return  # a prefetch
+    def _worker(self, block: Block, work: Work, region: Region, count: int, kind: str, parts: Array) -> Actor | None:
+        """The actor of an access by asynchronous work to `count` granules; None for a prefetch.
+
+        parts  for cp.async, the thread that accesses each granule, a position in the work's threads
+        """
         rank = region.base >> RANK_SHIFT
+        row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
+        copies = self._copies.get(work)
+        if copies is not None:
+            return Copiers(self.clocks, copies, work.part[parts], work.ticket, row)
+        if work.queue == "none" and work.barrier is None:
+            return None
         if region.state is not None and rank != block.rank:
             self._must_have_started(block, work.op, rank, block.first + work.tid, self._issued[work])
         agent, clock = self._epoch(block, work, region, kind)
         self._starters[agent] = (block.machine, int(work.tid[0]))
         self.clocks.rank[agent] = block.rank
-        row = SEEN if work.proxy == "generic" else GMEM if region.state is None else SMEM + rank
-        actor = Worker(self.clocks, self._issued[work], agent, clock, row, len(granules))
-        number = {"read": READ, "write": WRITE, "atomic": STRONG_WRITE}[kind]
-        site = self.accesses.sites.number(work.op, number, True, unit, work.proxy)
-        self._settle(block, site, region, shadow, granules, actor, None)
+        return Worker(self.clocks, self._issued[work], agent, clock, row, count)
 
     def _must_be_after(self, block: Block, holder: Any, region: Region, offset: Array, lanes: Array, kind: str) -> None:
         """Report accesses of global memory before griddepcontrol.wait: a kernel ahead may still write it."""
@@ -199,16 +208,25 @@ class Checker:
             return  # a prefetch; a promise that nobody writes
         if len(self._after_it) < self.clocks.count:
             self._after_it = np.append(self._after_it, np.zeros(self.clocks.count - len(self._after_it), bool))
-        threads = block.first + (holder.tid[lanes] if work is None else work.tid)
-        if work is None and np.all(self._after_it[threads]):
-            return
+        copies = self._copies.get(work) if work is not None else None
+        if work is None:
+            threads = block.first + holder.tid[lanes]
+            if np.all(self._after_it[threads]):
+                return
+        else:
+            threads = block.first + (work.tid if copies is None else work.tid[lanes])
         for thread in np.unique(threads).tolist():
-            knowledge = self.clocks.of(thread) if work is None else self._issued[work].knowledge
+            if work is None:
+                knowledge = self.clocks.of(thread)
+            elif copies is None:
+                knowledge = self._issued[work].knowledge
+            else:
+                knowledge = copies.knowledge[int(copies.keys[copies.agents == thread][0])]
             waits = np.array(self._grid_waits, np.int32)
             if np.any(self.clocks.known(knowledge, RAN, waits, np.ones_like(waits))):
                 self._after_it[thread] = self._after_it[thread] or work is None
                 continue
-            mine = offset if work is not None else offset[threads == thread]
+            mine = offset[threads == thread] if len(threads) == len(offset) else offset
             names = {region.place("gmem", region.base + int(at)).name for at in (mine.min(), mine.max())}
             if names <= (self.ahead.untouched or set()):
                 continue
@@ -396,6 +414,9 @@ class Checker:
                 self._start(block, work)
             case WorkDone(work):
                 self._issued.pop(work, None)
+                self._copies.pop(work, None)
+            case WorkSplit(work, rest):
+                self._copies[rest] = self._copies[work]
             case GroupWait():
                 self._wait_for_groups(block, event)
             case MbarrierInit() | MbarrierInval() | Exit() | Retire():
@@ -734,23 +755,26 @@ class Checker:
         threads = block.first + work.tid
         if len(threads) == 1:
             self._issued[work] = self.clocks.snapshot(int(threads[0]))
+        elif work.queue == "cp.async":
+            self._copies[work] = self.clocks.snapshots(threads)
         else:
             nobody = np.zeros(0, np.int32)
             self._issued[work] = Snapshot(self._of_all(threads), 0, nobody, nobody)
-        together = self.clocks.past(threads) if len(threads) > 1 else NOTHING
+        own = work.queue == "cp.async"  # each thread waits for its own part
+        together = self.clocks.past(threads) if len(threads) > 1 and not own else NOTHING
         self.clocks.go_on(threads)
         if work.queue == "none":
             return
         leader = int(threads[0])
         if work.queue == "bulk":  # so that a wait finds their agents
             self.clocks.named(block.number, (leader, "bulk.read"))
-        if work.queue != "cp.async":
+        if not own:
             self.clocks.named(block.number, (leader, work.queue))
-        groups = self._groups.setdefault((leader, work.queue), [])
-        number = int(work.group[0])
-        if groups and groups[-1].number == number:
-            groups.pop()
-        groups.append(Group(number, work.ticket, together))
+        for thread, number in zip(threads.tolist() if own else (leader,), work.group.tolist(), strict=False):
+            groups = self._groups.setdefault((thread, work.queue), [])
+            if groups and groups[-1].number == number:
+                groups.pop()
+            groups.append(Group(number, work.ticket, together))
 
     def _of_all(self, threads: Array) -> Knowledge:
         """The knowledge of a warpgroup: what each of its warps knows, in one of its threads."""
@@ -1003,7 +1027,7 @@ class Checker:
                 if not barrier.sources:
                     yield Note(f"nobody has arrived on {place}")
         if error.code == "uninitialised" and error.place is not None:
-            for work in self._issued:
+            for work in (*self._issued, *self._copies):
                 yield Note(
                     f"{work.op.name} was under way at that time: wait for it, if it is what brings the data",
                     work.op.span,
