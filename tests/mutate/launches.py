@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite as cl
+import numpy as np
+
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
 from cutelite.kernels.gemm import call
@@ -176,6 +178,31 @@ LARGE: dict[str, Run] = {
 }
 """Those that take too long for `make test`."""
 
+
+
+
+def rows(name: str) -> Run:
+    """A kernel of rows on little."""
+
+    def run() -> None:
+        from cutelite.kernels.rows import norm, scan, select, softmax
+        from cutelite.kernels.rows.plan import Plan
+
+        x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
+        cases: dict[str, Callable[[], object]] = {
+            "ring": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, stages=2)),
+            "sums": lambda: norm.norm_backward(
+                x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=True)
+            ),
+            "scan": lambda: scan.cumsum(np.arange(9000, dtype=np.int32)),
+            "top_k": lambda: select.top_k(x[:1, :64], 3, how=Plan(64, 1, 1, 1, 1)),
+        }
+        cases[name]()
+
+    return run
+
+
+LARGE |= {f"rows_{name}": rows(name) for name in ("ring", "sums", "scan", "top_k")}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
 

@@ -1,4 +1,4 @@
-"""AdamW over lists of tensors, sixteen of them in a launch: each element of each is read and written once.
+"""AdamW over lists of tensors, eight of them in a launch: each element of each is read and written once.
 
 m = b1 * m + (1 - b1) * g        v = b2 * v + (1 - b2) * g * g
 p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + eps)
@@ -19,7 +19,7 @@ from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
-THREADS, TENSORS, BLOCKS = 256, 16, 4  # of a block; tensors of a launch; blocks of a multiprocessor
+THREADS, TENSORS, BLOCKS = 256, 8, 4  # of a block; tensors of a launch; blocks of a multiprocessor
 NAMES = ("p", "g", "m", "v", "master")
 
 
