@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cutelite.ir.types import i32, mbarrier, u32
 from cutelite.lang.cluster import cluster_arrive, cluster_sync, cluster_wait, mapa, st_async
@@ -132,6 +132,21 @@ def cluster_reduce(x: Any, combine: Combine = "add", *, ordered: bool = False) -
     return team.reduce(x, combine, ordered=ordered)
 
 
+class Places(NamedTuple):
+    """Room for reductions: for what warps come to (slot, team, warp, word), and blocks (slot, block, word)."""
+
+    parts: Any
+    others: Any
+    words: int
+
+
+class Pending(NamedTuple):
+    """A reduction that has been started: what this block has come to, and its turn."""
+
+    value: Any
+    turn: Any
+
+
 @dataclass(frozen=True)
 class Team:
     """Threads that work on something together, and where they meet.
@@ -159,10 +174,13 @@ class Team:
     empty: Any  # likewise: all blocks have read what this one sent
 
     @staticmethod
-    def create(threads: int | None = None, *, cluster: int = 1, reductions: int | None = None) -> Team:
+    def create(
+        threads: int | None = None, *, cluster: int = 1, reductions: int | None = None, under_way: int = 1
+    ) -> Team:
         """Divide the block into teams of so many `threads`; by default the block is one.
 
         cluster     blocks that work together: all of a cluster
+        under_way   reductions that have been started and not finished at a time
         reductions  how many there will be at most; then no slot is used twice, and no `leave` is needed. By default any
                     number, in loops as well
         Who         all threads of the block. With a cluster, `ready` comes before the first reduction
@@ -176,7 +194,7 @@ class Team:
         if teams > 1 and threads % WARP == 0:
             index = make_warp_uniform(index)
         reused = reductions is None
-        slots = 2 if reductions is None else max(1, reductions)
+        slots = under_way + 1 if reductions is None else max(1, reductions)
         turn = make_rmem_tensor(i32, (1,))
         turn[0] = 0
         full: Any = None
@@ -233,18 +251,51 @@ class Team:
         Who      all threads of the team, each as often as the others; with teams of less than a warp, all of the warp
         Cost     one barrier among the warps of a block; one message from each block of a cluster to each
         """
-        x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
-        if self.warps == 1 and self.cluster == 1:
-            return x
-        turn, words = self.turn[0], padded_words(x)
-        self.turn[0] = (turn + 1) % (2 * self.slots)
+        places = self.places(x)
+        return self.finish(places, self.start(places, x, combine, ordered=ordered), combine, ordered=ordered)
+
+    def places(self, like: Any) -> Places:
+        """Make room in shared memory for reductions of values such as `like`, which `start` and `finish` take."""
+        words, parts, others = padded_words(like), None, None
         if self.warps > 1:
             parts = shared(u32, (self.slots, self.teams, self.warps, words), align=16)
+        if self.cluster > 1:
+            others = shared(u32, (self.slots, self.cluster, words), align=16)
+        return Places(parts, others, words)
+
+    def start(self, places: Places, x: Any, combine: Combine = "add", *, ordered: bool = False) -> Pending:
+        """Begin a reduction: combine the `x` of this block's threads, and send it to the other blocks.
+
+        Behind it, all threads of the team in this block have come here. Arguments as for `reduce`.
+
+        Gives   what `finish` takes; others may be started before, up to `under_way`
+        """
+        x = warp_reduce(x, combine, width=min(self.threads, WARP), ordered=ordered)
+        if self.warps == 1 and self.cluster == 1:
+            return Pending(x, i32(0))
+        turn = self.turn[0]
+        self.turn[0] = (turn + 1) % (2 * self.slots)
+        if self.warps > 1:
+            parts = places.parts[turn % self.slots, self.index, None, None]
             if self.lane % WARP == 0:
-                store_words(parts[turn % self.slots, self.index, self.lane // WARP, None], x)
+                store_words(parts[self.lane // WARP, None], x)
             self.sync()
-            x = gathered(parts[turn % self.slots, self.index, None, None], x, combine, ordered)
-        return self.among_blocks(x, turn, words, combine, ordered) if self.cluster > 1 else x
+            x = gathered(parts, x, combine, ordered)
+        if self.cluster > 1:
+            self.send(places, x, turn)
+        return Pending(x, turn)
+
+    def finish(self, places: Places, pending: Pending, combine: Combine = "add", *, ordered: bool = False) -> Any:
+        """End a reduction: every thread gets what all have come to. They are finished in the order of their starts.
+
+        pending  what `start` gave
+        Who      all threads of the team
+        """
+        if self.cluster == 1:
+            return pending.value
+        slot = pending.turn % self.slots
+        self.full[slot].wait(pending.turn // self.slots)
+        return gathered(places.others[slot, None, None], pending.value, combine, ordered)
 
     def scan(self, x: Any, zero: Any, combine: Combine = "add") -> tuple[Any, Any]:
         """Combine the `x` of all threads of the team that are before this one, and of all; in their order.
@@ -283,29 +334,26 @@ class Team:
                 before = lower
         return before, exchange(sums, "idx", self.warps - 1)
 
-    def among_blocks(self, x: Any, turn: Any, words: int, combine: Combine, ordered: bool) -> Any:
-        """Combine what the blocks of the cluster have come to: thread b of each sends its block's result to block b.
+    def send(self, places: Places, x: Any, turn: Any) -> None:
+        """Send what this block has come to: thread b sends it to block b.
 
         Before a slot is used again, its readers say that they have read it: thread b tells block b so in the turn
-        after, behind the barrier at which all threads of its block have been since.
+        before, behind the barrier at which all threads of its block have been since.
         """
-        slot, bytes = turn % self.slots, 4 * words
-        others = shared(u32, (self.slots, self.cluster, words), align=16)
+        slot, words, others = turn % self.slots, places.words, places.others
         if self.lane == 0:
-            self.full[slot].arrive_expect_tx(bytes * self.cluster)
+            self.full[slot].arrive_expect_tx(4 * words * self.cluster)
         if self.warps == 1:
             syncwarp()
         if self.lane < self.cluster:
             if self.reused:
-                self.empty[(slot + 1) % 2].remote(self.lane).arrive()
-                self.empty[slot].wait(((turn + 1) // 2 + 1) % 2, cluster=True)
+                self.empty[(slot + 1) % self.slots].remote(self.lane).arrive()
+                self.empty[slot].wait(((turn + self.slots - 1) // self.slots + 1) % 2, cluster=True)
             data, there = pack(x, words), mapa(others[slot, self.rank, None], self.lane)
             width = min(words, 4)
             for i in static_range(words // width):
                 part = data[i] if width == 1 else data.reshape((width, words // width))[None, i]
                 st_async(there.tile((width,), (i,)), part, self.full[slot].remote(self.lane))
-        self.full[slot].wait(turn // self.slots)
-        return gathered(others[slot, None, None], x, combine, ordered)
 
 
 def check_team(threads: Any, total: Any, cluster: Any) -> None:

@@ -28,6 +28,7 @@ from cutelite.layout import make_layout
 from cutelite.lib.reduce import Team
 
 COPIED = 16  # bytes: the unit of bulk copies
+OVERLAPPING = 3  # stages: a row that is begun, one that is ended, one that comes
 
 
 @dataclass(frozen=True)
@@ -327,9 +328,14 @@ class RowStream:
                 fence_mbarrier_init()
             team.sync()
         made = RowStream(part, arrays, stages, fill, ring, full, turn, row)
-        for stage in static_range(stages):
+        for stage in static_range(stages - 1 if made.overlaps else stages):
             made.bring(stage)
         return made
+
+    @property
+    def overlaps(self) -> bool:
+        """Say whether `each_reduced` starts a row's reduction before it finishes the last one's."""
+        return self.stages >= OVERLAPPING
 
     def hold(self, row: Any) -> Any:
         """Take what is needed with every row, such as weights: a function that gives this thread's part of `row`.
@@ -372,6 +378,57 @@ class RowStream:
                 places = [self.ring[None, stage, i] for i in range(len(self.arrays))]
                 work(row, asked, *[self.part.read(place, self.fill, begin) for place in places])
             team.leave()
+
+    def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
+        """For every row reduce ``x = first(row, asked, *parts)``, and call ``last(row, asked, x, all, *parts)``.
+
+        With three stages and more, a row's reduction is started before the last one's is finished, so that blocks do
+        not wait for each other; both functions then read their parts from shared memory. Teams have two reductions
+        `under_way`.
+
+        combine  as for `Team.reduce`
+        ask      as for `each`
+        """
+        ask, team, rows = nothing if ask is None else ask, self.part.team, self.arrays[0].shape[0]
+        if not self.overlaps:
+
+            def work(row: Any, asked: Any, *parts: Any) -> None:
+                x = first(row, asked, *parts)
+                all = team.reduce(x, combine)
+                self.refill()
+                last(row, asked, x, all, *parts)
+
+            self.each(work, ask)
+            return
+        row, step = team.number(), team.count()
+        asked, coming = ask(min(row, rows - 1)), ask(min(row + step, rows - 1))
+        team.ready()
+        x = first(row, asked, *self.take())
+        places = team.places(x)
+        pending = team.start(places, x, combine)
+        for later in range(row + step, rows, step):
+            asked_later, coming = coming, ask(min(later + step, rows - 1))
+            y = first(later, asked_later, *self.take())
+            next = team.start(places, y, combine)
+            self.bring((self.turn[0] + 2 * self.stages - 3) % self.stages)
+            last(row, asked, x, team.finish(places, pending, combine), *self.taken(2))
+            row, asked, x, pending = later, asked_later, y, next
+        last(row, asked, x, team.finish(places, pending, combine), *self.taken(1))
+        team.leave()
+
+    def take(self) -> list[Any]:
+        """Wait for the next row, and read this thread's part of each array."""
+        turn = self.turn[0]
+        self.full[turn % self.stages].wait(turn // self.stages)
+        self.turn[0] = (turn + 1) % (2 * self.stages)
+        return self.taken(1)
+
+    def taken(self, back: int) -> list[Any]:
+        """Read this thread's part of each array of the row that was taken last, or of the one before (2)."""
+        stage = (self.turn[0] + 2 * self.stages - back) % self.stages
+        begin = self.part.team.rank * self.part.chunk
+        places = [self.ring[None, stage, i] for i in range(len(self.arrays))]
+        return [self.part.read(place, self.fill, begin) for place in places]
 
     def refill(self) -> None:
         """Start the copy of a later row in the place of the one that has been taken."""

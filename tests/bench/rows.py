@@ -286,10 +286,11 @@ def plans(op: Operation, n: int, bytes: int) -> Iterator[Plan]:
                 if not op.backward:
                     if cluster < 16 and (each == 32 or n < 16384):
                         yield p
-                    for stages in (1, 2, 3) if teams == 1 and n >= 16384 and registers == 64 and each > 8 else ():
+                    for stages in (1, 2, 3, 4) if teams == 1 and n >= 16384 and registers == 64 and each > 8 else ():
                         room = SHARED // ((stages * op.inputs + op.held) * n // cluster * bytes)
-                        if room:
-                            yield replace(p, stages=stages, blocks=min(blocks, room))
+                        held = 65536 // (max(64, each + 56) * threads)
+                        if room and held:
+                            yield replace(p, stages=stages, blocks=min(held, room))
                 elif registers > 32 and each <= 32:
                     yield p
                     yield replace(p, shared_sums=True)
@@ -349,7 +350,7 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
     each = op.bytes * size / 4e12
     choices: dict[str, Plan | None] = {"cutelite": None}
     if options.sweep and op.planned:
-        choices = {told(p): p for p in plans(op, n, dtype.itemsize)}
+        choices = {told(p): p for p in plans(op, n, dtype.itemsize) if p.stages >= options.stages}
     calls: dict[str, Callable[[int], Any]] = {}
     for label, how in choices.items():
         try:
@@ -380,7 +381,7 @@ def measure(name: str, n: int, m: int, dtype: Any, options: Any) -> dict[str, An
         calls["compile"] = lambda i: compiled(*sets[i])
     for package in options.rivals.split(","):
         try:
-            theirs = RIVALS[package](name)
+            theirs = RIVALS[package](name) if package in RIVALS else None
             if theirs is not None:
                 theirs(*sets[0])
                 calls[package] = partial(called, theirs, sets)
@@ -401,6 +402,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--stages", type=int, default=0, help="of plans that are tried, at least")
     parser.add_argument("--rivals", default="quack,liger")
     parser.add_argument("--warm", action="store_true", help="compile only, so that other processes find the kernels")
     parser.add_argument("--json")

@@ -211,7 +211,9 @@ def test_what_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "p", [Plan(64, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, stages=2), Plan(64, 1, 2, 8, 1, 3)], ids=str
+    "p",
+    [Plan(64, 1, 1, 8, 1, stages=1), Plan(32, 1, 2, 8, 1, stages=2), Plan(64, 1, 2, 8, 1, 3), Plan(64, 1, 1, 8, 1, 4)],
+    ids=str,
 )
 @pytest.mark.parametrize("n", [1024, 1000])
 def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cutelite as cl
-import numpy as np
-
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
 from cutelite.kernels.gemm import call
@@ -179,8 +177,6 @@ LARGE: dict[str, Run] = {
 """Those that take too long for `make test`."""
 
 
-
-
 def rows(name: str) -> Run:
     """A kernel of rows on little."""
 
@@ -191,6 +187,7 @@ def rows(name: str) -> Run:
         x = np.random.default_rng(0).standard_normal((5, 256)).astype(np.float32)
         cases: dict[str, Callable[[], object]] = {
             "ring": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, stages=2)),
+            "ahead": lambda: softmax.softmax(x, how=Plan(32, 1, 2, 4, 1, stages=3)),
             "sums": lambda: norm.norm_backward(
                 x, norm.Normed(None, x, None, np.ones(5, np.float32)), x[0], how=Plan(64, 1, 2, 2, 1, shared_sums=True)
             ),
@@ -202,7 +199,7 @@ def rows(name: str) -> Run:
     return run
 
 
-LARGE |= {f"rows_{name}": rows(name) for name in ("ring", "sums", "scan", "top_k")}
+LARGE |= {f"rows_{name}": rows(name) for name in ("ring", "ahead", "sums", "scan", "top_k")}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
 

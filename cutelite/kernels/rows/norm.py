@@ -94,24 +94,24 @@ def forward(norm: Norm, p: Plan) -> Any:
 
         scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
 
-        def work(row: Any, _: Any, first: Any, *more: Any) -> None:
-            v = first.to(f32)
-            if residual is not None:
-                v = v + more[0].to(f32)
-                if total is not None:
-                    part.store(v.to(dtype), total[row, None])
-            if norm.center:
-                all = team.reduce(moments(part, v), merge)
-                v, squares = v - all.mean, all.squares
-                if means is not None and team.lane == 0 and team.rank == 0:
-                    means[row] = all.mean
-            else:
-                squares = team.reduce((v * v).reduce("sum"))
-            stream.refill()
+        def summed(held: Any, *more: Any) -> Any:
+            return held.to(f32) + more[0].to(f32) if more else held.to(f32)
+
+        def first(row: Any, _: Any, *held: Any) -> Any:
+            v = summed(*held)
+            if total is not None:
+                part.store(v.to(dtype), total[row, None])
+            return moments(part, v) if norm.center else (v * v).reduce("sum")
+
+        def last(row: Any, _: Any, mine: Any, all: Any, *held: Any) -> None:
+            mean, squares = (all.mean, all.squares) if norm.center else (0.0, all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
-            if rstds is not None and team.lane == 0 and team.rank == 0:
-                rstds[row] = rstd
-            v = v * rstd
+            if team.lane == 0 and team.rank == 0:
+                if means is not None:
+                    means[row] = mean
+                if rstds is not None:
+                    rstds[row] = rstd
+            v = (summed(*held) - mean) * rstd if norm.center else summed(*held) * rstd
             if w is not None:
                 v = v * (scale().to(f32) + norm.offset)
             if b is not None:
@@ -121,7 +121,7 @@ def forward(norm: Norm, p: Plan) -> Any:
             else:
                 part.store(narrow.quantised(part, v, scales[row, None]), y[row, None])
 
-        stream.each(work)
+        stream.each_reduced(first, last, merge if norm.center else "add")
 
     return norm_forward
 

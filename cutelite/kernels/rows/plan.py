@@ -58,7 +58,8 @@ class Plan:
 
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
         """The team of this thread, which makes so many reductions a row, and its part of rows of `n` elements."""
-        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=None if self.stages else reductions)
+        count, under_way = None if self.stages else reductions, 2 if self.stages > 2 else 1
+        team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=under_way)
         return team, cl.RowPartition(team, n, self.vector, granule)
 
     def pitches(self, names: str) -> tuple[cl.Dim, ...]:

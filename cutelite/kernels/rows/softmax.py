@@ -46,11 +46,10 @@ def merge(exact: bool) -> Any:
     return merged
 
 
-def exponentials(v: Any, exact: bool) -> tuple[Any, Exponentials]:
-    """exp(x - top) for this thread's elements, and their sum. `top` is finite, also where all elements are -inf."""
+def exponentials(v: Any, exact: bool) -> Exponentials:
+    """The sum of exp(x - top) over this thread's elements. `top` is finite, also where all elements are -inf."""
     top = max(v.reduce("max"), f32(LOWEST))
-    e = power(v - top, exact)
-    return e, Exponentials(top, e.reduce("sum"))
+    return Exponentials(top, power(v - top, exact).reduce("sum"))
 
 
 @cache
@@ -61,21 +60,21 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
     @cl.kernel(**p.options)
     def softmax(x: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)]) -> None:
-        team, part = p.team(n)
+        _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
 
-        def work(row: Any, _: Any, held: Any) -> None:
+        def first(row: Any, _: Any, held: Any) -> Exponentials:
+            return exponentials(held.to(f32), exact)
+
+        def last(row: Any, _: Any, mine: Exponentials, all: Exponentials, held: Any) -> None:
             v = held.to(f32)
-            e, mine = exponentials(v, exact)
-            top, total = team.reduce(mine, merge(exact))
-            stream.refill()
             if log:
-                out = v - top - cl.math.log(total)
+                out = v - all.top - cl.math.log(all.total)
             else:
-                out = e * (power(mine.top - top, exact) / total)
+                out = power(v - mine.top, exact) * (power(mine.top - all.top, exact) / all.total)
             part.store(out.to(dtype), y[row, None])
 
-        stream.each(work)
+        stream.each_reduced(first, last, merge(exact))
 
     return softmax
 
@@ -90,16 +89,18 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
     def softmax_backward(
         dy: Tensor[dtype, (M, n), (P, 1)], y: Tensor[dtype, (M, n), (Q, 1)], dx: Tensor[dtype, (M, n), (R, 1)]
     ) -> None:
-        team, part = p.team(n)
+        _team, part = p.team(n)
         stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
 
-        def work(row: Any, _: Any, held: Any, values: Any) -> None:
+        def first(row: Any, _: Any, held: Any, values: Any) -> Any:
+            g = held.to(f32)
+            return (g if log else g * values.to(f32)).reduce("sum")
+
+        def last(row: Any, _: Any, mine: Any, total: Any, held: Any, values: Any) -> None:
             g, out = held.to(f32), values.to(f32)
-            total = team.reduce((g if log else g * out).reduce("sum"))
-            stream.refill()
             part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
 
-        stream.each(work)
+        stream.each_reduced(first, last)
 
     return softmax_backward
 
