@@ -1,7 +1,7 @@
-"""Every environment variable cutelite reads: name, type, default and meaning, in one table and read nowhere else.
+"""The environment variables that cutelite reads: name, type, default and meaning, in one table. Read only here.
 
 In: the environment, at the moment `read` is called. Out: a frozen `Config`. `python -m cutelite.config` prints the
-table as docs/environment.md shows it. A leaf: imports nothing of ours.
+table as docs/environment.md shows it. A leaf: imports only `options` and `parsers`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Variable(NamedTuple):
 
 
 def _variable(name: str, parser: Parser[T], default: T, help: str, shown: str | None = None) -> T:
-    """A field of `Config` filled from `name`; `shown` words the default where its text would not tell."""
+    """Return a field of `Config` filled from `name`; `shown` words the default where its text would not tell."""
     if shown is None:
         shown = "" if default is None else str(int(default)) if isinstance(default, bool) else str(default)
     row = Variable(name, cast("Parser[Any]", parser), help, shown)
@@ -47,7 +47,7 @@ def _variable(name: str, parser: Parser[T], default: T, help: str, shown: str | 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What the environment asks for. Arguments given in code (`@kernel(...)`, `compile(...)`) go before it."""
+    """The settings of the environment. Arguments given in code (`@kernel(...)`, `compile(...)`) go before them."""
 
     arch: str | None = _variable(
         "CUTELITE_ARCH", optional(TEXT), None,
@@ -138,7 +138,7 @@ class Config:
         return self.cuda_home or self.cuda_path
 
     def use_color(self, terminal: bool) -> bool:
-        """Whether a message has colour, where `terminal` says that it goes to a terminal."""
+        """Tell whether a message has colour; `terminal` tells whether it goes to a terminal."""
         if self.color == "auto":
             return terminal and not self.no_color
         return self.color == "always"
@@ -161,14 +161,14 @@ VARIABLES: tuple[Variable, ...] = tuple(_rows())
 
 
 def is_environment(x: object) -> bool:
-    """Say whether `x` is the environment itself, which a kernel's helpers may ask for variables of their own."""
+    """Tell whether `x` is the environment itself, which a kernel's helpers may ask for variables of their own."""
     return x is os.environ
 
 
 def held_in_environment(names: Iterable[str]) -> tuple[dict[Any, Any], set[Any]]:
-    """Give the dict in which Python keeps the environment, and the keys there of all variables and of `names`.
+    """Return the dict in which Python keeps the environment, and the keys there of all variables and of `names`.
 
-    A variable that is set anew holds another object: so it can be watched. ({}, set()) where Python has no such dict.
+    A variable that is set anew holds another object, which is how it is watched. ({}, set()) without such a dict.
     """
     kept: dict[Any, Any] = getattr(os.environ, "_data", {})
     keys = (name.upper() if os.name == "nt" else os.fsencode(name) for name in names if "\0" not in name)
@@ -176,10 +176,10 @@ def held_in_environment(names: Iterable[str]) -> tuple[dict[Any, Any], set[Any]]
 
 
 def read(environment: Mapping[str, str] | None = None) -> Config:
-    """What the environment (`os.environ` unless given) asks for, right now. A variable set to nothing is not set.
+    """Read the environment (`os.environ` unless given) as it is now. A variable set to nothing is not set.
 
     Errors   `ConfigError` for a value that a variable does not take
-    Warns    of a `CUTELITE_` name that is not in the table, since a misspelt one would do nothing in silence
+    Warns    once of each `CUTELITE_` name that is not in the table, since a misspelt one does nothing
     """
     if environment is None:
         environment = os.environ
@@ -204,7 +204,7 @@ _warned_of: set[str] = set()
 
 
 def unknown(environment: Mapping[str, str]) -> list[str]:
-    """Names that begin with `CUTELITE_` and are not in the table."""
+    """Return the names that begin with `CUTELITE_` and are not in the table."""
     known = {row.name for row in VARIABLES}
     return sorted(name for name in environment if name.startswith("CUTELITE_") and name not in known)
 
@@ -217,7 +217,7 @@ def _nearest(name: str) -> str:
 
 
 def markdown() -> str:
-    """docs/environment.md: the table for people."""
+    """Return docs/environment.md: the table for people."""
     lines = [
         "# Environment variables",
         "",

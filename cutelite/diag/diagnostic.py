@@ -1,4 +1,4 @@
-"""What can be said about the user's code: mistakes, each with a code, a title, a label and help."""
+"""Mistakes in the user's code, each with a code, a title, a label and help."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Diagnostic:
             cls.code = "".join("-" + c.lower() if c.isupper() else c for c in cls.__name__).lstrip("-")
 
     def say(self, template: str) -> str:
-        """`template` with the facts filled in."""
+        """Return `template` with the facts filled in."""
         return template.format(d=self)
 
     def help_lines(self) -> tuple[str, ...]:
-        """The pieces of help, one for each ``help:``."""
+        """Return the pieces of help, one for each ``help:``."""
         helps = (self.help,) if isinstance(self.help, str) else self.help
         return tuple(self.say(text) for text in helps if text)
 
 
 class Mistake(Diagnostic):
-    """A diagnostic made on the spot, for what is said in one place only. Its words are final, not templates."""
+    """A diagnostic for one place only, made there. Its words are final, not templates."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Mistake(Diagnostic):
 
 
 class Note(NamedTuple):
-    """Something more to say: a label under another piece of source or, with no span, a line of its own."""
+    """An addition: a label under another piece of source or, with no span, a line of its own."""
 
     text: str
     span: Span | None = None

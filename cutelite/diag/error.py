@@ -22,9 +22,9 @@ class CompileError(Exception):
         super().__init__(diagnostic, span, self.notes)  # `args`, so that it can be pickled
 
     def at(self, span: Span | None) -> CompileError:
-        """This error, placed at `span` unless it already has a place.
+        """Place the error at `span` unless it already has a place. Return it.
 
-        For code that knows the mistake and not the line (layout algebra, verifiers) and its caller that does.
+        Layout algebra and verifiers know the mistake and not the line; their caller knows the line.
         """
         if self.span is None and span is not None:
             self.span = span
@@ -76,7 +76,7 @@ def _internal_error(message: str, stage: str, op: str, ir: str, span: Span | Non
 
 
 def _excerpt(lines: list[str], op: str, around: int = 8) -> list[str]:
-    """The lines near those that hold `op`, which get a `>`; the first lines where none does."""
+    """Return the lines around those that hold `op`, which get a `>`; the first lines where none does."""
     marked = {i for i, line in enumerate(lines) if op and op in line}
     near = {j for i in (marked or {around}) for j in range(i - around, i + around + 1)}
     shown = [i for i in range(len(lines)) if i in near]

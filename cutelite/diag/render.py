@@ -37,7 +37,7 @@ class _Page:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.color else text
 
     def head(self, style: str, word: str, text: str) -> str:
-        """``word: text``, further lines of `text` aligned with its first."""
+        """Write ``word: text``, with further lines of `text` aligned with its first."""
         first, *rest = text.split("\n")
         return "\n".join([f"{self.paint(style, word)}: {first}", *(" " * (len(word) + 2) + line for line in rest)])
 
@@ -48,7 +48,7 @@ class _Page:
         return f"{self.paint('gutter', f'{number:>{self.gutter}} {mark}')} {text}".rstrip()
 
     def marked(self, span: Span, caret: str, style: str, label: str) -> Iterator[str]:
-        """The source lines of `span`, each with carets under its part, `label` behind the last."""
+        """Write the source lines of `span`, each with carets under its part, and `label` behind the last."""
         rows = list(_underlined(span, span.source()))
         for i, (number, text, start, width) in enumerate(rows):
             if i and number > rows[i - 1][0] + 1:
@@ -58,7 +58,7 @@ class _Page:
             yield self.bar("", " " * start + self.paint(style, caret * width + said))
 
     def block(self, arrow: str, span: Span, caret: str, style: str, label: str) -> Iterator[str]:
-        """Where, and what stands there: the lines themselves or, without source, just the label."""
+        """Write the place and its lines; without source, the label alone."""
         if arrow:
             yield self.place(arrow, span)
         if span.source():
@@ -69,7 +69,7 @@ class _Page:
 
 
 def render(diagnostic: Diagnostic, span: Span | None, notes: Iterable[Note] = (), *, color: bool = False) -> str:
-    """The whole text of a diagnostic, without a final newline; with ANSI colours only when asked for."""
+    """Return the whole text of a diagnostic, without a final newline; with ANSI colours only when asked for."""
     notes = tuple(notes)
     calls = list(_calls(span)) if span else []
     spans = [s for s in (span, *(n.span for n in notes), *(call for _, call in calls)) if s]
@@ -95,12 +95,12 @@ def render(diagnostic: Diagnostic, span: Span | None, notes: Iterable[Note] = ()
 
 
 def snippet(span: Span, label: str = "") -> list[str]:
-    """Just the place and its lines, uncoloured."""
+    """Return the place and its lines alone, uncoloured."""
     return list(_Page(len(str(span.end_line or span.line)), False).block("-->", span, "^", "error", label))
 
 
 def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:
-    """What to say of each call that `span` was inlined through, and its place; the middle of many left out."""
+    """Return a text and the place for each call that `span` was inlined through; of many, the middle is left out."""
     calls = list(span.callers())
     callees = [span, *calls]
     hidden = len(calls) - CALLS_SHOWN if len(calls) > CALLS_SHOWN + 1 else 0
@@ -112,7 +112,7 @@ def _calls(span: Span) -> Iterator[tuple[str, Span | None]]:
 
 
 def _underlined(span: Span, lines: list[str]) -> Iterator[tuple[int, str, int, int]]:
-    """For the first and the last line of `span`, and one between: number, text, first marked column, columns."""
+    """Yield number, text, first marked column and columns of the first and last line of `span`, and one between."""
     shown = range(len(lines)) if len(lines) <= 3 else (0, len(lines) - 1)
     for i in shown:
         line = lines[i]
@@ -125,7 +125,7 @@ def _underlined(span: Span, lines: list[str]) -> Iterator[tuple[int, str, int, i
 
 
 def _columns(text: str) -> int:
-    """How many columns of a terminal `text` takes: two for wide characters, none for combining ones."""
+    """Return the columns of a terminal that `text` takes: two for wide characters, none for combining ones."""
     text = text.expandtabs(TAB)
     if text.isascii():
         return len(text)

@@ -1,4 +1,4 @@
-"""Where something stands in the user's Python source."""
+"""Places in the user's Python source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "lib", "")
-"""Where the functions lie that kernels call like their own: what goes wrong in them is told at the call."""
+"""The folder of functions that kernels call like their own. Their mistakes are told at the call."""
 
 
 class Span(NamedTuple):
@@ -35,26 +35,26 @@ class Span(NamedTuple):
     caller: Span | None = None
 
     def inlined_at(self, call: Span | None) -> Span:
-        """The same text, reached through `call` (which may itself have a caller); in our library the call itself."""
+        """Return this span as reached through `call`, which may have a caller too; for spans in our library, `call`."""
         if call is None:
             return self
         return call if self.filename.startswith(LIBRARY) else self._replace(caller=call)
 
     def first_line(self) -> Span:
-        """Its first line only: enough to point at a compound statement."""
+        """Return its first line only: enough to point at a compound statement."""
         if self.end_line is None or self.end_line == self.line:
             return self
         return self._replace(end_line=self.line, end_col=None)
 
     def callers(self) -> Iterator[Span]:
-        """The calls it was inlined through, innermost first."""
+        """Yield the calls it was inlined through, innermost first."""
         call = self.caller
         while call is not None:
             yield call
             call = call.caller
 
     def source(self) -> list[str]:
-        """Its source lines without line ends; empty where there is no source to read."""
+        """Return its source lines without line ends; none where there is no source to read."""
         import linecache  # needed for errors only, and not light before 3.13
 
         linecache.checkcache(self.filename)
@@ -79,7 +79,7 @@ class Span(NamedTuple):
 
 
 def caller() -> Span | None:
-    """The line outside of cutelite that is being executed; None where there is none, or a kernel is being compiled."""
+    """Return the line outside of cutelite that is being executed; None without one, or while a kernel is compiled."""
     frame = sys._getframe(1)
     while (module := frame.f_globals.get("__name__", "")).partition(".")[0] == "cutelite":
         if frame.f_back is None or module.startswith("cutelite.front"):
@@ -93,12 +93,12 @@ def caller() -> Span | None:
 
 
 def before(line: str, col: int) -> str:
-    """The part of `line` in front of the UTF-8 byte offset `col`."""
+    """Return the part of `line` in front of the UTF-8 byte offset `col`."""
     return line if line.isascii() and col >= len(line) else line.encode()[:col].decode(errors="replace")
 
 
 def short_path(filename: str) -> str:
-    """`filename` relative to the working directory where it lies below it, else unchanged."""
+    """Return `filename` relative to the working directory where it lies below that, else unchanged."""
     if not os.path.isabs(filename):
         return filename
     here = os.path.join(os.getcwd(), "")

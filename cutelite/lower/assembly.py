@@ -1,8 +1,8 @@
 """Ops spelled as PTX: inline assembly with the registers numbered and the constraints written.
 
-LLVM numbers the operands of inline assembly through, results first. A tied operand is an input that must be in
-the register of a result; the text names the result. Of other inputs LLVM may give a result the register, as if one
-instruction read all and then wrote all: a result that is written before the last of them is read says so (`&`).
+LLVM numbers the operands of inline assembly, results first. A tied operand is an input that must be in the register of
+a result; the text names the result. LLVM may put a result into the register of any other input, as if one instruction
+read all inputs and then wrote all results. A result that is written before the last input is read forbids that (`&`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write(w: Writer, op: Op, form: Ptx) -> None:
 
 
 class _Places:
-    """Registers for one value: how its elements are put into them."""
+    """The registers of one value, and how its elements are put into them."""
 
     __slots__ = ("chunks", "elem", "registers")
 
@@ -59,7 +59,7 @@ class _Places:
         self.registers = [REGISTERS[f"i{k * bits}" if packed or as_bits else self.elem] for k in self.chunks]
 
     def fill(self, w: Writer, elements: list[str]) -> Iterator[str]:
-        """The operands, one per register, that hold the elements."""
+        """Yield the operands, one per register, that hold the elements."""
         at = 0
         for register, k in zip(self.registers, self.chunks, strict=True):
             name = w.pack(elements[at : at + k], self.elem)
@@ -67,14 +67,14 @@ class _Places:
             at += k
 
     def empty(self, w: Writer, results: list[str]) -> list[str]:
-        """The elements that the registers `results` hold."""
+        """Return the elements that the registers `results` hold."""
         found: list[str] = []
         for name, register, k in zip(results, self.registers, self.chunks, strict=True):
             found += w.unpack(self._cross(w, name, k, register, inward=False), self.elem, k)
         return found
 
     def _cross(self, w: Writer, name: str, k: int, register: Register, inward: bool) -> str:
-        """From LLVM's `k` elements to the register's type, or back."""
+        """Convert LLVM's `k` elements to the register's type, or back."""
         held = vector(self.elem, k)
         if held == register.type:
             return name
@@ -83,7 +83,7 @@ class _Places:
 
 
 class _Call:
-    """One piece of inline assembly. `start`: the first element that it takes of each vector; None: all."""
+    """One piece of inline assembly. `start` is the first element that it takes of each vector; None takes all."""
 
     def __init__(self, w: Writer, op: Op, form: Ptx, start: int | None) -> None:
         self.w, self.op, self.form, self.start = w, op, form, start
@@ -117,7 +117,7 @@ class _Call:
         self.output_count = at
 
     def write(self) -> list[list[str]]:
-        """Write it; the elements of each result."""
+        """Write it. Return the elements of each result."""
         text = "".join(
             piece.replace("$", "$$") if isinstance(piece, str) else self._filled(piece)
             for piece in pieces(self.form.template)
@@ -140,7 +140,7 @@ class _Call:
         return found
 
     def _early(self) -> set[int]:
-        """The results that a statement names before the last one that names an input."""
+        """Return the results that a statement names before the last statement that names an input."""
         statement, last, first = 0, 0, dict[int, int]()
         for piece in pieces(self.form.template):
             if isinstance(piece, str):
@@ -211,7 +211,7 @@ class _Call:
 
 
 def _quoted(text: str) -> str:
-    r"""`text` within an LLVM string: ``"`` is ``\22``."""
+    r"""Return `text` as it stands in an LLVM string: ``"`` is ``\22``."""
     if '"' in text or "\\" in text or "\n" in text:
         return text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
     return text

@@ -12,7 +12,7 @@ FORMATS = {"f16": (5, 10), "bf16": (8, 7), "e4m3": (4, 3), "e5m2": (5, 2), "f32"
 
 
 def constant(value: int | float | bool, elem: Scalar) -> str:
-    """`value` as a constant of type `elem`; floats are rounded to nearest even."""
+    """Return `value` as a constant of type `elem`; floats are rounded to nearest even."""
     if elem.kind == "bool":
         return "true" if value else "false"
     if not elem.is_float:
@@ -37,7 +37,7 @@ def _double_bits(value: float) -> int:
 
 
 def float_bits(value: float, elem: Scalar) -> int:
-    """The bit pattern of `value` in the format of `elem`. e4m3 has no infinity: what is too large becomes NaN."""
+    """Return the bits of `value` in the format of `elem`. e4m3 has no infinity: too large a number becomes NaN."""
     if elem.name == "f64":
         return _double_bits(value)
     exponent_bits, stored = FORMATS[elem.name]
@@ -62,5 +62,5 @@ def float_bits(value: float, elem: Scalar) -> int:
 
 
 def _to_even(x: float) -> int:
-    """The nearest integer, the even one of two."""
+    """Round to the nearest integer; of two that are equally near, to the even one."""
     return int(x) if x >= ldexp(1.0, 53) or x == inf else round(x)

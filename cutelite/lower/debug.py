@@ -11,7 +11,7 @@ from cutelite.diag import Span
 
 
 class LineInfo:
-    """Numbers metadata nodes, each distinct one once. `first` is the number of the first node."""
+    """The metadata nodes, numbered from `first`, each distinct one once."""
 
     def __init__(self, kernel: str, first: int = 0) -> None:
         self.kernel = kernel
@@ -29,7 +29,7 @@ class LineInfo:
         return self._known[text]
 
     def start(self, span: Span | None) -> str:
-        """The reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
+        """Return the reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
         outermost = [span, *span.callers()][-1] if span else None
         file = self._file(outermost.filename if outermost else "<unknown>")
         unit = f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{file}, emissionKind: DebugDirectivesOnly)"
@@ -38,7 +38,7 @@ class LineInfo:
         return f" !dbg !{self.kernel_scope}"
 
     def at(self, span: Span | None) -> str:
-        """The reference to put behind an instruction; calls must have one, so a lost place is line 0."""
+        """Return the reference to put behind an instruction. Calls must have one, so an unknown place is line 0."""
         if span is None:
             return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self.kernel_scope})')}"
         if span not in self._spans:

@@ -31,7 +31,7 @@ attributes #5 = { noreturn nounwind }"""
 
 
 def to_llvm(function: Function, target: Target, line_info: bool = False) -> str:
-    """LLVM IR text for `function`, which has been through `passes.PIPELINE`.
+    """Return LLVM IR text for `function`, which has been through `passes.PIPELINE`.
 
     line_info  refer to the user's source lines
     Errors     `InternalError` for an op that no pass expanded and that has no spelling
@@ -174,12 +174,12 @@ class _Module:
             w.line(f"br label %{self.labels[jump.block]}")
 
     def _goes_back(self, block: Block) -> bool:
-        """Whether a loop ends with this block."""
+        """Tell whether a loop ends with this block."""
         end = block.terminator
         return end is not None and any(self.place[jump.block] <= self.place[block] for jump in end.jumps)
 
     def _loop(self) -> int:
-        """Each loop is a distinct node; node 0 says not to unroll it (DESIGN: LLVM would, around inline assembly)."""
+        """Give a loop a node of its own. Node 0 forbids unrolling, which LLVM does even around inline assembly."""
         self.loops += 1
         return self.loops
 
@@ -192,7 +192,7 @@ class _Module:
         w.lines += [""] * len(names)
 
     def _fill_phis(self) -> None:
-        """Now that every value has a name."""
+        """Write the phis, now that every value has a name."""
         w = self.w
         for line, block, param, names in self.phis:
             index = block.params.index(param)
@@ -203,7 +203,7 @@ class _Module:
                 w.lines[line + i] = f"  {name} = phi {t} {pairs}"
 
     def _source(self, block: Block, jump: Jump) -> str:
-        """The label of the LLVM block that the jump leaves from."""
+        """Return the label of the LLVM block that the jump leaves from."""
         end = block.terminator
         assert end is not None
         number = next(i for i, other in enumerate(end.jumps) if other is jump)

@@ -30,7 +30,7 @@ def _is_scalar(value: Value) -> bool:
 
 
 def _once(w: Writer, op: Op, found: tuple[Piece, ...], contract: str) -> None:
-    """The common case, no vectors: the same as `_Copies` does, in one go."""
+    """Write an op without vectors, the common case, as `_Copies` would."""
     results = {"out" if len(op.results) == 1 else f"out{i}": value for i, value in enumerate(op.results)}
     local: dict[str, str] = {}
     parts: list[str] = []
@@ -60,7 +60,7 @@ def _once(w: Writer, op: Op, found: tuple[Piece, ...], contract: str) -> None:
 
 
 class _Operand:
-    """What each copy takes of one operand: its name for each copy, and its type."""
+    """One operand as each copy takes it: its name in each copy, and its type."""
 
     __slots__ = ("elem", "names", "width")
 
@@ -73,7 +73,7 @@ class _Operand:
 
 
 class _Copies:
-    """The copies of one op's text."""
+    """The copies of an op's text: one for each element or group of its vectors."""
 
     def __init__(self, w: Writer, op: Op, form: Llvm, contract: str) -> None:
         self.w, self.op, self.form, self.contract = w, op, form, contract
@@ -86,14 +86,14 @@ class _Copies:
         self.shares = {name: self._share(value.type) for name, value in self.results.items()}
 
     def _share(self, t: Type) -> tuple[str, int]:
-        """The element type and number of elements that one copy makes of a result of type `t`."""
+        """Return the type and the number of the elements that one copy makes of a result of type `t`."""
         n = count(t) or 1
         if self.form.group == 0:
             return self._memory(t), n
         return leaf(t), self.form.group if self.op.elementwise else max(1, n // self.copies)
 
     def _memory(self, t: Type) -> str:
-        """The LLVM type of an element of `t` in memory."""
+        """Return the LLVM type of an element of `t` in memory."""
         return "i8" if leaf(t) == "i1" else leaf(t)
 
     def _operand(self, name: str) -> _Operand:
@@ -146,7 +146,7 @@ class _Copies:
         return names
 
     def _prepared(self) -> tuple[list[str], list[Hole]]:
-        """The template with all that is the same in each copy filled in, and the holes that are left."""
+        """Fill in what is the same in each copy. Return the text, with the holes that are left."""
         texts, holes = [""], []
         for piece in pieces(self.form.body):
             if isinstance(piece, str):

@@ -1,4 +1,4 @@
-"""What a kernel tells the host while it runs: `printf`, and assertions that stop it.
+"""Reports of a running kernel to the host: `printf`, and assertions that stop it.
 
 Both are functions of the driver (CUDA C++ Programming Guide: formatted output, assertion).
 """
@@ -17,7 +17,7 @@ ASSERTFAIL = "declare void @__assertfail(ptr, ptr, i32, ptr, i64) #5"
 
 
 def string(w: Writer, text: str) -> str:
-    """A generic pointer to `text`, with a zero behind it."""
+    """Return a generic pointer to `text`, with a zero behind it."""
     octets = text.encode() + b"\0"
     spelled = "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\{c:02X}" for c in octets)
     constant = f'private unnamed_addr addrspace(1) constant [{len(octets)} x i8] c"{spelled}"'
@@ -26,7 +26,7 @@ def string(w: Writer, text: str) -> str:
 
 
 def assert_fail(w: Writer, op: Any) -> None:
-    """The driver prints file, line, function, block and thread with the message, and the launch fails."""
+    """Fail: the driver prints file, line, function, block and thread with the message, and the launch ends."""
     w.declared[ASSERTFAIL] = None
     span = op.span
     file, line, function = (span.filename, span.line, span.function) if span else ("<unknown>", 0, "")
@@ -36,7 +36,7 @@ def assert_fail(w: Writer, op: Any) -> None:
 
 
 def printf(w: Writer, op: Any) -> None:
-    """Arguments lie in local memory, promoted as C does for `...`: f64, and integers of 32 or 64 bits."""
+    """Print. Arguments go through local memory, promoted as C does for `...`: to f64, i32 or i64."""
     w.declared[VPRINTF] = None
     promoted = [_promoted(w, value) for value in op.args]
     places, size = [], 0

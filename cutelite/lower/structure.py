@@ -1,4 +1,4 @@
-"""Ops that are no instruction: constants, the making and taking apart of vectors, and how blocks end.
+"""Ops that are no instruction: constants, vectors made and taken apart, and the ends of blocks.
 
 Each is a function of the writer and the op. Vectors cost nothing here: they are tuples of names.
 """
@@ -41,7 +41,7 @@ def vec_put(w: Writer, op: Any) -> None:
 
 
 def rmem_alloc(w: Writer, op: Any) -> None:
-    """Local memory, for register tensors that are indexed at run time."""
+    """Allocate local memory, for a register tensor that is indexed at run time."""
     t = tensor_type(op.result)
     size, align = static_cosize(t.layout) * t.elem.bytes, max(t.align, t.elem.bytes)
     w.names[op.result] = w.local(size, align)

@@ -1,4 +1,4 @@
-"""The texts of ops, taken apart once: what is fixed, and what to fill in.
+"""The templates of ops, taken apart once: fixed text, and holes.
 
 "$out = fadd $contract $a:type $a, $b"   ->   text " = fadd ", contract, type of a, value of a, ...
 """
@@ -15,7 +15,7 @@ _HOLE = re.compile(
 
 
 class Hole(NamedTuple):
-    """Something to fill in.
+    """A place to fill in.
 
     kind      'value', 'type' or 'suffix' of the operand or result `name`; 'temporary'; 'constant' (a field); 'contract'
     register  which one of an operand is meant, None for all of them
@@ -31,7 +31,7 @@ Piece = str | Hole
 
 @cache
 def pieces(template: str) -> tuple[Piece, ...]:
-    """The template as text and holes; ``$$`` is a dollar."""
+    """Return the template as pieces of text and holes; ``$$`` is a dollar."""
     found: list[Piece] = []
     end = 0
     for match in _HOLE.finditer(template):

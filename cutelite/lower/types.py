@@ -1,4 +1,4 @@
-"""How types are spelled in LLVM IR, and in which registers their values travel into inline assembly."""
+"""Types as LLVM IR spells them, and the registers that carry their values into inline assembly."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
 
 
 def scalar(elem: Scalar) -> str:
-    """The LLVM type of one number in a register; 8-bit floats are their bits."""
+    """Return the LLVM type of one number in a register; 8-bit floats are their bits."""
     return FLOATS.get(elem.name) or f"i{elem.bits}"
 
 
 def memory(elem: Scalar) -> str:
-    """The LLVM type of one number in memory: a bool is a byte."""
+    """Return the LLVM type of one number in memory: a bool is a byte."""
     return "i8" if elem.kind == "bool" else scalar(elem)
 
 
 @cache
 def count(t: Type) -> int | None:
-    """How many LLVM values stand for a value of this type; None for a single one that is no vector."""
+    """Return the number of LLVM values that stand for a vector of this type; None for a type that is no vector."""
     if isinstance(t, InFlight):  # stays in 32-bit registers
         return t.inner.n * min(32, t.inner.elem.bits) // 32
     return t.n if isinstance(t, Vec) else None
@@ -33,7 +33,7 @@ def count(t: Type) -> int | None:
 
 @cache
 def leaf(t: Type) -> str:
-    """The LLVM type of a value, or of each of the elements that stand for a vector."""
+    """Return the LLVM type of a value, or of each of the elements that stand for a vector."""
     match t:
         case Scalar():
             return scalar(t)
@@ -54,14 +54,14 @@ def vector(elem: str, n: int) -> str:
 
 @cache
 def suffix(elem: str, n: int) -> str:
-    """How an intrinsic's name ends for this type: f32, i64, v2bf16."""
+    """Return the end of an intrinsic's name for this type: f32, i64, v2bf16."""
     short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}.get(elem, elem)
     return f"v{n}{short}" if n > 1 else short
 
 
 @dataclass(frozen=True)
 class Register:
-    """How a value of one LLVM type is handed to inline assembly.
+    """The register that hands a value of one LLVM type to inline assembly.
 
     letter  of the constraint
     type    LLVM type of the operand

@@ -15,7 +15,7 @@ ZERO = {"half": "0xH0000", "bfloat": "0xR0000", "float": "0.0", "double": "0.0",
 
 
 class Writer:
-    """`note` is put behind each line: the reference to its source line, where line information is wanted."""
+    """Lines of LLVM IR. `note` goes behind each of them: the reference to its source line, or nothing."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -27,7 +27,7 @@ class Writer:
         self._next = 0
 
     def fresh(self) -> str:
-        """A name for the next instruction: numbered in the order of definitions, as LLVM wants them."""
+        """Return a name for the next instruction: numbered in the order of definitions, as LLVM demands."""
         self._next += 1
         return f"%{self._next - 1}"
 
@@ -35,16 +35,16 @@ class Writer:
         self.lines.append(f"  {text}{self.note}")
 
     def define(self, text: str) -> str:
-        """Write an instruction; the name of its result."""
+        """Write an instruction. Return the name of its result."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}{self.note}")
         return name
 
     def local(self, size: int, align: int) -> str:
-        """Local memory of the thread, as a pointer into addrspace(5).
+        """Allocate local memory of the thread. Return a pointer into addrspace(5).
 
-        LLVM's NVPTX backend has it from an alloca in the generic space alone: of one in addrspace(5) it takes the
-        generic address for the local one, and the kernel faults.
+        The alloca is in the generic space: of an alloca in addrspace(5) LLVM's NVPTX backend takes the generic address
+        for the local one, and the kernel faults.
         """
         name = f"%local{len(self.entry) // 2}"
         self.entry.append(f"  {name}.generic = alloca [{size} x i8], align {align}")
@@ -54,20 +54,20 @@ class Writer:
     # Values.
 
     def one(self, value: Value) -> str:
-        """The name of a value that is no vector."""
+        """Return the name of a value that is no vector."""
         name = self.names[value]
         assert isinstance(name, str)
         return name
 
     def elements(self, value: Value) -> tuple[str, ...]:
-        """The names of the elements of a vector; the one name of anything else."""
+        """Return the names of the elements of a vector; the one name of anything else."""
         name = self.names[value]
         return (name,) if isinstance(name, str) else name
 
     # Small vectors, where an instruction wants one.
 
     def pack(self, elements: Sequence[str], elem: str) -> str:
-        """An LLVM vector of these; a single one stays as it is."""
+        """Write an LLVM vector of these names. Return its name; a single one stays as it is."""
         if len(elements) == 1:
             return elements[0]
         t = vector(elem, len(elements))
@@ -83,7 +83,7 @@ class Writer:
         return [self.define(f"extractelement {t} {packed}, i32 {i}") for i in range(n)]
 
     def convert(self, opcode: str, name: str, source: str, to: str) -> str:
-        """`name` through a conversion instruction, if there is one."""
+        """Write a conversion, if there is one. Return the name of its result."""
         return self.define(f"{opcode} {source} {name} to {to}") if opcode else name
 
 

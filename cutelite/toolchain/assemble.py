@@ -24,7 +24,7 @@ def to_cubin(
     max_registers: int | None = None,
     options: Sequence[str] = (),
 ) -> Cubin:
-    """Machine code for `target`; source lines that the PTX tells (`.loc`) stay in it.
+    """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it.
 
     assembler      one of `ASSEMBLERS`, or `auto` for the first that is there
     opt_level      0 to 3, the assembler's own
@@ -90,7 +90,7 @@ _VERSIONS = {"ptxas": _version_of_ptxas, "nvjitlink": nvjitlink.version, "driver
 
 
 def choose(assembler: str) -> str:
-    """The assembler to use. Errors: `ToolchainError` if the one asked for is missing, or all are."""
+    """Return the assembler to use. Errors: `ToolchainError` if the one asked for is missing, or all are."""
     chosen = first_there(assembler)
     if chosen is None:
         raise ToolchainError(
@@ -103,7 +103,7 @@ def choose(assembler: str) -> str:
 
 
 def first_there(assembler: str) -> str | None:
-    """The one asked for, or of all the first, if it is there."""
+    """Return the assembler asked for if it is there; for `auto` the first that is; else None."""
     there = {"ptxas": lambda: find.ptxas() is not None, "nvjitlink": nvjitlink.available, "driver": driver.available}
     return next((name for name in _wanted(assembler) if there[name]()), None)
 

@@ -26,7 +26,7 @@ def write_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: st
 
 
 def check_backend(backend: str) -> None:
-    """Errors: `ToolchainError` where that backend is not there."""
+    """Check that the backend is there. Errors: `ToolchainError`."""
     if backend == "nvvm":
         nvvm.check()
     else:

@@ -28,6 +28,6 @@ class Cubin:
 
     @property
     def cuda_version(self) -> tuple[int, int]:
-        """Of the assembler, (13, 0), as a note in the image tells; (0, 0) where there is none."""
+        """The release of the assembler, (13, 0), from a note in the image; (0, 0) where there is none."""
         found = re.search(rb"Cuda compilation tools, release (\d+)\.(\d+)", self.image)
         return (int(found[1]), int(found[2])) if found else (0, 0)

@@ -1,4 +1,4 @@
-"""PTX -> cubin by the assembler within NVIDIA's driver: for machines with a GPU and no toolkit at all."""
+"""PTX -> cubin by the assembler in NVIDIA's driver, for machines with a GPU and no toolkit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG_BYTES = 1 << 16
 
 
 def available() -> bool:
-    """Whether there is a driver with a GPU: it assembles nothing without one."""
+    """Tell whether there is a driver with a GPU, without which it assembles nothing."""
     if find.library("cuda") is None:
         return False
     try:
@@ -29,7 +29,7 @@ def available() -> bool:
 
 
 def version() -> str:
-    """The CUDA version it stands for, `13.0`."""
+    """Return the CUDA version that the driver is for, `13.0`."""
     driver = bindings.cuda("driver")
 
     (number,) = _checked(driver.cuDriverGetVersion())
@@ -39,7 +39,7 @@ def version() -> str:
 def assemble(
     ptx: str, target: Target, opt_level: int, max_registers: int | None, options: Sequence[str]
 ) -> tuple[bytes, str]:
-    """The cubin, and what the driver said. Errors: `ToolchainError`, as ptxas'; flags of ptxas cannot be given."""
+    """Return the cubin and the driver's log. Errors: `ToolchainError`, as for ptxas; also for flags of ptxas."""
     driver = bindings.cuda("driver")
 
     if options:
@@ -74,7 +74,7 @@ def assemble(
 
 
 def _enter_context() -> None:
-    """Linking needs a current context: keep the caller's, or take device 0's primary one."""
+    """Have a current context, which linking needs: the caller's, or the primary one of device 0."""
     driver = bindings.cuda("driver")
 
     (current,) = _checked(driver.cuCtxGetCurrent())

@@ -25,7 +25,7 @@ class ToolchainError(Exception):
 
 
 def excerpt(text: str, complaint: str, pattern: str, context: int = 2, limit: int = 3) -> str:
-    """The lines of `text` that `complaint` names, each with `context` lines around it, at most `limit` of them.
+    """Return the lines of `text` that `complaint` names, each with `context` lines around it, at most `limit` of them.
 
     `pattern` has one group, which matches a line number (from 1) in the complaint.
     """

@@ -1,10 +1,10 @@
-"""Where NVIDIA's programs and libraries are. Nothing here runs or loads one, but for `library`.
+"""The places of NVIDIA's programs and libraries. Only `library` loads one; nothing here runs one.
 
 A program is looked for, in this order, in the path the environment names, the wheels beside this Python, the CUDA
 toolkit the environment names, PATH, the usual place of a toolkit, and wherever cuda.pathfinder knows to look. That
 comes last because importing it costs 40 ms, more than the assembling of most kernels.
 
-The current folder is none of these places, and neither are places relative to it: what lies there may be anyone's.
+Neither the current folder nor a folder relative to it is looked in: anyone may have put a program there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 def ptxas() -> str | None:
-    """Path of ptxas. Raises `ToolchainError` when CUTELITE_PTXAS names a file that cannot be run."""
+    """Return the path of ptxas, None without one. Errors: `ToolchainError` when CUTELITE_PTXAS cannot be run."""
     settings = config.read()
     if settings.ptxas is None:
         return program("ptxas")
@@ -31,7 +31,7 @@ def ptxas() -> str | None:
 
 
 def program(name: str) -> str | None:
-    """Path of one of the toolkit's programs, by its name; None if it is nowhere."""
+    """Return the path of one of the toolkit's programs, by its name; None if it is nowhere."""
     return _program(name, config.read().toolkit, tuple(sys.path), os.getcwd())
 
 
@@ -48,13 +48,13 @@ def _program(name: str, toolkit: str | None, import_path: tuple[str, ...], here:
 
 
 def _elsewhere(folders: Iterable[str], here: str) -> list[str]:
-    """The folders that are neither the current one, `here`, nor relative to it."""
+    """Return the folders that are neither the current one, `here`, nor relative to it."""
     here = os.path.realpath(here)
     return [folder for folder in folders if os.path.isabs(folder) and os.path.realpath(folder) != here]
 
 
 def _wheels(import_path: list[str]) -> list[str]:
-    """Where wheels keep programs. Those of CUDA 13 and up share one folder, nvidia/cu13; older ones have one each."""
+    """Return the folders of programs in wheels. CUDA 13 and up share one, nvidia/cu13; older wheels have one each."""
     homes = [os.path.join(entry, "nvidia") for entry in import_path]
     packages = [(package, home) for home in homes if os.path.isdir(home) for package in sorted(os.listdir(home))]
     shared = [(package, home) for package, home in packages if package[:2] == "cu" and package[2:3].isdecimal()]
@@ -72,7 +72,7 @@ def _asked_of_pathfinder(name: str) -> str | None:
 
 @functools.cache
 def library(name: str) -> Any | None:
-    """NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`), loaded, as cuda.pathfinder describes it; None without."""
+    """Load NVIDIA's library `name` (`nvJitLink`, `nvvm`, `cuda`). Return cuda.pathfinder's record; None without."""
     pathfinder = bindings.pathfinder()
     if pathfinder is None:
         return None

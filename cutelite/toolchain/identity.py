@@ -1,4 +1,7 @@
-"""Which tools make a cubin: part of the key of anything cached. Asked in every process, so it runs and loads little."""
+"""The identity of the tools that make a cubin: part of the key of anything cached. Runs and loads little.
+
+Every process that launches a kernel asks for it, also where the kernel is in the cache.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ SCRIPT_BYTES = 1 << 20
 
 
 def identity(assembler: str = "auto", backend: str = "llvm") -> str:
-    """Text that is another one whenever the tools that make a cubin are.
+    """Return a text that changes whenever the tools that make a cubin do.
 
-    Of the assembler it reads size and time of change. A script says nothing of the program it starts: that is looked
-    at too where the script names it, and is run where it does not.
+    It holds size and time of change of the assembler. For a script they say nothing of the program that it starts:
+    that program counts too where the script names it by its path; else it is run for its version.
     """
     return f"{_backend(backend)}; {_assembler(assembler)}"
 
@@ -43,7 +46,7 @@ def _assembler(assembler: str) -> str:
 
 
 def _started_by(script: str) -> str | None:
-    """The one program that a script names by its path; None where it names several, or works the name out."""
+    """Return the one program that a script names by its path; None where it names several, or computes the name."""
     with open(script, "rb") as file:
         first, *lines = file.read().decode(errors="replace").splitlines() or [""]
     text = "\n".join(lines).replace("$@", "")

@@ -29,7 +29,7 @@ TRIPLE = "nvptx64-nvidia-cuda"
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
-    """PTX for `target`; see `backend.to_ptx`. Levels 2 and 3 are alike, and leave out nothing."""
+    """Return PTX for `target`; see `backend.write_ptx`. Levels 2 and 3 are the same."""
     return undisturbed(_to_ptx, llvm_text, target, opt_level)
 
 
@@ -45,13 +45,13 @@ def _to_ptx(llvm_text: str, target: Target, opt_level: int) -> str:
 
 
 def version() -> str:
-    """The LLVM within llvmlite, `22.1.0`. Part of the key of anything kept from it."""
+    """Return the version of the LLVM in llvmlite, `22.1.0`."""
     return ".".join(map(str, undisturbed(_llvm).llvm_version_info))
 
 
 @functools.cache
 def _llvm() -> Any:
-    """llvmlite's bindings, with all targets registered: 40 ms, once."""
+    """Return llvmlite's bindings, with all targets registered: 40 ms, once."""
     llvm = bindings.llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -1,4 +1,4 @@
-"""What an assembler says -> numbers and warnings. ptxas, nvJitLink and the driver hold the same code, and say alike.
+"""The log of an assembler -> numbers and warnings. ptxas, nvJitLink and the driver share the code that writes it.
 
 ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count ...
 ptxas info    : Function properties for gemm
@@ -42,7 +42,7 @@ class ToolWarning(NamedTuple):
 
 
 def usage(log: str) -> Usage | None:
-    """The resources that `log` tells, the most over its kernels; None if it tells none."""
+    """Return the resources that `log` tells, the most over its kernels; None if it tells none."""
     registers = _numbers(log, r"[Uu]sed (\d+) registers")
     if not registers:
         return None
@@ -57,7 +57,7 @@ def usage(log: str) -> Usage | None:
 
 
 def warnings(log: str) -> tuple[ToolWarning, ...]:
-    """Lines marked as warnings, and the numbered ones marked as information, in order and each once."""
+    """Return lines marked as warnings, and numbered ones marked as information, in order and each once."""
     found = re.findall(r"^ptxas (warning|info)\s*: *(?:\((C\d+)\) *)?(.*)$", log, re.MULTILINE)
     return tuple(
         dict.fromkeys(ToolWarning(code, text.strip()) for mark, code, text in found if mark == "warning" or code)

@@ -17,12 +17,12 @@ from cutelite.toolchain.ptxas import refused
 
 
 def available() -> bool:
-    """Whether the library is there, and a binding that calls it."""
+    """Tell whether the library is there, and a binding that calls it."""
     return not missing()
 
 
 def missing() -> str:
-    """What keeps it from being used; '' for nothing."""
+    """Return the reason why it cannot be used; '' where it can."""
     if find.library("nvJitLink") is None:
         return "nvJitLink is not found; `pip install cutelite[cuda]` brings it"
     try:
@@ -35,12 +35,12 @@ def missing() -> str:
 
 
 def version() -> str:
-    """`13.5`."""
+    """Return the version of the library, `13.5`."""
     return ".".join(map(str, bindings.cuda("nvjitlink").version()))
 
 
 def assemble(ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str]:
-    """The cubin, and what the library said; `flags` are ptxas' own. Errors: `ToolchainError`, as ptxas'."""
+    """Return the cubin and the library's log; `flags` are those of ptxas. Errors: `ToolchainError`, as for ptxas."""
     nvjitlink = bindings.cuda("nvjitlink")
     options = [f"-arch={target.arch}", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]
     source = ptx.encode()

@@ -14,12 +14,12 @@ from cutelite.toolchain.errors import ToolchainError, excerpt
 
 
 def available() -> bool:
-    """Whether the library is there, and a binding that calls it."""
+    """Tell whether the library is there, and a binding that calls it."""
     return not missing()
 
 
 def missing() -> str:
-    """What keeps it from being used; '' for nothing."""
+    """Return the reason why it cannot be used; '' where it can."""
     if find.library("nvvm") is None:
         return "libNVVM is not found; `pip install cutelite[cuda]` brings it"
     try:
@@ -32,18 +32,18 @@ def missing() -> str:
 
 
 def check() -> None:
-    """Errors: `ToolchainError` if there is no libNVVM."""
+    """Check that there is a libNVVM. Errors: `ToolchainError`."""
     if why := missing():
         raise ToolchainError("find", why)
 
 
 def version() -> str:
-    """The version of NVVM IR it reads, `2.0`; the library tells no version of its own."""
+    """Return the version of NVVM IR that it reads, `2.0`; the library tells no version of its own."""
     return ".".join(map(str, bindings.cuda("nvvm").ir_version()[:2]))
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
-    """PTX for `target`; see `backend.to_ptx`. libNVVM knows two levels: 0, and all others."""
+    """Return PTX for `target`; see `backend.write_ptx`. libNVVM knows two levels: 0, and all others."""
     check()
     nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)

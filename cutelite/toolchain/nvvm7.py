@@ -97,7 +97,7 @@ class _Module:
             yield line
 
     def _words(self, part: str) -> str:
-        """What is spelled another way wherever it stands."""
+        """Texts that are spelled another way wherever they stand."""
         part = re.sub(r"%(\d+)\b", r"%v\1", part)  # numbers would have to be in order, and casts come in between
         part = re.sub(r"\bptr\b( addrspace\(\d+\))?", r"i8\1*", part)
         part = re.sub(r"(?<=\*) (@[\w.]+)", self._global, part)

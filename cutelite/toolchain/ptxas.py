@@ -26,10 +26,10 @@ CRASHES: dict[int, str] = {
 
 
 def assemble(program: str, ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str]:
-    """The cubin, and what ptxas said. Errors: `ToolchainError` with ptxas' words and the PTX lines they are about.
+    """Return the cubin and the log of ptxas. Errors: `ToolchainError` with ptxas' words and the PTX lines they name.
 
     Where ptxas crashes, as 13.0 and 13.5 do over a branch on a constant `lop3` in a loop, it is run once more without
-    optimisation, which it survives; what it said then begins with a warning.
+    optimisation, which it survives; the log then begins with a warning.
     """
     folder = _MEMORY if os.access(_MEMORY, os.W_OK) else None  # a disk may be slow, or full
     with tempfile.TemporaryDirectory(prefix="cutelite-", dir=folder) as work:
@@ -58,7 +58,7 @@ def _unoptimised(flags: Sequence[str]) -> list[str]:
 
 
 def refused(stage: str, said: str, ptx: str) -> ToolchainError:
-    """The error for PTX that an assembler does not take, with the lines it names."""
+    """Return the error for PTX that an assembler does not take, with the lines it names."""
     complaints = re.sub(r"^ptxas info .*\n?", "", said, flags=re.MULTILINE)
     return ToolchainError(stage, complaints, excerpt(ptx, complaints, r"line (\d+); *(?:error|fatal)"))
 

@@ -11,7 +11,7 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 def disassemble(image: bytes) -> str | None:
-    """The instructions of a cubin, with source lines if it holds them; None where no nvdisasm is found.
+    """Return the instructions of a cubin, with source lines if it holds them; None where no nvdisasm is found.
 
     Errors   `ToolchainError` for bytes that nvdisasm does not take
     """

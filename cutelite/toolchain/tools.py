@@ -1,4 +1,4 @@
-"""What there is to compile with: one line per tool for `cutelite doctor`."""
+"""The tools to compile with: one line each for `cutelite doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cutelite.toolchain.errors import ToolchainError
 
 
 class Tool(NamedTuple):
-    """One tool: what it is for, where and which it is, and if it cannot be used, why."""
+    """One tool: its purpose, path and version, and the reason if it cannot be used."""
 
     name: str
     purpose: str
@@ -23,7 +23,7 @@ class Tool(NamedTuple):
 
 
 def tools() -> list[Tool]:
-    """Every tool this room knows, found or not, in the order it would choose them."""
+    """Return every tool that this room knows, found or not, in the order of preference."""
     return [
         _tool("llvmlite", "LLVM IR to PTX", _llvmlite),
         _tool("libNVVM", "LLVM IR to PTX", _libnvvm),
