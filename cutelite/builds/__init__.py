@@ -3,7 +3,7 @@
 source.py     the input of a compile
 build.py      the artefact of every stage
 artifact.py   the last stage: what is launched
-refusals.py   what goes wrong: the user's mistake, or a bug of ours
+refusals.py   failures of a stage: the user's mistake, or a bug of ours
 findings.py   warnings of the assembler, spills, instructions that it moved
 dumps.py      stages as files, on the terminal, and their times
 """

@@ -1,4 +1,4 @@
-"""What goes wrong in a stage, as an error for the user or a report of a bug."""
+"""Failures of a stage, as an error for the user or a report of a bug."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def call(
     vmap_method: str | None = None,
     **others: Any,
 ) -> Callable[..., Any]:
-    """A function of JAX arrays that launches `kernel`, to be used within `jax.jit` or without.
+    """Return a function of JAX arrays that launches `kernel`, to be used within `jax.jit` or without.
 
     outputs   what it returns: `jax.ShapeDtypeStruct`s, one or several
     grid, block, cluster, smem   how it is launched (`cutelite.Launch`)
@@ -83,7 +83,7 @@ def call(
 
 
 class _Call:
-    """What an XLA computation refers to by number.
+    """The record that an XLA computation refers to by number.
 
     others       arguments that are no arrays
     overwriting  outputs that are inputs too
@@ -117,7 +117,7 @@ _known: dict[Any, int] = {}
 
 
 def _remembered(made: _Call) -> int:
-    """The number of a call; the same one for what JAX traces again."""
+    """Return the number of a call; the same one where JAX traces it again."""
     launch = made.launch
     shapes = (launch.grid, launch.block, launch.cluster, launch.smem)
     key: tuple[Any, ...] = (
@@ -253,7 +253,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 def _version() -> tuple[int, int]:
-    """The version of the interface that this jaxlib speaks, as its own header says. Errors: RuntimeError."""
+    """Return the version of the interface that this jaxlib speaks, from its own header. Errors: RuntimeError."""
     header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
     text = header.read_text()
     found = [re.search(rf"#define XLA_FFI_API_{part} (\d+)", text) for part in ("MAJOR", "MINOR")]

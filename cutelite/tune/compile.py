@@ -1,13 +1,12 @@
 """Every config compiled at once, and nothing launched.
 
 In    a call for each config
-Out   for each config what it compiled, or why it cannot be used
+Out   for each config its compiled kernels, or the reason why it cannot be used
 
-The calls are made here, one after another and in the caller's own thread, with launches diverted: what each would
-launch is bound, checked and handed to a pool of threads. User code so runs where it always does, with its current
-device and stream, and is neither pickled nor imported anywhere else. In the threads only the compiler is at work. Its
-Python takes turns (and LLVM, within llvmlite); the assembler, which takes longer than both, is a process of its own for
-each kernel. docs/autotuning.md has the figures.
+The calls are made here, one after another in the caller's own thread, with launches diverted: each launch is bound,
+checked and handed to a pool of threads. So user code runs where it always does, with its current device and stream, and
+is neither pickled nor imported anywhere else. The threads run the compiler alone. Its Python and LLVM take turns; the
+assembler, which takes longer than both, is a process of its own for each kernel. docs/autotuning.md has the figures.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """Of one config: the kernels it launches, in order; or the first error."""
+    """The result for one config: the kernels it launches, in order, or the first error."""
 
     kernels: tuple[Compiled, ...] = ()
     error: Exception | None = None
 
 
 def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> list[Outcome]:
-    """Compile whatever each of `calls` launches; `jobs` at a time, by default as many as this process has CPUs."""
+    """Compile the kernels that `calls` launch; `jobs` at a time, by default as many as this process has CPUs."""
     from concurrent.futures import ThreadPoolExecutor  # 10 ms, for those who tune
 
     with ThreadPoolExecutor(jobs or _cpus(), thread_name_prefix="cutelite-compile") as pool:
@@ -52,7 +51,7 @@ def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[C
     try:
         with diverted(submit):
             call()
-    except Exception as error:  # of the user's factory as of ours: a config that cannot be, for the reason it gives
+    except Exception as error:  # of the user's code or of ours: this config cannot be used, and the error says why
         return Outcome(error=error)
     return compiling
 

@@ -59,7 +59,7 @@ class Config(Mapping[str, Any]):
 
 
 def values_of(config: Any) -> dict[str, Any]:
-    """Names and values of a mapping, dataclass or NamedTuple. Errors: TypeError for anything else."""
+    """Return names and values of a mapping, dataclass or NamedTuple. Errors: TypeError for anything else."""
     if isinstance(config, Mapping):
         return dict(config)
     if dataclasses.is_dataclass(config) and not isinstance(config, type):
@@ -70,7 +70,7 @@ def values_of(config: Any) -> dict[str, Any]:
 
 
 class KernelConfig(NamedTuple):
-    """What a config means for a kernel.
+    """The meaning of a config for a kernel.
 
     constants  for its Constexpr parameters
     launch     settings of `Launch`, such as block, cluster, smem
@@ -109,7 +109,7 @@ def for_kernel(config: Any, signature: Signature) -> KernelConfig:
 
 
 def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
-    """The kernel with the config's options, and without the shapes that the config has its own of; often itself."""
+    """Return the kernel with the config's options, without shapes that the config sets; often the kernel itself."""
     block = None if "block" in means.launch else kernel.block
     cluster = None if "cluster" in means.launch else kernel.cluster
     if not means.options and (block, cluster) == (kernel.block, kernel.cluster):
@@ -118,7 +118,7 @@ def variant(kernel: Kernel, means: KernelConfig) -> Kernel:
 
 
 class Meta(dict[str, Any]):
-    """What grids and blocks that are functions are asked with: arguments and the config's values, by name.
+    """The argument of grids and blocks that are functions: the call's arguments and the config's values, by name.
 
     Its attributes are the config's: ``meta.BM`` and ``meta["BM"]``, ``meta["x"].shape``.
     """

@@ -1,8 +1,8 @@
-"""One call of a tuned function: which calls it is like, and where it runs.
+"""One call of a tuned function: the calls it is like, and the place where it runs.
 
-Two keys tell calls apart. The quick one has everything that is cheap to read, so that a call like an earlier one
-finds its config in microseconds. What it does not find is told by the slow one, which says what matters for the
-choice (`key=`), and is the same in every process.
+Two keys tell calls apart. The quick one holds everything that is cheap to read, so that a call like an earlier one
+finds its config in microseconds. A call with a new quick key is looked up by the slow one, which holds what matters
+for the choice (`key=`) and is the same in every process.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import is_array
 
 Call = Callable[..., Any]
-"""What is timed, for one config: takes the arguments of the tuned function."""
+"""The function that is timed for one config. It takes the arguments of the tuned function."""
 
 _PLAIN: frozenset[type] = frozenset((int, bool, str, float, type(None)))
 _ALIGNMENT = 16  # bytes: what tensors are specialised for
 
 
 class Problem(NamedTuple):
-    """What is to be done, with whichever config.
+    """One call, to be made with any config.
 
-    call     (config) -> what does it, which takes `args` and `kwargs`
+    call     (config) -> a function that makes it, of `args` and `kwargs`
     named    every argument by the name of its parameter
-    more     what else is known by name: dims of a kernel
-    how      what else a call of this kind is told apart by: how a kernel is launched
+    more     other values by name: the dims of a kernel
+    how      other facts that tell such calls apart: the settings of a kernel's launch
     """
 
     call: Callable[[Any], Call]
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
 
 
 def arrays_in(x: Any) -> Iterator[Any]:
-    """Every array in an argument, within tuples, lists, dicts and dataclasses too."""
+    """Yield every array in an argument, also in tuples, lists, dicts and dataclasses."""
     if type(x) in _PLAIN:
         return
     if is_array(x):
@@ -60,13 +60,13 @@ def arrays_in(x: Any) -> Iterator[Any]:
 
 
 def views_of(args: Iterable[Any], kwargs: Mapping[str, Any]) -> list[tuple[Any, ArrayView]]:
-    """(array, its facts) for each array that is passed, once. Errors: `UnreadableArray`."""
+    """Return (array, its facts) for each array that is passed, once. Errors: `UnreadableArray`."""
     found = {id(array): array for argument in (*args, *kwargs.values()) for array in arrays_in(argument)}
     return [(array, rt.read(array)) for array in found.values()]
 
 
 def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> int | None:
-    """The GPU that a call with these arrays runs on; None where it runs in the simulator."""
+    """Return the GPU that a call with these arrays runs on; None where it runs in the simulator."""
     if environment.simulate:
         return None
     homes = [view.device for _, view in views]
@@ -77,18 +77,18 @@ def place(views: Iterable[tuple[Any, ArrayView]], environment: Environment) -> i
 
 
 def is_capturing(views: Iterable[tuple[Any, ArrayView]], ordinal: int) -> bool:
-    """Whether the stream that launches go to is being captured into a graph, so that nothing can be waited for."""
+    """Tell whether the stream of the launches is being captured into a graph, so that nothing can be waited for."""
     device = rt.device(ordinal)
     with device.active():
         status, *captured = device.driver.raw.cuStreamIsCapturing(streams.current(view for _, view in views))
-        return bool(status) or bool(int(captured[0]))  # a bad status: another stream is, which forbids asking
+        return bool(status) or bool(int(captured[0]))  # a bad status: another stream is captured, which forbids asking
 
 
 # Keys.
 
 
 def quick_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable:
-    """Equal for calls whose arguments have equal types, dtypes, shapes, strides, devices, alignments and values."""
+    """Return a key, equal for arguments of equal types, dtypes, shapes, strides, devices, alignments and values."""
     key: list[Hashable] = []
     for argument in args:
         read = _READERS.get(type(argument), _quick)
@@ -106,7 +106,7 @@ def _itself(x: Any, key: list[Hashable]) -> None:
 
 
 def _torch(x: Any, key: list[Hashable]) -> None:
-    """What `_told` tells, in a third of the time: half a microsecond."""
+    """Read what `_told` reads, in a third of the time: half a microsecond."""
     key += x.dtype, x.shape, x.stride(), x.device, x.data_ptr() % _ALIGNMENT
 
 
@@ -115,7 +115,7 @@ _READERS: dict[type, Callable[[Any, list[Hashable]], None]] = {
     # By identity. A function that is made at every call is told by its code, but in the slow key alone.
     **dict.fromkeys((FunctionType, BuiltinFunctionType, type), _itself),
 }
-"""By the type of the argument; `_quick` reads what is not there."""
+"""By the type of the argument; `_quick` reads arguments of other types."""
 
 
 def _quick(x: Any, key: list[Hashable]) -> None:
@@ -142,12 +142,12 @@ def _quick(x: Any, key: list[Hashable]) -> None:
 
 
 def _is_its_fields(x: Any) -> bool:
-    """Whether it is a dataclass whose fields are all there is to it."""
+    """Tell whether `x` is a dataclass with no attributes but its fields."""
     return dataclasses.is_dataclass(x) and len(getattr(x, "__dict__", ())) in (0, len(dataclasses.fields(x)))
 
 
 def _fields_of(kind: type) -> Callable[[Any, list[Hashable]], None]:
-    """What reads a dataclass field by field, in a hundredth of the time that a fingerprint takes."""
+    """Return a reader of a dataclass, field by field: a hundredth of the time that a fingerprint takes."""
     names = tuple(field.name for field in dataclasses.fields(kind))
 
     def read(x: Any, key: list[Hashable]) -> None:
@@ -166,10 +166,10 @@ def _told(view: ArrayView) -> tuple[Any, ...]:
 
 
 def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | None) -> tuple[Any, ...]:
-    """What the choice depends on, as plain values. Errors: TypeError for a name in `key` that nothing has.
+    """Return what the choice depends on, as plain values. Errors: TypeError for an unknown name in `key`.
 
-    key  names of arguments: of an array the shape and strides count, of others the value; or a function of the
-         arguments. None: all of them, but of floats only that they are some. The dtypes of all arrays always count
+    key  names of arguments: arrays count by shape and strides, others by value; or a function of the arguments.
+         None: all arguments, floats without their values. The dtypes of all arrays always count
     """
     dtypes = tuple(rt.read(array).dtype for array in arrays_in(list(problem.named.values())))
     if callable(key):
@@ -183,7 +183,7 @@ def slow_key(problem: Problem, key: tuple[str, ...] | Callable[..., Hashable] | 
 
 
 def _matters(x: Any, named: bool) -> Any:
-    """Of one argument."""
+    """Return what matters of one argument."""
     if type(x) is float and not named:
         return "a float"
     if type(x) in _PLAIN:

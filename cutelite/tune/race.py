@@ -1,7 +1,7 @@
-"""Who is fastest, in as few rounds as it takes. Knows seconds alone: what is timed, and how, is `timing.py`'s.
+"""The fastest of several, found in as few rounds as possible. Knows seconds alone; `timing.py` measures them.
 
 In each round every config that is left is timed once, so that all see the same clocks, power and temperature. Clear
-losers drop out early, where a second look could not save them; close ones are seen in all rounds. Medians decide.
+losers drop out early; close ones are timed in all rounds. Medians decide.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 ROUNDS = 15
 LEAST_ROUNDS = 3
-"""However long they take."""
+"""Are made however long they take."""
 BUDGET_S = 5.0
 """Rounds end after this many seconds, or after `ROUNDS`."""
 
@@ -20,16 +20,16 @@ K = TypeVar("K")
 
 
 def slack(rounds: int) -> float:
-    """How much slower than the best median, of 1, a config's own best time may be after so many rounds.
+    """Return the part by which a config's best time may exceed the best median after `rounds` rounds.
 
-    A replay is repeated within 2% on a warm GPU, but one look in many is far off: after a single one, nobody goes who
-    is not three times slower.
+    Replays on a warm GPU agree within 2%, but single ones are far off: after one round, a config drops out only if it
+    is three times slower.
     """
     return 0.02 + 2 / rounds**4
 
 
 def race(trials: Mapping[K, Callable[[], float]], clock: Callable[[], float] = perf_counter) -> dict[K, list[float]]:
-    """Seconds of each, a list as long as the rounds it took part in. Whoever took part in all is of the fastest."""
+    """Return the seconds of each, one number for each round that it took part in. The fastest took part in all."""
     times: dict[K, list[float]] = {name: [] for name in trials}
     running = list(trials)
     end = clock() + BUDGET_S
@@ -45,12 +45,12 @@ def race(trials: Mapping[K, Callable[[], float]], clock: Callable[[], float] = p
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle one, or between the two in the middle. (`statistics` has it too, and takes 20 ms to import.)"""
+    """Return the median. (`statistics` has it too, and takes 20 ms to import.)"""
     ordered, middle = sorted(values), len(values) // 2
     return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def winner(times: Mapping[K, list[float]]) -> K:
-    """The one of the lowest median among those that took part to the end; the first of equals."""
+    """Return the one with the lowest median among those that took part to the end; the first of equals."""
     rounds = max(map(len, times.values()))
     return min((name for name in times if len(times[name]) == rounds), key=lambda name: median(times[name]))

@@ -1,4 +1,4 @@
-"""What came of a tuning: as a table for people, and as data for the disk."""
+"""The result of a tuning: a table for people, and data for the disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _json() -> Any:
 
 
 class Report(NamedTuple):
-    """How a config was chosen.
+    """The result of one tuning.
 
     name                             of the tuned function
     winner                           number of the config, in the order given
@@ -53,7 +53,7 @@ class Report(NamedTuple):
     timing_seconds: float
 
     def __str__(self) -> str:
-        """Fastest first, then those that did not run."""
+        """Return a table: the fastest first, then those that did not run."""
         ran = sorted((row for row in self.rows if row.seconds is not None), key=lambda row: row.relative)
         best = self.rows[self.winner]
         spent = f"compiled in {self.compile_seconds:.2f} s, timed in {self.timing_seconds:.2f} s"
@@ -66,13 +66,13 @@ class Report(NamedTuple):
         return "\n".join(lines)
 
     def to_bytes(self) -> bytes:
-        """As `from_bytes` reads it: JSON."""
+        """Return the report as JSON."""
         text: str = _json().dumps({"format": FORMAT, **self._asdict()}, separators=(",", ":"))
         return text.encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, configs: int) -> Report | None:
-        """What `to_bytes` wrote of a tuning of so many configs; None for anything else."""
+        """Return the report that `to_bytes` wrote of a tuning of `configs` configs; None for other bytes."""
         try:
             plain: dict[str, Any] = _json().loads(data)
             if plain.pop("format") != FORMAT:
@@ -92,7 +92,7 @@ def rows_of(
     times: dict[int, list[float]],
     best: list[float],
 ) -> tuple[Row, ...]:
-    """What there is to say of each config; `best` are the winner's times."""
+    """Return a row for each config; `best` are the winner's times."""
     numbers = range(len(configs))
     return tuple(_row(configs[i], outcomes.get(i), failed.get(i), times.get(i), best) for i in numbers)
 
@@ -114,7 +114,7 @@ def _words(error: Exception | None) -> str:
 
 
 def _resources(outcome: Outcome) -> str:
-    """Registers, and what spills: what a reader looks for who wonders why."""
+    """Return registers and spills in words: the usual reasons."""
     registers = "+".join(str(kernel.registers) for kernel in outcome.kernels)
     spilled = sum(max(kernel.spills, 0) for kernel in outcome.kernels)
     words = [f"{registers} registers"] if registers else []
@@ -122,7 +122,7 @@ def _resources(outcome: Outcome) -> str:
 
 
 def none_runs(name: str, configs: Sequence[Any], errors: dict[int, Exception]) -> AutotuneError:
-    """The error where every config that was tried failed: each reason once, with the configs that have it."""
+    """Return the error where every config that was tried failed: each reason once, with its configs."""
     reasons: dict[str, list[str]] = {}
     for i, error in sorted(errors.items()):
         reasons.setdefault(f"{type(error).__name__}: {error}", []).append(str(configs[i]))

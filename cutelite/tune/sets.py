@@ -1,4 +1,4 @@
-"""Copies of a call's arrays, over which timed calls rotate: each finds its inputs in memory, not in the L2 cache.
+"""Copies of a call's arrays. Timed calls use them in turn, so that each reads its inputs from memory, not from L2.
 
 A copy has the shape, strides, dtype and alignment of the array it was made of, its contents, and its library.
 """
@@ -45,11 +45,11 @@ class Sets:
 
     @property
     def movable(self) -> bool:
-        """Whether every array on the GPU can be copied."""
+        """Tell whether every array on the GPU can be copied."""
         return all(_copyable(view) for _, view in self._arrays)
 
     def grow(self, most: int) -> None:
-        """As many sets as make L2 cold, but at most `most`, and what there is memory for."""
+        """Make enough sets to keep inputs out of L2: at most `most`, and no more than memory has room for."""
         of_each = sum(map(_span, (view for _, view in self._arrays)))
         wanted = min(MOST_SETS, most, -(-TIMES_L2 * self._lane.device.limits.l2_bytes // of_each)) if of_each else 1
         try:
@@ -60,7 +60,7 @@ class Sets:
                 raise
 
     def refresh(self) -> None:
-        """Give the arrays to restore their contents again, in all sets."""
+        """Write the first contents of the arrays to restore again, in all sets."""
         for copy, view in self._fresh:
             self._fill(copy, view)
 
@@ -90,7 +90,7 @@ def _copyable(view: ArrayView) -> bool:
 
 
 def _span(view: ArrayView) -> int:
-    """Bytes from an array's first element to its last, gaps included."""
+    """Return the bytes from an array's first element to its last, gaps included."""
     if not view.size:
         return 0
     reach = sum((extent - 1) * stride for extent, stride in zip(view.shape, view.strides, strict=True))
@@ -98,7 +98,7 @@ def _span(view: ArrayView) -> int:
 
 
 def replaced(x: Any, copies: Mapping[int, Any]) -> Any:
-    """An argument with other arrays in it, by the ids of those that were."""
+    """Return an argument with other arrays in it, found by the ids of those that they replace."""
     if id(x) in copies:
         return copies[id(x)]
     if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -123,7 +123,7 @@ def _own(view: ArrayView, device: rt.Device) -> Any:
 
 
 def _memory(view: ArrayView, device: rt.Device) -> tuple[DeviceArray, int]:
-    """Memory for a copy, and where in it the copy begins, so that it is aligned as the array is."""
+    """Return memory for a copy, and the place in it where the copy begins: it is aligned as the array is."""
     offset = view.pointer % _BASE
     return rt.empty((offset + _span(view),), "u8", device), offset
 

@@ -1,14 +1,14 @@
 """Seconds on the GPU, by a method that does not flatter: cold caches, no host, the same conditions for all.
 
 In    a call for each config, and their arguments
-Out   for each that runs a function that times it once more, and for the others why they do not
+Out   for each call that runs, a function that times it once more; for the others, the reason why they do not
 
-A call is captured so many times in a CUDA graph that the host does not count; each time with the next of several
-copies of the arguments, so that L2 does not hold them. Calls that cannot be captured (they wait for a result, say), or
-whose arrays cannot be copied, are timed one by one between two events, L2 being overwritten before each, which takes
-the GPU longer than the host takes to launch.
+A CUDA graph holds a call many times, so that the host's time does not count; each time with the next of several copies
+of the arguments, so that L2 does not hold them. Calls that cannot be captured (because they wait for a result, say), or
+whose arrays cannot be copied, are timed one by one between two events. L2 is overwritten before each, which takes the
+GPU longer than the host takes to launch.
 
-`Timer` is what the rest of this room knows of it: whatever else gives seconds can stand in its place.
+The rest of this room knows `Timer` alone: anything that gives seconds can take its place.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from cutelite_rt.gpu.clock import Graph, Lane
 from cutelite_rt.gpu.driver import STICKY
 
 GRAPH_S = 3e-3
-"""How long a graph should run, so that what events cannot resolve is a small part of it."""
+"""The time that a graph should take, so that the resolution of events is a small part of it."""
 LONGEST_GRAPH_S = 20e-3
 MOST_CALLS = 512
-"""In one graph."""
+"""At most, in one graph."""
 WARM_UP_S = 0.3
-"""Of work before anything counts: clocks and power settle."""
+"""Work before anything counts, for clocks and power to settle."""
 HOPELESS = 5.0
-"""Times the fastest first call: such a config is not captured and warmed up again and again."""
+"""A config whose first call takes this many times the fastest one is not captured, and not timed again."""
 
 
 class Trials(NamedTuple):
-    """seconds: what times a call once more, by config; failed: why a config does not run."""
+    """Functions that time a call once more, by config; and the errors of configs that do not run."""
 
     seconds: dict[int, Callable[[], float]]
     failed: dict[int, Exception]
 
 
 class Timer(Protocol):
-    """Times calls. `on_gpu` is the one in use; `autotune(timer=...)` takes another, and tests give one of numbers.
+    """A way to time calls. `on_gpu` is the one in use; `autotune(timer=...)` takes another, as tests do.
 
-    calls     config number -> what to time, with the arguments of one of the sets
+    calls     config number -> the function to time, with the arguments of one of the sets
     sets      those arguments; `args, kwargs = sets.sets[0]` are the caller's own
     restored  whether `sets.refresh()` is to be called before each timing
     """
@@ -65,12 +65,12 @@ class Timer(Protocol):
 
 @lru_cache(maxsize=64)
 def _lane(ordinal: int, context: int) -> Lane:
-    """One for each context: what libraries keep for a stream is not left behind by every tuning."""
+    """Return the lane of a context. There is one for each, since libraries keep memory for every stream they see."""
     return Lane(rt.device(ordinal))
 
 
 def lane_on(ordinal: int) -> Lane:
-    """The stream in which things are timed, in the current context of a GPU."""
+    """Return the stream in which calls are timed, in the current context of a GPU."""
     device = rt.device(ordinal)
     with device.active() as context:
         return _lane(ordinal, int(device.driver.call("cuCtxGetId", context)))
@@ -78,7 +78,7 @@ def lane_on(ordinal: int) -> Lane:
 
 @contextmanager
 def in_lane(lane: Lane, sets: Sets) -> Iterator[None]:
-    """All work of this thread goes into the lane: kernels of ours, and what libraries put into their current stream."""
+    """Put all work of this thread into the lane: our kernels, and the work of libraries in their current stream."""
 
     def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with diverted(None):
@@ -96,7 +96,7 @@ def in_lane(lane: Lane, sets: Sets) -> Iterator[None]:
 
 @contextmanager
 def on_gpu(calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) -> Iterator[Trials]:
-    """The `Timer` in use. Errors: `CudaError` where a kernel has taken the context with it."""
+    """Time calls on the GPU: the `Timer` in use. Errors: `CudaError` where a kernel has broken the context."""
     with in_lane(lane, sets), ExitStack() as opened:
         first, failed = _first(calls, sets, lane)
         sets.refresh()
@@ -112,7 +112,7 @@ def on_gpu(calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) ->
 
 
 def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int, float], dict[int, Exception]]:
-    """Seconds of a call of each, the host's included, after one that loads it; and why others do not run."""
+    """Return the seconds of a call of each, the host's included, after one that loads it; and errors of the others."""
     first: dict[int, float] = {}
     failed: dict[int, Exception] = {}
     args, kwargs = sets.sets[0]
@@ -132,7 +132,7 @@ def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int,
 def _captured(
     calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, lane: Lane, opened: ExitStack
 ) -> dict[int, Callable[[], float]] | None:
-    """What times a graph of each call; None where one of them cannot be captured, for all are timed alike."""
+    """Return functions that time a graph of each call; None where one cannot be captured, as all are timed alike."""
     if not calls:
         return {}
     sets.grow(_at_most(LONGEST_GRAPH_S, min(first.values())))
@@ -169,7 +169,7 @@ def _of_graph(graph: Graph, count: int, lane: Lane) -> Callable[[], float]:
 
 
 def _open(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> dict[int, Callable[[], float]]:
-    """What times single calls, each after all of L2 has been overwritten."""
+    """Return functions that time single calls, each after all of L2 has been overwritten."""
     nbytes = 2 * lane.device.limits.l2_bytes
     other = rt.empty((nbytes,), "u8", lane.device)
     args, kwargs = sets.sets[0]

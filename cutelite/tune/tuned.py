@@ -1,4 +1,4 @@
-"""`@autotune`, and what it makes of a host function or a kernel."""
+"""`@autotune`: a tuned host function, or a tuned kernel."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from cutelite.tune.tuner import Key, Prune, Tuner
 
 
 class _Tuned:
-    """What both spellings have."""
+    """The common part of tuned functions and tuned kernels."""
 
     def __init__(self, tuner: Tuner) -> None:
         self._tuner = tuner
 
     @property
     def configs(self) -> list[Any]:
-        """What there is to choose from."""
+        """The configs to choose from."""
         return list(self._tuner.configs)
 
     @property
     def reports(self) -> list[Report]:
-        """Of the tunings that this process has made or found on disk, in order."""
+        """The reports of the tunings that this process has made or found on disk, in order."""
         return list(self._tuner.reports.values())
 
     def forget(self) -> None:
-        """Everything that this process knows; what is on disk stays there."""
+        """Forget every choice of this process; those on disk stay there."""
         self._tuner.forget()
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -61,7 +61,7 @@ class TunedFunction(_Tuned):
         self.function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, with the config for these arguments. A call unlike all before it tunes first.
+        """Call the function with the config for these arguments. A call unlike all before it tunes first.
 
         Errors  `AutotuneError` where no config runs; `CudaError`; whatever the function raises
         """
@@ -69,7 +69,7 @@ class TunedFunction(_Tuned):
         return self.function(config, *args, **kwargs)
 
     def config_for(self, *args: Any, **kwargs: Any) -> Any:
-        """The config for these arguments, found by tuning if it is not known; the call itself is not made."""
+        """Return the config for these arguments, found by tuning if it is not known. The call itself is not made."""
         return self._tuner.pick(quick_key(args, kwargs), lambda: self._problem(args, kwargs))
 
     def _problem(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Problem:
@@ -81,7 +81,7 @@ class TunedFunction(_Tuned):
 
 
 def _named(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by the names of their parameters, defaults filled in; the config is none of them."""
+    """Return arguments by the names of their parameters, with defaults filled in, and without the config."""
     signature = inspect.signature(function)
     bound = signature.bind(None, *args, **kwargs)
     bound.apply_defaults()
@@ -109,7 +109,7 @@ class TunedKernel(_Tuned):
 
     @functools.cached_property
     def _variants(self) -> list[tuple[Any, KernelConfig, Kernel]]:
-        """(config, what it means, the kernel with its options). Errors: TypeError for a config that means nothing."""
+        """Each config, its meaning, the kernel with its options. Errors: TypeError for a config without a meaning."""
         made: dict[str, Kernel] = {}
         found = []
         for config in self._tuner.configs:
@@ -133,7 +133,7 @@ class TunedKernel(_Tuned):
             self._launching(self.config_for(launch, *args, **kwargs), launch)(*args, **kwargs)
 
     def config_for(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Any:
-        """The config for these arguments, found by tuning if it is not known; nothing is launched."""
+        """Return the config for these arguments, found by tuning if it is not known. The kernel is not launched."""
         how = _how(launch)
         return self._tuner.pick((how, quick_key(args, kwargs)), lambda: self._problem(launch, how, args, kwargs))
 
@@ -158,14 +158,14 @@ class TunedKernel(_Tuned):
         return Problem(lambda config: self._launching(config, launch), args, kwargs, named, dims, how)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self.kernel(*args, **kwargs)  # which says how kernels are launched
+        self.kernel(*args, **kwargs)  # it raises, and says how kernels are launched
 
     def __repr__(self) -> str:
         return f"<{self.kernel!r} of {len(self.configs)} configs>"
 
 
 def _how(launch: Launch) -> tuple[Any, ...]:
-    """How a kernel is launched, but for what follows from the arguments: functions by their code, shapes of blocks."""
+    """Return the settings of a launch, without those that follow from the arguments; functions count by their code."""
     asked = [value for field in fields(Launch) if callable(value := getattr(launch, field.name))]
     codes = tuple(getattr(value, "__code__", type(value)) for value in asked)
     settings = (launch.block, launch.cluster, launch.smem, launch.cooperative, launch.pdl)

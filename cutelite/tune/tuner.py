@@ -1,4 +1,4 @@
-"""Which config a call gets: the one it got before, the one on disk, or the one a tuning finds now.
+"""The config of a call: the one it had before, the one on disk, or the one that a tuning finds now.
 
 In    a `Problem`
 Out   one of the configs
@@ -41,17 +41,17 @@ Prune = Callable[..., Iterable[Any]]
 MOST_KNOWN = 4096
 """Calls remembered by their quick keys."""
 WAIT_S = 600.0
-"""For another process that tunes the same; and for one that uses the GPU, as long again."""
+"""At most, for another process that tunes the same; and as long again for one that uses the GPU."""
 
 _UNKNOWN = object()
-_tuning = threading.RLock()  # one tuning at a time in a process: others would be measured with it. One may need another
+_tuning = threading.RLock()  # one tuning at a time, as others would disturb it; but one may need another
 
 
 class Tuner:
     """The configs of one tuned function, and what is known of them. Any number of threads may ask.
 
     configs  at least one; the first is used where nothing can be measured
-    subject  what is tuned: read for the digest that winners are kept under
+    subject  the function or kernel: it is read for the digest that winners are kept under
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Tuner:
         self._known: dict[Hashable, Any] = {}
 
     def pick(self, quick: Hashable, problem: Callable[[], Problem]) -> Any:
-        """The config for a call whose facts are `quick`; what it is in full is asked for where they are new."""
+        """Return the config for a call whose quick key is `quick`; `problem` is called where the key is new."""
         found = self._known.get(quick, _UNKNOWN)
         return self._settled(quick, problem()) if found is _UNKNOWN else found
 
     def forget(self) -> None:
-        """Everything that is known in this process; what is on disk stays there."""
+        """Forget every choice of this process; those on disk stay there."""
         self._known, self.reports = {}, {}
 
     def _settled(self, quick: Hashable, problem: Problem) -> Any:
@@ -93,7 +93,7 @@ class Tuner:
             return found[0]
 
     def _found(self, problem: Problem, environment: Environment) -> tuple[Any] | None:
-        """The config to use from now on, in a tuple; None where there is none to be had at this moment."""
+        """Return the config to use from now on, in a tuple; None where nothing can be measured at this moment."""
         views = views_of(problem.args, problem.kwargs)
         ordinal = place(views, environment)
         if len(self.configs) == 1 or ordinal is None or environment.autotune == "0":
@@ -124,7 +124,7 @@ class Tuner:
         return (self.configs[report.winner],)
 
     def _candidates(self, problem: Problem) -> list[tuple[int, Any]]:
-        """(number, config) of those to try; at least two, if there are: pruning narrows the choice, and makes none."""
+        """Return number and config of those to try: at least two, if there are, since pruning decides nothing."""
         everyone = list(enumerate(self.configs))
         if self.prune is None:
             return everyone
@@ -145,7 +145,7 @@ class Tuner:
     # On disk.
 
     def _entry(self, told: Any, ordinal: int, environment: Environment, cache: DiskCache | None) -> str | None:
-        """The name of the winner on disk; None where it cannot be kept."""
+        """Return the name of the winner on disk; None where it cannot be kept."""
         if cache is None:
             return None
         options = environment.options
@@ -160,7 +160,7 @@ class Tuner:
     def _shared(
         self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None, entry: str | None
     ) -> Report:
-        """What this process or another one finds, whoever comes first."""
+        """Return the report of this process or of another one, whichever tunes first."""
 
         def make() -> bytes:
             made.append(self._tuned(problem, ordinal, environment, cache))
@@ -181,7 +181,7 @@ class Tuner:
     # Now.
 
     def _tuned(self, problem: Problem, ordinal: int, environment: Environment, cache: DiskCache | None) -> Report:
-        """Errors: `AutotuneError` where no config runs; `CudaError` where one has broken the context."""
+        """Tune. Errors: `AutotuneError` where no config runs; `CudaError` where one has broken the context."""
         started = perf_counter()
         candidates = dict(self._candidates(problem))
         lane = lane_on(ordinal)
@@ -219,7 +219,7 @@ class Tuner:
 
 
 def _gpu(ordinal: int) -> tuple[Any, ...]:
-    """What makes a GPU a kind of its own, a slice of one included; and the version of its driver."""
+    """Return the facts that tell kinds of GPU apart, slices of one included; and the version of the driver."""
     device = rt.device(ordinal)
     limits = device.limits
     return device.name, device.compute_capability, limits.sm_count, limits.l2_bytes, device.driver.version()
@@ -227,7 +227,7 @@ def _gpu(ordinal: int) -> tuple[Any, ...]:
 
 @contextmanager
 def _turn(lane: Lane, cache: DiskCache | None) -> Iterator[None]:
-    """Alone on the GPU among the processes that tune, as far as they share a cache directory."""
+    """Keep other processes that tune off the GPU, as far as they share a cache directory."""
     with ExitStack() as held:
         if cache is not None:
             held.enter_context(cache.single_flight(fingerprint.combined(b"gpu", lane.device.uuid.encode()), WAIT_S))
