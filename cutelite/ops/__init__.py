@@ -38,29 +38,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "arith",
-    "asm",
-    "atomics",
-    "bits",
-    "cluster",
-    "control",
-    "convert",
-    "cp_async",
-    "debug",
-    "index",
-    "ldmatrix",
-    "math",
-    "mbarrier",
-    "memory",
-    "mma",
-    "registers",
-    "sync",
-    "tensor",
-    "tma",
-    "trig",
-    "warp",
+    "arith", "asm", "atomics", "bits", "cluster", "control", "convert", "cp_async", "debug", "index",
+    "ldmatrix", "math", "mbarrier", "memory", "mma", "registers", "sync", "tensor", "tma", "trig", "warp",
     "wgmma",
-]
+]  # fmt: skip
 
 
 def load_all() -> None:
