@@ -47,7 +47,7 @@ class SimLaunch:
 
     def __init__(
         self,
-        function: Function,
+        program: Program,
         grid: Extent,
         args: Sequence[object],
         *,
@@ -62,9 +62,10 @@ class SimLaunch:
         max_ops: int,
         sample: int | None,
     ) -> None:
+        function = program.function
         attrs = function.attrs
         self.kernel = function.name
-        self.program = Program(function, getattr(observer, "step", None))
+        self.program = program
         self.block = _index("block", block if block is not None else attrs.get("block", ()))
         self.cluster = _index("cluster", cluster if cluster is not None else attrs.get("cluster") or 1)
         self.grid = _index("grid", grid)

@@ -12,6 +12,7 @@ import numpy as np
 from cutelite.ir.function import Function
 from cutelite.sim.events import Observer
 from cutelite.sim.launch import Extent, Report, SimLaunch
+from cutelite.sim.program import Program
 from cutelite.sim.report import state_text
 from cutelite.sim.schedule import Scheduler
 
@@ -19,7 +20,7 @@ MAX_OPS = 50_000_000
 
 
 def run(
-    function: Function,
+    function: Function | Program,
     grid: Extent,
     args: Sequence[object],
     *,
@@ -37,6 +38,7 @@ def run(
 ) -> Report:
     """Execute a kernel, at any stage of its compilation, on NumPy memory.
 
+    function      the kernel, or the `Program` made of it for several runs by an observer that is not told of ops
     grid          blocks, as an int or up to three of them
     args          for each parameter: a NumPy array (tensors, pointers; written in place), a number, a `SimTensorMap`
                   or the array of one
@@ -54,7 +56,7 @@ def run(
     """
     started = time.perf_counter()
     launch = SimLaunch(
-        function,
+        function if isinstance(function, Program) else Program(function, getattr(observer, "step", None)),
         grid,
         args,
         block=block,

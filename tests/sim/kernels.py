@@ -18,6 +18,7 @@ from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
 from cutelite.sim.launch import SimLaunch
 from cutelite.sim.machine import Cluster, Machine
+from cutelite.sim.program import Program
 
 SEEDS = range(8)
 
@@ -68,5 +69,7 @@ def machine_of(function: Function, **options: Any) -> Machine:
     """The first CTA of a launch that has not begun, with an output array for each parameter."""
     facts: dict[str, Any] = {"block": None, "cluster": None, "dims": {}, "smem_dynamic": 0, "seed": 0}
     facts |= {"strict": True, "observer": None, "sm_count": 132, "max_ops": 10**6, "sample": None, **options}
-    launch = SimLaunch(function, facts.pop("grid", 1), [np.zeros(4096, np.int32) for _ in function.params], **facts)
+    launch = SimLaunch(
+        Program(function), facts.pop("grid", 1), [np.zeros(4096, np.int32) for _ in function.params], **facts
+    )
     return Cluster(launch, (0, 0, 0)).machines[0]

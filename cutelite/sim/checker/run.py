@@ -19,6 +19,7 @@ from cutelite.sim.checker.model import Ahead, Checker
 from cutelite.sim.checker.reporter import Reporter
 from cutelite.sim.error import SimError
 from cutelite.sim.launch import Extent
+from cutelite.sim.program import Program
 from cutelite.sim.run import MAX_OPS, run
 from cutelite.sim.tensormap import SimTensorMap
 
@@ -113,13 +114,14 @@ class _Checking:
         check_size(self.function.name, self.arrays)
         self._before = [(array, array.copy()) for array in self.arrays if array.flags.writeable]
         self._fresh = True
+        self._program = Program(self.function)
 
     def under(self, seed: int, stdout: TextIO | None) -> None:
         """Check one schedule; run it again if global memory that had been read turned out to be written."""
         while True:
             checker = Checker(Reporter(self.function.name, seed, self.found), self.written, self.ahead)
             try:
-                self._run(self.function, seed, checker, stdout)
+                self._run(self._program, seed, checker, stdout)
             except TooLarge:
                 raise
             except SimError as error:
@@ -140,7 +142,7 @@ class _Checking:
             pass
         return costs.findings()
 
-    def _run(self, function: Function, seed: int, observer: Checker | Costs, stdout: TextIO | None) -> None:
+    def _run(self, function: Function | Program, seed: int, observer: Checker | Costs, stdout: TextIO | None) -> None:
         if not self._fresh:
             for array, content in self._before:
                 array[...] = content
