@@ -55,21 +55,11 @@ def run(
                   do not fit the kernel; `InternalError` for what the simulator does wrong
     """
     started = time.perf_counter()
+    program = function if isinstance(function, Program) else Program(function, getattr(observer, "step", None))
     launch = SimLaunch(
-        function if isinstance(function, Program) else Program(function, getattr(observer, "step", None)),
-        grid,
-        args,
-        block=block,
-        cluster=cluster,
-        dims=dims or {},
-        smem_dynamic=smem_dynamic,
-        seed=seed,
-        strict=strict,
-        observer=observer,
-        sm_count=sm_count,
-        max_ops=max_ops,
-        sample=sample,
-    )
+        program, grid, args, block=block, cluster=cluster, dims=dims or {}, smem_dynamic=smem_dynamic, seed=seed,
+        strict=strict, observer=observer, sm_count=sm_count, max_ops=max_ops, sample=sample,
+    )  # fmt: skip
     scheduler = Scheduler(launch)
     try:
         with np.errstate(all="ignore"):
