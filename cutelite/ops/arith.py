@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import isfinite
 from typing import ClassVar
 
 from cutelite.ir.contract import Llvm, Problem, np, numpy_dtype
@@ -428,8 +429,7 @@ def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma64(a: float, b: float, c: float) -> float:
-    from fractions import Fraction
-    from math import isfinite
+    from fractions import Fraction  # slow to import, and seldom needed
 
     if not (isfinite(a) and isfinite(b) and isfinite(c)):
         return c if isfinite(a) and isfinite(b) else a * b + c  # a finite product may be too large for an f64

@@ -1,4 +1,4 @@
-"""A row says all that tests know of one instruction; spellings, goldens, references, refusals and fuzzing come from it.
+"""A row has all that tests know of one instruction: spellings, goldens, results, refusals and fuzzing come from it.
 
     Row(bits.Bfe, "cl.bfe({0}, {1}, {2})", [of(t, i32, i32) for t in WORDS], ints(extracted), amounts=(1, 2),
         refuses=[(of(i16, i32, i32), "bfe takes i32 or u32 or i64 or u64, not i16")])
@@ -104,19 +104,19 @@ def _said(held: Any) -> str:
 class Row:
     """One instruction.
 
-    op         its class
-    word       how kernels write it, {0}, {1}... being operands and {name} a constant; or a function of the op
-    forms      every way it is spelled: verified, printed, parsed, and assembled for each target that has it
-    reference  what it computes, of the op and NumPy arrays as `tests.vocabulary.numbers` holds them; None for what is
-               no computation of a thread or warp: `tested` names the test of its meaning instead
-    amounts    operands that count bits: mostly small
+    op         the class
+    word       the expression that kernels write: {0}, {1}... are operands, {name} is a constant; or a function of the op
+    forms      every form: verified, printed, parsed, and assembled for each target that has it
+    reference  the result, computed of the op and NumPy arrays (`tests.vocabulary.numbers` tells their types)
+    tested     without a reference, as for what works on memory: the file that tests its meaning
+    amounts    operands that are numbers of bits: mostly small ones are drawn
     more       further expressions that become this op, each with its meaning
-    close      how far a result may be from the reference, of its type and the reference; None: not at all
-    domain     the range of the arguments that `close` holds for
-    shown      forms of the golden file, written `i32 i32 direction='l'; i32 i32 ...`; all of `forms` if it is empty
-    case       names of the golden files written by hand that show it; with one there is none made of `shown`
-    alone      what works asynchronously: each form is assembled in a kernel of its own, and golden by its template
-    refuses    forms that `verify` refuses, and in which words
+    close      the greatest distance from the reference, given its type and the reference; None: the results are equal
+    domain     the range of arguments that `close` holds for
+    shown      forms of the golden file, as in `i32 i32 direction='l'; i32 i32`; all of `forms` if empty
+    case       names of golden files written by hand that show it; then none is made
+    alone      for asynchronous ops: each form has a kernel of its own, and its template is the golden
+    refuses    forms that `verify` refuses, each with its message
     """
 
     op: type[Op]
