@@ -105,7 +105,7 @@ class Row:
     """One instruction.
 
     op         the class
-    word       the expression that kernels write: {0}, {1}... are operands, {name} is a constant; or a function of the op
+    word       the expression in kernels, {0}, {1}... being operands and {name} a constant; or a function of the op
     forms      every form: verified, printed, parsed, and assembled for each target that has it
     reference  the result, computed of the op and NumPy arrays (`tests.vocabulary.numbers` tells their types)
     tested     without a reference, as for what works on memory: the file that tests its meaning
