@@ -10,6 +10,7 @@ from types import FunctionType
 from cutelite import passes, toolchain
 from cutelite.builds.build import Build
 from cutelite.config import Config
+from cutelite.diag import log
 from cutelite.front import bytecode, cfg
 from cutelite.ir.function import Function
 
@@ -66,12 +67,11 @@ def show(build: Build, environment: Config) -> None:
         _dump(build, environment)
     for name in environment.print:
         _print(build, name)
-    lines = list(build.warnings)
-    if environment.times:
+    for warning in build.warnings:
+        log.tell(warning, log.WARNING, wanted=True)
+    if log.heard(log.INFO, environment.times):
         parts = ", ".join(f"{stage} {seconds * 1e3:.1f} ms" for stage, seconds in build.times.items())
-        lines.append(f"cutelite: {build.front.name} for {build.target}: {parts}")
-    if lines:
-        sys.stderr.write("\n".join(lines) + "\n")
+        log.tell(f"{build.front.name} for {build.target}: {parts}", log.INFO, wanted=True)
 
 
 def _dump(build: Build, environment: Config) -> None:

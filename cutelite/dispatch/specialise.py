@@ -7,7 +7,6 @@ Out   `Compiled` for a GPU, or the IR that the simulator runs
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cutelite.builds.source import Source
 from cutelite.config import Config
+from cutelite.diag import log
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.compiling import compiled
@@ -161,8 +161,8 @@ class Specialisations:
         return Source(self.function, dict(spec.types), dict(spec.dims), attrs)
 
     def _build(self, spec: Specialisation, environment: Config) -> Build:
-        if environment.verbose:
-            _say(f"compiling {self.function.__name__} {spec}")
+        if log.heard(log.INFO, environment.verbose):
+            log.tell(f"compiling {self.function.__name__} {spec}", log.INFO, wanted=True)
         source = self._evaluated(spec, spec.attrs)
         make = functools.partial(_pipeline().compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
         return compiled(self.function.__name__, str(spec), spec.arch, environment, make)
@@ -191,8 +191,8 @@ class Specialisations:
             compiled = Compiled.of(again())
             cache.put(key, compiled.artifact.to_bytes())
             return compiled
-        if environment.verbose:
-            _say(f"{self.function.__name__} {spec} is in the cache as {key}")
+        if log.heard(log.INFO, environment.verbose):
+            log.tell(f"{self.function.__name__} {spec} is in the cache as {key}", log.INFO, wanted=True)
         return found
 
     # What it depends on.
@@ -205,8 +205,8 @@ class Specialisations:
         digests = [tools.encode(), fingerprint.build_id()]
         for source in sources:
             if source.digest is None:
-                if environment.verbose:
-                    _say(f"{self.function.__name__} is not kept on disk: {source.why}")
+                why = f"{self.function.__name__} is not kept on disk: {source.why}"
+                log.tell(why, log.INFO, environment.verbose)
                 return None
             digests.append(source.digest)
         return fingerprint.combined(*digests)
@@ -240,10 +240,6 @@ def _pipeline() -> Any:
 def _with_lines(spec: Specialisation) -> bool:
     """Tell whether source lines are told by the code."""
     return spec.options.line_info or spec.options.assertions
-
-
-def _say(text: str) -> None:
-    print(f"cutelite: {text}", file=sys.stderr)
 
 
 @functools.cache

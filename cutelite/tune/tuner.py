@@ -10,7 +10,6 @@ Processes that want the same winner have it found once; those of other keys take
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -21,7 +20,7 @@ from typing import Any
 import cutelite_rt as rt
 from cutelite import config as environments
 from cutelite.config import Config as Environment
-from cutelite.diag import InternalError
+from cutelite.diag import InternalError, log
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.specialise import open_cache
@@ -235,5 +234,4 @@ def _turn(lane: Lane, cache: DiskCache | None) -> Iterator[None]:
 
 
 def _say(text: str, environment: Environment, wanted: bool = False) -> None:
-    if wanted or environment.verbose:
-        print(f"cutelite: {text}", file=sys.stderr)
+    log.tell(text, log.INFO, wanted or environment.verbose)
