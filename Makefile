@@ -5,6 +5,7 @@
 # make bench            compile times, as docs/lab/measurements.md has them
 # make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
 # make bench-attention  attention against cuDNN. Needs a GPU
+# make bench-rows       kernels of rows against torch, torch.compile, QuACK and Liger, with pictures. Needs a GPU
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
@@ -35,7 +36,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench bench-attention bench-launch bench-gemm demo update update-launcher pythons
+.PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo update update-launcher pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -68,6 +69,11 @@ bench-attention: $(INSTALLED)
 	$(PY) tests/bench/attention.py
 
 SETS := large,skinny
+bench-rows: $(INSTALLED)
+	mkdir -p build/bench-rows
+	$(PY) tests/bench/rows.py --compile --json build/bench-rows/rows.json --pictures build/bench-rows
+	$(PY) tests/bench/rows_whole.py
+
 bench-gemm: $(INSTALLED)
 	$(PY) tests/bench/gemm.py --sets $(SETS) --out build/bench-gemm
 

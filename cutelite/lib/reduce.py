@@ -348,7 +348,7 @@ class Team:
         if self.lane < self.cluster:
             if self.reused:
                 self.empty[(slot + 1) % self.slots].remote(self.lane).arrive()
-                self.empty[slot].wait(((turn + self.slots - 1) // self.slots + 1) % 2, cluster=True)
+                self.empty[slot].wait(((turn + self.slots - 1) // self.slots + 1) % 2)
             data, there = pack(x, words), mapa(others[slot, self.rank, None], self.lane)
             width = min(words, 4)
             for i in static_range(words // width):

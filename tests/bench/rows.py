@@ -1,7 +1,7 @@
 """Kernels of rows beside torch, torch.compile and a plain copy, in one run: GB/s, medians of interleaved rounds.
 
     python tests/bench/rows.py [--ops softmax,rms_norm,...] [--columns 1024,4096,...] [--dtype bfloat16]
-                               [--compile] [--sweep] [--rivals quack,liger] [--warm] [--json FILE]
+                               [--compile] [--sweep] [--rivals quack,liger] [--warm] [--json FILE] [--pictures FOLDER]
 
 --sweep     every plan that is worth trying, and the fastest of them beside the others; without it, the plan that the
             library chooses
@@ -35,6 +35,7 @@ from cutelite.kernels.rows import rope as rotary
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.narrow import Narrow
 from cutelite.kernels.rows.plan import MOST_THREADS, RESIDENT, SHARED, WARP, Plan
+from tests.bench.chart import bars
 from tests.bench.rows_rivals import RIVALS
 from tests.bench.timing import L2_BYTES, Replay, rounds
 
@@ -406,6 +407,7 @@ def main() -> None:
     parser.add_argument("--rivals", default="quack,liger")
     parser.add_argument("--warm", action="store_true", help="compile only, so that other processes find the kernels")
     parser.add_argument("--json")
+    parser.add_argument("--pictures", help="a folder, for an SVG of each operation")
     options = parser.parse_args()
     dtype = getattr(torch, options.dtype)
     print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, {options.dtype}, GB/s", flush=True)
@@ -413,7 +415,7 @@ def main() -> None:
     for name in options.ops.split(","):
         for n in map(int, options.columns.split(",")):
             m = ROWS.get(n, max(1, (1 << 28) // n))
-            table.append(measure(name, n, m, dtype, options))
+            table += [row for row in [measure(name, n, m, dtype, options)] if row]
             torch.cuda.empty_cache()
     if options.warm:
         return
@@ -421,6 +423,22 @@ def main() -> None:
     print(f"# the fastest copy: {max(copies):.0f}")
     if options.json:
         Path(options.json).write_text(json.dumps(table, indent=1))
+    if options.pictures:
+        pictures(table, Path(options.pictures))
+
+
+def pictures(table: list[dict[str, Any]], folder: Path) -> None:
+    """Write an SVG for each operation: a group of bars for each length of rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(row["operation"] for row in table):
+        groups = [(short(row["columns"]), row["gb_per_s"]) for row in table if row["operation"] == name]
+        title = f"{name.replace('_', ' ')}, bf16, by columns"
+        (folder / f"rows-{name.replace('_', '-')}.svg").write_text(bars(title, "GB/s", groups))
+
+
+def short(n: int) -> str:
+    """'64k' of 65536."""
+    return f"{n // 1024}k" if n % 1024 == 0 else str(n)
 
 
 if __name__ == "__main__":

@@ -75,3 +75,23 @@ def test_cross_entropy_of_a_linear_layer(reduction: str) -> None:
     mine = torch.autograd.grad(found, (x, w), weights.float().view(found.shape))
     for a, b in zip(mine, torch.autograd.grad(exact, wide, weights), strict=True):
         assert (a.double() - b).norm() < 2e-2 * b.norm()
+
+
+def test_embeddings_sums_and_selections() -> None:
+    numbers = pytest.importorskip("cutelite.kernels.rows.operators_numbers")
+    table, x, row = tensors((9, 20), (3, 30), (1, 5))
+    places = torch.tensor([[0, 3, 3], [8, 0, 1]], device=x.device)
+    found = numbers.embedding(table, places, 3)
+    dy = torch.randn_like(found)
+    mine, theirs = (
+        torch.autograd.grad(rows, table, dy)[0] for rows in (found, F.embedding(places, table, padding_idx=3))
+    )
+    torch.testing.assert_close(mine, theirs)
+    compare(numbers.cumsum, (x,), lambda x: x.cumsum(-1))
+    half = row.detach().bfloat16().requires_grad_()  # fewer bits to look at
+    values, columns = numbers.top_k(half, 2)
+    assert columns.tolist() == half.topk(2)[1].tolist()
+    (gradient,) = torch.autograd.grad(values.sum(), (half,))
+    assert gradient.nonzero()[:, 1].tolist() == sorted(columns[0].tolist())
+    assert numbers.sample(half.detach(), torch.zeros(1, device=x.device), 1.0, 1, 1.0).tolist() == [int(half.argmax())]
+    torch.library.opcheck(numbers.quantise, (x.detach().repeat(1, 5), 128, None, "silu"))

@@ -77,6 +77,11 @@ BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
 CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
 
 ROWS: tuple[Row, ...] = (
+    Row("rows_sums", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
+    Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "team.ready()", OWN_PLACE),
+    Row("rows_sums", "early", CLUSTER_ARRIVE, "before tensor.load_all", "team.leave()", OWN_PLACE),
+    Row("rows_scan", "drop", "bar.sync", "", "cl.next_tile(", "it is for loops: here a block takes one tile", (0,)),
+    Row("rows_scan", "drop", "bar.sync", "", "an earlier round", "it is for loops: here a block scans once"),
     Row("", "late", EXPECT, "behind cp.async.bulk", "", STILL_OPEN),
     Row("", "late", "mbarrier.expect_tx", "behind cp.async.bulk", "", STILL_OPEN),
     Row("last_block", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),

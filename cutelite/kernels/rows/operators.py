@@ -18,8 +18,12 @@ from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
 from cutelite.kernels.rows.operators_elements import activated, gated, rope, rope_
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+from cutelite.kernels.rows.operators_numbers import cumsum, embedding, quantise, sample, top_k
 
-__all__ = ["activated", "cross_entropy", "gated", "linear_cross_entropy", "norm_forward", "rope", "rope_", "softmax"]
+__all__ = [
+    "activated", "cross_entropy", "cumsum", "embedding", "gated", "linear_cross_entropy", "norm_forward", "quantise",
+    "rope", "rope_", "sample", "softmax", "top_k",
+]  # fmt: skip
 
 
 @torch.library.custom_op("cutelite::softmax", mutates_args=())

@@ -1,0 +1,118 @@
+"""Embeddings, top-k, sampling, sums and 8 bits as operators of torch, with derivatives: `torch.ops.cutelite.embedding`.
+
+`cutelite.kernels.rows.operators` imports this module.
+"""
+
+# mypy: disable-error-code="untyped-decorator, no-any-return"
+# (torch is not there to be read when types are checked)
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cutelite.kernels.rows import embedding as tables
+from cutelite.kernels.rows import quantise as by_8_bits
+from cutelite.kernels.rows import scan, select
+from cutelite.kernels.rows.narrow import Narrow
+
+
+@torch.library.custom_op("cutelite::embedding", mutates_args=())
+def embedding(table: Tensor, places: Tensor, padding: int) -> Tensor:
+    """Rows of a table. `padding`: a row that gets no gradient, or -1."""
+    return tables.embedding(table, places)
+
+
+@embedding.register_fake
+def _(table: Tensor, places: Tensor, padding: int) -> Tensor:
+    return table.new_empty((*places.shape, table.shape[1]))
+
+
+@torch.library.custom_op("cutelite::embedding_backward", mutates_args=())
+def embedding_backward(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
+    """The gradient of the table, the same in every run."""
+    return tables.embedding_backward(dy, places, words, padding=padding)
+
+
+@embedding_backward.register_fake
+def _(dy: Tensor, places: Tensor, words: int, padding: int) -> Tensor:
+    return dy.new_empty((words, dy.shape[-1]))
+
+
+def _keep_places(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    table, places, ctx.padding = inputs
+    ctx.words = table.shape[0]
+    ctx.save_for_backward(places)
+
+
+embedding.register_autograd(
+    lambda ctx, dy: (embedding_backward(dy, *ctx.saved_tensors, ctx.words, ctx.padding), None, None),
+    setup_context=_keep_places,
+)
+
+
+@torch.library.custom_op("cutelite::top_k", mutates_args=())
+def top_k(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k greatest elements of each row in descending order, and their columns."""
+    return tuple(select.top_k(x, k))
+
+
+@top_k.register_fake
+def _(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    found = x.new_empty((*x.shape[:-1], k))
+    return found, found.new_empty(found.shape, dtype=torch.int64)
+
+
+def _keep_columns(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.shape = inputs[0].shape
+    ctx.save_for_backward(output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+top_k.register_autograd(
+    lambda ctx, dy, _: (dy.new_zeros(ctx.shape).scatter(-1, ctx.saved_tensors[0], dy), None),
+    setup_context=_keep_columns,
+)
+
+
+@torch.library.custom_op("cutelite::sample", mutates_args=())
+def sample(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """A column of each row by chance, among the greatest."""
+    return select.sample(x, chances, temperature=temperature, top_k=top_k, top_p=top_p)
+
+
+@sample.register_fake
+def _(x: Tensor, chances: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+    return x.new_empty(x.shape[:-1], dtype=torch.int64)
+
+
+@torch.library.custom_op("cutelite::cumsum", mutates_args=())
+def cumsum(x: Tensor) -> Tensor:
+    """Sums of rows up to each element."""
+    return scan.cumsum(x)
+
+
+@cumsum.register_fake
+def _(x: Tensor) -> Tensor:
+    return x.new_empty(x.shape)
+
+
+cumsum.register_autograd(lambda ctx, dy: cumsum(dy.flip(-1)).flip(-1))
+
+
+@torch.library.custom_op("cutelite::quantise", mutates_args=())
+def quantise(x: Tensor, block: int, up: Tensor | None, activation: str) -> tuple[Tensor, Tensor]:
+    """Rows of x, or of activation(x) * up, as e4m3, and their scales: one for each row (block 1) or 128 elements."""
+    return tuple(by_8_bits.quantise(x, Narrow(block=block), up=up, activation=activation))
+
+
+@quantise.register_fake
+def _(x: Tensor, block: int, up: Tensor | None, activation: str) -> tuple[Tensor, Tensor]:
+    *leading, n = x.shape
+    count = 1 if block == 1 else (n + block - 1) // block
+    scale = x.new_empty((*leading, count), dtype=torch.float32)
+    if len(leading) == 1 and block > 1 and n > block:
+        scale = x.new_empty((count, *leading), dtype=torch.float32).T
+    return x.new_empty(x.shape, dtype=torch.float8_e4m3fn), scale
