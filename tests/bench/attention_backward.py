@@ -12,24 +12,22 @@ from typing import Any
 import torch
 
 from cutelite.kernels.attention import attention
-from cutelite.kernels.attention.backward import Config, chosen
 from cutelite.kernels.attention.backward_call import attention_backward
+from cutelite.kernels.attention.backward_plan import Config, chosen
 from tests.bench.attention import seconds
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
-        "64 early": Config(order="early"),
-        "64 late": Config(),
-        "64 last": Config(order="last"),
-        "64 held 2": Config(held=2),
+        "64": Config(),
+        "64, 3 held": Config(held=3),
         "64 direct": Config(direct=True),
-        "80 last": Config(80, held=2, order="last"),
+        "64 direct, 3 held": Config(held=3, direct=True),
+        "80 late": Config(80, late=True),
     },
     64: {
-        "128 early": Config(128, held=2, turned=False, order="early"),
-        "128 late": Config(128, held=2, turned=False),
-        "128 direct": Config(128, held=2, turned=False, order="last", direct=True),
+        "128": Config(128, turned=False),
+        "128 late direct": Config(128, turned=False, late=True, direct=True),
     },
 }
 
@@ -126,7 +124,8 @@ def main() -> None:
             compared(dim, causal)
             for length in given.lengths:
                 print(
-                    row(dim, causal, length, CONFIGS[dim] if given.configs else {"cutelite": chosen(dim)}), flush=True
+                    row(dim, causal, length, CONFIGS[dim] if given.configs else {"cutelite": chosen(dim, causal)}),
+                    flush=True,
                 )
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_backward
-from cutelite.kernels.attention.backward import Config, Plan, build, chosen
+from cutelite.kernels.attention.backward import build
+from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import seen
 from cutelite.kernels.attention.scores import Problem
 from cutelite.toolchain import find
@@ -129,7 +130,7 @@ def test_of_no_keys_or_queries() -> None:
 def test_no_race_in_a_few_schedules(ordered: bool) -> None:
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, 64))
     o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
-    config = chosen(64)
+    config = chosen(64, True)
     blocks = -(-150 // config.rows)
     base = np.empty((1, 1, blocks, 2 * config.rows), np.float32)
     sums = np.empty((1, 1, blocks, config.groups, 64 * Plan(config, PROBLEM).columns), np.float32)
@@ -154,7 +155,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 @pytest.mark.parametrize("right", [False, True])
 def test_registers_suffice(dim: int, right: bool) -> None:
     """ptxas neither spills nor serialises products."""
-    config = chosen(dim)
+    config = chosen(dim, right)
     plan = Plan(config, Problem(cl.bf16, dim, dim, right=right))
     blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
     compiled = build(config, plan.problem).gradients.compile(
@@ -207,5 +208,5 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_configurations_are_alike() -> None:
     given = inputs(130, 140, 1, 1, 128)
-    for config in (Config(order="early", direct=True), Config(80, held=2, order="last")):
+    for config in (Config(stages=3, held=3, direct=True), Config(80, late=True)):
         compare(*given, more={"config": config}, causal=True)

@@ -171,8 +171,8 @@ LARGE: dict[str, Run] = {
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
-    "attention_backward": attention_backward(380, 128, 64, rows=128, stages=2, turned=False),
-    "attention_backward_ordered": attention_backward(128, 256, 64, True, rows=128, stages=2, turned=False, values=True),
+    "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
+    "attention_backward_ordered": attention_backward(128, 256, 64, True, rows=128, held=2, turned=False),
 }
 """Those that take too long for `make test`."""
 

@@ -11,47 +11,19 @@ docs/lab/attention-backward.md counts what bounds this, and says what was tried.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, TmaTensor, f32, i32
-from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
+from cutelite import Smem, Tensor, f32, i32
+from cutelite.kernels.attention.backward_plan import HK, MB, SK, SQ, B, Config, H, Plan, Tile, finish, prepare
+from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
+from cutelite.kernels.attention.tiles import Given
 
-B, H, HK, SQ, SK, MB = cl.dims("B H HK SQ SK MB")
 LOG2E = 1 / LN2
 NEVER = 1 << 30
 """Behind every column of a block."""
-
-
-@dataclass(frozen=True)
-class Config:
-    """How the work is cut up.
-
-    rows     queries of a block
-    groups   warpgroups that compute, each for 64 keys
-    stages   blocks of queries, and of gradients of outputs, that are held
-    held     blocks of dS that are held
-    turned   a warpgroup computes a part of dq transposed: 64 columns of a head; else 64 queries
-    order    'early': dv is multiplied before the product of dO and V has come; 'late': when it has; 'last': with dk
-    direct   dq is added to the sums right from registers
-    regs     registers of a thread of the warpgroup that loads, and of one that computes
-    """
-
-    rows: int = 64
-    groups: int = 2
-    stages: int = 2
-    held: int = 3
-    turned: bool = True
-    order: str = "late"
-    direct: bool = False
-    regs: tuple[int, int] = (24, 240)
-
-
-def chosen(dim: int) -> Config:
-    """For a head dim, 64 or 128: what was measured best (docs/lab/attention-backward.md)."""
-    return Config(128, held=2, turned=False) if dim == 64 else Config()
 
 
 class Kernels(NamedTuple):
@@ -60,25 +32,6 @@ class Kernels(NamedTuple):
     prepare: Any
     gradients: Any
     finish: Any
-
-
-class Tile(NamedTuple):
-    """A block's batch, head of keys and first key; the first and the end of the blocks of queries that see it."""
-
-    batch: Any
-    kv: Any
-    key: Any
-    begin: Any
-    end: Any
-
-
-class Given(NamedTuple):
-    """Numbers of a launch."""
-
-    scale: Any
-    offset: Any
-    left: Any
-    right: Any
 
 
 class Sums(NamedTuple):
@@ -95,79 +48,6 @@ class Pipes(NamedTuple):
     rows: Any
     changes: Any
     parts: Any
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What follows from a configuration for a problem."""
-
-    config: Config
-    problem: Problem
-
-    @property
-    def dim(self) -> int:
-        """Columns of a head in shared memory: TMA brings zeros beyond those that there are."""
-        return -(-self.problem.dim // BOX) * BOX
-
-    @property
-    def keys(self) -> int:
-        """Of a block."""
-        return ROWS * self.config.groups
-
-    @property
-    def columns(self) -> int:
-        """Of a warpgroup's part of a block of dq, which has 64 rows."""
-        return self.dim * self.config.rows // self.keys
-
-    @property
-    def sums(self) -> Any:
-        """The type of what dq is added up in: parts in the order of accumulators."""
-        return Tensor[f32, (B, H, MB, self.config.groups, ROWS * self.columns), cl.align(16)]
-
-    @property
-    def turns(self) -> Any:
-        """The type of whose turn it is."""
-        return Tensor[i32, (B, H, MB, self.config.groups)]
-
-    def box(self, heads: Any, length: Any, rows: int) -> Any:
-        """The type of q and what is alike."""
-        shape = B, heads, length, self.problem.dim
-        return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
-
-    def place(self, given: Given, band: Any) -> Tile:
-        """This block's tile: key by key, of `band` heads before the next ones."""
-        BM, BN = self.config.rows, self.keys
-        index, across, heads = cl.block_idx.x, i32(cl.ceil_div(SK, BN)), i32(HK)
-        major = band * across
-        part, rest = index // major, index % major
-        here = min(band, i32(B) * heads - part * band)
-        head, key = part * band + rest % here, rest // here * BN
-        end: Any = i32(cl.ceil_div(SQ, BM))
-        begin: Any = i32(0)
-        if self.problem.right:
-            begin = min(end, max(0, key - given.offset - given.right) // BM)
-        if self.problem.left:
-            end = max(begin, min(end, (max(-BM, key + BN - 1 - given.offset + given.left) + BM) // BM))
-        return Tile(head // heads, head % heads, key, begin, end)
-
-    def accumulators(self, part: Any) -> Any:
-        """What this thread has of a part of sums: (4, columns / 8)."""
-        by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, self.columns // 8), (1, 4, 4 * GROUP)))
-        return by_thread[None, cl.thread_idx.x % GROUP, None]
-
-    def moved(self, n: int, operation: Any) -> Any:
-        """A copy of accumulators of n columns, and this thread's part of it."""
-        atom = cl.make_copy_atom(operation, self.problem.dtype)
-        copy = cl.make_tiled_copy_C(atom, cl.make_tiled_mma(cl.WarpgroupMmaOp(self.problem.dtype, f32, n)))
-        return copy, copy.get_slice(cl.thread_idx.x % GROUP)
-
-    def put(self, values: Any, target: Any, transpose: bool = False) -> None:
-        """A warpgroup: an accumulator to 64 rows of shared memory; `transpose`: rows that are columns there."""
-        n = 2 * values.n
-        copy, mine = self.moved(n, cl.StMatrix8x8x16bOp(transpose=transpose, num_matrices=4))
-        held = cl.make_rmem_tensor(self.problem.dtype, (n // 2,))
-        held.store(values.to(self.problem.dtype))
-        cl.copy(copy, mine.retile(held.view(cl.make_layout(((2, 2, n // 8), 1, 1)))), mine.partition_D(target))
 
 
 @dataclass(frozen=True)
@@ -273,7 +153,7 @@ class Worker:
     def step(self, so_far: Any, behind: Any) -> Any:
         """A block of queries; `behind` the first one also dq of the block before."""
         (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
-        (_, rows, changes, _), storage, order = block.pipes, block.storage, plan.config.order
+        (_, rows, changes, _), storage = block.pipes, block.storage
         BM, dtype = plan.config.rows, plan.problem.dtype
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
         base = storage.base[state.index, None]
@@ -282,23 +162,18 @@ class Worker:
         dp = multiply(self.v, do, cl.wgmma.zeros_accumulator(BM), False)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, slope = self.powers(s.reshape((2, 2, BM // 8)), self.of_rows(base, 0), place)
-        kept = p.reshape((BM // 2,)).to(dtype)
-        if order == "early":
-            kept = cl.wgmma.fence_operand(kept)
-            dv = multiply(kept, cl.select(do, (1, 0)), dv)
-            dp, dv = cl.wgmma.wait_group(1, dp, keep=dv)
-        elif order == "late":
-            dp, kept = cl.wgmma.wait_group(0, dp, after=kept)
-            dv = multiply(kept, cl.select(do, (1, 0)), dv)
-        else:
+        if plan.config.late:
             dp, p = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)))
             p = p.reshape((2, 2, BM // 8))
+        else:
+            dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)).to(dtype))
+            dv = multiply(packed, cl.select(do, (1, 0)), dv)
         ds = p * (dp.reshape((2, 2, BM // 8)) - self.of_rows(base, 1))
         ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
         ds = ds.reshape((BM // 2,)).to(dtype)
-        if order == "last":
-            kept, ds = cl.wgmma.fence_operand(p.reshape((BM // 2,)).to(dtype), ds, held=False)
-            dv = multiply(kept, cl.select(do, (1, 0)), dv)
+        if plan.config.late:
+            packed, ds = cl.wgmma.fence_operand(p.reshape((BM // 2,)).to(dtype), ds, held=False)
+            dv = multiply(packed, cl.select(do, (1, 0)), dv)
         else:
             ds = cl.wgmma.fence_operand(ds, held=False)
         changes.producer_acquire(change)
@@ -398,11 +273,9 @@ class Worker:
         self.block.plan.put(grad, target)
         cl.fence_proxy_async("shared::cta")
         self.together.sync()
-        if cl.thread_idx.x % GROUP == 0:
-            if self.key < i32(SK):
-                cl.tma_store(target, tensor, at=(tile.batch, tile.kv, self.key, 0))
+        if cl.thread_idx.x % GROUP == 0 and self.key < i32(SK):
+            cl.tma_store(target, tensor, at=(tile.batch, tile.kv, self.key, 0))
             cl.cp_async_bulk_commit_group()
-            cl.cp_async_bulk_wait_group(0, read=True)
 
 
 def emptied(state: cl.PipelineState) -> cl.PipelineState:
@@ -420,7 +293,7 @@ def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     """The kernels. `ordered`: sums are added up in the order of keys, so that results are the same bits each time."""
-    plan = Plan(config, problem)
+    plan = Plan(replace(config, direct=config.direct and not ordered), problem)
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 
 
@@ -448,19 +321,18 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         """
         base     of rows: logsumexp to base 2, and the sum of o * do, as `prepare` leaves them
         sums     of dq, without the scale
-        offset   of the key at a query's own place; `left` keys before it and `right` behind it are seen
-        band     so many heads are computed key by key, before the next ones
+        scale... as `Given` has them
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, dk, dv):
                 cl.prefetch_tensormap(t)
-        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right), config.groups * GROUP
+        storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
         keys = cl.PipelineTmaAsync.create(1, 2 * BN * D * dtype.bytes, threads, sync=False)
         rows = cl.PipelineTmaAsync.create(config.stages, 2 * BM * (D * dtype.bytes + 4), threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
         cl.pipeline_init_sync()
-        block = Block(plan, storage, Pipes(keys, rows, changes, parts), plan.place(given, band), given)
+        block = Block(plan, storage, Pipes(keys, rows, changes, parts), plan.place(given), given)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             warp = cl.make_warp_uniform(cl.warp_idx())
@@ -479,70 +351,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
             worker.write(grad_v, mine[1], dv)
             cl.NamedBarrier(1, threads).sync()  # the others have read these keys
             worker.write(grad_k * scale, mine[0], dk)
+            if cl.thread_idx.x % GROUP == 0:
+                cl.cp_async_bulk_wait_group(0, read=True)
 
     return gradients
-
-
-def prepare(plan: Plan) -> Any:
-    """The kernel that sums up rows of o * do, and clears the sums of dq. A block has a block of queries."""
-    dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dim
-    O = plan.box(H, SQ, BM)  # noqa: E741
-    ROW = Tensor[f32, (B, H, SQ)]
-
-    @cl.kernel(block=256)
-    def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: Tensor[f32, (B, H, MB, 2 * BM)], sums: plan.sums,
-        turns: plan.turns | None, offset: i32, left: i32,
-    ) -> None:  # fmt: skip
-        t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
-        tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, D)), align=1024) for _ in range(2)]
-        pipe = cl.PipelineTmaAsync.create(1, 2 * BM * D * dtype.bytes, 256)
-        if t == 0:
-            state = pipe.producer_state()
-            pipe.producer_acquire(state)
-            for tensor, tile in zip((o, do), tiles, strict=True):
-                cl.tma_load(tensor, tile, at=(batch, head, m * BM, 0), barrier=pipe.barrier(state))
-            for g in cl.static_range(plan.config.groups if turns is not None else 0):
-                turns[batch, head, m, g] = max(0, m * BM + offset - left) // plan.keys  # the first that adds
-        mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
-        for i in cl.static_range(BM * D // 1024):
-            mine[None, t, i].store(cl.full((4,), 0.0, f32))
-        pipe.consumer_wait(pipe.consumer_state())
-        for i in cl.static_range(-(-BM // 32)):
-            r, total = i * 32 + t // 8, f32(0.0)
-            if BM % 32 == 0 or r < BM:
-                for c in cl.static_range(D // BOX):
-                    x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
-                    total = total + (x * y).reduce("sum")
-            total, known = cl.warp_reduce(total, width=8), -INF
-            if t % 8 == 0 and (BM % 32 == 0 or r < BM):
-                if m * BM + r < i32(SQ):
-                    known = lse[batch, head, m * BM + r]
-                    if dlse is not None:
-                        total = total - dlse[batch, head, m * BM + r]
-                at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
-                base[batch, head, m, at] = cl.where(known == -INF, INF, known * LOG2E)
-                base[batch, head, m, BM + at] = total
-
-    return prepare
-
-
-def finish(plan: Plan) -> Any:
-    """The kernel that makes dq of the sums. A block has a block of queries."""
-    BM, turned = plan.config.rows, plan.config.turned
-
-    @cl.kernel(block=plan.config.groups * GROUP)
-    def finish(dq: plan.box(H, SQ, BM), sums: plan.sums, scale: f32) -> None:
-        part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
-        tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dim)), align=1024)
-        values = plan.accumulators(sums[batch, head, m, part, None]).load() * scale
-        target = cl.local_tile(cl.select(tile, (1, 0)) if turned else tile, (ROWS, plan.columns), (part, 0))
-        plan.put(values.reshape((plan.columns // 2,)), target, turned)
-        cl.fence_proxy_async("shared::cta")
-        cl.syncthreads()
-        if cl.thread_idx.x == 0:
-            cl.tma_store(tile, dq, at=(batch, head, m * BM, 0))
-            cl.cp_async_bulk_commit_group()
-            cl.cp_async_bulk_wait_group(0, read=True)
-
-    return finish

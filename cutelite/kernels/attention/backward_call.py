@@ -8,7 +8,8 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.attention.backward import Config, Plan, build, chosen
+from cutelite.kernels.attention.backward import build
+from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import FAR, LAYOUTS, Mod, Window, capped_mod, seen
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.kernels.functions import settled
@@ -55,7 +56,7 @@ def attention_backward(
     scale = dim**-0.5 if scale is None else scale
     left, right, offset = seen(causal, window, sk - sq)
     mod = capped_mod(softcap, score_mod)
-    config = config or chosen(-(-dim // BOX) * BOX)
+    config = config or chosen(-(-dim // BOX) * BOX, left is not None or right is not None)
     problem = Problem(getattr(cl, code_of(q)), dim, dim, left is not None, right is not None, mod, settled(mask_mod))
     plan, blocks = Plan(config, problem), -(-sq // config.rows)
     if left_out():
