@@ -1,4 +1,4 @@
-"""What all tests share: which of them this machine can run, and `--update` for golden files."""
+"""Fixtures of all tests: skips on machines without a GPU or a tool, and `--update` for golden files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def update(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are to be rewritten."""
+    """Tell whether golden files are to be rewritten."""
     return bool(request.config.getoption("--update"))
 
 

@@ -1,4 +1,4 @@
-"""Where a test's kernels run: on the simulator, or the same kernel on a GPU, its results brought back.
+"""The places where a test's kernels run: the simulator, or a GPU, with results brought back.
 
 def test_it(place: Place) -> None:
     place(kernel[grid, block], source, out)     # `out` is written in place, wherever it ran
@@ -22,9 +22,9 @@ PLACES = ["sim", GPU]
 
 @contextmanager
 def on_device(arguments: Sequence[Any]) -> Iterator[list[Any]]:
-    """The arguments with every NumPy array copied to the GPU, and afterwards back into its place.
+    """Give the arguments with every NumPy array copied to the GPU; copy them back into their places afterwards.
 
-    Columns of a wider array come with all of that, and stay as far apart.
+    Of columns of a wider array the whole array is copied, so that strides stay as they are.
     """
     whole = [x.base if is_slice(x) else x for x in arguments]
     copies = [rt.to_device(x) if isinstance(x, np.ndarray) else x for x in whole]
@@ -35,14 +35,14 @@ def on_device(arguments: Sequence[Any]) -> Iterator[list[Any]]:
 
 
 def is_slice(x: Any) -> bool:
-    """Whether an argument is some columns of a wider array."""
+    """Tell whether an argument is some columns of a wider array."""
     if not isinstance(x, np.ndarray) or not isinstance(x.base, np.ndarray) or x.flags.c_contiguous:
         return False
     return bool(x.base.dtype == x.dtype and x.base.flags.c_contiguous and x.strides[-1] == x.itemsize)
 
 
 def slice_of(copy: rt.DeviceArray, x: Any) -> rt.DeviceArray:
-    """Of a copy of the array that `x` is some columns of, the same columns."""
+    """Return the columns of `copy` that `x` is of the array that was copied."""
     assert x.ctypes.data == x.base.ctypes.data, "columns are taken from the first one on"
     found = rt.over(copy, x.shape, copy.dtype)
     found.strides = tuple(step // x.itemsize for step in x.strides)

@@ -1,4 +1,4 @@
-"""What is installed: dependencies that are used, and a page for an index without links that lead nowhere."""
+"""The package: dependencies that are used, and a page for an index without dead links."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cache of the test's own; paths and modules as they were, afterwards."""
+    """Give the test a cache of its own, and restore paths and modules afterwards."""
     for name in list(os.environ):
         if name.startswith("CUTELITE_") and name != "CUTELITE_PTXAS":
             monkeypatch.delenv(name)
@@ -86,7 +86,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """A command in this process: its status, what it printed, and what it said."""
+    """Run a command in this process. Return its status, its output and its messages."""
 
     def call(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -101,7 +101,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 def started(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
+    """Run a command in a process of its own."""
     command = [sys.executable, "-m", "cutelite.cli", *arguments]
     found = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=found)
@@ -336,7 +336,7 @@ def test_doctor_without_anything(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_doctor_where_a_binding_refuses(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As cuda-bindings 12.9 does for libNVVM and nvJitLink where there is no driver."""
+    """Behave as cuda-bindings 12.9 does for libNVVM and nvJitLink where there is no driver."""
 
     def refuse() -> str:
         raise RuntimeError("CUDA driver is not found")
@@ -352,7 +352,7 @@ def test_doctor_where_a_binding_refuses(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 def test_demo(tmp_path: Path) -> None:
-    """As `make demo` runs it: the GEMM, its stages timed, checked, and where it ran."""
+    """Run the GEMM as `make demo` does: its stages timed, its result checked, the place named."""
     done = started("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for text in ("front", "passes", "lower", "llvm", "assemble", "gemm for sm_90a", "right to"):

@@ -1,4 +1,4 @@
-"""What users see: the text around a caret, with and without source."""
+"""Messages as users see them: the text around a caret, with and without source."""
 
 import linecache
 import pickle
@@ -42,7 +42,7 @@ class WgmmaWidth(Diagnostic):
 
 @pytest.fixture
 def span(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Span]]:
-    """Makes the span of the first piece of SOURCE that reads like its argument."""
+    """Return a function that makes the span of the first piece of SOURCE that equals its argument."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "gemm.py"
     file.write_text(SOURCE, encoding="utf-8")

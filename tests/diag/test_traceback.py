@@ -1,4 +1,4 @@
-"""What Python prints above a mistake in a kernel: the user's frames."""
+"""The traceback above a mistake in a kernel: the user's frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLVM IR text: the kernel's interface and attributes, loops, line information, and what cannot be lowered."""
+"""LLVM IR text: the kernel's interface and attributes, loops, line information, and ops that cannot be lowered."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_time_is_linear_in_ops() -> None:
 
 @pytest.mark.parametrize("path", paths("ops"), ids=lambda path: path.stem)
 def test_values_are_numbered_in_the_order_of_their_definitions(path: Path) -> None:
-    """Without a gap, which older LLVMs (libNVVM's) insist on."""
+    """They are numbered without a gap, as older LLVMs (libNVVM's) demand."""
     text = llvm(Case.read(path).source)
     body = text[text.index("define ptx_kernel") :]
     params = re.findall(r"%(\d+)(?=[,)])", body[: body.index("{\n")])

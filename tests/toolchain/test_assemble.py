@@ -55,7 +55,7 @@ EARLY_USE_OF_WGMMA = (
 
 
 def keeps_alive(values: int) -> str:
-    """A kernel with `values` registers alive at once."""
+    """Return a kernel with `values` registers alive at once."""
     numbers = range(values)
     return "\n".join(
         [

@@ -1,4 +1,4 @@
-"""Where programs are looked for, and in which order."""
+"""The places where programs are looked for, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What assemblers say, read back."""
+"""Logs of assemblers, read back."""
 
 from cutelite.toolchain import log
 

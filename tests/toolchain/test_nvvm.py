@@ -1,4 +1,4 @@
-"""LLVM IR -> PTX by libNVVM: the translation to LLVM 7, and that both backends make the same of a kernel."""
+"""LLVM IR -> PTX by libNVVM: the translation to LLVM 7, and equal kernels from both backends."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_source_lines_stay(arch: str) -> None:
 
 
 def compiled(body: list[str], t: str) -> Iterator[Callable[[int, int], int]]:
-    """Straight-line integer code that makes `%x` of `%a` and `%b`, as a function on this machine's CPU."""
+    """Return straight-line integer code, which makes `%x` of `%a` and `%b`, as a function on this machine's CPU."""
     binding = llvm._llvm()
     module = binding.parse_assembly("\n".join([f"define {t} @f({t} %a, {t} %b) {{", *body, f"  ret {t} %x", "}"]))
     module.triple = binding.get_process_triple()

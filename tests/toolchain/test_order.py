@@ -1,4 +1,4 @@
-"""What an assembler moves across a fence of operands is counted in machine code, and it moves nothing."""
+"""Instructions that an assembler moved across a fence of operands are counted in machine code."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from cutelite.toolchain import crossed, disassemble, order, to_cubin
 
 
 def overlapping(how: str) -> Any:
-    """Powers of one product's results while the next one is under way; 32 of each thread."""
+    """Raise the results of one product to powers, 32 in each thread, while the next product is under way."""
 
     @cl.kernel(block=128)
     def overlapped(out: Tensor[f32, (64, 64)], rounds: i32, scale: f32) -> None:
@@ -41,7 +41,7 @@ def overlapping(how: str) -> Any:
 
 
 def powers_of_the_loop(sass: str) -> tuple[int, int]:
-    """Between the wait that leaves one group and the one that leaves none, and behind that up to the next branch."""
+    """Return the code from the wait that leaves one group to the one that leaves none, and on to a branch."""
     between = sass[sass.index("DEPBAR.LE gsb0, 0x1") :]
     before, _, behind = between.partition("DEPBAR.LE gsb0, 0x0")
     return before.count("MUFU.EX2"), behind.count("MUFU.EX2")
@@ -61,7 +61,7 @@ def test_without_a_fence_there_is_no_mark_and_nothing_is_counted(ptxas: str) -> 
 
 
 def raised(ptx: str) -> str:
-    """PTX with the mark above the powers: its machine code is that of an assembler which moves them behind."""
+    """Return PTX with the mark above the powers: its machine code is that of an assembler that moves them behind."""
     mark = re.search(r"\n[^\n]*pmevent\.mask 0;", ptx)
     retired = ptx.index("wgmma.wait_group.sync.aligned 1;") + len("wgmma.wait_group.sync.aligned 1;")
     assert mark is not None

@@ -1,4 +1,4 @@
-"""LLVM among signals and forks, each in a process of its own: what goes wrong would end this one, or never end."""
+"""LLVM among signals and forks. Each test is a process of its own, since a failure ends it, or never ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of tuning share: a clean environment, a driver made of Python, and a timer of given numbers."""
+"""Fixtures of the tests of tuning: a clean environment, a driver in Python, and a timer of given numbers."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ class Stopwatch:
 
 @pytest.fixture
 def fastest_last() -> Stopwatch:
-    """Of three configs."""
+    """Return a tuned function of three configs."""
     return Stopwatch(3e-6, 2e-6, 1e-6)

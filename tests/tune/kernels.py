@@ -1,4 +1,4 @@
-"""What the tests tune."""
+"""Kernels and host functions that the tests tune."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def scale(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)], BN: Constexpr[int], twice:
 
 @functools.cache
 def build(by: int) -> Kernel:
-    """A kernel of its own for each `by`."""
+    """Return a kernel of its own for each `by`."""
 
     @cl.kernel(block=64)
     def scaled(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)]) -> None:
@@ -33,7 +33,7 @@ def build(by: int) -> Kernel:
 
 
 def scaled_by(by: int, x: Any, y: Any, alpha: float = 1.0) -> None:
-    """A host function; `by` is the config. More than 100 cannot be built, and -1 not be launched."""
+    """Launch a kernel; `by` is the config. More than 100 cannot be built, and -1 cannot be launched."""
     if by > 100:
         raise ValueError(f"{by} is too much")
     build(by)[by, 64](x, y)

@@ -1,4 +1,4 @@
-"""Configs: what they say, and what of it a kernel understands."""
+"""Configs: their values, and the meaning that these have for a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which calls of a tuned function are alike."""
+"""Calls of a tuned function that are alike, and calls that are not."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_numbers_of_other_types_are_other_calls() -> None:
 
 
 def test_what_an_instance_was_given_beside_its_fields_counts() -> None:
-    """As it did before instances of its class were known."""
+    """Read it as before instances of its class were known."""
     plain, more = Shape(cl.bf16, 3), Shape(cl.bf16, 3)
     assert key(plain) == key(more)
     assert more.square == 9

@@ -1,4 +1,4 @@
-"""What is done on a GPU to time calls: graphs over copies in a stream of one's own, and what is done instead."""
+"""The timing of calls on a GPU: graphs over copies in a stream of their own, and the way without graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ L2 = H200[38]
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
-    """No warming up; a launch takes as many microseconds as it has blocks; and few copies."""
+    """Time without warming up and with few copies; a launch takes as many microseconds as it has blocks."""
     monkeypatch.setattr(timing, "WARM_UP_S", 0.0)
     cuda.cost = lambda config: config.gridDimX * 1e-3
     timing._lane.cache_clear()

@@ -19,7 +19,7 @@ N = 1 << 20
 
 @cl.kernel(block=256)
 def copy(x: cl.Tensor[cl.f32, (kernels.N,)], y: cl.Tensor[cl.f32, (kernels.N,)], each: cl.Constexpr[int]) -> None:
-    """Every block copies `each` elements: few at a time, in many small steps, where `each` is large."""
+    """Copy `each` elements in every block: a few at a time, so in many small steps where `each` is large."""
     for i in range(cl.block_idx.x * each + cl.thread_idx.x, cl.block_idx.x * each + each, 256):
         if i < kernels.N:
             y[i] = x[i]

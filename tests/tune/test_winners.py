@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tuned(timer: Any, *configs: Any, **options: Any) -> TunedFunction:
-    """As in a process of its own: nothing but the disk remembers."""
+    """Return a tuner as in a process of its own: nothing but the disk remembers."""
     return autotune(configs or (1, 2, 3), timer=timer, **options)(kernels.scaled_by)
 
 
 def asked(scaled: TunedFunction, timer: Stopwatch, on_gpu: GpuArray, n: int = 64, alpha: Any = 1.0) -> int:
-    """The config for arrays of `n`; the timer knows whether it was found by tuning."""
+    """Return the config for arrays of `n`; the timer knows whether it was found by tuning."""
     return int(scaled.config_for(on_gpu((n,)), on_gpu((n,)), alpha))
 
 
