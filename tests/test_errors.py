@@ -1,4 +1,4 @@
-"""Messages as users see them: each ``errors/*.py`` is a wrong program, and the ``.err`` beside it the message that answers it.
+"""Messages as users see them: each ``errors/*.py`` is a wrong program, and the ``.err`` beside it is its message.
 
 `pytest --update` writes the messages anew; read that diff like code.
 """
