@@ -18,7 +18,7 @@ from cutelite.dispatch.export_host import host_code
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import OptionalSpec, Spec, StructSpec, TensorSpec, TmaSpec
+from cutelite.lang.annotations import OptionalSpec, SequenceSpec, Spec, StructSpec, TensorSpec, TmaSpec
 from cutelite.layout import Dim, DimExpr, Layout, dims_of
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature.bind import BEYOND
@@ -129,6 +129,10 @@ class _Writer:
                 return said | {"kind": "none", "says": repr(spec)}
             case Constant(value=value):
                 return said | {"kind": "constant", **_constant(value)}
+            case Struct() if isinstance(spec, SequenceSpec):
+                its = spec.items or (spec.each,) * len(t.fields)
+                items = [self.parameter(f"{name}.{i}", of, field) for (i, field), of in zip(t.fields, its, strict=True)]
+                return said | {"kind": "sequence", "says": repr(spec), "fields": items}
             case Struct():
                 assert isinstance(spec, StructSpec)
                 fields = [self.parameter(f"{name}.{field}", spec.fields[field], of) for field, of in t.fields]

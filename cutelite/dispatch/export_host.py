@@ -44,10 +44,12 @@ def host_code(
     try:
         _need_dtypes_of_arrays(parameters)
         said = signature.data(skip, grid)
-        dims = Table(said).dims
+        table = Table(said)
+        variants = [slots_of(parameters, bound.types, bound.dims, table.dims) for bound in bounds]
+        if any(len(each.slots) != len(table.places.at) for each in variants):
+            raise Unsupported("its signatures have tuples or lists of different lengths")
     except Unsupported as error:
         raise ArgumentError(f"{signature.kernel}() has no launcher to export: {error}") from None
-    variants = [slots_of(parameters, bound.types, bound.dims, dims) for bound in bounds]
     program = {
         "signature": plain(said),
         "variants": [{"slots": each.slots, "maps": [form and [*form] for form in each.maps]} for each in variants],

@@ -25,7 +25,7 @@ from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Bound, Parameter
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
-from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, StructParameter
+from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, SequenceParameter, StructParameter
 from cutelite.dispatch.slots import slots_of
 from cutelite.dispatch.specialise import open_cache
 from cutelite.lang.annotations import DTypeVar
@@ -224,7 +224,9 @@ def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
     found: dict[str, type] = {}
     for parameter in parameters:
         its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
-        if isinstance(its, StructParameter):
+        if isinstance(its, SequenceParameter):
+            found |= _classes(its.latest)
+        elif isinstance(its, StructParameter):
             found |= {its.name: its.cls} | _classes(its.fields.values())
     return found
 
@@ -275,4 +277,6 @@ def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
             return argument is None or _tells_dtypes(parameter.given, argument)
         case StructParameter():
             return all(_tells_dtypes(of, getattr(argument, name)) for name, of in parameter.fields.items())
+        case SequenceParameter():
+            return all(map(_tells_dtypes, parameter.items(len(argument)), argument))
     return True

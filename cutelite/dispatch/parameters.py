@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake
@@ -18,6 +18,7 @@ from cutelite.lang.annotations import (
     ConstexprSpec,
     DTypeVar,
     OptionalSpec,
+    SequenceSpec,
     Spec,
     StructSpec,
     TensorSpec,
@@ -42,6 +43,8 @@ def parameter(name: str, spec: Spec | None) -> Parameter:
             return ConstantParameter(name, spec)
         case StructSpec():
             return StructParameter(name, spec)
+        case SequenceSpec():
+            return SequenceParameter(name, spec)
         case OptionalSpec():
             return OptionalParameter(name, spec)
         case Scalar(kind="barrier"):
@@ -151,6 +154,59 @@ class StructParameter:
         return MISSING if default is dataclasses.MISSING else default
 
 
+class SequenceParameter:
+    """A tuple or list: each item by its own annotation, or as many of one annotation as are given.
+
+    count  of the items; None where each call may have another
+    """
+
+    def __init__(self, name: str, spec: SequenceSpec) -> None:
+        self.name, self.spec = name, spec
+        self._items: list[Parameter] = []
+        self.count = None if spec.items is None else len(spec.items)
+        self._latest = self.count  # of the latest call
+
+    def items(self, count: int) -> list[Parameter]:
+        """The parameters of so many items."""
+        while len(self._items) < count:
+            i = len(self._items)
+            of = self.spec.each if self.spec.items is None else self.spec.items[i]
+            self._items.append(parameter(f"{self.name}.{i}", of))
+        return self._items[:count]
+
+    @property
+    def data(self) -> data.Sequence:
+        if self._latest is None:
+            raise data.Unsupported(f"nothing tells how many items `{self.name}` has")
+        return data.Sequence(self.name, repr(self.spec), tuple(of.data for of in self.latest))
+
+    @property
+    def latest(self) -> list[Parameter]:
+        """The parameters of the items that the latest call had."""
+        return self.items(self._latest or 0)
+
+    def bind(self, call: Call, argument: Any) -> Struct:
+        given = call.items(self.name, repr(self.spec), self.count, argument)
+        self._latest = len(given)
+        call.token.append(len(given))
+        types = (of.bind(call, item) for of, item in zip(self.items(len(given)), given, strict=True))
+        return self._type(types)
+
+    def ahead(self, call: Call, example: Any) -> Struct:
+        if example is not MISSING:
+            examples = call.items(self.name, repr(self.spec), self.count, example)
+        elif self.count is not None:
+            examples = [MISSING] * self.count
+        else:
+            raise call.error(self.name, f"is {self.spec!r}: say how many, by an example: `compile({self.name}=[...])`")
+        self._latest = len(examples)
+        types = (of.ahead(call, item) for of, item in zip(self.items(len(examples)), examples, strict=True))
+        return self._type(types)
+
+    def _type(self, types: Iterable[ArgType]) -> Struct:
+        return Struct(self.spec.kind, tuple((str(i), t) for i, t in enumerate(types)))
+
+
 class OptionalParameter:
     """A parameter that may be None: a compile-time constant, without the dims that an array would tell."""
 
@@ -160,6 +216,8 @@ class OptionalParameter:
 
     @property
     def data(self) -> data.Optional:
+        if isinstance(self.given, SequenceParameter) and self.given.count is None:
+            raise data.Unsupported(f"nothing tells how many items `{self.name}` has where it is None")
         return data.Optional(self.name, self.given.data)
 
     def bind(self, call: Call, argument: Any) -> ArgType:
@@ -177,6 +235,9 @@ def leaves(parameter: Parameter) -> Iterator[Parameter]:
     match parameter:
         case StructParameter():
             for of in parameter.fields.values():
+                yield from leaves(of)
+        case SequenceParameter():
+            for of in parameter.items(parameter.count or 0):
                 yield from leaves(of)
         case OptionalParameter():
             yield from leaves(parameter.given)

@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from cutelite.dispatch.arguments import Parameter
 from cutelite.dispatch.arrays import TmaParameter
-from cutelite.dispatch.parameters import ConstantParameter, OptionalParameter, StructParameter, leaves
+from cutelite.dispatch.parameters import (
+    ConstantParameter,
+    OptionalParameter,
+    SequenceParameter,
+    StructParameter,
+    leaves,
+)
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import TensorMap
 from cutelite_rt.launcher.variants import MapForm
@@ -54,5 +60,9 @@ def _leaves(parameter: Parameter, t: ArgType) -> Iterator[tuple[Parameter, ArgTy
             assert isinstance(t, Struct)
             for (_, field), of in zip(t.fields, parameter.fields.values(), strict=True):
                 yield from _leaves(of, field)
+        case SequenceParameter():
+            assert isinstance(t, Struct)
+            for (_, item), of in zip(t.fields, parameter.items(len(t.fields)), strict=True):
+                yield from _leaves(of, item)
         case _:
             yield parameter, t

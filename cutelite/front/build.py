@@ -87,6 +87,8 @@ def _parameter(entry: Block, name: str, t: ArgType) -> Any:
             return value
         case Struct(cls, fields):
             parts = [_parameter(entry, f"{name}.{field}", part) for field, part in fields]
+            if cls in (tuple, list):
+                return cls(parts)
             return tree.make_struct(cls, tuple(field for field, _ in fields), parts)
         case DType() | Tensor() | TensorMap():
             value = Value(t, hint=name)

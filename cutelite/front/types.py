@@ -31,7 +31,7 @@ class Constant:
 
 
 class Struct(NamedTuple):
-    """A dataclass or NamedTuple argument: its class, and the type of each field."""
+    """A dataclass, NamedTuple, tuple or list: its class, and the type of each field; items are the fields '0', '1'."""
 
     cls: type
     fields: tuple[tuple[str, ArgType], ...]

@@ -157,6 +157,23 @@ class StructSpec:
         return self.cls.__name__
 
 
+class SequenceSpec:
+    """``tuple[A, B]``, each item by its own annotation, or as many of one annotation as are given: ``list[A]``.
+
+    items  their annotations; None for ``list[A]`` and ``tuple[A, ...]``, whose items are all `each`
+    """
+
+    __slots__ = ("each", "items", "kind")
+
+    def __init__(self, kind: type, items: tuple[Any, ...] | None, each: Any = None) -> None:
+        self.kind, self.items, self.each = kind, items, each
+
+    def __repr__(self) -> str:
+        if self.items is not None:
+            return f"tuple[{', '.join(map(repr, self.items)) or '()'}]"
+        return f"list[{self.each!r}]" if self.kind is list else f"tuple[{self.each!r}, ...]"
+
+
 class OptionalSpec:
     """`Tensor[...] | None`: None is a compile-time constant, so ``if bias is not None:`` costs nothing."""
 
@@ -176,10 +193,10 @@ def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> Opti
     return OptionalSpec(spec)
 
 
-_USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass of these"
+_USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
 
 
-Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec | OptionalSpec
+Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec | SequenceSpec | OptionalSpec
 
 
 class _Constexpr:
@@ -357,6 +374,8 @@ def spec(annotation: Any, where: str) -> Spec:
         some = [arg for arg in typing.get_args(annotation) if arg is not type(None)]
         if len(some) == 1:
             return OptionalSpec(spec(some[0], where))
+    if typing.get_origin(annotation) in (tuple, list):
+        return _sequence(typing.get_origin(annotation), typing.get_args(annotation), where)
     if typing.get_origin(annotation) is typing.Annotated:
         return spec(typing.get_args(annotation)[0], where)
     if isinstance(annotation, typing.TypeVar):
@@ -372,6 +391,14 @@ def spec(annotation: Any, where: str) -> Spec:
             help=_USE,
         )
     )
+
+
+def _sequence(kind: type, of: tuple[Any, ...], where: str) -> SequenceSpec:
+    """Return the spec of ``tuple[of]`` or ``list[of]``."""
+    if kind is list or (len(of) == 2 and of[1] is Ellipsis):
+        return SequenceSpec(kind, None, spec(of[0], f"{where}, its items"))
+    items = tuple(spec(item, f"{where}, item {i}") for i, item in enumerate(() if of == ((),) else of))
+    return SequenceSpec(kind, items)
 
 
 def struct_fields(cls: type) -> dict[str, Any] | None:

@@ -345,7 +345,7 @@ _ORDERS = {"row": "ROW_MAJOR", "col": "COLUMN_MAJOR", "": "STRIDES"}
 def _leaves(parameters: list[dict[str, Any]], prefix: str = "") -> Iterator[_Leaf]:
     for rule in parameters:
         name = prefix + rule["name"]
-        if rule["kind"] == "struct":
+        if rule["kind"] in ("struct", "sequence"):
             yield from _leaves(rule["fields"], f"{name}.")
         elif rule["kind"] in ("array", "scalar"):
             c_name = name.replace(".", "_")

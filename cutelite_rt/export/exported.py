@@ -118,7 +118,8 @@ class ExportedKernel:
         parameters = bundle.variants[0].signature["parameters"]
         # e4m3 is refused what would be rounded to its largest number, and packing would not.
         self._plannable = all(
-            p["kind"] != "struct" and p.get("takes", "") + p.get("dtype", "") != "floate4m3" for p in parameters
+            p["kind"] not in ("struct", "sequence") and p.get("takes", "") + p.get("dtype", "") != "floate4m3"
+            for p in parameters
         )
         self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]
         self._alignment = max([16, *(p.get("align", 1) for v in bundle.variants for p in v.signature["parameters"])])

@@ -93,7 +93,7 @@ def _packed(parameters: list[dict[str, Any]]) -> list[str]:
     found: list[str] = []
     for parameter in parameters:
         match parameter["kind"]:
-            case "struct":
+            case "struct" | "sequence":
                 found += _packed(parameter["fields"])
             case "array":
                 found.append("tensormap" if "box" in parameter else "ptr")
@@ -102,11 +102,11 @@ def _packed(parameters: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-def _parameter(path: str, parameter: Any, dims: set[str], depth: int) -> str:
-    """Check a parameter; gives its name."""
+def _parameter(path: str, parameter: Any, dims: set[str], depth: int, item: int | None = None) -> str:
+    """Check a parameter, or the item of that number of one; gives its name."""
     fields = _Fields(path, parameter)
-    name = fields.identifier("name")
-    match fields.one_of("kind", ("array", "scalar", "constant", "none", "struct")):
+    name = fields.identifier("name") if item is None else fields.one_of("name", (str(item),))
+    match fields.one_of("kind", ("array", "scalar", "constant", "none", "struct", "sequence")):
         case "array":
             _array(fields, dims)
         case "scalar":
@@ -127,11 +127,14 @@ def _parameter(path: str, parameter: Any, dims: set[str], depth: int) -> str:
                 raise _wrong(f"{path}.value", parameter["value"], "a plain value")
         case "none":
             fields.text("says")
-        case "struct":
-            fields.text("class")
+        case "struct" | "sequence" as kind:
+            fields.text("class" if kind == "struct" else "says")
             if depth == MOST_DEPTH:
                 raise ArtifactError(f"the exported kernel is malformed: {path} is nested too deeply")
-            held = [_parameter(f"{path}.fields[{i}]", x, dims, depth + 1) for i, x in enumerate(fields.list("fields"))]
+            held = [
+                _parameter(f"{path}.fields[{i}]", x, dims, depth + 1, i if kind == "sequence" else None)
+                for i, x in enumerate(fields.list("fields"))
+            ]
             if len(set(held)) != len(held):
                 raise _wrong(f"{path}.fields", held, "fields of different names")
     return name

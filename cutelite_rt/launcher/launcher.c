@@ -74,6 +74,7 @@ typedef struct {
     object *(*PyObject_Vectorcall)(object *, objects, i64, object *);
     object *(*PyObject_VectorcallMethod)(object *, objects, i64, object *);
     object *(*PyObject_GetAttr)(object *, object *);
+    object *(*PySequence_GetItem)(object *, i64);
     int (*PyObject_IsInstance)(object *, object *);
     object *(*PyDict_GetItemWithError)(object *, object *);
     object *(*PyCell_Get)(object *);
@@ -81,7 +82,7 @@ typedef struct {
     int (*cuCtxPopCurrent)(void *);
     int (*cuTensorMapEncodeTiled)(void *, i32, u32, u64, const u64 *, const u64 *, const u32 *, const u32 *, i32, i32,
                                   i32, i32);
-    object *true_, *false_, *bool_, *exception, *is_neg, *dltensor;
+    object *true_, *false_, *bool_, *list, *exception, *is_neg, *dltensor;
     const type_entry *types;
     u64 types_mask;
     object *learn;
@@ -113,8 +114,8 @@ typedef struct { u16 slot, given; u32 how, at, kind, word; } number_row;
 typedef struct { u16 slot, given; u32 word; } constant_row;
 typedef struct { i64 min, max, divisible_by; u32 inside, pad; } dim_row; /* inside: of an expression */
 
-enum { IS_GIVEN, IS_INSTANCE, FIELD };
-typedef struct { u16 what, slot, given, to; u32 object, pad; } fetch_row;
+enum { IS_GIVEN, IS_INSTANCE, FIELD, HAS_ITEMS, ITEM };
+typedef struct { u16 what, slot, given, to; u32 object, pad; } fetch_row; /* object: or how many items, or which */
 
 typedef struct {
     u32 count, plain, positional, position_only; /* parameters; how many there are if they all may be positional, or -1 */
@@ -851,6 +852,11 @@ RARE int fetch(const state *of, environment *env, object **slots, u8 *given) {
             continue;
         } else if (row->what == FIELD) {
             if (!(slots[row->to] = env->PyObject_GetAttr(x, of->objects[row->object]))) return failed(env);
+        } else if (row->what == HAS_ITEMS) {
+            if ((x->type != env->tuple && x->type != env->list) || *(u64 *)((char *)x + TUPLE_ITEMS - 8) != row->object)
+                return SLOW; /* the number of items is in the same place of both */
+        } else if (row->what == ITEM) {
+            if (!(slots[row->to] = env->PySequence_GetItem(x, row->object))) return failed(env);
         } else if (x->type != of->objects[row->object]) {
             int is_one = env->PyObject_IsInstance(x, of->objects[row->object]);
             if (is_one != 1) return is_one < 0 ? failed(env) : SLOW;

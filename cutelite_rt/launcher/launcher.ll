@@ -208,7 +208,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   br i1 %140, label %163, label %141
 
 141:                                              ; preds = %135
-  %142 = getelementptr inbounds nuw i8, ptr %13, i64 256
+  %142 = getelementptr inbounds nuw i8, ptr %13, i64 264
   %143 = getelementptr inbounds nuw i8, ptr %13, i64 184
   br label %145
 
@@ -941,7 +941,7 @@ define internal fastcc range(i32 1, 4) i32 @failed(ptr noundef readonly captures
 6:                                                ; preds = %1
   %7 = getelementptr inbounds nuw i8, ptr %0, i64 168
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 312
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 328
   %10 = load ptr, ptr %9, align 8
   %11 = tail call i32 %8(ptr noundef %10) #18
   %12 = icmp eq i32 %11, 0
@@ -1122,141 +1122,182 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 
 18:                                               ; preds = %4
   %19 = zext i32 %14 to i64
-  br label %27
+  br label %30
 
-20:                                               ; preds = %27, %4
+20:                                               ; preds = %30, %4
   %21 = icmp eq i32 %10, 0
-  br i1 %21, label %113, label %22
+  br i1 %21, label %141, label %22
 
 22:                                               ; preds = %20
-  %23 = getelementptr inbounds nuw i8, ptr %0, i64 96
-  %24 = getelementptr inbounds nuw i8, ptr %1, i64 240
-  %25 = getelementptr inbounds nuw i8, ptr %1, i64 232
-  %26 = getelementptr inbounds nuw i8, ptr %1, i64 88
-  br label %36
+  %23 = getelementptr inbounds nuw i8, ptr %1, i64 240
+  %24 = getelementptr inbounds nuw i8, ptr %1, i64 104
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 320
+  %26 = getelementptr inbounds nuw i8, ptr %1, i64 232
+  %27 = getelementptr inbounds nuw i8, ptr %0, i64 96
+  %28 = getelementptr inbounds nuw i8, ptr %1, i64 248
+  %29 = getelementptr inbounds nuw i8, ptr %1, i64 88
+  br label %39
 
-27:                                               ; preds = %18, %27
-  %28 = phi i64 [ %19, %18 ], [ %30, %27 ]
-  %29 = getelementptr inbounds nuw ptr, ptr %2, i64 %28
-  store ptr null, ptr %29, align 8
-  %30 = add nuw nsw i64 %28, 1
-  %31 = load ptr, ptr %5, align 8
-  %32 = getelementptr inbounds nuw i8, ptr %31, i64 16
-  %33 = load i32, ptr %32, align 8
-  %34 = zext i32 %33 to i64
-  %35 = icmp samesign ult i64 %30, %34
-  br i1 %35, label %27, label %20, !llvm.loop !29
+30:                                               ; preds = %18, %30
+  %31 = phi i64 [ %19, %18 ], [ %33, %30 ]
+  %32 = getelementptr inbounds nuw ptr, ptr %2, i64 %31
+  store ptr null, ptr %32, align 8
+  %33 = add nuw nsw i64 %31, 1
+  %34 = load ptr, ptr %5, align 8
+  %35 = getelementptr inbounds nuw i8, ptr %34, i64 16
+  %36 = load i32, ptr %35, align 8
+  %37 = zext i32 %36 to i64
+  %38 = icmp samesign ult i64 %33, %37
+  br i1 %38, label %30, label %20, !llvm.loop !29
 
-36:                                               ; preds = %22, %108
-  %37 = phi ptr [ %8, %22 ], [ %109, %108 ]
-  %38 = getelementptr inbounds nuw i8, ptr %37, i64 4
-  %39 = load i16, ptr %38, align 4
-  %40 = icmp eq i16 %39, -1
-  br i1 %40, label %53, label %41
+39:                                               ; preds = %22, %136
+  %40 = phi ptr [ %8, %22 ], [ %137, %136 ]
+  %41 = getelementptr inbounds nuw i8, ptr %40, i64 4
+  %42 = load i16, ptr %41, align 4
+  %43 = icmp eq i16 %42, -1
+  br i1 %43, label %56, label %44
 
-41:                                               ; preds = %36
-  %42 = zext i16 %39 to i64
-  %43 = getelementptr inbounds nuw i8, ptr %3, i64 %42
-  %44 = load i8, ptr %43, align 1
-  %45 = icmp eq i8 %44, 0
-  %46 = getelementptr inbounds nuw i8, ptr %37, i64 2
-  %47 = load i16, ptr %46, align 2
-  %48 = zext i16 %47 to i64
-  %49 = getelementptr inbounds nuw ptr, ptr %2, i64 %48
-  %50 = load ptr, ptr %49, align 8
-  %51 = load i16, ptr %37, align 4
-  %52 = icmp eq i16 %51, 0
-  br i1 %52, label %61, label %73
+44:                                               ; preds = %39
+  %45 = zext i16 %42 to i64
+  %46 = getelementptr inbounds nuw i8, ptr %3, i64 %45
+  %47 = load i8, ptr %46, align 1
+  %48 = icmp eq i8 %47, 0
+  %49 = getelementptr inbounds nuw i8, ptr %40, i64 2
+  %50 = load i16, ptr %49, align 2
+  %51 = zext i16 %50 to i64
+  %52 = getelementptr inbounds nuw ptr, ptr %2, i64 %51
+  %53 = load ptr, ptr %52, align 8
+  %54 = load i16, ptr %40, align 4
+  %55 = icmp eq i16 %54, 0
+  br i1 %55, label %64, label %76
 
-53:                                               ; preds = %36
-  %54 = getelementptr inbounds nuw i8, ptr %37, i64 2
-  %55 = load i16, ptr %54, align 2
-  %56 = zext i16 %55 to i64
-  %57 = getelementptr inbounds nuw ptr, ptr %2, i64 %56
-  %58 = load ptr, ptr %57, align 8
-  %59 = load i16, ptr %37, align 4
-  %60 = icmp eq i16 %59, 0
-  br i1 %60, label %62, label %74
+56:                                               ; preds = %39
+  %57 = getelementptr inbounds nuw i8, ptr %40, i64 2
+  %58 = load i16, ptr %57, align 2
+  %59 = zext i16 %58 to i64
+  %60 = getelementptr inbounds nuw ptr, ptr %2, i64 %59
+  %61 = load ptr, ptr %60, align 8
+  %62 = load i16, ptr %40, align 4
+  %63 = icmp eq i16 %62, 0
+  br i1 %63, label %65, label %77
 
-61:                                               ; preds = %41
-  br i1 %45, label %67, label %62
+64:                                               ; preds = %44
+  br i1 %48, label %70, label %65
 
-62:                                               ; preds = %53, %61
-  %63 = phi ptr [ %50, %61 ], [ %58, %53 ]
-  %64 = load ptr, ptr %26, align 8
-  %65 = icmp ne ptr %63, %64
-  %66 = zext i1 %65 to i8
-  br label %67
+65:                                               ; preds = %56, %64
+  %66 = phi ptr [ %53, %64 ], [ %61, %56 ]
+  %67 = load ptr, ptr %29, align 8
+  %68 = icmp ne ptr %66, %67
+  %69 = zext i1 %68 to i8
+  br label %70
 
-67:                                               ; preds = %62, %61
-  %68 = phi i8 [ 0, %61 ], [ %66, %62 ]
-  %69 = getelementptr inbounds nuw i8, ptr %37, i64 6
-  %70 = load i16, ptr %69, align 2
-  %71 = zext i16 %70 to i64
-  %72 = getelementptr inbounds nuw i8, ptr %3, i64 %71
-  store i8 %68, ptr %72, align 1
-  br label %108
+70:                                               ; preds = %65, %64
+  %71 = phi i8 [ 0, %64 ], [ %69, %65 ]
+  %72 = getelementptr inbounds nuw i8, ptr %40, i64 6
+  %73 = load i16, ptr %72, align 2
+  %74 = zext i16 %73 to i64
+  %75 = getelementptr inbounds nuw i8, ptr %3, i64 %74
+  store i8 %71, ptr %75, align 1
+  br label %136
 
-73:                                               ; preds = %41
-  br i1 %45, label %108, label %74
+76:                                               ; preds = %44
+  br i1 %48, label %136, label %77
 
-74:                                               ; preds = %53, %73
-  %75 = phi ptr [ %50, %73 ], [ %58, %53 ]
-  %76 = phi i16 [ %51, %73 ], [ %59, %53 ]
-  %77 = icmp eq i16 %76, 2
-  br i1 %77, label %78, label %92
+77:                                               ; preds = %56, %76
+  %78 = phi ptr [ %53, %76 ], [ %61, %56 ]
+  %79 = phi i16 [ %54, %76 ], [ %62, %56 ]
+  switch i16 %79, label %120 [
+    i16 2, label %80
+    i16 3, label %94
+    i16 4, label %109
+  ]
 
-78:                                               ; preds = %74
-  %79 = load ptr, ptr %25, align 8
-  %80 = load ptr, ptr %23, align 8
-  %81 = getelementptr inbounds nuw i8, ptr %37, i64 8
-  %82 = load i32, ptr %81, align 4
-  %83 = zext i32 %82 to i64
-  %84 = getelementptr inbounds nuw ptr, ptr %80, i64 %83
-  %85 = load ptr, ptr %84, align 8
-  %86 = tail call ptr %79(ptr noundef %75, ptr noundef %85) #18
-  %87 = getelementptr inbounds nuw i8, ptr %37, i64 6
-  %88 = load i16, ptr %87, align 2
-  %89 = zext i16 %88 to i64
-  %90 = getelementptr inbounds nuw ptr, ptr %2, i64 %89
-  store ptr %86, ptr %90, align 8
-  %91 = icmp eq ptr %86, null
-  br i1 %91, label %111, label %108
+80:                                               ; preds = %77
+  %81 = load ptr, ptr %26, align 8
+  %82 = load ptr, ptr %27, align 8
+  %83 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %84 = load i32, ptr %83, align 4
+  %85 = zext i32 %84 to i64
+  %86 = getelementptr inbounds nuw ptr, ptr %82, i64 %85
+  %87 = load ptr, ptr %86, align 8
+  %88 = tail call ptr %81(ptr noundef %78, ptr noundef %87) #18
+  %89 = getelementptr inbounds nuw i8, ptr %40, i64 6
+  %90 = load i16, ptr %89, align 2
+  %91 = zext i16 %90 to i64
+  %92 = getelementptr inbounds nuw ptr, ptr %2, i64 %91
+  store ptr %88, ptr %92, align 8
+  %93 = icmp eq ptr %88, null
+  br i1 %93, label %139, label %136
 
-92:                                               ; preds = %74
-  %93 = getelementptr inbounds nuw i8, ptr %75, i64 8
-  %94 = load ptr, ptr %93, align 8
-  %95 = load ptr, ptr %23, align 8
-  %96 = getelementptr inbounds nuw i8, ptr %37, i64 8
-  %97 = load i32, ptr %96, align 4
-  %98 = zext i32 %97 to i64
-  %99 = getelementptr inbounds nuw ptr, ptr %95, i64 %98
-  %100 = load ptr, ptr %99, align 8
-  %101 = icmp eq ptr %94, %100
-  br i1 %101, label %108, label %102
+94:                                               ; preds = %77
+  %95 = getelementptr inbounds nuw i8, ptr %78, i64 8
+  %96 = load ptr, ptr %95, align 8
+  %97 = load ptr, ptr %24, align 8
+  %98 = icmp eq ptr %96, %97
+  br i1 %98, label %102, label %99
 
-102:                                              ; preds = %92
-  %103 = load ptr, ptr %24, align 8
-  %104 = tail call i32 %103(ptr noundef nonnull %75, ptr noundef %100) #18
-  %105 = icmp eq i32 %104, 1
-  br i1 %105, label %108, label %106
+99:                                               ; preds = %94
+  %100 = load ptr, ptr %25, align 8
+  %101 = icmp eq ptr %96, %100
+  br i1 %101, label %102, label %141
 
-106:                                              ; preds = %102
-  %107 = icmp slt i32 %104, 0
-  br i1 %107, label %111, label %113
+102:                                              ; preds = %99, %94
+  %103 = getelementptr inbounds nuw i8, ptr %78, i64 16
+  %104 = load i64, ptr %103, align 8
+  %105 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %106 = load i32, ptr %105, align 4
+  %107 = zext i32 %106 to i64
+  %108 = icmp eq i64 %104, %107
+  br i1 %108, label %136, label %141
 
-108:                                              ; preds = %102, %73, %92, %78, %67
-  %109 = getelementptr inbounds nuw i8, ptr %37, i64 16
-  %110 = icmp ult ptr %109, %13
-  br i1 %110, label %36, label %113, !llvm.loop !30
+109:                                              ; preds = %77
+  %110 = load ptr, ptr %23, align 8
+  %111 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %112 = load i32, ptr %111, align 4
+  %113 = zext i32 %112 to i64
+  %114 = tail call ptr %110(ptr noundef %78, i64 noundef %113) #18
+  %115 = getelementptr inbounds nuw i8, ptr %40, i64 6
+  %116 = load i16, ptr %115, align 2
+  %117 = zext i16 %116 to i64
+  %118 = getelementptr inbounds nuw ptr, ptr %2, i64 %117
+  store ptr %114, ptr %118, align 8
+  %119 = icmp eq ptr %114, null
+  br i1 %119, label %139, label %136
 
-111:                                              ; preds = %78, %106
-  %112 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #17
-  br label %113
+120:                                              ; preds = %77
+  %121 = getelementptr inbounds nuw i8, ptr %78, i64 8
+  %122 = load ptr, ptr %121, align 8
+  %123 = load ptr, ptr %27, align 8
+  %124 = getelementptr inbounds nuw i8, ptr %40, i64 8
+  %125 = load i32, ptr %124, align 4
+  %126 = zext i32 %125 to i64
+  %127 = getelementptr inbounds nuw ptr, ptr %123, i64 %126
+  %128 = load ptr, ptr %127, align 8
+  %129 = icmp eq ptr %122, %128
+  br i1 %129, label %136, label %130
 
-113:                                              ; preds = %108, %111, %20, %106
-  %114 = phi i32 [ 1, %106 ], [ 0, %20 ], [ %112, %111 ], [ 0, %108 ]
-  ret i32 %114
+130:                                              ; preds = %120
+  %131 = load ptr, ptr %28, align 8
+  %132 = tail call i32 %131(ptr noundef nonnull %78, ptr noundef %128) #18
+  %133 = icmp eq i32 %132, 1
+  br i1 %133, label %136, label %134
+
+134:                                              ; preds = %130
+  %135 = icmp slt i32 %132, 0
+  br i1 %135, label %139, label %141
+
+136:                                              ; preds = %102, %76, %130, %120, %109, %80, %70
+  %137 = getelementptr inbounds nuw i8, ptr %40, i64 16
+  %138 = icmp ult ptr %137, %13
+  br i1 %138, label %39, label %141, !llvm.loop !30
+
+139:                                              ; preds = %109, %80, %134
+  %140 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #17
+  br label %141
+
+141:                                              ; preds = %136, %99, %102, %139, %20, %134
+  %142 = phi i32 [ 1, %134 ], [ 0, %20 ], [ %140, %139 ], [ 1, %99 ], [ 0, %136 ], [ 1, %102 ]
+  ret i32 %142
 }
 
 ; Function Attrs: noinline nounwind
@@ -1563,7 +1604,7 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
   br i1 %7, label %26, label %8
 
 8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 248
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 256
   br label %10
 
 10:                                               ; preds = %8, %21
@@ -2430,7 +2471,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %8 = load ptr, ptr %0, align 8
   %9 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %10 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %11 = getelementptr inbounds nuw i8, ptr %8, i64 304
+  %11 = getelementptr inbounds nuw i8, ptr %8, i64 312
   %12 = getelementptr inbounds nuw i8, ptr %8, i64 88
   %13 = getelementptr inbounds nuw i8, ptr %8, i64 48
   %14 = getelementptr inbounds nuw i8, ptr %8, i64 32
@@ -3282,7 +3323,7 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 15:                                               ; preds = %12
   %16 = getelementptr inbounds nuw i8, ptr %5, i64 216
   %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds nuw i8, ptr %5, i64 352
+  %18 = getelementptr inbounds nuw i8, ptr %5, i64 368
   %19 = load ptr, ptr %18, align 8
   %20 = call ptr %17(ptr noundef %19, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %21 = icmp eq ptr %20, null
@@ -3332,7 +3373,7 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
 45:                                               ; preds = %35
   %46 = getelementptr inbounds nuw i8, ptr %5, i64 232
   %47 = load ptr, ptr %46, align 8
-  %48 = getelementptr inbounds nuw i8, ptr %5, i64 328
+  %48 = getelementptr inbounds nuw i8, ptr %5, i64 344
   %49 = load ptr, ptr %48, align 8
   %50 = call ptr %47(ptr noundef nonnull %36, ptr noundef %49) #18
   %51 = icmp eq ptr %50, null
@@ -3666,9 +3707,9 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
 define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #9 {
   %3 = ptrtoint ptr %1 to i64
   %4 = lshr i64 %3, 4
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 336
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 352
   %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 344
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 360
   %8 = load i64, ptr %7, align 8
   br label %9
 
@@ -3728,7 +3769,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 224
   %28 = load ptr, ptr %27, align 8
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 320
+  %29 = getelementptr inbounds nuw i8, ptr %0, i64 336
   %30 = load ptr, ptr %29, align 8
   %31 = call ptr %28(ptr noundef %30, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
   %32 = icmp eq ptr %31, null
@@ -3742,7 +3783,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
   %36 = getelementptr inbounds nuw i8, ptr %0, i64 184
   %37 = load ptr, ptr %36, align 8
   call void %37(ptr noundef nonnull %31) #18
-  %38 = getelementptr inbounds nuw i8, ptr %0, i64 296
+  %38 = getelementptr inbounds nuw i8, ptr %0, i64 304
   %39 = load ptr, ptr %38, align 8
   %40 = icmp ne ptr %31, %39
   %41 = zext i1 %40 to i32
@@ -4111,7 +4152,7 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
   br i1 %15, label %20, label %16
 
 16:                                               ; preds = %12
-  %17 = getelementptr inbounds nuw i8, ptr %6, i64 304
+  %17 = getelementptr inbounds nuw i8, ptr %6, i64 312
   %18 = load ptr, ptr %17, align 8
   %19 = icmp eq ptr %8, %18
   br i1 %19, label %20, label %22
@@ -4155,12 +4196,12 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef readonly capture
   br i1 %7, label %8, label %17
 
 8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 288
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 296
   %10 = load ptr, ptr %9, align 8
   %11 = icmp eq ptr %1, %10
   %12 = zext i1 %11 to i64
   store i64 %12, ptr %3, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %0, i64 304
+  %13 = getelementptr inbounds nuw i8, ptr %0, i64 312
   %14 = load ptr, ptr %13, align 8
   %15 = icmp ne ptr %6, %14
   %16 = zext i1 %15 to i32
@@ -4177,7 +4218,7 @@ define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef readonly capture
   br i1 %22, label %27, label %23
 
 23:                                               ; preds = %19
-  %24 = getelementptr inbounds nuw i8, ptr %0, i64 304
+  %24 = getelementptr inbounds nuw i8, ptr %0, i64 312
   %25 = load ptr, ptr %24, align 8
   %26 = icmp eq ptr %6, %25
   br i1 %26, label %27, label %115
@@ -4791,7 +4832,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   br i1 %79, label %80, label %42, !llvm.loop !63
 
 80:                                               ; preds = %67, %34, %13
-  %81 = getelementptr inbounds nuw i8, ptr %0, i64 280
+  %81 = getelementptr inbounds nuw i8, ptr %0, i64 288
   %82 = load ptr, ptr %81, align 8
   %83 = load i32, ptr %1, align 4
   %84 = getelementptr inbounds nuw i8, ptr %1, i64 16
@@ -4834,7 +4875,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   br i1 %16, label %17, label %39
 
 17:                                               ; preds = %12
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 264
+  %18 = getelementptr inbounds nuw i8, ptr %0, i64 272
   %19 = load ptr, ptr %18, align 8
   %20 = load ptr, ptr %8, align 8
   %21 = call i32 %19(ptr noundef %20) #18
@@ -4855,7 +4896,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly ca
   call void %33(ptr noundef %26) #18
   %34 = icmp ne i32 %31, 0
   %35 = zext i1 %34 to i32
-  %36 = getelementptr inbounds nuw i8, ptr %0, i64 272
+  %36 = getelementptr inbounds nuw i8, ptr %0, i64 280
   %37 = load ptr, ptr %36, align 8
   %38 = call i32 %37(ptr noundef nonnull %5) #18
   br label %39

@@ -246,6 +246,16 @@ class Call:
         """Say that an argument is no struct of that class."""
         return self.error(name, f"must be a {cls}, not {argument!r}")
 
+    # Tuples and lists.
+
+    def items(self, name: str, says: str, count: int | None, argument: Any) -> tuple[Any, ...] | list[Any]:
+        """The items of an argument, `count` of them if that is known."""
+        if not isinstance(argument, tuple | list):
+            raise self.error(name, f"must be a tuple or list, {says}, not {argument!r}")
+        if count is not None and len(argument) != count:
+            raise self.error(name, f"has {len(argument)} items, but {says} has {count}")
+        return argument
+
 
 _TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}
 _NUMBERS = {code: (row.kind, *row.range) for code, row in DTYPES.items()}
@@ -306,7 +316,7 @@ def _flat(arguments: Iterable[Any]) -> Iterator[Any]:
     for argument in arguments:
         if hasattr(argument, "__dict__") and hasattr(type(argument), "__dataclass_fields__"):
             yield from _flat(vars(argument).values())
-        elif isinstance(argument, tuple):
+        elif isinstance(argument, tuple | list):
             yield from _flat(argument)
         else:
             yield argument

@@ -146,6 +146,14 @@ class Struct(NamedTuple):
     fields: tuple[Any, ...]
 
 
+class Sequence(NamedTuple):
+    """A tuple or list, of so many items as there are here, which are parameters called 'name.0', 'name.1'."""
+
+    name: str
+    says: str
+    items: tuple[Any, ...]
+
+
 class Optional(NamedTuple):
     """A parameter that may be None."""
 
@@ -153,7 +161,7 @@ class Optional(NamedTuple):
     given: Any
 
 
-Parameter: TypeAlias = Array | Number | Constant | Fixed | Absent | Struct | Optional
+Parameter: TypeAlias = Array | Number | Constant | Fixed | Absent | Struct | Sequence | Optional
 
 
 class Signature(NamedTuple):
@@ -204,6 +212,9 @@ def leaves(parameter: Parameter) -> Iterator[Array | Number]:
         case Struct():
             for field in parameter.fields:
                 yield from leaves(field)
+        case Sequence():
+            for item in parameter.items:
+                yield from leaves(item)
         case Optional():
             yield from leaves(parameter.given)
         case Array() | Number():
@@ -228,7 +239,7 @@ _KINDS: dict[str, Any] = {
     cls.__name__.lower(): cls
     for cls in (
         *(Dim, Expression, Variable, Strided, Nested, Box),
-        *(Array, Number, Constant, Fixed, Absent, Struct, Optional, Signature),
+        *(Array, Number, Constant, Fixed, Absent, Struct, Sequence, Optional, Signature),
     )
 }
 

@@ -18,13 +18,14 @@ A parameter has a "name", maybe a "default", and is of one "kind":
     constant  "value", or "opaque" words for what is no plain data
     none      an array that may be None, and is
     struct    "class", and "fields", which are parameters
+    sequence  "says" in words, and "fields", which are parameters called '0', '1', ...
 
 An expr is an int, the name of a dim, or {"text": in words, "tree": [operation, tree, tree]} over both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import abc
 from typing import Any, NamedTuple
 
 from cutelite_rt.arrays.memory import ArrayView
@@ -44,6 +45,7 @@ from cutelite_rt.signature.data import (
     Nested,
     Number,
     Parameter,
+    Sequence,
     Strided,
     Struct,
     Tree,
@@ -77,7 +79,7 @@ class Rules:
         defaults = {p["name"]: _default(p) for p in said}
         self._names = Names(self.kernel, self.names, positional, position_only, defaults, lambda: self.text)
 
-    def fit(self, args: Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Fitted:
+    def fit(self, args: abc.Sequence[Any], kwargs: dict[str, Any], stream: int | None = None) -> Fitted:
         """`stream` is where the launch goes, if that is said. Errors: `ArgumentError`."""
         given = self._names.match(args, kwargs)
         call = bind.Call(self.kernel, given.values(), stream)
@@ -129,6 +131,10 @@ def _fit(call: bind.Call, parameter: Parameter, argument: Any) -> None:
         case Absent():
             if argument is not None:
                 raise call.error(name, "was None when the kernel was exported: export it for an array too")
+        case Sequence():
+            items = call.items(name, parameter.says, len(parameter.items), argument)
+            for of, item in zip(parameter.items, items, strict=True):
+                _fit(call, of, item)
         case Struct():
             fields = [field.name.rpartition(".")[2] for field in parameter.fields]
             if not all(hasattr(argument, field) for field in fields):
@@ -163,6 +169,8 @@ def _parameter(said: dict[str, Any], name: str, dims: dict[str, Dim]) -> Paramet
         case "none":
             return Absent(name)
     fields = tuple(_parameter(field, f"{name}.{field['name']}", dims) for field in said["fields"])
+    if said["kind"] == "sequence":
+        return Sequence(name, said["says"], fields)
     return Struct(name, said["class"], fields)
 
 

@@ -14,7 +14,7 @@ import ctypes
 import itertools
 import struct
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from cutelite_rt.signature.data import (
     Number,
     Optional,
     Parameter,
+    Sequence,
     Signature,
     Strided,
     Struct,
@@ -54,7 +55,7 @@ class Places(NamedTuple):
     words  of the key
     """
 
-    at: Sequence[int]
+    at: tuple[int, ...]
     maps: int
     words: int
 
@@ -88,7 +89,7 @@ KIND = {code: i for i, code in enumerate(DTYPES)}
 # The constants of launcher.c, in its order.
 _ALWAYS = 0xFFFF
 _NUMBER, _DIM, _EXPRESSION = range(3)
-_IS_GIVEN, _IS_INSTANCE, _FIELD = range(3)
+_IS_GIVEN, _IS_INSTANCE, _FIELD, _HAS_ITEMS, _ITEM = range(5)
 _ROW_MAJOR, _COLUMN_MAJOR, _GIVEN_STRIDES, _NESTED = range(4)
 _WIDE_INTEGER, _SINGLE, _OTHER = range(3)
 _END, _CONSTANT, _VALUE = range(3)
@@ -150,7 +151,7 @@ class Table:
         self.names = tuple(sys.intern(parameter.name) for parameter in signature.parameters)
         self.positional, self.position_only = signature.positional, signature.position_only
         self.dims = tuple(dim.name for dim in signature.dims)
-        self.objects: Sequence[object] = ()
+        self.objects: tuple[object, ...] = ()
         self._dims = {dim.name: dim for dim in signature.dims}
         self._classes = classes
         self._block = bytearray(ctypes.sizeof(_Signature))  # one block: launches find it in few lines of the caches
@@ -193,6 +194,12 @@ class Table:
                     to, self._slots = self._slots, self._slots + 1
                     self._fetches.append(_FETCH.pack(_FIELD, slot, given, to, self._object(sys.intern(name)), 0))
                     self._fetch(of, to, given, f"{path}.{name}")
+            case Sequence():
+                self._fetches.append(_FETCH.pack(_HAS_ITEMS, slot, given, 0, len(parameter.items), 0))
+                for i, of in enumerate(parameter.items):
+                    to, self._slots = self._slots, self._slots + 1
+                    self._fetches.append(_FETCH.pack(_ITEM, slot, given, to, i, 0))
+                    self._fetch(of, to, given, f"{path}.{i}")
             case Constant():
                 self._constants.append((slot, given))
             case Array() | Number():
