@@ -29,7 +29,7 @@ _WHERE = {
     " select take append prepend append_ones prepend_ones logical_divide zipped_divide tiled_divide"
     " flat_divide with_layout domain_offset"
     " make_fragment_like local_tile local_partition recast_tensor",
-    "cutelite.lang.annotations": "Constexpr Tensor TmaTensor align col_major",
+    "cutelite.lang.annotations": "Constexpr Pointer Tensor TmaTensor align col_major",
     "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",

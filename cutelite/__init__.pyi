@@ -331,6 +331,7 @@ __version__: str
 
 _T = TypeVar("_T")
 Constexpr = Tensor[_T, "known at compile time"]
+Pointer = Tensor[_T, "behind an address"]
 
 class _Value(Any):  # type: ignore[misc]
     """A number, a vector or a tensor of one dtype."""
@@ -521,6 +522,7 @@ __all__ = [
     "PipelineState",
     "PipelineTmaAsync",
     "PipelineTmaStore",
+    "Pointer",
     "ResultRing",
     "RowPartition",
     "RowStream",

@@ -12,8 +12,8 @@ from typing import Any
 from cutelite.dispatch import contract
 from cutelite.dispatch.arguments import MISSING, Call, MapRequest
 from cutelite.ir.types import SCALARS, Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import DTypeVar, TensorSpec, TmaSpec, default_swizzle
-from cutelite.layout import dims_of
+from cutelite.lang.annotations import DTypeVar, PointerSpec, TensorSpec, TmaSpec, default_swizzle
+from cutelite.layout import Layout, dims_of
 from cutelite_rt import ArrayView
 from cutelite_rt.gpu.tensormap import Tiling
 from cutelite_rt.signature.bind import compact
@@ -92,6 +92,22 @@ class TmaParameter:
         call.token.append(id(t))
         call.needed.update(dict.fromkeys(self._dims))
         return t
+
+
+class PointerParameter:
+    """`Pointer[...]`: in the kernel a tensor of one mode that has no end."""
+
+    def __init__(self, name: str, spec: PointerSpec) -> None:
+        self.name = name
+        self.data = contract.pointer(name, spec)
+        self._type = Tensor(spec.dtype, "gmem", Layout((1 << 40,), (1,)), spec.align)
+
+    def bind(self, call: Call, argument: Any) -> Tensor:
+        call.values.append(call.pointer(self.data, argument))
+        return self._type
+
+    def ahead(self, call: Call, example: Any) -> Tensor:
+        return self._type if example is MISSING or _is_shape(example) else self.bind(call, example)
 
 
 def match_shape(call: Call, wanted: Array, shape: tuple[int, ...]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from cutelite.ir.types import Scalar
-from cutelite.lang.annotations import DTypeVar, TensorSpec, TmaSpec
+from cutelite.lang.annotations import DTypeVar, PointerSpec, TensorSpec, TmaSpec
 from cutelite.layout import Dim, DimExpr, Layout
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature import data
@@ -24,6 +24,11 @@ def tma_tensor(name: str, spec: TmaSpec, layout: Layout) -> data.Array:
     """A parameter that takes an array and has a tensor map of it."""
     says, box = repr(spec.tensor), data.Box(spec.tile, spec.swizzle)
     return data.Array(name, says, dtype(spec.tensor.dtype), _layout(spec.tensor, layout), box=box)
+
+
+def pointer(name: str, spec: PointerSpec) -> data.Pointer:
+    """A parameter that takes an address."""
+    return data.Pointer(name, repr(spec), spec.dtype.name, spec.align)
 
 
 def _layout(spec: TensorSpec, layout: Layout) -> data.Strided | data.Nested:

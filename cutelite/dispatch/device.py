@@ -11,7 +11,7 @@ from cutelite.dispatch.arguments import ArgumentError, Bound, MapRequest
 from cutelite.target import Target
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.tensormap import check_tensormap, encode
-from cutelite_rt.signature.bind import home_of
+from cutelite_rt.signature.bind import Address, home_of
 
 
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
@@ -53,11 +53,18 @@ def packable(kernel: str, value: Any) -> Any:
     """A bound value as it goes into the kernel's parameters. Errors: `ArgumentError` for a tensor TMA cannot take."""
     if isinstance(value, rt.ArrayView):
         return value.pointer
+    if isinstance(value, Address):
+        return value.address
     return value.encoded(kernel, encode) if isinstance(value, MapRequest) else value
 
 
 def simulable(kernel: str, value: Any) -> Any:
     """A bound value as the simulator takes it: arrays as NumPy's, whoever made them. Errors: as `packable`."""
+    if isinstance(value, Address):
+        if value.view is None:
+            what = f"argument `{value.name}` is an address, and the simulator has no memory there"
+            raise ArgumentError(f"{kernel}(): {what}; pass an array")
+        return _host_array(value.view)
     if isinstance(value, rt.ArrayView):
         return _host_array(value)
     if not isinstance(value, MapRequest):

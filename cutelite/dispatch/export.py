@@ -18,7 +18,7 @@ from cutelite.dispatch.export_host import host_code
 from cutelite.dispatch.signature import Signature
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import Scalar, Tensor, TensorMap
-from cutelite.lang.annotations import OptionalSpec, SequenceSpec, Spec, StructSpec, TensorSpec, TmaSpec
+from cutelite.lang.annotations import OptionalSpec, PointerSpec, SequenceSpec, Spec, StructSpec, TensorSpec, TmaSpec
 from cutelite.layout import Dim, DimExpr, Layout, dims_of
 from cutelite.layout.expr import text, tree
 from cutelite_rt.signature.bind import BEYOND
@@ -140,6 +140,8 @@ class _Writer:
             case Scalar():
                 return said | {"kind": "scalar", "dtype": t.name, "takes": t.kind, **_limits(t)}
         spec = spec.spec if isinstance(spec, OptionalSpec) else spec
+        if isinstance(spec, PointerSpec):
+            return said | {"kind": "pointer", "says": repr(spec), "dtype": spec.dtype.name, "align": spec.align}
         assert isinstance(spec, TensorSpec | TmaSpec) and isinstance(t, Tensor | TensorMap)
         said |= {"kind": "array", "says": repr(spec), "dtype": t.elem.name}
         tensor = spec.tensor if isinstance(spec, TmaSpec) else spec

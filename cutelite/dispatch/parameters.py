@@ -11,13 +11,14 @@ from typing import Any
 from cutelite.diag import CompileError, Mistake
 from cutelite.dispatch import contract, fingerprint
 from cutelite.dispatch.arguments import MISSING, Call, Parameter
-from cutelite.dispatch.arrays import TensorParameter, TmaParameter, known_dtype
+from cutelite.dispatch.arrays import PointerParameter, TensorParameter, TmaParameter, known_dtype
 from cutelite.front.types import ArgType, Constant, Struct
 from cutelite.ir.types import SCALARS, Scalar
 from cutelite.lang.annotations import (
     ConstexprSpec,
     DTypeVar,
     OptionalSpec,
+    PointerSpec,
     SequenceSpec,
     Spec,
     StructSpec,
@@ -39,6 +40,8 @@ def parameter(name: str, spec: Spec | None) -> Parameter:
             return TensorParameter(name, spec)
         case TmaSpec():
             return TmaParameter(name, spec)
+        case PointerSpec():
+            return PointerParameter(name, spec)
         case ConstexprSpec():
             return ConstantParameter(name, spec)
         case StructSpec():

@@ -33,7 +33,7 @@ from cutelite.front.unready import (
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
 from cutelite.lang.emit import Runtime, describe, mistake, wrap
-from cutelite.lang.promotion import as_value, is_number
+from cutelite.lang.promotion import as_value
 from cutelite.lang.tensor import Tensor, make_tensor
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
 from cutelite.layout import DimExpr, prove_le, prove_lt
@@ -335,27 +335,25 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
         help = "use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
-    if type(obj) in (tuple, list) and isinstance(key, Scalar):
-        return chosen(obj, key)
+    if type(obj) in (tuple, list) and isinstance(key, Scalar) and _is_array_of_tensors(obj):
+        return _chosen(obj, key)
     result = frame.native(operator.getitem, obj, key)
     return frame.made(result) if isinstance(key, slice) else result
 
 
-def chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
-    """Return the item of a tuple or list that a run-time index names: tensors of one type, or numbers.
+def _is_array_of_tensors(items: tuple[Any, ...] | list[Any]) -> bool:
+    """Tell whether a run-time index may choose: these are tensors of one type, in global memory."""
+    first = items[0] if items else None
+    if not isinstance(first, Tensor) or first.space != "gmem":
+        return False
+    return all(isinstance(item, Tensor) and item.value.type == first.value.type for item in items)
 
-    An index beyond the last one, or below 0, names the first.
-    """
-    if items and all(isinstance(item, Tensor) and item.value.type == items[0].value.type for item in items):
-        first: Tensor = items[0]
-        if first.space == "gmem":
-            address = functools.reduce(lambda a, i: where(key == i, items[i].ptr, a), range(1, len(items)), first.ptr)
-            return make_tensor(address, first.layout, first.dtype)
-    elif items and all(map(is_number, items)):
-        return functools.reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), items[0])
-    what = f"a {type(items).__name__} is looked into at compile time"
-    help = "numbers, and tensors in global memory of one type, can be indexed at run time; else use `match`"
-    raise mistake("runtime-index", what, f"the index is {describe(key)}", help)
+
+def _chosen(items: tuple[Tensor, ...] | list[Tensor], key: Scalar) -> Tensor:
+    """Return the tensor that a run-time index names, by its address; an index out of range names the first."""
+    first = items[0]
+    address = functools.reduce(lambda a, i: where(key == i, items[i].ptr, a), range(1, len(items)), first.ptr)
+    return make_tensor(address, first.layout, first.dtype)
 
 
 @handles("STORE_SUBSCR")

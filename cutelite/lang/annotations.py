@@ -145,6 +145,19 @@ class ConstexprSpec:
         return f"Constexpr[{getattr(self.type, '__name__', self.type)}]"
 
 
+class PointerSpec:
+    """`Pointer[dtype]`: memory of no known extents, at an address that is a multiple of `align` bytes."""
+
+    __slots__ = ("align", "dtype")
+
+    def __init__(self, dtype: DType, align: int) -> None:
+        self.dtype, self.align = dtype, align
+
+    def __repr__(self) -> str:
+        more = "" if self.align == self.dtype.bytes else f", align({self.align})"
+        return f"Pointer[{self.dtype}{more}]"
+
+
 class StructSpec:
     """A frozen dataclass or NamedTuple: each field by its own annotation."""
 
@@ -196,7 +209,7 @@ def _optional(spec: TensorSpec | TmaSpec | ConstexprSpec, other: object) -> Opti
 _USE = "use Tensor[...], TmaTensor[...], Constexpr[...], a dtype, or a frozen dataclass, tuple or list of these"
 
 
-Spec = DType | DTypeVar | TensorSpec | TmaSpec | ConstexprSpec | StructSpec | SequenceSpec | OptionalSpec
+Spec = DType | DTypeVar | TensorSpec | TmaSpec | PointerSpec | ConstexprSpec | StructSpec | SequenceSpec | OptionalSpec
 
 
 class _Constexpr:
@@ -217,6 +230,15 @@ class Tensor:
 
     def __class_getitem__(cls, item: Any) -> Any:
         return tensor_annotation(item)
+
+
+class Pointer:
+    """In annotations: `Pointer[dtype]`, memory of no known extents. In a kernel it is a tensor of one mode."""
+
+    __slots__ = ()
+
+    def __class_getitem__(cls, item: Any) -> Any:
+        return pointer_annotation(item)
 
 
 class TmaTensor:
@@ -253,6 +275,15 @@ def tensor_annotation(item: Any) -> TensorSpec:
     if isinstance(stride, tuple) and len(stride) != len(shape):
         raise _wrong("Tensor", f"has {len(shape)} extents and {len(stride)} strides", "give one stride for each extent")
     return TensorSpec(dtype, shape, stride, order, alignment)
+
+
+def pointer_annotation(item: Any) -> PointerSpec:
+    """``Pointer[item]``."""
+    dtype, *rest = item if isinstance(item, tuple) else (item,)
+    dtype = _dtype("Pointer", dtype)
+    if isinstance(dtype, DTypeVar) or len(rest) > 1 or not all(isinstance(x, Align) for x in rest):
+        raise _wrong("Pointer", f"does not know {_said(item)}", "write Pointer[f32], or Pointer[f32, align(16)]")
+    return PointerSpec(dtype, max([dtype.bytes, *(x.bytes for x in rest)]))
 
 
 def tma_annotation(item: Any) -> TmaSpec:

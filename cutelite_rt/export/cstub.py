@@ -105,6 +105,8 @@ class _Leaf(NamedTuple):
     def declared(self) -> str:
         if self.rule["kind"] == "array":
             return f"const cutelite_tensor *{self.c_name}"
+        if self.rule["kind"] == "pointer":
+            return f"CUdeviceptr {self.c_name}"
         return f"{_C_TYPES[self.rule['dtype']]} {self.c_name}"
 
 
@@ -280,6 +282,13 @@ class _Part:
             fit = f"fit_array(&call, &{self.name}_{c_name}_rule, {c_name}, {', '.join(places)})"
             yield f"    if ((status = {fit})) return status;\n"
             return
+        if rule["kind"] == "pointer":
+            given = f"{_string(self.kernel)}, {_string(leaf.name)}, {c_name}, {rule['align']}"
+            yield (
+                f"    if ((status = fit_pointer({given}))) return status;\n"
+                f"    memcpy(at + {offset}, &{c_name}, sizeof {c_name});\n"
+            )
+            return
         dtype, kind = rule["dtype"], _C_TYPES[rule["dtype"]]
         if dtype in _FORMATS:
             exponent, mantissa, infinite = _FORMATS[dtype]
@@ -325,6 +334,8 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_{name}(void *self, const TVMFFIAny *args, int32
 
 def _tvm_argument(leaf: _Leaf) -> str:
     rule = leaf.rule
+    if rule["kind"] == "pointer":
+        return f"{{'i', {_string(leaf.name)}, {_string('u64')}, 0, {(1 << 63) - 1}ull}}"
     kind = "t" if rule["kind"] == "array" else {"bool": "b", "float": "f"}.get(rule["takes"], "i")
     low, high = max(rule.get("low", 0), 1 - (1 << 63)), rule.get("high", 0)
     return f"{{'{kind}', {_string(leaf.name)}, {_string(rule['dtype'])}, {low}, {high}ull}}"
@@ -333,6 +344,8 @@ def _tvm_argument(leaf: _Leaf) -> str:
 def _tvm_value(leaf: _Leaf, place: int) -> str:
     if leaf.rule["kind"] == "array":
         return f"tvm_tensor(&args[{place}])"
+    if leaf.rule["kind"] == "pointer":
+        return f"(CUdeviceptr)args[{place}].v_int64"
     if leaf.rule["takes"] == "float":
         return f"({_C_TYPES[leaf.rule['dtype']]})tvm_float(&args[{place}])"
     return f"({_C_TYPES[leaf.rule['dtype']]})args[{place}].v_int64"
@@ -347,7 +360,7 @@ def _leaves(parameters: list[dict[str, Any]], prefix: str = "") -> Iterator[_Lea
         name = prefix + rule["name"]
         if rule["kind"] in ("struct", "sequence"):
             yield from _leaves(rule["fields"], f"{name}.")
-        elif rule["kind"] in ("array", "scalar"):
+        elif rule["kind"] in ("array", "scalar", "pointer"):
             c_name = name.replace(".", "_")
             yield _Leaf(name, c_name + "_" * (c_name in _TAKEN or not c_name.isascii()), rule)
 

@@ -27,7 +27,7 @@ from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.shapes import Dim3, extents, is_exact, is_wide, whole
 from cutelite_rt.signature import settled as rules
 from cutelite_rt.signature.bind import MapRequest
-from cutelite_rt.signature.data import Array, Number, evaluate
+from cutelite_rt.signature.data import Array, Number, Pointer, evaluate
 
 
 class Launch(NamedTuple):
@@ -73,7 +73,7 @@ def _values(its_rules: rules.Rules, fitted: rules.Fitted, given: int) -> list[tu
     """`_Plan.values` of a launch of which `given` arguments were given, by position."""
     values: list[tuple[int | None, Any]] = []
     for i, name in enumerate(its_rules.names):
-        if isinstance(its_rules.parameters[name], Array | Number):
+        if isinstance(its_rules.parameters[name], Array | Number | Pointer):
             value = fitted.values[len(values)]
             if isinstance(value, MapRequest):
                 value = value._replace(view=value.view._replace(owner=None))  # a plan keeps no array alive
@@ -118,7 +118,8 @@ class ExportedKernel:
         parameters = bundle.variants[0].signature["parameters"]
         # e4m3 is refused what would be rounded to its largest number, and packing would not.
         self._plannable = all(
-            p["kind"] not in ("struct", "sequence") and p.get("takes", "") + p.get("dtype", "") != "floate4m3"
+            p["kind"] not in ("struct", "sequence", "pointer")
+            and p.get("takes", "") + p.get("dtype", "") != "floate4m3"
             for p in parameters
         )
         self._kinds = ["array" if p["kind"] == "none" else p["kind"] for p in parameters]

@@ -97,6 +97,8 @@ def _packed(parameters: list[dict[str, Any]]) -> list[str]:
                 found += _packed(parameter["fields"])
             case "array":
                 found.append("tensormap" if "box" in parameter else "ptr")
+            case "pointer":
+                found.append("ptr")
             case "scalar":
                 found.append(parameter["dtype"])
     return found
@@ -106,7 +108,7 @@ def _parameter(path: str, parameter: Any, dims: set[str], depth: int, item: int 
     """Check a parameter, or the item of that number of one; gives its name."""
     fields = _Fields(path, parameter)
     name = fields.identifier("name") if item is None else fields.one_of("name", (str(item),))
-    match fields.one_of("kind", ("array", "scalar", "constant", "none", "struct", "sequence")):
+    match fields.one_of("kind", ("array", "scalar", "pointer", "constant", "none", "struct", "sequence")):
         case "array":
             _array(fields, dims)
         case "scalar":
@@ -120,6 +122,10 @@ def _parameter(path: str, parameter: Any, dims: set[str], depth: int, item: int 
                 raise _wrong(f"{path}.beyond", parameter["beyond"], "a number")
             if not _is_number(parameter.get("default", 0)):
                 raise _wrong(f"{path}.default", parameter["default"], "a number")
+        case "pointer":
+            fields.text("says")
+            fields.one_of("dtype", DTYPES)
+            fields.integer("align", 1)
         case "constant":
             if "value" not in parameter:
                 fields.text("opaque")

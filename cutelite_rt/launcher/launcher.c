@@ -226,7 +226,7 @@ SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
 
 /* Numbers. */
 
-enum { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, TF32, E4M3, E5M2 };
+enum { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, TF32, E4M3, E5M2, POINTER };
 
 SMALL int bits_of(u32 kind) {
     return kind == I64 || kind == U64 ? 64 : kind == I32 || kind == U32 ? 32 : kind == I16 || kind == U16 ? 16 : 8;
@@ -276,6 +276,12 @@ RARE int rounded(u64 b, u32 kind, u64 *out) {
 RARE int exactly(environment *env, object *x, u32 kind, u64 *out) {
     object *t = x->type;
     union { double d; u64 b; } real;
+    if (kind >= POINTER) { /* an address, a multiple of 2 to the rest */
+        if (t != env->int_) return SLOW;
+        *out = env->PyLong_AsUnsignedLongLong(x);
+        if (*out == ~0ull && env->PyErr_Occurred()) return env->PyErr_Clear(), SLOW;
+        return *out & ((1ull << (kind - POINTER)) - 1) ? SLOW : OK;
+    }
     if (kind == BOOL) return *out = x == env->true_, t == env->bool_ ? OK : SLOW;
     if (kind <= U64) {
         if (t != env->int_ && t != env->bool_) return SLOW;

@@ -4192,180 +4192,226 @@ define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly 
 define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef readonly captures(none) %0, ptr noundef %1, i32 noundef %2, ptr noundef captures(none) %3) unnamed_addr #3 {
   %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %6 = load ptr, ptr %5, align 8
-  %7 = icmp eq i32 %2, 0
-  br i1 %7, label %8, label %17
+  %7 = icmp ugt i32 %2, 15
+  br i1 %7, label %8, label %36
 
 8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 296
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq ptr %1, %10
-  %12 = zext i1 %11 to i64
-  store i64 %12, ptr %3, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %0, i64 312
+  %11 = icmp eq ptr %6, %10
+  br i1 %11, label %12, label %145
+
+12:                                               ; preds = %8
+  %13 = getelementptr inbounds nuw i8, ptr %0, i64 120
   %14 = load ptr, ptr %13, align 8
-  %15 = icmp ne ptr %6, %14
-  %16 = zext i1 %15 to i32
-  br label %115
+  %15 = tail call i64 %14(ptr noundef nonnull %1) #18
+  store i64 %15, ptr %3, align 8
+  %16 = icmp eq i64 %15, -1
+  br i1 %16, label %17, label %27
 
-17:                                               ; preds = %4
-  %18 = icmp ult i32 %2, 9
-  br i1 %18, label %19, label %87
+17:                                               ; preds = %12
+  %18 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %19 = load ptr, ptr %18, align 8
+  %20 = tail call ptr %19() #18
+  %21 = icmp eq ptr %20, null
+  br i1 %21, label %22, label %24
 
-19:                                               ; preds = %17
-  %20 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %21 = load ptr, ptr %20, align 8
-  %22 = icmp eq ptr %6, %21
-  br i1 %22, label %27, label %23
+22:                                               ; preds = %17
+  %23 = load i64, ptr %3, align 8
+  br label %27
 
-23:                                               ; preds = %19
-  %24 = getelementptr inbounds nuw i8, ptr %0, i64 312
-  %25 = load ptr, ptr %24, align 8
-  %26 = icmp eq ptr %6, %25
-  br i1 %26, label %27, label %115
+24:                                               ; preds = %17
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %26 = load ptr, ptr %25, align 8
+  tail call void %26() #18
+  br label %145
 
-27:                                               ; preds = %23, %19
-  switch i32 %2, label %41 [
-    i32 8, label %28
-    i32 4, label %47
+27:                                               ; preds = %22, %12
+  %28 = phi i64 [ %23, %22 ], [ %15, %12 ]
+  %29 = add i32 %2, -16
+  %30 = zext nneg i32 %29 to i64
+  %31 = shl nsw i64 -1, %30
+  %32 = xor i64 %31, -1
+  %33 = and i64 %28, %32
+  %34 = icmp ne i64 %33, 0
+  %35 = zext i1 %34 to i32
+  br label %145
+
+36:                                               ; preds = %4
+  %37 = icmp eq i32 %2, 0
+  br i1 %37, label %38, label %47
+
+38:                                               ; preds = %36
+  %39 = getelementptr inbounds nuw i8, ptr %0, i64 296
+  %40 = load ptr, ptr %39, align 8
+  %41 = icmp eq ptr %1, %40
+  %42 = zext i1 %41 to i64
+  store i64 %42, ptr %3, align 8
+  %43 = getelementptr inbounds nuw i8, ptr %0, i64 312
+  %44 = load ptr, ptr %43, align 8
+  %45 = icmp ne ptr %6, %44
+  %46 = zext i1 %45 to i32
+  br label %145
+
+47:                                               ; preds = %36
+  %48 = icmp samesign ult i32 %2, 9
+  br i1 %48, label %49, label %117
+
+49:                                               ; preds = %47
+  %50 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %51 = load ptr, ptr %50, align 8
+  %52 = icmp eq ptr %6, %51
+  br i1 %52, label %57, label %53
+
+53:                                               ; preds = %49
+  %54 = getelementptr inbounds nuw i8, ptr %0, i64 312
+  %55 = load ptr, ptr %54, align 8
+  %56 = icmp eq ptr %6, %55
+  br i1 %56, label %57, label %145
+
+57:                                               ; preds = %53, %49
+  switch i32 %2, label %71 [
+    i32 8, label %58
+    i32 4, label %77
   ]
 
-28:                                               ; preds = %27
-  %29 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %30 = load ptr, ptr %29, align 8
-  %31 = tail call i64 %30(ptr noundef nonnull %1) #18
-  store i64 %31, ptr %3, align 8
-  %32 = icmp eq i64 %31, -1
-  br i1 %32, label %33, label %115
+58:                                               ; preds = %57
+  %59 = getelementptr inbounds nuw i8, ptr %0, i64 120
+  %60 = load ptr, ptr %59, align 8
+  %61 = tail call i64 %60(ptr noundef nonnull %1) #18
+  store i64 %61, ptr %3, align 8
+  %62 = icmp eq i64 %61, -1
+  br i1 %62, label %63, label %145
 
-33:                                               ; preds = %28
-  %34 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %35 = load ptr, ptr %34, align 8
-  %36 = tail call ptr %35() #18
-  %37 = icmp eq ptr %36, null
-  br i1 %37, label %115, label %38
+63:                                               ; preds = %58
+  %64 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %65 = load ptr, ptr %64, align 8
+  %66 = tail call ptr %65() #18
+  %67 = icmp eq ptr %66, null
+  br i1 %67, label %145, label %68
 
-38:                                               ; preds = %33
-  %39 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %40 = load ptr, ptr %39, align 8
-  tail call void %40() #18
-  br label %115
+68:                                               ; preds = %63
+  %69 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %70 = load ptr, ptr %69, align 8
+  tail call void %70() #18
+  br label %145
 
-41:                                               ; preds = %27
-  %42 = and i32 %2, 3
-  %43 = icmp eq i32 %42, 3
-  br i1 %43, label %47, label %44
-
-44:                                               ; preds = %41
-  %45 = icmp eq i32 %42, 2
-  %46 = select i1 %45, i64 48, i64 56
-  br label %47
-
-47:                                               ; preds = %27, %41, %44
-  %48 = phi i64 [ 0, %27 ], [ %46, %44 ], [ 32, %41 ]
-  %49 = lshr i64 -1, %48
-  %50 = icmp samesign ugt i32 %2, 4
-  %51 = lshr i64 9223372036854775807, %48
-  %52 = select i1 %50, i64 %49, i64 %51
-  %53 = ashr exact i64 -9223372036854775808, %48
-  %54 = select i1 %50, i64 0, i64 %53
-  %55 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %56 = load i64, ptr %55, align 8
-  %57 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %58 = load i64, ptr %57, align 8
-  %59 = icmp eq i64 %56, %58
-  br i1 %59, label %60, label %64
-
-60:                                               ; preds = %47
-  %61 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %62 = load i32, ptr %61, align 4
-  %63 = zext i32 %62 to i64
-  br label %77
-
-64:                                               ; preds = %47
-  %65 = getelementptr inbounds nuw i8, ptr %0, i64 112
-  %66 = load ptr, ptr %65, align 8
-  %67 = tail call i64 %66(ptr noundef nonnull %1) #18
-  %68 = icmp eq i64 %67, -1
-  br i1 %68, label %69, label %77
-
-69:                                               ; preds = %64
-  %70 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %71 = load ptr, ptr %70, align 8
-  %72 = tail call ptr %71() #18
-  %73 = icmp eq ptr %72, null
+71:                                               ; preds = %57
+  %72 = and i32 %2, 3
+  %73 = icmp eq i32 %72, 3
   br i1 %73, label %77, label %74
 
-74:                                               ; preds = %69
-  %75 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %76 = load ptr, ptr %75, align 8
-  tail call void %76() #18
-  br label %84
+74:                                               ; preds = %71
+  %75 = icmp eq i32 %72, 2
+  %76 = select i1 %75, i64 48, i64 56
+  br label %77
 
-77:                                               ; preds = %69, %64, %60
-  %78 = phi i64 [ -1, %69 ], [ %67, %64 ], [ %63, %60 ]
-  %79 = icmp slt i64 %78, %54
-  %80 = icmp sgt i64 %78, %52
-  %81 = select i1 %79, i1 true, i1 %80
-  %82 = zext i1 %81 to i32
-  %83 = and i64 %78, %49
-  br label %84
+77:                                               ; preds = %57, %71, %74
+  %78 = phi i64 [ 0, %57 ], [ %76, %74 ], [ 32, %71 ]
+  %79 = lshr i64 -1, %78
+  %80 = icmp samesign ugt i32 %2, 4
+  %81 = lshr i64 9223372036854775807, %78
+  %82 = select i1 %80, i64 %79, i64 %81
+  %83 = ashr exact i64 -9223372036854775808, %78
+  %84 = select i1 %80, i64 0, i64 %83
+  %85 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %86 = load i64, ptr %85, align 8
+  %87 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %88 = load i64, ptr %87, align 8
+  %89 = icmp eq i64 %86, %88
+  br i1 %89, label %90, label %94
 
-84:                                               ; preds = %74, %77
-  %85 = phi i64 [ %83, %77 ], [ %49, %74 ]
-  %86 = phi i32 [ %82, %77 ], [ 1, %74 ]
-  store i64 %85, ptr %3, align 8
-  br label %115
+90:                                               ; preds = %77
+  %91 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %92 = load i32, ptr %91, align 4
+  %93 = zext i32 %92 to i64
+  br label %107
 
-87:                                               ; preds = %17
-  %88 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %89 = load ptr, ptr %88, align 8
-  %90 = icmp eq ptr %6, %89
-  br i1 %90, label %91, label %94
-
-91:                                               ; preds = %87
-  %92 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %93 = load i64, ptr %92, align 8
-  br label %112
-
-94:                                               ; preds = %87
-  %95 = getelementptr inbounds nuw i8, ptr %0, i64 32
+94:                                               ; preds = %77
+  %95 = getelementptr inbounds nuw i8, ptr %0, i64 112
   %96 = load ptr, ptr %95, align 8
-  %97 = icmp eq ptr %6, %96
-  br i1 %97, label %98, label %115
+  %97 = tail call i64 %96(ptr noundef nonnull %1) #18
+  %98 = icmp eq i64 %97, -1
+  br i1 %98, label %99, label %107
 
-98:                                               ; preds = %94
-  %99 = getelementptr inbounds nuw i8, ptr %0, i64 128
-  %100 = load ptr, ptr %99, align 8
-  %101 = tail call double %100(ptr noundef nonnull %1) #18
-  %102 = bitcast double %101 to i64
-  %103 = icmp eq i64 %102, -4616189618054758400
-  br i1 %103, label %104, label %112
+99:                                               ; preds = %94
+  %100 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %101 = load ptr, ptr %100, align 8
+  %102 = tail call ptr %101() #18
+  %103 = icmp eq ptr %102, null
+  br i1 %103, label %107, label %104
 
-104:                                              ; preds = %98
-  %105 = getelementptr inbounds nuw i8, ptr %0, i64 152
+104:                                              ; preds = %99
+  %105 = getelementptr inbounds nuw i8, ptr %0, i64 160
   %106 = load ptr, ptr %105, align 8
-  %107 = tail call ptr %106() #18
-  %108 = icmp eq ptr %107, null
-  br i1 %108, label %112, label %109
+  tail call void %106() #18
+  br label %114
 
-109:                                              ; preds = %104
-  %110 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %111 = load ptr, ptr %110, align 8
-  tail call void %111() #18
-  br label %115
+107:                                              ; preds = %99, %94, %90
+  %108 = phi i64 [ -1, %99 ], [ %97, %94 ], [ %93, %90 ]
+  %109 = icmp slt i64 %108, %84
+  %110 = icmp sgt i64 %108, %82
+  %111 = select i1 %109, i1 true, i1 %110
+  %112 = zext i1 %111 to i32
+  %113 = and i64 %108, %79
+  br label %114
 
-112:                                              ; preds = %98, %104, %91
-  %113 = phi i64 [ %102, %98 ], [ -4616189618054758400, %104 ], [ %93, %91 ]
-  %114 = tail call fastcc i32 @rounded(i64 noundef %113, i32 noundef %2, ptr noundef %3) #17
-  br label %115
+114:                                              ; preds = %104, %107
+  %115 = phi i64 [ %113, %107 ], [ %79, %104 ]
+  %116 = phi i32 [ %112, %107 ], [ 1, %104 ]
+  store i64 %115, ptr %3, align 8
+  br label %145
 
-115:                                              ; preds = %94, %28, %33, %23, %112, %109, %84, %38, %8
-  %116 = phi i32 [ %16, %8 ], [ 1, %109 ], [ 1, %38 ], [ 1, %23 ], [ %86, %84 ], [ %114, %112 ], [ 0, %28 ], [ 0, %33 ], [ 1, %94 ]
-  ret i32 %116
+117:                                              ; preds = %47
+  %118 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %119 = load ptr, ptr %118, align 8
+  %120 = icmp eq ptr %6, %119
+  br i1 %120, label %121, label %124
+
+121:                                              ; preds = %117
+  %122 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %123 = load i64, ptr %122, align 8
+  br label %142
+
+124:                                              ; preds = %117
+  %125 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %126 = load ptr, ptr %125, align 8
+  %127 = icmp eq ptr %6, %126
+  br i1 %127, label %128, label %145
+
+128:                                              ; preds = %124
+  %129 = getelementptr inbounds nuw i8, ptr %0, i64 128
+  %130 = load ptr, ptr %129, align 8
+  %131 = tail call double %130(ptr noundef nonnull %1) #18
+  %132 = bitcast double %131 to i64
+  %133 = icmp eq i64 %132, -4616189618054758400
+  br i1 %133, label %134, label %142
+
+134:                                              ; preds = %128
+  %135 = getelementptr inbounds nuw i8, ptr %0, i64 152
+  %136 = load ptr, ptr %135, align 8
+  %137 = tail call ptr %136() #18
+  %138 = icmp eq ptr %137, null
+  br i1 %138, label %142, label %139
+
+139:                                              ; preds = %134
+  %140 = getelementptr inbounds nuw i8, ptr %0, i64 160
+  %141 = load ptr, ptr %140, align 8
+  tail call void %141() #18
+  br label %145
+
+142:                                              ; preds = %128, %134, %121
+  %143 = phi i64 [ %132, %128 ], [ -4616189618054758400, %134 ], [ %123, %121 ]
+  %144 = tail call fastcc i32 @rounded(i64 noundef %143, i32 noundef %2, ptr noundef %3) #17
+  br label %145
+
+145:                                              ; preds = %124, %58, %63, %53, %8, %142, %139, %114, %68, %38, %27, %24
+  %146 = phi i32 [ 1, %139 ], [ 1, %24 ], [ %35, %27 ], [ %46, %38 ], [ 1, %8 ], [ 1, %68 ], [ 1, %53 ], [ %116, %114 ], [ %144, %142 ], [ 0, %58 ], [ 0, %63 ], [ 1, %124 ]
+  ret i32 %146
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 0) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #7 {
+define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #7 {
   %4 = and i64 %0, 9223372036854775807
   switch i32 %1, label %24 [
     i32 12, label %5

@@ -18,7 +18,18 @@ from cutelite_rt.arrays.memory import ArrayView, UnreadableArray, is_array, read
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.errors import ArgumentError
 from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, encode
-from cutelite_rt.signature.data import Array, Dim, DType, Expr, Expression, Nested, Strided, dims_of, evaluate
+from cutelite_rt.signature.data import (
+    Array,
+    Dim,
+    DType,
+    Expr,
+    Expression,
+    Nested,
+    Pointer,
+    Strided,
+    dims_of,
+    evaluate,
+)
 
 MISSING: Any = object()
 """An argument that is not given."""
@@ -240,6 +251,24 @@ class Call:
             raise self.error(name, f"is {number}, which is beyond what {dtype} holds")
         return number
 
+    # Pointers.
+
+    def pointer(self, wanted: Pointer, argument: Any) -> Address:
+        """The address that an argument is, or has: an int, an array, or memory with `handle`, `ptr` or `value`."""
+        view, found = None, _address(argument)
+        if found is None:
+            if not is_array(argument):
+                raise self.error(wanted.name, f"must be an address, or have one, for {wanted.says}, not {argument!r}")
+            view = self.read(wanted.name, argument)
+            self.dtype(wanted.name, wanted.dtype, view.dtype)
+            self.arrays.append((wanted.name, view))
+            found = view.pointer
+        if not 0 <= found < 1 << 64:
+            raise self.error(wanted.name, f"is {found}, which is no address")
+        if found % wanted.align:
+            raise self.error(wanted.name, f"is at {found:#x}, but must be at a multiple of {wanted.align} bytes")
+        return Address(wanted.name, found, view)
+
     # Structs.
 
     def wrong_struct(self, name: str, cls: str, argument: Any) -> ArgumentError:
@@ -255,6 +284,29 @@ class Call:
         if count is not None and len(argument) != count:
             raise self.error(name, f"has {len(argument)} items, but {says} has {count}")
         return argument
+
+
+class Address(NamedTuple):
+    """An address for the parameter `name`; of an array, where it came as one."""
+
+    name: str
+    address: int
+    view: ArrayView | None
+
+
+def _address(argument: Any) -> int | None:
+    """The address that an argument is, or has under a name that libraries give it; None where it has none."""
+    if isinstance(argument, bool):
+        return None
+    if isinstance(argument, int):
+        return argument
+    if is_array(argument):
+        return None
+    for name in ("handle", "ptr", "value"):  # cuda.core's buffers; CuPy's memory; ctypes
+        found = getattr(argument, name, None)
+        if isinstance(found, int) and not isinstance(found, bool):
+            return found
+    return None
 
 
 _TAKES: dict[str, Any] = {"bool": bool, "int": numbers.Integral, "uint": numbers.Integral, "float": numbers.Real}

@@ -118,6 +118,15 @@ class Number(NamedTuple):
     dtype: DType
 
 
+class Pointer(NamedTuple):
+    """An address of elements of `dtype`, a multiple of `align` bytes; `says` its annotation in words."""
+
+    name: str
+    says: str
+    dtype: str
+    align: int
+
+
 class Constant(NamedTuple):
     """A compile-time constant: each value is another specialisation."""
 
@@ -161,7 +170,7 @@ class Optional(NamedTuple):
     given: Any
 
 
-Parameter: TypeAlias = Array | Number | Constant | Fixed | Absent | Struct | Sequence | Optional
+Parameter: TypeAlias = Array | Number | Pointer | Constant | Fixed | Absent | Struct | Sequence | Optional
 
 
 class Signature(NamedTuple):
@@ -206,8 +215,8 @@ def declared(parameters: Iterable[Parameter]) -> tuple[Dim, ...]:
     return tuple(found.values())
 
 
-def leaves(parameter: Parameter) -> Iterator[Array | Number]:
-    """The arrays and numbers within a parameter, in the kernel's order."""
+def leaves(parameter: Parameter) -> Iterator[Array | Number | Pointer]:
+    """The arrays, numbers and pointers within a parameter, in the kernel's order."""
     match parameter:
         case Struct():
             for field in parameter.fields:
@@ -217,7 +226,7 @@ def leaves(parameter: Parameter) -> Iterator[Array | Number]:
                 yield from leaves(item)
         case Optional():
             yield from leaves(parameter.given)
-        case Array() | Number():
+        case Array() | Number() | Pointer():
             yield parameter
 
 
@@ -239,7 +248,7 @@ _KINDS: dict[str, Any] = {
     cls.__name__.lower(): cls
     for cls in (
         *(Dim, Expression, Variable, Strided, Nested, Box),
-        *(Array, Number, Constant, Fixed, Absent, Struct, Sequence, Optional, Signature),
+        *(Array, Number, Pointer, Constant, Fixed, Absent, Struct, Sequence, Optional, Signature),
     )
 }
 

@@ -15,6 +15,7 @@ A parameter has a "name", maybe a "default", and is of one "kind":
     array     "says" in words, "dtype", "align", "shape" and "strides" (or "order", where they are compact) as exprs;
               "cosize" and "layout" where its modes are nested; "box" and "swizzle" where it goes as a tensor map
     scalar    "dtype", "takes" 'int', 'uint', 'float' or 'bool'; "low" and "high", or "beyond", what it cannot hold
+    pointer   "says" in words, "dtype", "align"
     constant  "value", or "opaque" words for what is no plain data
     none      an array that may be None, and is
     struct    "class", and "fields", which are parameters
@@ -45,6 +46,7 @@ from cutelite_rt.signature.data import (
     Nested,
     Number,
     Parameter,
+    Pointer,
     Sequence,
     Strided,
     Struct,
@@ -126,6 +128,8 @@ def _fit(call: bind.Call, parameter: Parameter, argument: Any) -> None:
             call.values.append(view.pointer if tiling is None else MapRequest(name, view, dtype, tiling))
         case Number(dtype=str(dtype)):
             call.values.append(call.number(name, dtype, argument))
+        case Pointer():
+            call.values.append(call.pointer(parameter, argument).address)
         case Fixed():
             _check_fixed(call, parameter, argument)
         case Absent():
@@ -164,6 +168,8 @@ def _parameter(said: dict[str, Any], name: str, dims: dict[str, Dim]) -> Paramet
             return Array(name, said["says"], said["dtype"], _layout(said, dims), said.get("align"), box)
         case "scalar":
             return Number(name, said["dtype"])
+        case "pointer":
+            return Pointer(name, said["says"], said["dtype"], said["align"])
         case "constant":
             return Fixed(name, said.get("value"), None if "value" in said else said["opaque"])
         case "none":

@@ -30,6 +30,7 @@ from cutelite_rt.signature.data import (
     Number,
     Optional,
     Parameter,
+    Pointer,
     Sequence,
     Signature,
     Strided,
@@ -97,6 +98,7 @@ _OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, 
 _MOST_DEPTH = 16
 _MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
 _LINE = 64  # bytes of a line of the CPU's caches
+_POINTER = 16  # kinds of numbers from here on: addresses, by the power of two that they are multiples of
 _WIDE_INTEGERS = ("i32", "i64", "u32", "u64")
 
 _FETCH = struct.Struct("<4H 2I")
@@ -129,7 +131,7 @@ class _Signature(ctypes.Structure):
 class _Leaf:
     """An array or number: the slot that its object is in, and the flag that says whether it is given."""
 
-    parameter: Array | Number
+    parameter: Array | Number | Pointer
     slot: int
     given: int
 
@@ -164,7 +166,7 @@ class Table:
         for slot, parameter in enumerate(signature.parameters):
             self._fetch(parameter, slot, _ALWAYS, parameter.name)
         self._arrays = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Array)]
-        self._numbers = [leaf for leaf in self._leaves if isinstance(leaf.parameter, Number)]
+        self._numbers = [leaf for leaf in self._leaves if not isinstance(leaf.parameter, Array)]
         self._maps = [
             leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.box is not None
         ]
@@ -202,7 +204,7 @@ class Table:
                     self._fetch(of, to, given, f"{path}.{i}")
             case Constant():
                 self._constants.append((slot, given))
-            case Array() | Number():
+            case Array() | Number() | Pointer():
                 self._leaves.append(_Leaf(parameter, slot, given))
             case _:
                 raise Unsupported(f"`{path}` is settled")
@@ -389,6 +391,9 @@ class Table:
             yield _OPERATIONS[operation], 0
 
     def _number(self, leaf: _Leaf) -> bytes:
+        if isinstance(leaf.parameter, Pointer):
+            kind = _POINTER + leaf.parameter.align.bit_length() - 1
+            return _NUMBER_ROW.pack(leaf.slot, leaf.given, _OTHER, self._at[leaf], kind, 0)
         dtype = leaf.parameter.dtype
         how, kind = _OTHER, self._leaves.index(leaf)  # whose place in a variant tells what the variable is
         if isinstance(dtype, str):

@@ -306,6 +306,13 @@ static inline int fit_array(call_state *call, const array_rule *array, const cut
     return 0;
 }
 
+static inline int fit_pointer(const char *kernel, const char *name, CUdeviceptr address, unsigned align) {
+    if (address % align)
+        return refuse("%s(): argument `%s` is at 0x%llx, but must be at a multiple of %u bytes", kernel, name,
+                      (unsigned long long)address, align);
+    return 0;
+}
+
 /* All arguments are fitted: every dim has its value, and expressions agree. */
 static int fit_dims(call_state *call) {
     const kernel_rule *kernel = call->kernel;
