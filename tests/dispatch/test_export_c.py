@@ -502,3 +502,22 @@ def test_the_runtime_on_a_gpu() -> None:
             c = rt.to_device(0 * x)
             rt.load_kernel(bundle, sync=True)[16](a, b, c)
             np.testing.assert_array_equal(c.numpy(), 3 * x)
+
+
+@cl.kernel(block=32)
+def addressed(xs: list[Tensor[f32, (kernels.N,)]], p: cl.Pointer[f32], n: cl.i32) -> None:
+    i = cl.thread_idx.x
+    if i < n:
+        xs[1][i] = xs[0][i] + p[i]
+
+
+def test_items_and_addresses(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    stub = Stub(addressed.export(None, [(8,), (8,)]), tmp_path)
+    a, b, short = (on_gpu(shape) for shape in ((8,), (8,), (7,)))
+    address = ctypes.c_uint64
+    assert stub.launch((1, 1, 1), tensor(a), tensor(b), address(0x20000), 8) == 0
+    found = [int.from_bytes(value, "little") for value in stub.launches[-1][-1]]
+    assert found == [a.pointer, b.pointer, 0x20000, 8, 8]
+    for second, at in ((b, 0x20002), (short, 0x20000)):
+        _, live = said(lambda second=second, at=at: addressed[1, 32]([a, second], at, 8))
+        assert stub.launch((1, 1, 1), tensor(a), tensor(second), address(at), 8) == -1 and stub.error == live
