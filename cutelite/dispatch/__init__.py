@@ -2,14 +2,17 @@
 
 kernel.py       `@kernel`, launching and compiling: the room from above
 launch.py       what a launch says besides its arguments             device.py       where it goes
-signature.py    a call's arguments, one for each parameter           arguments.py    what they have told so far
-arrays.py       which arrays fit a parameter                         parameters.py   which other values do
-specialise.py   compiled for what: in memory, on disk, or now        compiled.py     what comes of it
-fingerprint.py  what a kernel's code depends on                      launcher.py     launches as machine code:
-compiling.py    who hears of a compile, and whether it may be   dynamo.py        what torch.compile leaves alone
-divert.py       launches that do something else instead              contract.py      the signature as data, for it
-slots.py        which of the kernel's parameters a launcher has
+signature.py    a call's arguments, one for each parameter           arguments.py    what decides about specialisation
+arrays.py       types of arrays and addresses                        parameters.py   types of all other parameters
+contract.py     annotations as data, which arguments are bound by    specialise.py   compiled for what, and kept where
+compiled.py     what comes of a compile                              compiling.py    who hears of it, and may forbid it
+fingerprint.py  what a kernel's code depends on                      purity.py       modules that only compute
+launcher.py     launches by machine code, once there are many        building.py     the making of that launcher
+slots.py        which of the kernel's parameters a launcher has      divert.py       launches that do something else
 export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
+checking.py     checks and timelines of launches                     dynamo.py       what torch.compile leaves alone
+
+`cutelite_rt.signature.bind` binds arguments, and has the words for those that do not fit: docs/how-a-launch-happens.md.
 """
 
 from cutelite.dispatch.arguments import ArgumentError

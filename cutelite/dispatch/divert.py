@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from cutelite_rt import forks
-from cutelite_rt.launcher import environment
+from cutelite_rt.launcher.facts import DIVERTED
 
 Diversion = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], None]
 """It gets the kernel, the `Launch`, and the arguments."""
@@ -27,12 +27,12 @@ def diverted(to: Diversion | None) -> Iterator[None]:
     """Have launches of this thread go to `to` within the `with`; to the GPU or the simulator again where it is None."""
     token = diversion.set(to)
     with _lock:
-        environment.diverted.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
+        DIVERTED.value += 1  # compiled launchers do not ask: meanwhile they are not used, in no thread
     try:
         yield
     finally:
         with _lock:
-            environment.diverted.value -= 1
+            DIVERTED.value -= 1
         diversion.reset(token)
 
 

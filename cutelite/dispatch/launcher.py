@@ -13,33 +13,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite.config import Config
 from cutelite.dispatch import fingerprint
-from cutelite.dispatch.arguments import Bound, Parameter
+from cutelite.dispatch.arguments import Bound
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import Launch, is_exact
-from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, SequenceParameter, StructParameter
-from cutelite.dispatch.slots import slots_of
-from cutelite.dispatch.specialise import open_cache
-from cutelite.lang.annotations import DTypeVar
-from cutelite_rt import CudaError, Driver, Function, LaunchConfig, forks
-from cutelite_rt.launcher import image, native
-from cutelite_rt.launcher import state as runtime
-from cutelite_rt.launcher.environment import environment as environment_of
-from cutelite_rt.launcher.subscript import Subscripts
-from cutelite_rt.launcher.variants import Outcome
-from cutelite_rt.signature.bind import plain_number
-from cutelite_rt.signature.data import Unsupported
+from cutelite_rt import Driver, Function, LaunchConfig, forks
+from cutelite_rt.launcher import native
 
 if TYPE_CHECKING:
     from cutelite.dispatch.signature import Signature
+    from cutelite_rt.launcher.state import Launcher
+    from cutelite_rt.launcher.subscript import Subscripts
 
 Watched = tuple[fingerprint.Source, ...]
 """What the kernel was made from, as `Specialisations` looks at it."""
@@ -83,7 +73,7 @@ class Launching:
         self._signature, self._read, self._launch = signature, read, launch
         self.entry: Callable[..., None] = self._by_python
         self.subscript = self._by_key
-        self.launcher: runtime.Launcher | None = None
+        self.launcher: Launcher | None = None
         self._subscripts: Subscripts | None = None
         self._kept: dict[Any, Callable[..., None]] = {}
         self._count = 0
@@ -139,7 +129,7 @@ class Launching:
         return None if self.launcher is None else self.launcher.generation
 
     def forget(self) -> None:
-        """Return what launches came to counts no more."""
+        """Drop what launches came to."""
         if self.launcher is not None:
             self.launcher.forget()
 
@@ -153,19 +143,23 @@ class Launching:
                 with contextlib.suppress(RuntimeError):  # at exit Python starts no thread, and none is worth it
                     threading.Thread(target=self.build, args=(went.function.driver, env)).start()
             return
+        from cutelite.dispatch import building
+
         if watched is not self._watched:
             if not {*map(id, self._watched)} <= {*map(id, watched)}:
                 self.launcher.forget()  # what was launched before was made from what is watched no more
             self._watched = watched
-            self.launcher.watch(_watch(watched))
+            self.launcher.watch(building.watch(watched))
         signature = self._signature()
-        if key is not None and all(_tells_dtypes(p, went.arguments[p.name]) for p in signature.parameters):
-            self.launcher.add(key, _outcome(signature, self.launcher.table.dims, went), generation)
+        if key is not None and building.tells_dtypes(signature, went.arguments):
+            self.launcher.add(key, building.outcome(signature, self.launcher.table.dims, went), generation)
 
     def build(self, driver: Driver, environment: Config) -> None:
         """Compile the launcher; launches go to it from now on, and by it to this driver."""
         with _building:
-            made = self._made(driver, environment)
+            from cutelite.dispatch import building
+
+            made = building.launcher(self._signature(), self._launch, self._by_key, driver, environment)
         if made is None:
             return
         with self._lock:
@@ -176,107 +170,5 @@ class Launching:
                 self._enter(partial)
             self._partials.clear()
 
-    def _made(self, driver: Driver, environment: Config) -> tuple[runtime.Launcher, Subscripts] | None:
-        """None where there can be none, and the reason on stderr if that is asked for: launches stay Python's."""
-        from cutelite.toolchain import ToolchainError
-        from cutelite_rt.signature.table import Table  # like LLVM for programs that launch much
-
-        signature = self._signature()
-        try:
-            functions = environment_of(driver)
-            table = Table(signature.data(), _classes(signature.parameters))
-            calls = runtime.Callbacks(self._launch, _number, _constant, _resolved(signature))
-            machine = image.Machine.of(_image(environment))
-            doc = f"launch({signature}), compiled"
-            launcher = runtime.Launcher(machine, table, calls, driver, signature.defaults, doc)
-            return launcher, Subscripts(machine, functions, self._by_key)
-        except (Unsupported, ToolchainError, CudaError, OSError) as error:
-            if environment.verbose:
-                print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
-            return None
-
 
 _building = forks.lock()  # one at a time: they are not in a hurry, and share a machine with the program
-
-
-def _image(environment: Config) -> bytes:
-    """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
-    from cutelite.toolchain import host
-
-    text = image.launcher_ir()
-    cache = open_cache(environment)
-    if cache is None or not _is_private(cache.directory):
-        return host.to_image(text, image.Machine._fields)
-    key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
-    return cache.get_or_make(key, lambda: host.to_image(text, image.Machine._fields))
-
-
-def _is_private(directory: str) -> bool:
-    try:
-        status = os.stat(directory)
-    except FileNotFoundError:
-        return True  # it will be made, for this user alone
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
-
-
-def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
-    """Classes of the structs among parameters and their fields, by name: 'a', 'a.b'."""
-    found: dict[str, type] = {}
-    for parameter in parameters:
-        its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
-        if isinstance(its, SequenceParameter):
-            found |= _classes(its.latest)
-        elif isinstance(its, StructParameter):
-            found |= {its.name: its.cls} | _classes(its.fields.values())
-    return found
-
-
-# What launchers call.
-
-
-def _number(x: Any) -> int | float | bool:
-    found = plain_number(x)
-    if type(found) not in (int, float, bool):
-        raise TypeError(f"{x!r} is no number")
-    return found  # type: ignore[no-any-return]
-
-
-def _constant(x: Any) -> tuple[Hashable, bool]:
-    return fingerprint.constant_key(x), fingerprint.lasts(x)
-
-
-def _resolved(signature: Signature) -> Callable[..., bytes]:
-    def resolved(held: Held, /, *args: Any, **kwargs: Any) -> bytes:
-        launch: Launch = held[1]
-        return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
-
-    return resolved
-
-
-# What launchers are told.
-
-
-def _watch(sources: Watched) -> runtime.Watch:
-    names = [row for each in sources for row in zip(each.namespaces, each.names, each.held, strict=True)]
-    cells = [row for each in sources for row in each.cells]
-    return names, [(cell, runtime.UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
-
-
-def _outcome(signature: Signature, dims: Sequence[str], went: Went) -> Outcome:
-    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
-    return Outcome(went.function, went.config, *slots)
-
-
-def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
-    """Tell whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
-    match parameter:
-        case ScalarParameter(wanted=DTypeVar()):
-            generic = getattr(sys.modules.get("numpy"), "generic", ())
-            return type(argument) in (int, float, bool) or isinstance(argument, generic)
-        case OptionalParameter():
-            return argument is None or _tells_dtypes(parameter.given, argument)
-        case StructParameter():
-            return all(_tells_dtypes(of, getattr(argument, name)) for name, of in parameter.fields.items())
-        case SequenceParameter():
-            return all(map(_tells_dtypes, parameter.items(len(argument)), argument))
-    return True

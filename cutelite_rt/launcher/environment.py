@@ -13,6 +13,7 @@ from cutelite_rt import forks
 from cutelite_rt.arrays import exchange, torch_layout
 from cutelite_rt.gpu.driver import Driver
 from cutelite_rt.launcher import native, watching
+from cutelite_rt.launcher.facts import DIVERTED
 from cutelite_rt.signature.table import WORD
 
 PYTHON = [
@@ -73,9 +74,6 @@ _USUAL = (
 ENVIRONMENT = {name: i * WORD for i, name in enumerate(dict.fromkeys((*_USUAL, *PYTHON, *DRIVER, *_OBJECTS, *_OTHERS)))}
 """Offsets in `environment`, in bytes."""
 
-diverted = ctypes.c_uint64(0)
-"""Launches go to Python, all of them, while this is not 0."""
-
 
 class Environment:
     """The environment of one driver. Errors: `CudaError` for a driver that lacks a function."""
@@ -89,7 +87,7 @@ class Environment:
         words |= {name: driver.address_of(name, since) for name, since in DRIVER.items()}
         words |= {name: id(value) for name, value in _OBJECTS.items()}
         words |= {"types": self._types.address, "types_mask": self._types.mask, "recent": self._types.address}
-        words |= {"learn": id(self._learn), "diverted": ctypes.addressof(diverted), "torch": 0}
+        words |= {"learn": id(self._learn), "diverted": ctypes.addressof(DIVERTED), "torch": 0}
         words |= {"changes": ctypes.addressof(watching.CHANGES)}
         words |= {"one_digit": native.one_digit(), "counts_none": int(native.COUNTS_NONE)}
         self._words = (ctypes.c_uint64 * len(ENVIRONMENT))(*(words[name] for name in ENVIRONMENT))

@@ -6,6 +6,7 @@ Out   bytes: `facts` in launcher.c
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import struct
 from collections.abc import Callable, Hashable
@@ -49,3 +50,7 @@ def settled_facts(launch: Any, grid: tuple[int, int, int], bits: int = 0) -> byt
     wide = is_wide(grid, launch.block)
     settled = (*settings, whole(launch.smem, "smem"), bool(launch.cooperative), bool(launch.pdl), wide)
     return facts_of(grid, settled, None if launch.stream is None else streams.handle(launch.stream), bits)
+
+
+DIVERTED = ctypes.c_uint64(0)
+"""Launches go to Python, all of them, while this is not 0."""

@@ -1,0 +1,147 @@
+"""Build the launcher of a kernel, and write down for it what launches came to.
+
+In    a signature, and launches that went well
+Out   `Launcher` and `Subscripts` of `cutelite_rt.launcher`, and the outcomes that they keep
+
+Programs that launch a few times never import this: it brings in LLVM's bindings, and tables of ctypes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from cutelite.config import Config
+from cutelite.dispatch import fingerprint
+from cutelite.dispatch.arguments import Parameter
+from cutelite.dispatch.launch import Launch
+from cutelite.dispatch.launcher import Held, Watched, Went
+from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, SequenceParameter, StructParameter
+from cutelite.dispatch.signature import Signature
+from cutelite.dispatch.slots import slots_of
+from cutelite.dispatch.specialise import open_cache
+from cutelite.lang.annotations import DTypeVar
+from cutelite.toolchain import ToolchainError, host
+from cutelite_rt import CudaError, Driver
+from cutelite_rt.launcher import image, native
+from cutelite_rt.launcher.environment import environment as environment_of
+from cutelite_rt.launcher.state import UNBOUND, Callbacks, Launcher, Watch
+from cutelite_rt.launcher.subscript import Subscripts
+from cutelite_rt.launcher.variants import Outcome
+from cutelite_rt.signature.bind import plain_number
+from cutelite_rt.signature.data import Unsupported
+from cutelite_rt.signature.table import Table
+
+
+def launcher(
+    signature: Signature,
+    launch: Callable[..., None],
+    by_key: Callable[[Any], Callable[..., None]],
+    driver: Driver,
+    environment: Config,
+) -> tuple[Launcher, Subscripts] | None:
+    """The launcher of a kernel, and its subscripts.
+
+    launch  (key or None, held, *args, **kwargs): launch from the start
+    by_key  what a subscript of the kernel gives
+    Result  None where there can be none, and the reason on stderr if that is asked for: launches stay Python's
+    """
+    try:
+        functions = environment_of(driver)
+        table = Table(signature.data(), _classes(signature.parameters))
+        calls = Callbacks(launch, _number, _constant, _resolved(signature))
+        machine = image.Machine.of(_image(environment))
+        doc = f"launch({signature}), compiled"
+        made = Launcher(machine, table, calls, driver, signature.defaults, doc)
+        return made, Subscripts(machine, functions, by_key)
+    except (Unsupported, ToolchainError, CudaError, OSError) as error:
+        if environment.verbose:
+            print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
+        return None
+
+
+def _image(environment: Config) -> bytes:
+    """The launcher's machine code: from the disk cache, where nobody but this user can have put it, or made now."""
+    text = image.launcher_ir()
+    cache = open_cache(environment)
+    if cache is None or not _is_private(cache.directory):
+        return host.to_image(text, image.Machine._fields)
+    key = fingerprint.combined(b"host code", native.MACHINE.encode(), text.encode())
+    return cache.get_or_make(key, lambda: host.to_image(text, image.Machine._fields))
+
+
+def _is_private(directory: str) -> bool:
+    try:
+        status = os.stat(directory)
+    except FileNotFoundError:
+        return True  # it will be made, for this user alone
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _classes(parameters: Iterable[Parameter]) -> dict[str, type]:
+    """Classes of the structs among parameters and their fields, by name: 'a', 'a.b'."""
+    found: dict[str, type] = {}
+    for parameter in parameters:
+        its = parameter.given if isinstance(parameter, OptionalParameter) else parameter
+        if isinstance(its, SequenceParameter):
+            found |= _classes(its.latest)
+        elif isinstance(its, StructParameter):
+            found |= {its.name: its.cls} | _classes(its.fields.values())
+    return found
+
+
+# What launchers call.
+
+
+def _number(x: Any) -> int | float | bool:
+    found = plain_number(x)
+    if type(found) not in (int, float, bool):
+        raise TypeError(f"{x!r} is no number")
+    return found  # type: ignore[no-any-return]
+
+
+def _constant(x: Any) -> tuple[Hashable, bool]:
+    return fingerprint.constant_key(x), fingerprint.lasts(x)
+
+
+def _resolved(signature: Signature) -> Callable[..., bytes]:
+    def resolved(held: Held, /, *args: Any, **kwargs: Any) -> bytes:
+        launch: Launch = held[1]
+        return launch.resolved(signature.match(args, kwargs) if callable(launch.grid) else {}).settled()
+
+    return resolved
+
+
+# What launchers are told.
+
+
+def watch(sources: Watched) -> Watch:
+    names = [row for each in sources for row in zip(each.namespaces, each.names, each.held, strict=True)]
+    cells = [row for each in sources for row in each.cells]
+    return names, [(cell, UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
+
+
+def outcome(signature: Signature, dims: Sequence[str], went: Went) -> Outcome:
+    slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
+    return Outcome(went.function, went.config, *slots)
+
+
+def tells_dtypes(signature: Signature, arguments: Mapping[str, Any]) -> bool:
+    """Tell whether types of arguments tell all dtypes: those of numbers of a dtype variable that are no arrays."""
+    return all(_tells_dtypes(parameter, arguments[parameter.name]) for parameter in signature.parameters)
+
+
+def _tells_dtypes(parameter: Parameter, argument: Any) -> bool:
+    match parameter:
+        case ScalarParameter(wanted=DTypeVar()):
+            generic = getattr(sys.modules.get("numpy"), "generic", ())
+            return type(argument) in (int, float, bool) or isinstance(argument, generic)
+        case OptionalParameter():
+            return argument is None or _tells_dtypes(parameter.given, argument)
+        case StructParameter():
+            return all(_tells_dtypes(of, getattr(argument, name)) for name, of in parameter.fields.items())
+        case SequenceParameter():
+            return all(map(_tells_dtypes, parameter.items(len(argument)), argument))
+    return True
