@@ -62,6 +62,8 @@ HAS_READ = "it waits for others to have read: their arrival says so, and nothing
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
+FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
+
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
@@ -80,8 +82,13 @@ ROWS: tuple[Row, ...] = (
     Row("rows_sums", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "team.ready()", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_ARRIVE, "before tensor.load_all", "team.leave()", OWN_PLACE),
+    Row("rows_ahead", "drop", "bar.warp.sync", "", "each_reduced(", FIRST_TURN, (0,)),
+    Row("rows_ahead", "weaken", "mbarrier.arrive", RELAXED, "each_reduced(", FIRST_TURN, (0,)),
+    Row("rows_ahead", "drop", "mbarrier.wait", "", "each_reduced(", FIRST_TURN, (1,)),
+    Row("rows_ahead", "weaken", "mbarrier.wait", RELAXED, "each_reduced(", FIRST_TURN, (1,)),
+    Row("rows_ahead", "late", "mbarrier.wait", "behind st.async", "each_reduced(", FIRST_TURN, (0,)),
     Row("rows_scan", "drop", "bar.sync", "", "cl.next_tile(", "it is for loops: here a block takes one tile", (0,)),
-    Row("rows_scan", "drop", "bar.sync", "", "an earlier round", "it is for loops: here a block scans once"),
+    Row("rows_scan", "drop", "bar.sync", "", "cl.block_scan(", "it is for loops: here a block scans once", (0,)),
     Row("", "late", EXPECT, "behind cp.async.bulk", "", STILL_OPEN),
     Row("", "late", "mbarrier.expect_tx", "behind cp.async.bulk", "", STILL_OPEN),
     Row("last_block", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
