@@ -186,9 +186,9 @@ _PAGE = """\
 An option is said in code for a kernel (`@cl.kernel(opt=2)`), for a derived kernel (`kernel.options(opt=2)`) or for one
 compile (`kernel.compile(opt=2)`, `kernel.export(path, opt=2)`), on the command line (`cutelite compile --opt 2 FILE`),
 or in the environment for all kernels (`CUTELITE_OPT=2`). What is said nearer to the compile goes first. For who ports
-from CuTe DSL there are texts: `kernel.options("--opt-level=2 --generate-line-info")`. Options are part of what a kernel
-is compiled for, and so of its key in the disk cache. Where a parameter of a kernel is called like an option, the name
-means the parameter in `compile` and `export`; `kernel.options(...)` means the option.
+from CuTe DSL there are texts: `kernel.options("--opt-level=2 --generate-line-info")`, `kernel.compile(options="...")`.
+Options are part of what a kernel is compiled for, and so of its key in the disk cache. Where a parameter of a kernel is
+called like an option, the name means the parameter in `compile` and `export`; `kernel.options(...)` means the option.
 
 This page is printed by `python -m cutelite.options`.
 

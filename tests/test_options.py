@@ -87,6 +87,7 @@ def test_the_nearest_word_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options_of_a_compile_make_another_kernel() -> None:
     kernel = fresh()
+    assert in_effect(fresh(), options="--opt-level=2 --maxrregcount=64", opt=1) == {"opt": 1, "max_registers": 64}
     assert kernel.compile() is kernel.compile(opt=3) is not kernel.compile(opt=0)
     assert ".loc" in kernel.compile(line_info=True).ptx and ".loc" not in kernel.compile().ptx
 

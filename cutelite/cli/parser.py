@@ -18,66 +18,73 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cutelite", description="A compiler for GPU kernels written in Python.")
     parser.add_argument("--version", action="version", version=f"cutelite {cutelite.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    demo = commands.add_parser("demo", help="a Hopper GEMM end to end, on the GPU if there is one")
+    demo = commands.add_parser("demo", help="compile and run a Hopper GEMM, on the GPU if there is one")
     demo.set_defaults(run="demo:demo")
-    compiling = commands.add_parser("compile", help="write the stages of a kernel, with no GPU needed")
-    compiling.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
-    compiling.add_argument("--arch", help="such as sm_80, sm_90a, sm_100a; default: CUTELITE_ARCH, else sm_90a")
-    compiling.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
-    compiling.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
-    compiling.add_argument(
+    _add_compile(commands.add_parser("compile", help="write the stages of a kernel; needs no GPU"))
+    _add_export(commands.add_parser("export", help="write a kernel to a file that Python or C launches from"))
+    _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
+    _add_layout(commands.add_parser("layout", help="draw a layout, '(8,(4,2)):(4,(1,32))', or an MMA's operands"))
+    doctor = commands.add_parser("doctor", help="list the tools to compile with, and the GPUs to run on")
+    doctor.set_defaults(run="doctor:doctor")
+    cache = commands.add_parser("cache", help="look after the disk cache of compiled kernels")
+    cache.add_argument("action", choices=("info", "verify", "clear"))
+    cache.set_defaults(run="doctor:cache")
+    return parser
+
+
+def _add_kernel(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
+    parser.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
+    parser.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="a Constexpr parameter, a dtype for a dtype variable, or an extent of a dim",
     )
-    _add_options(compiling)
+    _add_options(parser)
+
+
+def _add_compile(parser: argparse.ArgumentParser) -> None:
+    _add_kernel(parser)
+    parser.add_argument("--arch", help="such as sm_80, sm_90a, sm_100a; default: CUTELITE_ARCH, else sm_90a")
     stages = ", ".join(config.STAGES)
-    compiling.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
-    compiling.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
-    compiling.set_defaults(run="compile:compile_kernel")
-    exporting = commands.add_parser(
-        "export", help="a kernel as a file to launch without the compiler, from Python or C"
-    )
-    exporting.add_argument("kernel", metavar="FILE[:KERNEL]", help="KERNEL may be left out where FILE holds one")
-    exporting.add_argument("-o", "--out", type=Path, help="default: the kernel's name and .cutelite")
-    exporting.add_argument("--arch", default="", help="such as sm_80,sm_90a; default: CUTELITE_ARCH, else sm_90a")
-    exporting.add_argument("--ptx", help="keep PTX of this architecture; default: the highest plain one of --arch")
-    exporting.add_argument("--block", type=_extents, help="threads in a block: 256 or 32,8; default: the decorator's")
-    exporting.add_argument("--cluster", type=_extents, help="blocks in a cluster; default: the decorator's")
-    exporting.add_argument("--grid", help="blocks, by dims: 'ceil_div(N, 256)'; then launches need not say")
-    exporting.add_argument("--wide-dims", action="store_true", help="for extents of 2**31 and more")
-    exporting.add_argument("--cpus", help="x86_64,aarch64: keep a launcher, as machine code")
-    exporting.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="as for compile")
-    _add_options(exporting)
-    exporting.add_argument("--c", type=Path, metavar="FOLDER", help="write a C header and source there, too")
-    exporting.set_defaults(run="compile:export")
-    _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
-    picture = commands.add_parser("layout", help="a layout as a table: '(8,(4,2)):(4,(1,32))'; an MMA's operands")
-    picture.add_argument(
+    parser.add_argument("--emit", type=_stages, default=("ptx",), metavar="STAGE,...", help=f"{stages}, or all")
+    parser.add_argument("--out", type=Path, help="directory to write to; default: the terminal, and . for a cubin")
+    parser.set_defaults(run="compile:compile_kernel")
+
+
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    _add_kernel(parser)
+    parser.add_argument("-o", "--out", type=Path, help="file to write; default: the kernel's name and .cutelite")
+    parser.add_argument("--arch", default="", help="such as sm_80,sm_90a; default: CUTELITE_ARCH, else sm_90a")
+    parser.add_argument("--ptx", help="keep PTX of this architecture; default: the highest plain one of --arch")
+    parser.add_argument("--grid", help="blocks, by dims: 'ceil_div(N, 256)'; launches then need not give them")
+    parser.add_argument("--wide-dims", action="store_true", help="allow extents of 2**31 and more")
+    parser.add_argument("--cpus", help="keep a launcher as machine code for these: x86_64,aarch64")
+    parser.add_argument("--c", type=Path, metavar="FOLDER", help="also write a C header and source to FOLDER")
+    parser.set_defaults(run="compile:export")
+
+
+def _add_layout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "layout",
-        help="as layouts print, swizzled ones too: 'S<3,3,3> o 0 o (8,64):(64,1)'; or 'WarpMmaOp(f16, f32)'",
+        help="a layout as it prints, also a swizzled one: 'S<3,3,3> o 0 o (8,64):(64,1)'; or 'WarpMmaOp(f16, f32)'",
     )
-    picture.add_argument("--tiler", help="the shape of a tile whose (thread, value) layout this is: who owns what")
-    picture.add_argument("--bits", type=int, help="of an element: show the banks of shared memory")
-    picture.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
-    picture.add_argument("--form", choices=("text", "svg", "html", "latex"), default="text")
-    picture.set_defaults(run="layout:show")
-    doctor = commands.add_parser("doctor", help="what is there to compile with and to run on")
-    doctor.set_defaults(run="doctor:doctor")
-    cache = commands.add_parser("cache", help="the disk cache of compiled kernels")
-    cache.add_argument("action", choices=("info", "verify", "clear"))
-    cache.set_defaults(run="doctor:cache")
-    return parser
+    parser.add_argument("--tiler", help="shape of the tile; the layout is its (thread, value) layout")
+    parser.add_argument("--bits", type=int, help="bits of an element: show the banks of shared memory")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an extent of a dim")
+    parser.add_argument("--form", choices=("text", "svg", "html", "latex"), default="text")
+    parser.set_defaults(run="layout:show")
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL, every kernel that FILE launches")
-    parser.add_argument("--seeds", type=int, default=4, help="under how many schedules; default: 4")
-    parser.add_argument("--seed", type=int, help="under this one alone")
-    parser.add_argument("--blocks", type=int, help="check only so many blocks of a grid")
-    parser.add_argument("--no-notes", action="store_true", help="leave out what accesses cost")
+    parser.add_argument("kernel", metavar="FILE[:KERNEL]", help="without KERNEL: every kernel that FILE launches")
+    parser.add_argument("--seeds", type=int, default=4, help="number of schedules; default: 4")
+    parser.add_argument("--seed", type=int, help="this schedule alone")
+    parser.add_argument("--blocks", type=int, help="check this many blocks of a grid, not all")
+    parser.add_argument("--no-notes", action="store_true", help="leave out notes on the cost of accesses")
     parser.add_argument(
         "--grid", type=_extents, help="launch KERNEL itself, on --arg, instead of calling FILE's main()"
     )

@@ -176,8 +176,10 @@ class Kernel:
 
     def _options_among(self, given: dict[str, Any]) -> dict[str, Any]:
         """Take the options out of `given`, checked; a parameter that is called like one stays."""
-        names = NAMES - set(self.signature.names)
-        return checked({name: given.pop(name) for name in names & given.keys()})
+        parameters = self.signature.names
+        text = given.pop("options", "") if "options" not in parameters else ""
+        said = {name: given.pop(name) for name in NAMES & given.keys() if name not in parameters}
+        return {**parsed(text or ""), **checked(said)}
 
     # Launching.
 
@@ -495,7 +497,7 @@ class Kernel:
         arch            such as 'sm_90a'; default: CUTELITE_ARCH, else sm_90a
         wide_dims       for extents of 2**31 and more, and arrays of more than 2**30 elements
         given           examples by parameter name; a dtype by the name of a dtype variable; an extent by that of a dim;
-                        options (docs/options.md), which go before those of `@kernel`
+                        options (docs/options.md), which go before those of `@kernel`, also as a text: `options="..."`
         Errors          `CompileError` at the user's line; `ArgumentError`; `LaunchError`; `UnknownTarget`
 
         Tensors without an example are taken to be aligned to 16 bytes, as what allocators return is.
