@@ -31,7 +31,7 @@ OUT = (np.zeros(64, np.int32),)
 
 
 def test_a_wait_is_over_before_the_next_phase_completes() -> None:
-    lines = ("bar[0].wait(i & 1)", "the completion, by mbarrier.arrive", "may see its phase of the mbarrier no more")
+    lines = ("bar[0].wait(i & 1)", "the completion, by mbarrier.arrive", "may miss its phase of the mbarrier")
     assert_caught(rounds, 1, OUT, "do not meet", "mbarrier-phase", lines)
 
 

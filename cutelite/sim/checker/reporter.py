@@ -19,7 +19,7 @@ NOUNS = {READ: "read", STRONG_READ: "atomic read", STRONG_WRITE: "atomic update"
 
 BEFORE_READ = "wait for the copy before the read: on its mbarrier's phase, or for its group and then at a barrier"
 BEFORE_OVERWRITE = (
-    "the readers must tell that they are done, by a wait and an arrival or a barrier, before it is refilled"
+    "before it is refilled, the readers must signal that they are done: by a wait and an arrival, or at a barrier"
 )
 BETWEEN_THREADS = "put a barrier between them, or another release and acquire that both threads take part in"
 
@@ -35,9 +35,9 @@ ASTRAY = {
         "wait for each phase in turn, or learn from threads that did that it is complete",
     ),
     "late": (
-        "a wait may see its phase of the mbarrier no more: nothing orders it before the completion of the next one",
+        "a wait may miss its phase of the mbarrier: nothing orders it before the completion of the next one",
         "wait",
-        "let the threads that wait tell that they have, before the last arrival of the next phase",
+        "let the threads signal the end of their wait before the last arrival of the next phase",
     ),
     "arrival": (
         "an arrival may count in an earlier phase of the mbarrier: nothing orders it after the completion of that",
@@ -98,10 +98,10 @@ class Reporter:
     ) -> None:
         """An mbarrier is used before its initialisation is visible. `known`: it only lacks the fence."""
         kind = "mbarrier-init-fence" if known else "mbarrier-init"
-        message = "the copy counts its bytes on an mbarrier whose initialisation the async proxy need not see"
+        message = "the copy counts its bytes on an mbarrier whose initialisation may be invisible to the async proxy"
         help = "`fence_mbarrier_init` in the thread that initialises, before the barrier"
         if not known:
-            message = "an mbarrier is used, and nothing orders its initialisation before that"
+            message = "an mbarrier is used, and nothing orders its initialisation before the use"
             help = "a barrier of all who use it, after `init` and `fence_mbarrier_init`; of the cluster, if others do"
         self._barrier(kind, message, block, address, help, (_side("use", op, users), _side("init", init, maker)))
 
@@ -141,7 +141,7 @@ class Reporter:
             return
         space, name, extent = _place(block, region, offsets, 1)
         noun = f"{'asynchronous ' if asynchronous else ''}{'atomic update' if kind == 'atomic' else kind}"
-        message = f"{_a(noun)} of global memory which the kernel ahead may not have done with: it may still run"
+        message = f"{_a(noun)} of global memory while the kernel ahead may still run and use it"
         help = "`griddepcontrol_wait` before it, in this thread or in one that it is ordered after"
         if kind == "read":
             help += "; if no kernel ahead writes it, name it in `untouched`, or load it with cache='nc'"
