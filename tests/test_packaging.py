@@ -65,3 +65,12 @@ def test_an_sdist_has_what_its_tests_need() -> None:
     own = {".git", "cutelite", "cutelite_rt", "pyproject.toml", "setup.py", "MANIFEST.in", "PKG-INFO", "setup.cfg"}
     others = [path.name for path in ROOT.iterdir() if not any(map(path.match, ignored))]
     assert set(others) - own - set(told) == set()
+
+
+def test_files_beside_the_code_are_installed() -> None:
+    """All files of the packages but Python's are in package-data; stubs setuptools takes by itself."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    for package, patterns in told.items():
+        folder = ROOT / package
+        files = {file for file in folder.rglob("*.*") if file.is_file() and file.suffix not in (".py", ".pyi", ".pyc")}
+        assert files - {file for pattern in patterns for file in folder.glob(pattern)} == set()

@@ -215,3 +215,33 @@ def test_several_devices_in_turn() -> None:
             assert torch.cuda.current_device() == 0
             assert bool((c == 4).all())
     assert kernel.anew == 1
+
+
+def _gathered(
+    xs: list[Tensor[f32, (N,)]], ps: tuple[cl.Pointer[f32], ...], which: Tensor[i32, (N,)], out: Tensor[f32, (N,)]
+) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        out[i] = xs[which[i]][i] * ps[which[i]][i]
+
+
+def test_lists_of_tensors_and_of_addresses() -> None:
+    xs, ys = ([torch.randn(1000, device="cuda") for _ in range(3)] for _ in range(2))
+    which = torch.randint(0, 3, (1000,), device="cuda", dtype=torch.int32)
+    out = torch.empty(1000, device="cuda")
+    first = cl.kernel(_gathered)
+    first[8, 128](xs, ys, which, out)  # arrays where an address is asked for, by Python
+    chosen = which.long()[None]
+    expected = torch.stack(xs).gather(0, chosen)[0] * torch.stack(ys).gather(0, chosen)[0]
+    torch.testing.assert_close(out, expected)
+    kernel = Ready(first.__cutelite_function__, first.given)
+    addresses = tuple(y.data_ptr() for y in ys)
+    kernel[8, 128](xs, addresses, which, out)
+    kernel._launching.build(driver.get(), config.read())
+    kernel[8, 128](xs, addresses, which, out)
+    kernel.anew = 0
+    for order in ((2, 0, 1), (1, 2, 0)):
+        kernel[8, 128]([xs[i] for i in order], [addresses[i] for i in order], which, out)
+        stacked = [torch.stack([each[i] for i in order]).gather(0, chosen)[0] for each in (xs, ys)]
+        torch.testing.assert_close(out, stacked[0] * stacked[1])
+    assert kernel.anew == 0
