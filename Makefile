@@ -4,7 +4,7 @@
 # make lint             ruff, mypy, pyright
 # make bench            compile times, as docs/lab/measurements.md has them
 # make bench-launch     host time of a launch, beside a C loop, torch, Triton, CuPy and others. Needs a GPU
-# make bench-attention  attention against cuDNN, its gradients against FlashAttention-4. Needs a GPU
+# make bench-attention  attention and its gradients against cuDNN, FlashAttention-4 and FlexAttention. Needs a GPU
 # make bench-rows       kernels of rows against torch, torch.compile, QuACK and Liger, with pictures. Needs a GPU
 # make bench-gemm       GEMMs against cuBLAS, Triton and others; SETS=large,skinny,majors,types,fp8 or all. Needs a GPU
 #                       and torch: PY=python3 for the Python that has it

@@ -1,63 +1,221 @@
-"""Attention on one GPU beside cuDNN's, by torch: ``python tests/bench/attention.py [--configs]``.
+"""Attention on one GPU beside its rivals: ``python tests/bench/attention.py [--only KIND ...] [--svg DIR]``.
 
-Errors to float64 first; then TFLOP/s of 2 B H S^2 (D + DV) FLOP, half of it if causal: CUDA events around calls in a
-row, the contestants in turn, medians. With `--configs`, configurations in place of cuDNN.
+Errors to float64 first, then tables. Calls are captured in CUDA graphs, on sets of arrays in turn; contestants take
+turns, medians of 9 rounds. Rivals: cuDNN and FlexAttention by torch, and FlashAttention-4 where it can be imported.
+
+forward   TFLOP/s of 2 B H S^2 (D + DV), half of it if causal; the batch makes 16384 rows, heads make 2048 columns
+varlen    the same, of the squares of lengths; and a window of 1024 of 16384 keys, causal
+mods      the same, of functions that are compiled in, beside none
+made      us, of scores made against the guess (docs/attention.md), causal and not
+decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
 """
+
+from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from cutelite.kernels.attention import attention
-from cutelite.kernels.attention.forward import Config, chosen
+from cutelite.kernels.attention import attention, attention_varlen, decode
+from tests.bench.chart import bars
+from tests.bench.timing import Replay, rounds
+
+try:
+    from flash_attn.cute import flash_attn_func as flash
+    from flash_attn.cute import flash_attn_varlen_func as flash_varlen
+except ImportError as missing:
+    flash = flash_varlen = None
+    print("FlashAttention-4 takes no part:", missing)
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
-CONFIGS: dict[int, dict[str, Config]] = {
-    128: {
-        "2x128 guess": Config(guess=True),
-        "no turns": Config(guess=True, turns=False),
-        "pairs": Config(guess=True, pairs=True),
-        "pairs, no turns": Config(guess=True, pairs=True, turns=False),
-    },
-    64: {
-        "3x128": Config(3, regs=(32, 160)),
-        "3x96 guess": Config(3, 96, guess=True, regs=(32, 160)),
-        "3x96 guess, no turns": Config(3, 96, guess=True, turns=False, regs=(32, 160)),
-        "2x160 guess": Config(2, 160, guess=True),
-        "2x128 guess, 3 stages": Config(2, 128, stages=3, guess=True),
-    },
-    256: {
-        "2x80": Config(columns=80, turns=False),
-        "2x80 turns": Config(columns=80),
-        "2x64 guess": Config(columns=64, turns=False, guess=True),
-    },
-}
+DIMS = (128, 128), (64, 64), (256, 256), (192, 128)
+MIX = 8192, 6100, 4400, 3300, 2800, 2200, 1700, 1500, 1100, 900, 800, 600, 500, 400, 310, 220, 150, 100, 64, 17
+DECODED = (1, 1024), (1, 8192), (1, 131072), (8, 1024), (8, 8192), (8, 65536), (32, 8192), (128, 1024), (128, 8192)
+Call = Callable[[int], Any]
+
+
+class Cell(NamedTuple):
+    """A problem: what it is called, its work and the unit of that a second, and who computes it."""
+
+    name: str
+    work: float
+    unit: str
+    calls: dict[str, Call]
+
+
+def normal(*shape: int) -> Any:
+    return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
 
 
 def made(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int) -> list[Any]:
-    torch.manual_seed(1)
-    shapes = (sq, heads, dim), (sk, kv_heads, dim), (sk, kv_heads, dim_v)
-    return [torch.randn(batch, *shape, device="cuda", dtype=torch.bfloat16) for shape in shapes]
+    return [normal(batch, *shape) for shape in ((sq, heads, dim), (sk, kv_heads, dim), (sk, kv_heads, dim_v))]
 
 
-def against_grown(kind: str, sk: int, q: Any, k: Any, v: Any) -> list[Any]:
-    """Inputs whose scores grow against the guess: blocks come from the last keys to the first."""
-    unit = torch.zeros(q.shape[-1], device="cuda")
+def cudnn(q: Any, k: Any, v: Any, **how: Any) -> Any:
+    with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        return torch.nn.functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (q, k, v)), **how)
+
+
+def of_sets(sets: list[list[Any]], function: Callable[..., Any], **how: Any) -> Call:
+    return lambda i: function(*sets[i % len(sets)], **how)
+
+
+def forward() -> Iterator[Cell]:
+    for dim, dim_v in DIMS:
+        for causal in (False, True):
+            for length in LENGTHS:
+                batch, heads = max(1, 16384 // length), 2048 // dim
+                sets = [made(batch, length, length, heads, heads, dim, dim_v) for _ in range(2)]
+                calls = {
+                    "cutelite": of_sets(sets, attention, causal=causal),
+                    "cuDNN": of_sets(sets, cudnn, is_causal=causal),
+                }
+                if flash is not None:
+                    calls["FA4"] = of_sets(sets, flash, causal=causal)
+                work = 2 * batch * heads * length**2 * (dim + dim_v) / (2 if causal else 1)
+                yield Cell(f"{dim}/{dim_v} {'causal' if causal else 'full'} {length}", work, "TFLOP/s", calls)
+
+
+def varlen() -> Iterator[Cell]:
+    total, heads, dim = sum(MIX), 16, 128
+    ends = torch.tensor([0, *MIX], device="cuda").cumsum(0).int()
+    sets = [[normal(total, heads, dim) for _ in range(3)] for _ in range(2)]
+    of = torch.repeat_interleave(torch.arange(len(MIX), device="cuda"), torch.tensor(MIX, device="cuda"))
+    for causal in (False, True):
+        calls = {"cutelite": of_sets(sets, attention_varlen, cu_seqlens_q=ends, causal=causal)}
+        if flash_varlen is not None:
+            longest = {"max_seqlen_q": MIX[0], "max_seqlen_k": MIX[0]}
+            calls["FA4"] = of_sets(sets, flash_varlen, cu_seqlens_q=ends, cu_seqlens_k=ends, causal=causal, **longest)
+        for name, flexed in flexes():
+
+            def same(b: Any, h: Any, q: Any, k: Any, causal: bool = causal) -> Any:
+                return (of[q] == of[k]) & (q >= k) if causal else of[q] == of[k]
+
+            calls[name] = flexed([[x[None] for x in arrays] for arrays in sets], None, same)
+        work = 4 * heads * dim * sum(n * n for n in MIX) / (2 if causal else 1)
+        yield Cell(f"{len(MIX)} lengths from 17 to 8192, {'causal' if causal else 'full'}", work, "TFLOP/s", calls)
+    sets = [made(1, 16384, 16384, 16, 16, 128, 128) for _ in range(2)]
+    calls = {"cutelite": of_sets(sets, attention, causal=True, window=(1023, None))}
+    if flash is not None:
+        calls["FA4"] = of_sets(sets, flash, causal=True, window_size=(1023, 0))
+    yield Cell("a window of 1024 of 16384", 4 * 16 * 128 * 16384 * 1024, "TFLOP/s", calls)
+
+
+def flexes() -> list[tuple[str, Callable[..., Call]]]:
+    """FlexAttention, compiled."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    compiled = torch.compile(flex_attention, dynamic=False)
+
+    def flexed(sets: list[list[Any]], score_mod: Any, mask_mod: Any) -> Call:
+        (_, sq, _, _), (_, sk, _, _) = sets[0][0].shape, sets[0][1].shape
+        mask = None if mask_mod is None else create_block_mask(mask_mod, None, None, sq, sk, device="cuda")
+        swapped = [[x.transpose(1, 2) for x in arrays] for arrays in sets]
+        return lambda i: compiled(*swapped[i % len(sets)], score_mod=score_mod, block_mask=mask)
+
+    return [("FlexAttention", flexed)]
+
+
+def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + (kv_idx - q_idx) * 0.01
+
+
+def near(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return score + 4.0 / (1 + abs(q_idx - kv_idx))
+
+
+def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return 20.0 * torch.tanh(score / 20.0)
+
+
+def below(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return kv_idx <= q_idx
+
+
+def mods() -> Iterator[Cell]:
+    sets = [made(2, 8192, 8192, 16, 16, 128, 128) for _ in range(2)]
+    for name, ours, theirs in (
+        ("none", {}, None),
+        ("ALiBi", {"score_mod": slope}, slope),
+        ("softcap", {"softcap": 20.0}, capped),
+        ("relative bias", {"score_mod": near}, near),
+    ):
+        calls = {"cutelite": of_sets(sets, attention, causal=True, **ours)}
+        calls |= {rival: flexed(sets, theirs, below) for rival, flexed in flexes()}
+        yield Cell(f"{name}, causal 8192", 2 * 4 * 16 * 128 * 8192**2 / 2, "TFLOP/s", calls)
+
+
+def against_guess() -> Iterator[Cell]:
+    unit = torch.zeros(128, device="cuda")
     unit[0] = 1.0
-    block = (torch.arange(sk, device="cuda") // 128).view(1, sk, 1, 1) * 30.0
-    if kind in ("falling", "growing"):
-        q, k = 0.1 * q + unit * q.shape[-1] ** 0.5, 0.1 * k + unit * (block if kind == "growing" else -block)
-    elif kind == "large":
-        q, k = 30 * q, 30 * k
-    elif kind == "tails":
-        q, k, v = q**3, k**3, v**3
-    return [x.bfloat16() for x in (q, k, v)]
+    block = (torch.arange(8192, device="cuda") // 128).view(1, 8192, 1, 1) * 30.0
+    for kind in ("normal", "falling", "growing", "large", "tails"):
+        q, k, v = made(2, 8192, 8192, 16, 16, 128, 128)
+        if kind in ("falling", "growing"):
+            q, k = 0.1 * q + unit * 128**0.5, 0.1 * k + unit * (block if kind == "growing" else -block)
+        elif kind == "large":
+            q, k = 30 * q, 30 * k
+        elif kind == "tails":
+            q, k, v = q**3, k**3, v**3
+        sets = [[x.bfloat16() for x in (q, k, v)]]
+        for causal in (False, True):
+            calls = {"cutelite": of_sets(sets, attention, causal=causal)}
+            if flash is not None:
+                calls["FA4"] = of_sets(sets, flash, causal=causal)
+            yield Cell(f"{kind} {'causal' if causal else 'full'}", 1.0, "us", calls)
+
+
+def decoded() -> Iterator[Cell]:
+    heads, kv_heads, dim, page = 64, 8, 128, 64
+    for batch, keys in DECODED:
+        bytes = 4 * batch * keys * kv_heads * dim
+        sets = [made(batch, 1, keys, heads, kv_heads, dim, dim) for _ in range(max(1, min(8, int(4e8 / bytes))))]
+        slots = keys // page
+        table = torch.randperm(batch * slots, device="cuda", dtype=torch.int32).view(batch, slots)
+        told = torch.full((batch,), keys, device="cuda", dtype=torch.int32)
+        pages = [[q, *(x.reshape(-1, page, kv_heads, dim) for x in (k, v))] for q, k, v in sets]
+        calls = {
+            "cutelite": of_sets(sets, decode),
+            "cutelite, paged": of_sets(pages, decode, table=table, lengths=told),
+            "cuDNN": of_sets(sets, cudnn, enable_gqa=True),
+        }
+        if flash is not None:
+            calls["FA4"] = of_sets(sets, flash, causal=False, num_splits=max(1, min(32, 264 // (batch * kv_heads))))
+        yield Cell(f"{batch} x {keys}", bytes, "GB/s", calls)
+    a = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+    b = torch.empty_like(a)
+    yield Cell("copy", 2 * a.numel(), "GB/s", {"torch": lambda i: b.copy_(a)})
+
+
+KINDS = {"forward": forward, "varlen": varlen, "mods": mods, "made": against_guess, "decode": decoded}
+
+
+def measured(cell: Cell) -> dict[str, float]:
+    """Of each contestant, its rate in the cell's unit; of those that fail, why is printed."""
+    trials = {}
+    for name, call in cell.calls.items():
+        try:
+            for i in range(3):
+                call(i)
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            call(0)
+            torch.cuda.synchronize()
+            trials[name] = Replay(call, 2, 3e-3, max(1e-6, time.perf_counter() - start))
+        except Exception as error:  # a rival that does not do that
+            if name.startswith("cutelite"):
+                raise
+            print(f"  {name} takes no part in {cell.name}: {str(error).splitlines()[0][:100]}")
+    found = {name: statistics.median(times) for name, times in rounds(trials, 9).items()}
+    factor = {"TFLOP/s": 1e-12, "GB/s": 1e-9}.get(cell.unit)
+    return {name: s * 1e6 if factor is None else cell.work / s * factor for name, s in found.items()}
 
 
 def wrong(arrays: list[Any], causal: bool) -> bool:
@@ -77,69 +235,45 @@ def wrong(arrays: list[Any], causal: bool) -> bool:
     return not (alike and bool((o.double() - want).norm() < 4e-3 * want.norm()))
 
 
-def seconds(calls: list[Callable[[], Any]], rounds: int = 5, target: float = 8e-3) -> list[float]:
-    """Of each call, its median; they take turns."""
-    counts, found = [], []
-    for call in calls:
-        for _ in range(2):
-            call()
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        call()
-        torch.cuda.synchronize()
-        counts.append(max(2, int(target / (time.perf_counter() - start))))
-        found.append([0.0] * rounds)
-    for i in range(rounds):
-        for call, count, times in zip(calls, counts, found, strict=True):
-            first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            first.record()
-            for _ in range(count):
-                call()
-            last.record()
-            torch.cuda.synchronize()
-            times[i] = first.elapsed_time(last) / count * 1e-3
-    return [sorted(times)[rounds // 2] for times in found]
-
-
-def row(dim: int, dim_v: int, causal: bool, length: int, configs: dict[str, Config] | None) -> str:
-    batch, heads = max(1, 16384 // length), 2048 // dim
-    q, k, v = made(batch, length, length, heads, heads, dim, dim_v)
-    swapped = [x.transpose(1, 2) for x in (q, k, v)]
-
-    def cudnn() -> Any:
-        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-            return torch.nn.functional.scaled_dot_product_attention(*swapped, is_causal=causal)
-
-    def ours(config: Config) -> Callable[[], Any]:
-        return lambda: attention(q, k, v, causal=causal, config=config)
-
-    calls = {"cutelite": ours(chosen(-(-dim // 64) * 64)), "cuDNN": cudnn}
-    if configs is not None:
-        calls = {name: ours(config) for name, config in configs.items()}
-    flop = 2 * batch * heads * length**2 * (dim + dim_v) / (2 if causal else 1)
-    told = (f"{name} {flop / t / 1e12:.0f}" for name, t in zip(calls, seconds(list(calls.values())), strict=True))
-    return f"{dim}/{dim_v} {'causal' if causal else 'full'} {length}: {', '.join(told)}"
+def apart(causal: bool) -> float:
+    """By how much at most sequences that lie one after the other differ from each by itself, relative to its size."""
+    q, k, v = (normal(sum(MIX), heads, 128) for heads in (4, 2, 2))
+    ends = torch.tensor([0, *MIX], device="cuda").cumsum(0).int()
+    found, most, first = attention_varlen(q, k, v, ends, causal=causal), 0.0, 0
+    for length in MIX:
+        here = slice(first, first + length)
+        want = attention(*(x[None, here] for x in (q, k, v)), causal=causal)[0].double()
+        most, first = max(most, float((found[here] - want).norm() / want.norm())), first + length
+    return most
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--configs", action="store_true")
-    given = parser.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no cell after so long")
+    parser.add_argument("--svg", type=Path, help="where to put pictures")
+    given, start = parser.parse_args(), time.perf_counter()
+    torch.manual_seed(1)
     print(torch.cuda.get_device_name(0), "torch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
     sizes = (1024, 1024, 4, 4), (777, 1333, 8, 2), (500, 300, 2, 1), (1, 4000, 4, 1)
-    dims = (128, 128), (64, 64), (256, 256), (192, 128), (96, 96)
-    bad = [(d, s, c) for d in dims for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
-    print("wrong:", bad or "none")
-    for dim, dim_v in dims[:4]:
-        if given.configs and dim not in CONFIGS:
-            continue
-        for causal in (False, True):
-            for length in LENGTHS:
-                print(row(dim, dim_v, causal, length, CONFIGS[dim] if given.configs else None), flush=True)
-    for kind in ("normal", "falling", "growing", "large", "tails"):
-        arrays = against_grown(kind, 8192, *made(2, 8192, 8192, 16, 16, 128, 128))
-        calls = [partial(attention, *arrays, causal=causal) for causal in (False, True)]
-        print(kind, "full and causal:", ", ".join(f"{t * 1e6:.0f} us" for t in seconds([*calls])), flush=True)
+    bad = [(d, s, c) for d in (*DIMS, (96, 96)) for s in sizes for c in (False, True) if wrong(made(2, *s, *d), c)]
+    print("wrong:", bad or "none", "apart:", *(f"{apart(causal):.0e}" for causal in (False, True)))
+    for kind in given.only:
+        groups = []
+        for cell in KINDS[kind]():
+            if time.perf_counter() - start > given.seconds:
+                print("out of time")
+                return
+            rates = measured(cell)
+            groups.append((cell.name.replace(" ", "\n"), rates))
+            print(
+                f"{cell.name}: {', '.join(f'{name} {rate:.0f}' for name, rate in rates.items())} {cell.unit}",
+                flush=True,
+            )
+        if given.svg is not None:
+            given.svg.mkdir(parents=True, exist_ok=True)
+            unit = {"decode": "GB/s", "made": "us"}.get(kind, "TFLOP/s")
+            (given.svg / f"attention-{kind}.svg").write_text(bars(f"Attention, {kind}", unit, groups))
 
 
 if __name__ == "__main__":

@@ -308,7 +308,8 @@ def build(config: Config, problem: Problem) -> Any:
         values = tma.create(STAGES, BN * DV * bytes, G * GROUP, sync=False, reads="wgmma")
         group = cl.warpgroup_idx() - 1
         order = cl.PipelineOrder.create(1, G, group, GROUP, sync=False) if config.turns else None
-        kind, where = Tile, lambda index: plan.tiles.place(index, given)
+        kind: Any = Tile
+        where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731
         if problem.ragged:
             kind, where = RaggedTile, lambda index: plan.tiles.ragged_place(index, of_queries, of_keys, given)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP)
