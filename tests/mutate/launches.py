@@ -89,6 +89,40 @@ def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
     return run
 
 
+def attention(sq: int, sk: int, ragged: bool = False, **config: Any) -> Run:
+    """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import forward, scores
+
+        made, random = forward.Config(**config), of_examples("common").random
+        problem = scores.Problem(cl.bf16, 64, 64, right=True, ragged=ragged)
+        q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
+        ends = (o, *(np.array([0, n // 3, n // 3, n], np.int32) for n in (sq, sk))) if ragged else (None,) * 3
+        numbers = 0.1, 1 if ragged else sk - sq, 1 << 30, 0, 1
+        lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
+        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *ends)
+
+    return run
+
+
+def attention_decode(keys: int, page: int) -> Run:
+    """The kernel of attention's decoding that computes parts: four queries, two heads that share keys."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import decoding, scores
+
+        random, slots = of_examples("common").random, -(-keys // page)
+        k, v = (random(slots, 1, page, 64, dtype="bfloat16") for _ in "kv")
+        table, lengths = np.arange(slots, dtype=np.int32)[::-1].reshape(1, slots).copy(), np.array([keys], np.int32)
+        q = random(1, 4, 2, 64, dtype="bfloat16")
+        kernels = decoding.build(decoding.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
+        launch, numbers = cl.Launch((1, 1, 1), decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
+        kernels.parts[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers)
+
+    return run
+
+
 def attention_backward(sq: int, sk: int, dim: int, ordered: bool = False, **config: Any) -> Run:
     """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
 
@@ -173,6 +207,9 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention_backward_ordered": attention_backward(128, 256, 64, True, rows=128, held=2, turned=False),
+    "attention": attention(200, 330, columns=64, guess=True),
+    "attention_ragged": attention(200, 330, True, columns=64, groups=2, queries=2, turns=False, guess=True),
+    "attention_decode": attention_decode(386, 24),
 }
 """Those that take too long for `make test`."""
 

@@ -184,7 +184,6 @@ class Plan:
             return modified(self.problem, s, given.scale, sight, part.batch, head, masked)
 
         def add(p: Any, out: Any, state: Any) -> Any:
-            values.consumer_wait(state)
             out = cl.wgmma.mma_async(p, cl.select(storage.v, (1, 0, 2))[None, None, state.index], out)
             cl.wgmma.commit_group()
             out = cl.wgmma.wait_group(0, out)
@@ -196,6 +195,7 @@ class Plan:
             p, softmax, ratio, moved = softmax.step(scores(j, state, masked))
             if moved:
                 out = cl.scale_rows(out, ratio)
+            values.consumer_wait(state)
             return add(p, out, state), softmax, state.advance()
 
         self.fetch(q, storage, part)
