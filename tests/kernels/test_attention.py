@@ -159,11 +159,11 @@ def test_sinks_are_in_the_sums() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize("dim", [64, 128, 192, 256])
-def test_powers_are_taken_while_values_are_multiplied(dim: int) -> None:
+@pytest.mark.parametrize(("dim", "keys"), [(64, 8192), (64, 512), (128, 512), (192, 512), (256, 512)])
+def test_powers_are_taken_while_values_are_multiplied(dim: int, keys: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
-    config, dim_v = chosen(dim), 128 if dim == 192 else dim
-    kernel = build(config, Problem(cl.bf16, dim, dim_v))
+    config, dim_v = chosen(dim, keys, True), 128 if dim == 192 else dim
+    kernel = build(config, Problem(cl.bf16, dim, dim_v, right=True))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
     counter = (1,) if config.walk == "dynamic" else None
     compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, None, None, None, arch="sm_90a")

@@ -97,7 +97,7 @@ def attend(
             problem = Problem(
                 getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
             )
-            config = config or chosen(-(-dim // BOX) * BOX)
+            config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = max(1, IN_L2 // (sk * (dim + dim_v) * 2))
             band = min(1 << (band.bit_length() - 1), batch * heads)

@@ -18,6 +18,7 @@ from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, RaggedTile, Tile, Tiles
 
+FEW = 1024  # keys: tiles of 192 rows would be cut from few
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 
 
@@ -48,8 +49,10 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int) -> Config:
-    """For a tile's head dim, a multiple of 64: what was measured best (docs/lab/attention.md)."""
+def chosen(dim: int, keys: int = FEW + 1, causal: bool = False) -> Config:
+    """For a tile's head dim, a multiple of 64, and so many keys: what was measured best (docs/lab/attention.md)."""
+    if dim == 64 and causal and keys <= FEW:
+        return Config(stages=3, queries=2, guess=True)
     if dim == 64:
         return Config(3, 96, guess=True, regs=(32, 160))
     if dim == 128:
