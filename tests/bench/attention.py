@@ -28,7 +28,7 @@ from tests.bench.chart import bars
 from tests.bench.timing import Replay, rounds
 
 try:
-    from flash_attn.cute import flash_attn_func as flash
+    from flash_attn.cute import flash_attn_func as flash  # type: ignore[import-not-found]
     from flash_attn.cute import flash_attn_varlen_func as flash_varlen
 except ImportError as missing:
     flash = flash_varlen = None
