@@ -170,7 +170,7 @@ class SequenceParameter:
         self._latest = self.count  # of the latest call
 
     def items(self, count: int) -> list[Parameter]:
-        """The parameters of so many items."""
+        """The parameters of the first `count` items."""
         while len(self._items) < count:
             i = len(self._items)
             of = self.spec.each if self.spec.items is None else self.spec.items[i]

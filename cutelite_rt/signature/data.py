@@ -156,7 +156,7 @@ class Struct(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """A tuple or list, of so many items as there are here, which are parameters called 'name.0', 'name.1'."""
+    """A tuple or list of that many items, which are parameters called 'name.0', 'name.1'."""
 
     name: str
     says: str
