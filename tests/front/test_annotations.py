@@ -28,8 +28,8 @@ Tensor[f32, (N,), "bogus"] | Tensor[f32, (N, M), (None, "1")] | Tensor[f32, (10*
 Constexpr | str | list | np.ndarray | 3 | object | typing.Any | cl.Barrier | M | (lambda: 3) | complex | type(None)
 TmaTensor | TmaTensor[bf16, (M, K)] | TmaTensor[bf16, (M, K), (64,)] | TmaTensor[bf16, (M, K), [64, 64]]
 TmaTensor[bf16, (M, K), (-64, 64)] | TmaTensor[bf16, (M, K), (64, M)] | TmaTensor[bf16, (M, K), (64, 64), "64"]
-typing.Literal[3] | typing.Dict[str, int] | list[str] | tuple[f32, str] | cl.Pointer | cl.Pointer[5] | cl.Pointer[f32, 4]
-dataclasses.dataclass | Optional[str] | Union[int, float, None]
+typing.Literal[3] | typing.Dict[str, int] | list[str] | tuple[f32, str] | cl.Pointer | cl.Pointer[5]
+cl.Pointer[f32, 4] | dataclasses.dataclass | Optional[str] | Union[int, float, None]
 """
 
 
