@@ -136,7 +136,7 @@ class RowPartition:
         check_row(row, self.n)
         whole = sum(self.inside(i) for i in range(self.pieces)) // pieces * pieces
         held = make_rmem_tensor(row.dtype, make_layout((self.vector, pieces)))
-        for start in range(0, whole, pieces):
+        for start in range(0, whole, pieces) if whole > pieces else static_range(0, whole, pieces):
             for i in static_range(pieces):
                 copy_vector(row, held, self.first(start + i), self.vector, i, into=False)
             state = step(state, held.load(), RowVectors(self, start, pieces, True))

@@ -38,11 +38,12 @@ class Narrow:
             return empty(x, (*leading, count), "f32")
         return empty(x, (count, *leading), "f32").T
 
-    def quantised(self, part: Any, v: Any, scales: Any) -> Any:
+    def quantised(self, part: Any, v: Any, scales: Any, top: Any = None) -> Any:
         """This thread's elements `v` in 8 bits; their scales are written to `scales`.
 
         part  of a row; with blocks its vectors divide them, and each block is within a warp
-        Who   the whole team: it reduces, once
+        top   the greatest magnitude of the row, where it is known
+        Who   the whole team: it reduces, once, where `top` is not known
         """
         size, lanes = abs(v), max(1, self.block // part.vector)
         if self.block > 1:
@@ -53,7 +54,7 @@ class Narrow:
                         scales[part.first(i) // self.block] = self.scale(tops[i])
             factors = (LARGEST[self.dtype.name] / cl.math.maximum(tops, LEAST)).reshape((1, part.pieces))
             return (v * factors.broadcast_to(part.shape)).to(self.dtype)
-        top = part.team.reduce(size.reduce("max"), "max")
+        top = part.team.reduce(size.reduce("max"), "max") if top is None else top
         if part.team.lane == 0 and part.team.rank == 0:
             scales[0] = self.scale(top)
         return (v * (LARGEST[self.dtype.name] / max(top, LEAST))).to(self.dtype)

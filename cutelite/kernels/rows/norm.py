@@ -94,6 +94,12 @@ def forward(norm: Norm, p: Plan) -> Any:
 
         scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
 
+        # the greatest magnitude is found with the sum of squares
+        at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
+        if at_once and w is not None:
+            loaded = part.load(w)
+            scale = lambda: loaded  # noqa: E731
+
         def summed(held: Any, *more: Any) -> Any:
             return held.to(f32) + more[0].to(f32) if more else held.to(f32)
 
@@ -101,27 +107,35 @@ def forward(norm: Norm, p: Plan) -> Any:
             v = summed(*held)
             if total is not None:
                 part.store(v.to(dtype), total[row, None])
-            return moments(part, v) if norm.center else (v * v).reduce("sum")
+            if norm.center:
+                return moments(part, v)
+            squares = (v * v).reduce("sum")
+            return (squares, abs(weighted(v)).reduce("max")) if at_once else squares
+
+        def weighted(v: Any) -> Any:
+            return v if w is None else v * (scale().to(f32) + norm.offset)
+
+        def both(a: Any, b: Any) -> Any:
+            return a[0] + b[0], max(a[1], b[1])
 
         def last(row: Any, _: Any, mine: Any, all: Any, *held: Any) -> None:
-            mean, squares = (all.mean, all.squares) if norm.center else (0.0, all)
+            mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             if team.lane == 0 and team.rank == 0:
                 if means is not None:
                     means[row] = mean
                 if rstds is not None:
                     rstds[row] = rstd
-            v = (summed(*held) - mean) * rstd if norm.center else summed(*held) * rstd
-            if w is not None:
-                v = v * (scale().to(f32) + norm.offset)
+            v = weighted((summed(*held) - mean) * rstd if norm.center else summed(*held) * rstd)
             if b is not None:
                 v = v + shift().to(f32)
             if narrow is None:
                 part.store(v.to(dtype), y[row, None])
             else:
-                part.store(narrow.quantised(part, v, scales[row, None]), y[row, None])
+                top = all[1] * rstd if at_once else None
+                part.store(narrow.quantised(part, v, scales[row, None], top), y[row, None])
 
-        stream.each_reduced(first, last, merge if norm.center else "add")
+        stream.each_reduced(first, last, merge if norm.center else both if at_once else "add")
 
     return norm_forward
 
