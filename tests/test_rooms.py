@@ -92,7 +92,6 @@ LINES = 60
 LONG = {
     "cutelite/kernels/gemm/dense.py: build",
     "cutelite/kernels/gemm/fp8_block.py: build",
-    "cutelite/kernels/rows/rope.py: build",
 }
 """Functions that hold a whole kernel, and are to become shorter."""
 

@@ -16,6 +16,7 @@ import cutelite as cl
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
+from cutelite.kernels.rows.elementwise import elementwise
 
 PARTS, GRAIN = 16, 256  # logits are made in so many parts, of a multiple of so many rows
 
@@ -84,8 +85,6 @@ def linear_cross_entropy(
 
 def cast(x: Any, dtype: str) -> Any:
     """The array in another dtype."""
-    from cutelite.kernels.rows.elementwise import elementwise
-
     return elementwise(same, (x,), dtypes=(dtype,))[0]
 
 

@@ -7,7 +7,7 @@ The derivative keeps the sums of weights' gradients in registers for all rows of
 adds up what the teams have, always in the same order.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, union-attr, misc"
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
 # (kernels here are made for a dtype and a length, which no annotation can say to a checker)
 
 import math
@@ -43,6 +43,19 @@ class Norm:
     offset: float
     narrow: Narrow | None = None
 
+    @property
+    def result(self) -> Any:
+        """The dtype of results."""
+        return self.dtype if self.narrow is None else self.narrow.dtype
+
+    def team(self, p: Plan) -> tuple[cl.Team, cl.RowPartition]:
+        """The team of this thread, and its part of a row."""
+        return p.team(self.n) if self.narrow is None else p.team(self.n, 2, self.narrow.block)
+
+    def summed(self, held: Any, *residual: Any) -> Any:
+        """What is normed, of what has been loaded."""
+        return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
+
 
 class Moments(NamedTuple):
     """The count and mean of some elements, and the sum of the squares of what they differ from it."""
@@ -67,14 +80,17 @@ def merge(a: Moments, b: Moments) -> Moments:
     return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
 
 
+def sum_and_greatest(a: Any, b: Any) -> Any:
+    """Two sums with two greatest magnitudes as one of each."""
+    return a[0] + b[0], max(a[1], b[1])
+
+
 @cache
 def forward(norm: Norm, p: Plan) -> Any:
     """The kernel that gives y, and where they are wanted the sum with the residual, the mean and rstd."""
     dtype, n, weight = norm.dtype, norm.n, norm.weight
     P, Q, R, S = p.pitches("P Q R S")
     narrow = norm.narrow
-    result = dtype if narrow is None else narrow.dtype
-    granule, reductions = (1, 1) if narrow is None else (narrow.block, 2)
 
     @cl.kernel(**p.options)
     def norm_forward(
@@ -82,41 +98,30 @@ def forward(norm: Norm, p: Plan) -> Any:
         residual: Tensor[dtype, (M, n), (Q, 1)] | None,
         w: Tensor[weight, (n,)] | None,
         b: Tensor[weight, (n,)] | None,
-        y: Tensor[result, (M, n), (R, 1)],
+        y: Tensor[norm.result, (M, n), (R, 1)],
         total: Tensor[dtype, (M, n), (S, 1)] | None,
         means: Tensor[f32, (M,)] | None,
         rstds: Tensor[f32, (M,)] | None,
         scales: Tensor[f32, (M, G), (None, None)] | None,
         eps: f32,
     ) -> None:
-        team, part = p.team(n, reductions, granule)
+        team, part = norm.team(p)
         stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
 
         scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
-
-        # the greatest magnitude is found with the sum of squares
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-        if at_once and w is not None:
-            loaded = part.load(w)
-            scale = lambda: loaded  # noqa: E731
-
-        def summed(held: Any, *more: Any) -> Any:
-            return held.to(f32) + more[0].to(f32) if more else held.to(f32)
-
-        def first(row: Any, _: Any, *held: Any) -> Any:
-            v = summed(*held)
-            if total is not None:
-                part.store(v.to(dtype), total[row, None])
-            if norm.center:
-                return moments(part, v)
-            squares = (v * v).reduce("sum")
-            return (squares, abs(weighted(v)).reduce("max")) if at_once else squares
 
         def weighted(v: Any) -> Any:
             return v if w is None else v * (scale().to(f32) + norm.offset)
 
-        def both(a: Any, b: Any) -> Any:
-            return a[0] + b[0], max(a[1], b[1])
+        def first(row: Any, _: Any, *held: Any) -> Any:
+            v = norm.summed(*held)
+            if total is not None:
+                part.store(v.to(dtype), total[row, None])
+            if norm.center:
+                return moments(part, v)
+            squares = (v * v).reduce("sum")  # and the greatest magnitude, where that gives the scale
+            return (squares, abs(weighted(v)).reduce("max")) if at_once else squares
 
         def last(row: Any, _: Any, mine: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
@@ -126,16 +131,15 @@ def forward(norm: Norm, p: Plan) -> Any:
                     means[row] = mean
                 if rstds is not None:
                     rstds[row] = rstd
-            v = weighted((summed(*held) - mean) * rstd if norm.center else summed(*held) * rstd)
-            if b is not None:
-                v = v + shift().to(f32)
+            v = weighted((norm.summed(*held) - mean) * rstd if norm.center else norm.summed(*held) * rstd)
+            v = v if b is None else v + shift().to(f32)
             if narrow is None:
                 part.store(v.to(dtype), y[row, None])
             else:
                 top = all[1] * rstd if at_once else None
                 part.store(narrow.quantised(part, v, scales[row, None], top), y[row, None])
 
-        stream.each_reduced(first, last, merge if norm.center else both if at_once else "add")
+        stream.each_reduced(first, last, merge if norm.center else sum_and_greatest if at_once else "add")
 
     return norm_forward
 

@@ -48,47 +48,51 @@ class Turn:
     interleaved: bool
     inverse: bool
 
+    @property
+    def units(self) -> int:
+        """How many threads share a head."""
+        return self.half // self.vector
+
+    def both(self, x: Any, unit: Any) -> tuple[Any, Any]:
+        """The two halves of what a thread has of a head: views of as many elements each."""
+        return x.tile((self.vector,), (unit,)), x.tile((self.vector,), (unit + self.units,))
+
+    def load(self, x: Any, unit: Any) -> tuple[Any, Any]:
+        """The elements of a head that are turned with each other, as two vectors."""
+        if self.interleaved:
+            pairs = x.tile((2 * self.vector,), (unit,)).load().to(f32).reshape((2, self.vector))
+            return pairs[0, None], pairs[1, None]
+        a, b = self.both(x, unit)
+        return a.load().to(f32), b.load().to(f32)
+
+    def store(self, a: Any, b: Any, y: Any, unit: Any) -> None:
+        """The converse of `load`."""
+        if self.interleaved:
+            pairs = cl.make_rmem_tensor(self.dtype, (2, self.vector))
+            pairs[0, None].store(a.to(self.dtype))
+            pairs[1, None].store(b.to(self.dtype))
+            y.tile((2 * self.vector,), (unit,)).store(pairs.load().reshape((2 * self.vector,)))
+        else:
+            first, second = self.both(y, unit)
+            first.store(a.to(self.dtype))
+            second.store(b.to(self.dtype))
+
+    def turn(self, x: Any, y: Any, heads: int, group: Any, unit: Any, c: Any, s: Any) -> None:
+        """Turn a few heads of a token, by vectors of cosines and sines: x and y are (heads, n)."""
+        numbers = [group * HEADS + i for i in range(min(HEADS, heads))]
+        given = [self.load(x[min(head, heads - 1), None], unit) for head in numbers]
+        for head, (a, b) in zip(numbers, given, strict=True):
+            if heads % HEADS == 0 or head < heads:
+                self.store(a * c - b * s, b * c + a * s, y[min(head, heads - 1), None], unit)
+
 
 @cache
 def build(t: Turn) -> Any:
     """The kernel. A thread has the same angles in a few heads of a token."""
-    dtype, n, v, units = t.dtype, t.n, t.vector, t.half // t.vector
+    dtype, n, v, units = t.dtype, t.n, t.vector, t.units
     groups = [-(-heads // HEADS) for heads in (t.queries, t.keys)]
     steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U")]
     W, X = cl.Dim("W", v), cl.Dim("X", v)
-
-    def both(x: Any, unit: Any) -> tuple[Any, Any]:
-        """The two vectors of a head that are turned together, as views."""
-        if t.interleaved:
-            pairs = x.tile((2 * v,), (unit,)).view(cl.make_layout((2, v)))
-            return pairs[0, None], pairs[1, None]
-        return x.tile((v,), (unit,)), x.tile((v,), (unit + units,))
-
-    def load(x: Any, unit: Any) -> tuple[Any, Any]:
-        if t.interleaved:
-            pairs = x.tile((2 * v,), (unit,)).load().to(f32).reshape((2, v))
-            return pairs[0, None], pairs[1, None]
-        a, b = both(x, unit)
-        return a.load().to(f32), b.load().to(f32)
-
-    def store(a: Any, b: Any, y: Any, unit: Any) -> None:
-        if t.interleaved:
-            pairs = cl.make_rmem_tensor(dtype, (2, v))
-            pairs[0, None].store(a.to(dtype))
-            pairs[1, None].store(b.to(dtype))
-            y.tile((2 * v,), (unit,)).store(pairs.load().reshape((2 * v,)))
-        else:
-            first, second = both(y, unit)
-            first.store(a.to(dtype))
-            second.store(b.to(dtype))
-
-    def turn(x: Any, y: Any, heads: int, group: Any, unit: Any, c: Any, s: Any) -> None:
-        """Turn a few heads of a token: x and y are (heads, n)."""
-        given = [load(x[min(group * HEADS + i, heads - 1), None], unit) for i in cl.static_range(min(HEADS, heads))]
-        for i, (a, b) in enumerate(given):
-            head = group * HEADS + i
-            if heads % HEADS == 0 or head < heads:
-                store(a * c - b * s, b * c + a * s, y[min(head, heads - 1), None], unit)
 
     @cl.kernel(block=THREADS)
     def rope(
@@ -110,9 +114,9 @@ def build(t: Turn) -> Any:
             s = sines[position, None].tile((v,), (unit,)).load().to(f32)
             s = -s if t.inverse else s
             if group < groups[0]:
-                turn(q[b, at, None, None], q_out[b, at, None, None], t.queries, group, unit, c, s)
+                t.turn(q[b, at, None, None], q_out[b, at, None, None], t.queries, group, unit, c, s)
             elif k is not None:
-                turn(k[b, at, None, None], k_out[b, at, None, None], t.keys, group - groups[0], unit, c, s)
+                t.turn(k[b, at, None, None], k_out[b, at, None, None], t.keys, group - groups[0], unit, c, s)
 
     return rope
 
