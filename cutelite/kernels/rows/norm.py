@@ -7,7 +7,7 @@ The derivative keeps the sums of weights' gradients in registers for all rows of
 adds up what the teams have, always in the same order.
 """
 
-# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# mypy: disable-error-code="valid-type, attr-defined, index, operator, arg-type, union-attr, misc, name-defined"
 # (kernels here are made for a dtype and a length, which no annotation can say to a checker)
 
 import math
