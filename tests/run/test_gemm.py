@@ -12,9 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 from common import array, poisoned, to_numpy
-from cutelite import CompileError
+from cutelite import CompileError, bf16, e4m3, f32, tf32
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm import CONFIGS, Config, dense, gemm, reference
+from cutelite.kernels.gemm.configs import Problem, made_for
+from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds
 
 SHAPE = 136, 264, 208
 BF16 = 4e-3
@@ -59,7 +61,11 @@ def relu(x: Any) -> Any:
     return max(x, 0.0)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+UNLIKE = {(c.tile, c.pingpong, c.cluster, c.splits > 1, c.together > 1): c for c in CONFIGS}
+"""Of those that differ only in how many blocks share a tile, or in how tiles are walked, one."""
+
+
+@pytest.mark.parametrize("config", UNLIKE.values(), ids=str)
 def test_every_configuration(config: Config) -> None:
     compare(config=config)
     if config.splits == 1:
@@ -199,9 +205,7 @@ TOGETHER = [
 @pytest.mark.parametrize("config", TOGETHER, ids=str)
 def test_blocks_of_a_cluster_share_the_k_of_a_tile(config: Config) -> None:
     compare((200, 264, 520), config=config)
-    compare((7, 72, 1032), config=config)
-    compare((2, 33, 72, 200), "float16", tolerance=5e-4, config=config)
-    compare((40, 136, 64), config=config)  # fewer steps than blocks
+    compare((2, 33, 72, 200), "float16", tolerance=5e-4, config=config)  # for some, fewer steps than blocks
     compare((72, 136, 784), c=True, beta=0.5, bias="float32", activation=relu, alpha=0.25, config=config)
     compare((9, 64, 784), "float8_e4m3fn", "bfloat16", scales="rows", config=config)
 
@@ -335,3 +339,26 @@ def test_refusals() -> None:
         gemm(x, x, activation="gelu")
     with pytest.raises(ValueError, match="precision is None or 'tf32'"):
         gemm(x, x, precision="double")
+
+
+def test_a_configuration_is_picked_for_every_problem() -> None:
+    """Whatever the sizes, one is picked that can be had, and no far worse one than others."""
+    rng = np.random.default_rng(8)
+    for majors in ("KK", "KN", "MK", "MN"):
+        for bytes, dtypes in ((2, (bf16, bf16)), (1, (e4m3, bf16)), (4, (tf32, f32))):
+            if bytes != 2 and majors != "KK":
+                continue
+            for m, n, k in (2 ** rng.uniform(0, 14, (20, 3))).astype(int).tolist():
+                rows = next((r for r in (8, 16, 32, 64) if m <= r and majors[0] == "K"), None)
+                modes = majors[0], "K" if majors[1] == "K" else "MN"
+                problem = Problem(dtypes[0], dtypes[0], f32, dtypes[1], None, modes, False, rows)
+                able = [config for config in CONFIGS if made_for(config, problem)]
+                times = [microseconds(c, problem, Sizes(m, n, k, 1), AT_ONCE[c.blocks]) for c in able]
+                moved = (m * k + n * k) * bytes + m * n * dtypes[1].bytes
+                assert moved / 5e6 < min(times) < 40 + 20 * max(moved / 4e6, 2 * m * n * k * bytes / 1.3e9)
+
+
+def test_configurations_by_name() -> None:
+    compare((40, 72, 136), config="tuned")
+    with pytest.raises(ValueError, match="config is a Config, None or 'tuned', not 'fast'"):
+        compare((40, 72, 136), config="fast")

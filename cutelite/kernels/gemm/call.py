@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -13,7 +13,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.configs import Config, Problem
-from cutelite.kernels.gemm.dense import run, tuned
+from cutelite.kernels.gemm.dense import measured, pick, run
 from cutelite.kernels.lent import is_jax, on_jax
 from cutelite_rt.dtype import DTYPES
 
@@ -28,7 +28,7 @@ ROWS = (8, 16, 32, 64)
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, precision: str | None = None,
-    config: Config | None = None,
+    config: Config | Literal["tuned"] | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
@@ -41,7 +41,9 @@ def gemm(
     scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
     activation  elementwise, on vectors of f32, compiled in; or 'relu'. Functions of equal code and captured values are
                 one
-    config      None: the fastest, found at the first call for these shapes
+    config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
+                what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
+                'tuned' take the same
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, outside of `jax.jit` (`kernels.lent`).
                 Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
@@ -78,7 +80,12 @@ def activation_of(given: Function | str | None) -> Function | None:
 
 @untraced
 def multiply(
-    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, config: Config | None = None
+    a: Any,
+    b: Any,
+    out: Any,
+    fused: cl.Fused,
+    precision: str | None = None,
+    config: Config | Literal["tuned"] | None = None,
 ) -> Any:
     """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     shape = result_shape(a, b)
@@ -88,10 +95,11 @@ def multiply(
     if left_out():
         return out
     given = arguments(a, b, out, fused, precision)
-    if config is None:
-        tuned(*given)
-    else:
-        run(config, *given)
+    if config is None or config == "tuned":
+        config = pick(*given) if config is None else measured(*given)
+    elif not isinstance(config, Config):
+        raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
+    run(config, *given)
     return out
 
 
@@ -177,10 +185,10 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
     return a.reshape((*lead, k)), right, made, more
 
 
-def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, **how: Any) -> Config:
-    """The configuration that `gemm` takes for these arguments."""
-    config: Config = tuned.config_for(*arguments(a, b, out, fused_of(**how), precision))
-    return config
+def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: bool = False, **how: Any) -> Config:
+    """Return the configuration that `gemm` takes for these arguments; with `tuned`, the one that measures fastest."""
+    given = arguments(a, b, out, fused_of(**how), precision)
+    return measured(*given) if tuned else pick(*given)
 
 
 def reference(

@@ -1,11 +1,8 @@
 """Dense GEMMs: what a kernel is made for, in which configurations, and which of them are worth trying."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from cutelite.kernels.arrays import clusters_at_once
 
 
 @dataclass(frozen=True)
@@ -16,7 +13,7 @@ class Config:
     pingpong  each of the two multiplying warpgroups has a tile of its own; False: they share one
     cluster   blocks along M and N that load together what they share
     stages    how many tiles of A and B are held
-    piece     columns of results that are stored at once, 64 rows of them, and `buffers` how many such are held
+    piece     columns of results that are stored at once, 64 rows of them; 0: 128 bytes. `buffers` such are held
     swizzle   tiles are walked in bands so many tiles wide, along `raster`
     splits    how many blocks share the K of a tile; another kernel adds up what they find
     together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
@@ -28,13 +25,18 @@ class Config:
     pingpong: bool = False
     cluster: tuple[int, int] = (2, 1)
     stages: int = 4
-    piece: int = 64
+    piece: int = 0
     buffers: int = 2
     swizzle: int = 8
     raster: Literal["M", "N", "hilbert"] = "M"
     splits: int = 1
     together: int = 1
     regs: tuple[int, int] = (40, 232)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks a cluster has."""
+        return self.cluster[0] * self.cluster[1] * self.together
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Problem:
     activation: Callable[[Any], Any] | None = None
 
 
+def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
+    """A tile of 64 rows and no cluster: a warpgroup multiplies it, and the other one the next tile if there is one."""
+    return Config((64, columns), True, (1, 1), stages, piece, buffers=1, splits=splits, together=together)
+
+
 CONFIGS = [
     Config(buffers=1),
     Config(),
@@ -70,54 +77,40 @@ CONFIGS = [
     Config((128, 208), pingpong=True, piece=208, buffers=1, regs=(24, 240), swizzle=16),
     Config((128, 192), pingpong=True),
     Config((128, 192), pingpong=True, cluster=(1, 2)),
-    Config((128, 176), pingpong=True, piece=176, buffers=1),
     Config((128, 160), pingpong=True, piece=32),
     Config((128, 128), pingpong=True, cluster=(1, 2), stages=5),
-    Config((128, 128), cluster=(1, 1), stages=5),
-    Config((128, 128), cluster=(1, 2), stages=5),
+    Config((128, 128), pingpong=True, cluster=(2, 1), stages=5),
     Config((128, 96), cluster=(1, 1), stages=6, piece=32, buffers=1),
+    Config((128, 96), cluster=(2, 1), stages=6, piece=32, buffers=1),
     Config((128, 64), cluster=(1, 1), stages=8, buffers=1),
+    Config((128, 64), cluster=(2, 1), stages=8, buffers=1),
     Config((128, 64), cluster=(1, 4), stages=8, buffers=1),
-    Config((64, 64), pingpong=True, cluster=(1, 1), stages=10, buffers=1),
-    Config((64, 64), pingpong=True, cluster=(1, 4), stages=10, buffers=1),
-    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7),
-    # results of 32 bits
-    Config(piece=32),
-    Config(cluster=(1, 2), piece=32),
-    Config((256, 128), cluster=(1, 2), piece=32),
-    Config((128, 192), pingpong=True, piece=32),
-    Config((128, 128), cluster=(1, 2), stages=5, piece=32),
-    Config((128, 64), cluster=(1, 4), stages=8, piece=32, buffers=1, splits=4),
-    Config((64, 128), pingpong=True, cluster=(1, 1), stages=7, piece=32, splits=2),
+    *(Config((64, 64), True, cluster, 10, buffers=1) for cluster in ((1, 1), (1, 2), (2, 1), (1, 4))),
+    *(Config((64, 128), True, cluster, 7) for cluster in ((1, 1), (2, 1))),
+    *(Config((64, 192), True, cluster, 6, buffers=1) for cluster in ((1, 1), (2, 1))),
+    Config((64, 256), True, (2, 1), 5, buffers=1),
+    # Blocks that share the K of a tile, in a cluster or with a second kernel.
+    *(low(64, 12, piece=16, together=blocks) for blocks in (3, 4, 5, 6, 8)),
+    *(low(128, 8, piece=32, together=blocks) for blocks in (2, 3, 4)),
+    low(192, 6, together=2),
+    Config((128, 64), cluster=(1, 1), stages=8, piece=16, buffers=1, together=5),
+    Config((128, 192), cluster=(1, 1), buffers=1, together=3),
+    *(low(64, 10, splits=splits) for splits in (3, 4, 8)),
+    *(low(128, 7, splits=splits) for splits in (4, 8)),
+    *(Config((128, 128), False, (1, 1), 5, buffers=1, splits=splits) for splits in (4, 6)),
 ]
 
 
-def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
-    """Those worth trying; the others leave most multiprocessors idle, or multiply and load much that is not needed."""
-    m, n = d.shape[-2:]
-    k = a.shape[-1 if problem.majors[0] == "K" else -2]
-    batches = d.shape[0] if problem.batched else 1
-
-    def cost(config: Config) -> float:
-        """Of the tiles that a block works on one after the other: products, and elements that it loads."""
-        (bm, bn), (cm, cn) = config.tile, config.cluster
-        tiles = -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
-        rounds = -(-tiles // clusters_at_once(cm * cn, d))
-        if rounds > 1 and config.splits > 1:
-            return math.inf  # there is enough to do without
-        few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
-        each = bm * bn + 128 * (few / cn + bn / cm)
-        return float(max(rounds * each / config.splits, 3 * batches * (m + n)))
-
-    able = [c for c in configs if made_for(c, problem) and c.splits <= k * problem.a.bytes // 1024]
-    found = sorted(able, key=cost)
-    return [config for config in found if cost(config) < 1.6 * cost(found[0])]
+def wide(config: Config, problem: Problem) -> int:
+    """Columns of results that are stored at once: 128 bytes where the configuration does not say."""
+    return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
 
 
 def made_for(config: Config, problem: Problem) -> bool:
-    """Whether a configuration can be had for these types and is meant for them: pieces are rows of 128 bytes."""
+    """Whether a configuration can be had for these types and is meant for them: pieces are rows of up to 128 bytes."""
     (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
-    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * config.piece * out
+    piece = wide(config, problem)
+    stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
     parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
@@ -125,6 +118,7 @@ def made_for(config: Config, problem: Problem) -> bool:
         return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
-        and (bn % 64 > 0 or config.together > 1 or config.piece * out == 128 or config is CONFIGS[0])
+        and bn % piece == 0
+        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128)
         and all(major == "K" or part % span == 0 for major, part in parts)
     )

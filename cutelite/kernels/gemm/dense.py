@@ -16,9 +16,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
+import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty
-from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, fitting
+from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, wide
+from cutelite.kernels.gemm.model import clusters, microseconds, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
 M, N, K, L = cl.dims("M N K L")
@@ -29,7 +31,7 @@ GROUP = 128  # threads of a warpgroup
 def build(config: Config, problem: Problem) -> Any:
     """The kernel. Errors: ValueError for parts of operands that no box of TMA is."""
     plan = Plan(config, problem)
-    (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, config.piece
+    (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW, BATCHED, SPLITS = plan.depth, plan.rows, plan.few, problem.batched, config.splits
     for name, major, part in zip("AB", problem.majors, (FEW // CN, BN // CM), strict=True):
         if major == "MN" and part % BK:
@@ -251,4 +253,34 @@ def flat(fused: cl.Fused) -> tuple[Any, ...]:
     return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta
 
 
+NEAR = 1.3
+"""Times the shortest time that is expected: what takes longer is not measured."""
+
+
+def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
+    """Return those worth measuring, what should be fastest first."""
+    sizes = sizes_of(problem, a, d)
+    able = [config for config in configs if made_for(config, problem)]
+    at_once = {size: clusters(size, d) for size in {config.blocks for config in able}}
+    times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in able}
+    able.sort(key=times.__getitem__)
+    return [config for config in able if times[config] <= NEAR * times[able[0]]]
+
+
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
+_picked: dict[Any, Config] = {}
+
+
+def pick(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
+    """Return the configuration that should be fastest, as the model has it, or as a measurement in this process has."""
+    key = problem, tuple(a.shape), tuple(d.shape), rt.read(d).device
+    if key not in _picked:
+        _picked[key] = fitting(CONFIGS, problem, a, b, d)[0]
+    return _picked[key]
+
+
+def measured(problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> Config:
+    """Return the fastest, measured at the first call for such shapes; `pick` gives it from then on."""
+    config: Config = tuned.config_for(problem, a, b, d, *more)
+    _picked[problem, tuple(a.shape), tuple(d.shape), rt.read(d).device] = config
+    return config

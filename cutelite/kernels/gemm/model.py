@@ -1,0 +1,110 @@
+"""How long a GEMM takes, from its sizes and its configuration: what one is picked by where nobody measures.
+
+    time = START + (work ** P + memory ** P) ** (1 / P) + sharing
+    work     rounds of tiles, each so many steps along K and a part that nothing hides: RATES
+    memory   bytes that blocks load, from L2, and bytes that come from DRAM, again where a round's operands outgrow L2
+    sharing  what it costs that several blocks have parts of K: a second kernel, or a meeting of the cluster
+
+All times are microseconds. A step is 128 bytes along K, whatever the dtype: tensor cores take the same time for them.
+The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import cutelite_rt as rt
+from cutelite.kernels.arrays import clusters_at_once
+from cutelite.kernels.gemm.configs import Config, Problem
+
+START, P = 1.572, 1.044
+L2, L2_CLUSTERED = 6.10e-8, 5.76e-8
+"""A byte that a block loads, where it has no cluster and where it has one."""
+DRAM, AGAIN_DRAM = 1.441e-7, 0.558
+"""A byte moved once, and the part of a round's operands that is moved again where they outgrow L2."""
+OUTGROWN, SOFT = 22.3e6, 8e6
+HIDDEN = 0.145
+"""What is left of a tile's own time where another warpgroup multiplies meanwhile."""
+SECOND, SECOND_BYTE = 2.12, 9.8e-8
+MEETING, MEETING_BYTE, RESTART = 0.80, 2.93e-5, 3.17
+
+AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 8: 15}
+"""How many clusters of so many blocks, one a multiprocessor, run at once on an H200: for arrays that are on none."""
+
+RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] = {
+    ((64, 64), True, (1, 1)): (0.0566, 0.273),
+    ((64, 64), True, (1, 2)): (0.1000, 0.117),
+    ((64, 64), True, (1, 4)): (0.0734, 0.184),
+    ((64, 64), True, (2, 1)): (0.1006, 0.152),
+    ((64, 128), True, (1, 1)): (0.0764, 0.778),
+    ((64, 128), True, (2, 1)): (0.1090, 0.578),
+    ((64, 192), True, (1, 1)): (0.1204, 0.839),
+    ((64, 192), True, (2, 1)): (0.1378, 1.186),
+    ((64, 256), True, (2, 1)): (0.1703, 1.744),
+    ((128, 64), False, (1, 1)): (0.0639, 0.831),
+    ((128, 64), False, (1, 4)): (0.1069, 0.368),
+    ((128, 64), False, (2, 1)): (0.0776, 0.557),
+    ((128, 96), False, (1, 1)): (0.1074, 1.388),
+    ((128, 96), False, (2, 1)): (0.1227, 0.827),
+    ((128, 128), False, (1, 1)): (0.0338, 2.733),
+    ((128, 128), True, (1, 2)): (0.1747, 1.008),
+    ((128, 128), True, (2, 1)): (0.1717, 0.935),
+    ((128, 160), True, (2, 1)): (0.2416, 1.259),
+    ((128, 192), False, (1, 1)): (0.1680, 1.607),
+    ((128, 192), True, (1, 2)): (0.2859, 1.164),
+    ((128, 192), True, (2, 1)): (0.3044, 1.175),
+    ((128, 208), True, (2, 1)): (0.3455, 2.044),
+    ((128, 256), False, (1, 2)): (0.4271, 0.911),
+    ((128, 256), False, (2, 1)): (0.4732, 1.125),
+    ((256, 128), False, (1, 2)): (0.4734, 0.947),
+}
+"""(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
+
+
+class Sizes(NamedTuple):
+    """Of a problem: rows, columns and depth of each batch, and how many batches."""
+
+    m: int
+    n: int
+    k: int
+    batches: int
+
+
+def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
+    """The sizes of arrays as `dense.run` takes them."""
+    k = a.shape[-1 if problem.majors[0] == "K" else -2]
+    return Sizes(d.shape[-2], d.shape[-1], k, d.shape[0] if problem.batched else 1)
+
+
+def clusters(blocks: int, like: Any) -> int:
+    """How many clusters of so many blocks run at once on the GPU that holds `like`; in the simulator, as on an H200."""
+    return clusters_at_once(blocks, like) if rt.read(like).device[0] == "cuda" else AT_ONCE[blocks]
+
+
+def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
+    """The time that a GEMM should take; inf for a configuration that this says nothing of.
+
+    at_once  how many of its clusters run at once
+    """
+    rates = RATES.get((config.tile, config.pingpong, config.cluster))
+    (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
+    steps, units = -(-k * problem.a.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
+    rounds, parts, alone = -(-units // at_once), config.splits * together, cm * cn * together == 1
+    if rates is None or parts > steps or (alone and rounds > 1) or (config.splits > 1 and rounds > 1):
+        return math.inf  # blocks without a cluster drift apart, and find less in L2
+    each, (step, tile) = -(-steps // parts), rates
+    few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
+    hidden = tile * (HIDDEN if config.pingpong else 1.0)
+    work = rounds * (each * step + hidden) + tile - hidden
+    loaded = units * cm * cn * together * each * 128 * (few / cn + bn / cm)
+    wide = min(config.swizzle, -(-n // bn))
+    high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
+    of_round = (high * min(bm, m) + wide * bn) * k * problem.a.bytes
+    again = max(1.0, units / at_once) * of_round * AGAIN_DRAM / (1 + math.exp((OUTGROWN - of_round) / SOFT))
+    moved = batches * ((m * k + n * k) * problem.a.bytes + m * n * problem.d.bytes) + again
+    memory = loaded * (L2 if alone else L2_CLUSTERED) + moved * DRAM
+    sharing = SECOND + config.splits * batches * m * n * 4 * SECOND_BYTE if config.splits > 1 else 0.0
+    if together > 1:
+        sharing += MEETING + 4 * bn * (64 if config.pingpong else bm) * MEETING_BYTE + (rounds - 1) * RESTART
+    return float(START + (work**P + memory**P) ** (1 / P) + sharing)
