@@ -60,8 +60,17 @@ def cutelite(of: Inputs) -> Made:
     how: dict[str, Any] = {"scale_a": of.scale_a, "scale_b": of.scale_b}
     if of.case.kind == "tf32":
         how["precision"] = "tf32"
-    config = chosen(of.a[0], of.b[0], of.out[0], **how)
+    config = chosen(of.a[0], of.b[0], of.out[0], tuned=True, **how)
     return Made(lambda i: gemm(of.a[i], of.b[i], of.out[i], **how), str(config))
+
+
+@rival("cutelite-model")
+def _model(of: Inputs) -> Made:
+    """The same with the configuration that the model picks, nothing being measured."""
+    if of.case.kind not in ("bf16", "f16"):
+        raise NotMade("bf16 and f16 alone")
+    config = chosen(of.a[0], of.b[0], of.out[0])
+    return Made(lambda i: gemm(of.a[i], of.b[i], of.out[i], config=config), str(config))
 
 
 @rival("cutelite-tiled")
