@@ -141,7 +141,8 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
             rounds, parts = -(-units // at_once), config.splits * together
             if math.isinf(microseconds(config, problem, Sizes(m, n, k, 1), at_once)):
                 continue
-            each = -(-(-(-k // 64)) // parts)
+            steps = -(-k // 64)
+            each = -(-steps // parts)
             few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
             wide = min(config.swizzle, -(-n // bn))
             high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
