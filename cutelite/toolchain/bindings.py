@@ -29,7 +29,7 @@ def cuda(name: str) -> Any:
 
     cuda-bindings 12 looks for a driver before it loads a library: RuntimeError without one.
     """
-    return importlib.import_module(f"cuda.bindings.{name}")
+    return importlib.import_module(f".{name}", "cuda.bindings")
 
 
 def pathfinder() -> Any | None:
