@@ -143,7 +143,7 @@ def test_no_race_in_a_few_schedules(ordered: bool) -> None:
         (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, dk, dv, 0.1, *ends, 1)),
         (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1)),
     ):
-        report = kernel.check(grid, block, *args, seeds=2)
+        report = kernel.check(grid, block, *args, seeds=1 if ordered else 2)
         assert not report.kinds, str(report)
 
 
