@@ -56,6 +56,7 @@ BY_COPIES = "what it waits for comes by st.async alone, whose completion is told
 STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
 LARGER_GROUP = "the group has a copy of the next one as well"
 OWN_PLACE = "what it moves over is the block's own, and ordered by a barrier of the block"
+FILLED_ONCE = "keys and values are brought once: nobody waits for that buffer to be empty"
 COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread has waited"
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
@@ -251,6 +252,20 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
+    Row("attention_backward", "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
+    Row("attention_backward", "count", "mbarrier.init", "one more", "keys = cl.", FILLED_ONCE, (-1,)),
+    Row("attention_backward", "count", "mbarrier.init", "one less", "keys = cl.", FILLED_ONCE, (-1,)),
+    Row("attention_backward", "drop", "mbarrier.wait", "", "keys.producer_acquire(once)", FILLED_ONCE),
+    Row("attention_backward", "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", FILLED_ONCE),
+    Row("attention_backward", "weaken", ARRIVE, RELAXED, "pipe.consumer_release(state)", COPY_DONE),
+    Row("attention_backward", "weaken", ARRIVE, RELAXED, "changes.consumer_release(before[0])", READS_DONE),
+    Row("attention_backward", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row("attention_backward", "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
+    Row("attention_backward", "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
+    Row("attention_backward", "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
+    Row("attention_backward", "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
+    Row("attention_backward", "drop", "cp.async.bulk.commit_group", "", "worker.write(grad_v", LARGER_GROUP),
+    Row("attention_backward", "early", "cp.async.bulk.commit_group", "", "worker.write(grad_v", LARGER_GROUP),
 )
 
 

@@ -17,6 +17,8 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
+from cutelite.kernels.attention import backward
+from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.gemm import call
 from tests.places import simulator
 
@@ -123,21 +125,18 @@ def attention_decode(keys: int, page: int) -> Run:
     return run
 
 
-def attention_backward(sq: int, sk: int, dim: int, ordered: bool = False, **config: Any) -> Run:
+def attention_backward(sq: int, sk: int, dim: int, **config: Any) -> Run:
     """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
 
     def run() -> None:
-        from cutelite.kernels.attention import backward, forward
-
-        made, problem = backward.Config(**config), forward.Problem(cl.bf16, dim, dim, right=True)
+        made, problem = backward.Config(**config), Problem(cl.bf16, dim, dim, right=True)
         random, blocks = of_examples("common").random, -(-sq // made.rows)
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
         base = random(1, 1, blocks, 2 * made.rows)
         sums = np.zeros((1, 1, blocks, made.groups, 64 * backward.Plan(made, problem).columns), np.float32)
-        turns = np.zeros((1, 1, blocks, made.groups), np.int32) if ordered else None
         tiles, numbers = -(-sk // (64 * made.groups)), (0.1, 0, 1 << 30, 0, 1)
-        kernels = backward.build(made, problem, ordered)
-        kernels.gradients[tiles](q, k, v, do, base, sums, turns, np.empty_like(k), np.empty_like(v), *numbers)
+        kernels = backward.build(made, problem)
+        kernels.gradients[tiles](q, k, v, do, base, sums, None, np.empty_like(k), np.empty_like(v), *numbers)
 
     return run
 
@@ -206,7 +205,6 @@ LARGE: dict[str, Run] = {
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
-    "attention_backward_ordered": attention_backward(128, 256, 64, True, rows=128, held=2, turned=False),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_ragged": attention(200, 330, True, columns=64, groups=2, queries=2, turns=False, guess=True),
     "attention_decode": attention_decode(386, 24),

@@ -116,8 +116,6 @@ class Block:
                     cl.store_release(turn, group, number + 1)
             pipe.consumer_release(state)
             place, state = self.following(place), state.advance(plan.config.groups)
-        if leads:
-            cl.cp_async_bulk_wait_group(0)
 
 
 @dataclass(frozen=True)
