@@ -2,7 +2,7 @@
 """Mutants that are as right as the original, each with the reason why.
 
 A row names kernels ('' for all), a kind of mutation, an op, a piece of the mutation's detail, and a piece of the text of its line
-(or of a line that called it). Where others that are alike in all of that are no equals, `only` says which of them are, counted from 0 on (or from
+(or of a line that called it; of several such lines, joined by " < "). Where others that are alike in all of that are no equals, `only` says which of them are, counted from 0 on (or from
 -1 down). No row has numbers of lines or of mutants: those change with every edit. `python -m tests.mutate.matrix` holds that every survivor has
 a row, and that no row is without one.
 """
@@ -61,6 +61,10 @@ COPY_DONE = "it frees a buffer that a bulk copy has read, for which the thread h
 GOES_ON = "who arrives and goes on hands over nothing; who drops out does, and stays strict"
 HAS_READ = "it waits for others to have read: their arrival says so, and nothing that they wrote is looked at"
 ONE_BLOCK = "one block alone makes all accesses, so that its scope holds them all"
+QUERIES_BEFORE = "the queries of a tile come after those before have been read, and they after the queue's place"
+VALUES_BEFORE = (
+    "the values before came when the values three before were free, and they after the keys that it waits for"
+)
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
 FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
@@ -200,6 +204,85 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),
     Row("gemm_cluster", "flip", "xor", "", TAIL, "the ring does not turn there", (0,)),
+    Row("attention", "drop", INIT_FENCE, "", "", ONE_OF_TWO),
+    Row("attention", "weaken", ARRIVE, RELAXED, "consumer_release(turn.", READS_DONE),
+    Row("attention", "weaken", ARRIVE, RELAXED, "turn.order.arrive()", TURNS),
+    Row("attention", "weaken", "mbarrier.wait", RELAXED, "turn.order.wait()", TURNS),
+    Row("attention", "drop", "bar.warp.sync", "", "turn.order.arrive()", WHOLE_WARP),
+    Row("attention", "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row("attention", "weaken", "atom", "", "tiles", ONE_BLOCK),
+    Row(
+        "attention",
+        "count",
+        "mbarrier.init",
+        "counts one more",
+        "cl.TileQueue.create(",
+        "that place is filled but once",
+        (-1,),
+    ),
+    Row("attention", "drop", ARRIVE, "", "tiles = tiles.advance()", "nothing is told behind the last place", (-1,)),
+    Row("attention", "stage", "tensor.ptr", "", "tiles.begin()", "no place of the queue has been filled before", (0,)),
+    Row("attention", "drop", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
+    Row(
+        "attention", "weaken", "mbarrier.wait", RELAXED, "tiles.begin()", "no place of the queue has been filled before"
+    ),
+    Row("attention", "late", "mbarrier.wait", "", "tiles.begin()", "no place of the queue has been filled before"),
+    Row("attention", "drop", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row("attention", "weaken", "mbarrier.wait", RELAXED, "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row("attention", "late", "mbarrier.wait", "", "tiles.tell(ticket)", QUERIES_BEFORE),
+    Row("attention", "weaken", ARRIVE, RELAXED, "tiles = tiles.advance()", QUERIES_BEFORE),
+    Row("attention", "drop", "bar.warp.sync", "", "tiles = tiles.advance()", "a shuffle of what was read met the warp"),
+    Row(
+        "attention",
+        "stage",
+        "tensor.load",
+        "",
+        "tiles = tiles.advance()",
+        "both tiles have the same number there",
+        (1, 2, 4),
+    ),
+    Row(
+        "attention",
+        "drop",
+        "mbarrier.wait",
+        "",
+        "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
+        VALUES_BEFORE,
+    ),
+    Row(
+        "attention",
+        "stage",
+        "tensor.ptr",
+        "",
+        "producer_acquire(state) < sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
+        VALUES_BEFORE,
+        (0,),
+    ),
+    Row(
+        "attention",
+        "weaken",
+        "mbarrier.wait",
+        RELAXED,
+        "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
+        VALUES_BEFORE,
+    ),
+    Row(
+        "attention",
+        "flip",
+        "xor",
+        "",
+        "sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))",
+        "the ring does not turn there",
+    ),
+    Row("attention", "flip", "xor", "", "self.begin(tiles.place", "the ring does not turn there"),
+    Row(
+        "attention",
+        "stage",
+        "add",
+        "",
+        "return state.advance() < bring(v, storage.v",
+        "the state behind it is not used",
+    ),
     Row("attention_decode", "drop", INIT_FENCE, "", "cl.PipelineTmaAsync.create(", ONE_OF_TWO),
     Row("attention_decode", "weaken", ARRIVE, RELAXED, "consumer_release(state)", READS_DONE),
     Row("attention_decode", "flip", "xor", "", "step(part.end - 2 - i", "the ring does not turn there"),
@@ -277,6 +360,6 @@ def row_of(kernel: str, kind: str, op: str, detail: str, lines: tuple[str, ...],
         )
         if row.only and not set(row.only).intersection(which):
             continue
-        if fits and any(row.line in line for line in lines):
+        if fits and all(any(piece in line for line in lines) for piece in row.line.split(" < ")):
             return row
     return None

@@ -91,19 +91,18 @@ def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
     return run
 
 
-def attention(sq: int, sk: int, ragged: bool = False, **config: Any) -> Run:
+def attention(sq: int, sk: int, **config: Any) -> Run:
     """The kernel of attention, causal, head dim 64, in a configuration; one block, which goes from tile to tile."""
 
     def run() -> None:
         from cutelite.kernels.attention import forward, scores
 
         made, random = forward.Config(**config), of_examples("common").random
-        problem = scores.Problem(cl.bf16, 64, 64, right=True, ragged=ragged)
+        problem = scores.Problem(cl.bf16, 64, 64, right=True)
         q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
-        ends = (o, *(np.array([0, n // 3, n // 3, n], np.int32) for n in (sq, sk))) if ragged else (None,) * 3
-        numbers = 0.1, 1 if ragged else sk - sq, 1 << 30, 0, 1
+        numbers = 0.1, sk - sq, 1 << 30, 0, 1
         lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
-        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *ends)
+        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, None, None, None)
 
     return run
 
@@ -206,7 +205,6 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention": attention(200, 330, columns=64, guess=True),
-    "attention_ragged": attention(200, 330, True, columns=64, groups=2, queries=2, turns=False, guess=True),
     "attention_decode": attention_decode(386, 24),
 }
 """Those that take too long for `make test`."""
