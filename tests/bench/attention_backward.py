@@ -14,7 +14,7 @@ import torch
 from cutelite.kernels.attention import attention
 from cutelite.kernels.attention.backward_call import attention_backward
 from cutelite.kernels.attention.backward_plan import Config, chosen
-from tests.bench.attention import seconds
+from tests.bench.timing import in_turns
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
 CONFIGS: dict[int, dict[str, Config]] = {
@@ -96,7 +96,7 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
     if interface := fa4():
         calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, softmax_scale=dim**-0.5, causal=causal)
     flop = 10 * batch * heads * length**2 * dim / (2 if causal else 1)
-    told = (f"{name} {flop / t / 1e12:.0f}" for name, t in zip(calls, seconds(list(calls.values())), strict=True))
+    told = (f"{name} {flop / t / 1e12:.0f}" for name, t in zip(calls, in_turns(list(calls.values())), strict=True))
     return f"{dim} {'causal' if causal else 'full'} {length}: {', '.join(told)}"
 
 

@@ -75,7 +75,7 @@ def measured(m: int, n: int, k: int, major: str) -> dict[str, Any]:
     """A line: microseconds by configuration, and of cuBLAS."""
     bytes = 2 * (m * k + n * k + m * n)
     sets = [operands(m, n, k, major) for _ in range(max(2, min(24, -(-COLD_BYTES // bytes))))]
-    given = [arguments(*each, fused_of()) for each in sets]
+    given = [arguments(a, b, d, fused_of()) for a, b, d in sets]
     configs = worth(given[0][0], Sizes(m, n, k, 1))
 
     def ours(config: Config, given: Any, i: int) -> None:
@@ -85,7 +85,8 @@ def measured(m: int, n: int, k: int, major: str) -> dict[str, Any]:
     calls["cublas"] = lambda i: torch.mm(sets[i][0], sets[i][1], out=sets[i][2])
     compile_all([partial(call, 0) for name, call in calls.items() if name != "cublas"])
     repeats = max(len(sets), min(300, int(GRAPH_S / (max(bytes / 4e12, 2 * m * n * k / 7e14) + 3e-6))))
-    graphs, times = {}, {}
+    graphs: dict[str, Any] = {}
+    times: dict[str, list[float]] = {}
     for name, call in calls.items():
         call(0)
         torch.cuda.synchronize()

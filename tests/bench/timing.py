@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import statistics
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -80,3 +81,27 @@ def medians(calls: Mapping[str, Callable[[int], Any]], buffers: int, repeats: in
         for name, captured in graphs.items():
             times[name].append(timed(captured, repeats))
     return {name: statistics.median(found) for name, found in times.items()}
+
+
+def in_turns(calls: list[Callable[[], Any]], count: int = 5, target: float = 8e-3) -> list[float]:
+    """Median seconds of each, for calls that no graph takes: so many in a row between two events, in turns."""
+    repeats, found = [], []
+    for call in calls:
+        for _ in range(2):
+            call()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        repeats.append(max(2, int(target / (time.perf_counter() - start))))
+        found.append([0.0] * count)
+    for i in range(count):
+        for call, times, several in zip(calls, found, repeats, strict=True):
+            start_event, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start_event.record()
+            for _ in range(several):
+                call()
+            stop.record()
+            stop.synchronize()
+            times[i] = float(start_event.elapsed_time(stop)) * 1e-3 / several
+    return [statistics.median(times) for times in found]

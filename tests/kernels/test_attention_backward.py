@@ -37,7 +37,9 @@ def exact(q: Any, k: Any, v: Any, do: Any, dlse: Any = None, **how: Any) -> list
     def modified(s: Any) -> Any:
         s = s if cap is None else cap * np.tanh(s / cap)
         mod = how.get("score_mod")
-        for b, h in np.ndindex(s.shape[:2]) if mod is not None else ():
+        if mod is None:
+            return s
+        for b, h in np.ndindex(s.shape[:2]):
             s[b, h] = mod(s[b, h], b, h, rows, columns)
         return s
 
@@ -108,14 +110,14 @@ def test_either_layout_and_the_gradient_of_the_logsumexp() -> None:
     dlse = np.random.default_rng(0).standard_normal((1, 2, 70)).astype(np.float32)
     found = compare(q, k, v, do, dlse)
     o, lse = attention(q, k, v, return_lse=True)
-    turned = (x.swapaxes(1, 2) for x in (do, q, k, v, o))
-    for x, y in zip(attention_backward(*turned, lse, dlse=dlse, layout="bhsd"), found, strict=True):
+    do, q, k, v, o = (x.swapaxes(1, 2) for x in (do, q, k, v, o))
+    for x, y in zip(attention_backward(do, q, k, v, o, lse, dlse=dlse, layout="bhsd"), found, strict=True):
         np.testing.assert_array_equal(x.swapaxes(1, 2), y)
 
 
 def test_sums_in_the_order_of_keys_are_the_same_bits_each_time() -> None:
-    given = inputs(100, 400, 2, 1, 64)
-    first, second = (compare(*given, more={"deterministic": True}, window=(150, 0)) for _ in range(2))
+    q, k, v, do = inputs(100, 400, 2, 1, 64)
+    first, second = (compare(q, k, v, do, more={"deterministic": True}, window=(150, 0)) for _ in range(2))
     assert all(x.tobytes() == y.tobytes() for x, y in zip(first, second, strict=True))
 
 
@@ -200,13 +202,14 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_backward(do, q, k, v, q, lse[..., :4])
     with pytest.raises(ValueError, match="do is"):
         attention_backward(do[:, :4], q, k, v, q, lse)
+    wide = np.zeros((1, 8, 1, 192), BF16)
     with pytest.raises(ValueError, match="up to 128"):
-        attention_backward(*[np.zeros((1, 8, 1, 192), BF16)] * 5, np.zeros((1, 1, 8), np.float32))
+        attention_backward(wide, wide, wide, wide, wide, np.zeros((1, 1, 8), np.float32))
     with pytest.raises(ValueError, match="layout"):
         attention_backward(do, q, k, v, q, lse, layout="sbhd")
 
 
 def test_configurations_are_alike() -> None:
-    given = inputs(130, 140, 1, 1, 128)
+    q, k, v, do = inputs(130, 140, 1, 1, 128)
     for config in (Config(stages=3, held=3, direct=True), Config(80, late=True)):
-        compare(*given, more={"config": config}, causal=True)
+        compare(q, k, v, do, more={"config": config}, causal=True)

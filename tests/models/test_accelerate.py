@@ -21,12 +21,12 @@ from cutelite.models.accelerate import same
 from cutelite.models.operators import joined, linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-SIZES = {
+SIZES: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 96, "max_position_embeddings": 64,
 }  # fmt: skip
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "Llama": SIZES,
     "Llama with biases": {**SIZES, "attention_bias": True, "mlp_bias": True},
     "Qwen2": SIZES,
@@ -134,7 +134,7 @@ def test_restored() -> None:
 
 
 def test_layers_that_differ_are_left_and_named() -> None:
-    class Clipped(transformers.models.llama.modeling_llama.LlamaRMSNorm):
+    class Clipped(transformers.models.llama.modeling_llama.LlamaRMSNorm):  # type: ignore[misc]
         def forward(self, hidden_states: Any) -> Any:
             return super().forward(hidden_states).clamp(-1, 1)
 

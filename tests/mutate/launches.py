@@ -17,7 +17,7 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import diverted
 from cutelite.ir.function import Function
-from cutelite.kernels.attention import backward
+from cutelite.kernels.attention import backward, backward_plan
 from cutelite.kernels.attention.scores import Problem
 from cutelite.kernels.gemm import call
 from tests.places import simulator
@@ -128,11 +128,11 @@ def attention_backward(sq: int, sk: int, dim: int, **config: Any) -> Run:
     """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
 
     def run() -> None:
-        made, problem = backward.Config(**config), Problem(cl.bf16, dim, dim, right=True)
+        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=True)
         random, blocks = of_examples("common").random, -(-sq // made.rows)
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
         base = random(1, 1, blocks, 2 * made.rows)
-        sums = np.zeros((1, 1, blocks, made.groups, 64 * backward.Plan(made, problem).columns), np.float32)
+        sums = np.zeros((1, 1, blocks, made.groups, 64 * backward_plan.Plan(made, problem).columns), np.float32)
         tiles, numbers = -(-sk // (64 * made.groups)), (0.1, 0, 1 << 30, 0, 1)
         kernels = backward.build(made, problem)
         kernels.gradients[tiles](q, k, v, do, base, sums, None, np.empty_like(k), np.empty_like(v), *numbers)

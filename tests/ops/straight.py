@@ -48,7 +48,7 @@ def evaluate(body: Callable[..., Any], types: tuple[Type, ...], *arrays: Any, ta
     with np.errstate(all="ignore"):
         for op in function.ops():
             lanes.op = op
-            op.simulate(lanes)  # type: ignore[arg-type]
+            op.simulate(lanes)
     if isinstance(results, tuple):
         return tuple(lanes.get(r.value) for r in results)
     return lanes.get(results.value)

@@ -121,7 +121,11 @@ def test_ptx_for_here_avoids_the_bugs_of_the_assembler_here(monkeypatch: pytest.
     asked = []
 
     def at(text: str) -> None:
-        monkeypatch.setattr("cutelite.toolchain.ptxas.version", lambda program: asked.append(program) or text)
+        def version(program: str) -> str:
+            asked.append(program)
+            return text
+
+        monkeypatch.setattr("cutelite.toolchain.ptxas.version", version)
 
     sizes = STRAIGHT.replace("...", "abs.s32 %r2, %r1; add.sat.s32 %r3, %r2, 1;")
     everything = avoid(sizes)
