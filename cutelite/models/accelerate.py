@@ -10,6 +10,7 @@ differs, by a clip or a scale, is left alone and named.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
 
-from cutelite.models import attention, experts, layers
+from cutelite.models import attention, experts, layers, loss
 from cutelite.models.operators import beside
 
 
@@ -56,6 +57,7 @@ KNOWN = (
         layers.DecoderLayer, lambda layer: isinstance(layer.self_attn, attention.Attention),
     ),
     Known("dense layer", (nn.Linear,), layers.Linear),
+    Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
 )  # fmt: skip
 
 
@@ -130,8 +132,14 @@ def lay_out(layer: Any) -> None:
 
 @cache
 def subclass(by: Any, of: Any) -> type:
-    """The class of a layer of class `of` that does what `by` does."""
-    return type(of.__name__, (by, of), {"_before_cutelite": of, "__module__": of.__module__})
+    """The class of a layer of class `of` that does what `by` does, with the signature that it had."""
+
+    @functools.wraps(of.forward)
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return by.forward(self, *args, **kwargs)
+
+    space = {"_before_cutelite": of, "__module__": of.__module__, "forward": forward}
+    return type(of.__name__, (by, of), space)
 
 
 def is_like(layer: Any, classes: tuple[type, ...]) -> bool:

@@ -15,11 +15,13 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from cutelite.kernels.attention.call import attention
+from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.rows.operators_elements import rope
 from cutelite.models.layers import TYPES, project, projected
 
 NAME = "cutelite"
 """Of this attention, among those of `transformers`."""
-MOST_DIM = 256
+MOST_DIM, MOST_DERIVED = 256, 128
 
 
 def forward(
@@ -57,7 +59,7 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and not (torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value)))
+        and (dims[0] == dims[1] <= MOST_DERIVED or not wants_gradient(query, key, value))
     )
 
 
@@ -115,7 +117,10 @@ class WindowedAttention(Attention):
 
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
-    """Rotary embedding of queries and keys, (B, S, H, D), by halves of a head; cos and sin are (B, S, D)."""
-    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
-
-    return apply_rotary_pos_emb(q, k, cos, sin, unsqueeze_dim=2)  # type: ignore[no-any-return]
+    """Rotary embedding of queries and keys, (B, S, H, D), by halves of a head; cos and sin are (B or 1, S, D)."""
+    batch, tokens, _, dim = q.shape
+    half = slice(dim // 2)  # the other half of the tables is the same
+    places = torch.arange(len(cos) * tokens, device=q.device, dtype=torch.int32).view(len(cos), tokens)
+    cosines, sines = (x.reshape(-1, dim)[:, half] for x in (cos, sin))
+    turned: tuple[Tensor, Tensor] = rope(q, k, cosines, sines, places.expand(batch, -1), False, False)
+    return turned

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cutelite.kernels.rows.operators import norm_forward
+from cutelite.kernels.rows.operators_elements import gated
 from cutelite.models.operators import linear
 
 TYPES = torch.bfloat16, torch.float16
@@ -55,7 +56,7 @@ class GatedMLP:
         """The same, and `residual` added in the last GEMM."""
         both = projected(x, [self.gate_proj, self.up_proj])
         gate, up = both.chunk(2, dim=-1)
-        return project(self.down_proj, nn.functional.silu(gate) * up, residual)
+        return project(self.down_proj, gated(gate, up, "silu"), residual)
 
 
 class DecoderLayer:

@@ -86,6 +86,18 @@ def test_gradients(name: str) -> None:
         assert off(gradient, right[key]) <= 1.3 * off(own[key], right[key]) + 5e-3, key
 
 
+def test_a_loss_without_logits() -> None:
+    model, ids = made("Llama"), tokens()
+    accelerate(model)
+    assert model(ids, labels=ids).logits is None
+    summed, mean = model(ids, labels=ids, num_items_in_batch=torch.tensor(8)).loss, model(ids, labels=ids).loss
+    assert abs(float(summed) - float(mean) * 32 / 8) < 0.05
+    model.eval()
+    out = model(ids, labels=ids)
+    assert out.logits.shape == (2, 17, 96)
+    assert abs(float(out.loss) - float(mean)) < 0.01
+
+
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_tokens(cache: str) -> None:
     """In f32, where GEMMs and attention stay torch's, and norms do not."""

@@ -1,0 +1,59 @@
+"""The loss of a language model in training: logits are never stored whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+from cutelite.models.layers import Linear, plain, taken
+
+IGNORED = -100
+
+
+class CausalLM:
+    """A model with a head of words, whose loss in training takes the head's GEMM into the cross entropy.
+
+    Then its output has no logits. In evaluation, without labels, or with a hooked head it does what it did before.
+    """
+
+    model: Any
+    lm_head: Any
+    training: bool
+    loss_function: Any
+
+    def forward(self, *args: Any, labels: Tensor | None = None, **more: Any) -> Any:
+        """As the model's own; with `labels` in training, `logits` is None."""
+        own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
+        head = self.lm_head
+        if own or not (isinstance(head, Linear) and plain(head) and head.bias is None):
+            return super().forward(*args, labels=labels, **more)  # type: ignore[misc]
+        found = self.model(*args, **more)
+        hidden, weight = found.last_hidden_state, head.weight
+        logits = None
+        if taken(hidden, weight):
+            loss = shifted_loss(hidden, weight, labels, **more)
+        else:
+            logits = self.lm_head(hidden)
+            loss = self.loss_function(logits=logits, labels=labels, vocab_size=len(weight), **more)
+        return CausalLMOutputWithPast(loss, logits, found.past_key_values, found.hidden_states, found.attentions)
+
+
+def shifted_loss(
+    hidden: Tensor, weight: Tensor, labels: Any, num_items_in_batch: Any = None, ignore_index: int = IGNORED,
+    shift_labels: Tensor | None = None, **more: Any,
+) -> Tensor:  # fmt: skip
+    """Cross entropy of each token's successor: the mean, or the sum over `num_items_in_batch`, as transformers has it.
+
+    hidden  (B, S, K);  weight (words, K);  labels (B, S), int64
+    """
+    if shift_labels is None:
+        shift_labels = nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:]
+    target = shift_labels.contiguous().view(-1)
+    how = "mean" if num_items_in_batch is None else "sum"
+    loss = linear_cross_entropy(
+        hidden.reshape(-1, hidden.shape[-1]), weight, target, reduction=how, ignore=ignore_index
+    )
+    return loss if num_items_in_batch is None else loss / num_items_in_batch
