@@ -32,16 +32,8 @@ def build(config: Config, problem: Problem) -> Any:
     """The kernel. Errors: ValueError for parts of operands that no box of TMA is."""
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
-    BK, ROWS, FEW, BATCHED, SPLITS = plan.depth, plan.rows, plan.few, problem.batched, config.splits
-    for name, major, part in zip("AB", problem.majors, (FEW // CN, BN // CM), strict=True):
-        if major == "MN" and part % BK:
-            raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {BK}")
-    A = matrix(problem.a, M, K, (FEW // CN, BK), problem.majors[0], (L,) * BATCHED)
-    B = matrix(problem.b, N, K, (BN // CM, BK), problem.majors[1], (L,) * BATCHED)
-    D = matrix(problem.d, M, N, (64, WIDE), "K", (L * SPLITS,) if BATCHED else (SPLITS,) * (SPLITS > 1))
-    BIAS = TmaTensor[problem.bias or f32, (N,), (BN,), "none"]
-    SCALE_A = TmaTensor[f32, (M,), (ROWS,), "none"] if problem.rowwise else Tensor[f32, (1,)]
-    SCALE_B = TmaTensor[f32, (N,), (BN,), "none"] if problem.rowwise else Tensor[f32, (1,)]
+    BK, ROWS, FEW = plan.depth, plan.rows, plan.few
+    A, B, D, BIAS, SCALE_A, SCALE_B = types(plan)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (BM, BK, config.stages), problem.majors[0])]
@@ -91,6 +83,23 @@ def build(config: Config, problem: Problem) -> Any:
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
     return gemm
+
+
+def types(plan: "Plan") -> tuple[Any, ...]:
+    """The types of a, b, d, bias, scale_a and scale_b. Errors: ValueError for parts that no box of TMA is."""
+    config, problem, depth = plan.config, plan.problem, plan.depth
+    (_, bn), (cm, cn), batched, splits = config.tile, config.cluster, problem.batched, config.splits
+    for name, major, part in zip("AB", problem.majors, (plan.few // cn, bn // cm), strict=True):
+        if major == "MN" and part % depth:
+            raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {depth}")
+    a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], (L,) * batched)
+    b = matrix(problem.b, N, K, (bn // cm, depth), problem.majors[1], (L,) * batched)
+    batches = (L * splits,) if batched else (splits,) * (splits > 1)
+    d = matrix(problem.d, M, N, (64, wide(config, problem)), "K", batches)
+    bias, one = TmaTensor[problem.bias or f32, (N,), (bn,), "none"], Tensor[f32, (1,)]
+    scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
+    scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
+    return a, b, d, bias, scale_a, scale_b
 
 
 def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:

@@ -60,12 +60,11 @@ class Config:
 @cache
 def build(config: Config) -> Any:
     """The kernel, and the one that adds up parts. Scales may have any strides, which is slower than preferred ones."""
-    G, S, BN, WIDE, BUFFERS = config.groups, config.strips, config.columns, config.piece, config.buffers
+    G, BN, WIDE, BUFFERS = config.groups, config.columns, config.piece, config.buffers
     plan = Plan(config)
-    BM, THREADS = plan.rows, GROUP * G
-    TILES = (BM + BN) * BLOCK  # bytes
+    BM = plan.rows
     piece = cl.WarpgroupMmaOp(bf16, f32, WIDE)
-    if BLOCK % BN or BN % WIDE or S * BN // WIDE % BUFFERS or config.stages % 2:
+    if BLOCK % BN or BN % WIDE or config.strips * BN // WIDE % BUFFERS or config.stages % 2:
         raise ValueError(f"{config}: not whole pieces, for all buffers; columns of more than one scale; or odd stages")
 
     class Storage(cl.SharedStorage):
@@ -74,7 +73,7 @@ def build(config: Config) -> Any:
         d: Smem[bf16, cl.make_smem_layout(bf16, (ROWS, WIDE, G * BUFFERS))]
         scale_a: Smem[f32, cl.make_layout((1, BM, config.stages), stride=(BM, 1, BM)), 128]
 
-    @cl.kernel(block=GROUP + THREADS)
+    @cl.kernel(block=GROUP + GROUP * G)
     def gemm(
         a: TmaTensor[e4m3, (M, K), (BM, BLOCK)],
         b: TmaTensor[e4m3, (N, K), (BN, BLOCK)],
@@ -93,17 +92,10 @@ def build(config: Config) -> Any:
         whole     how many tiles, the first ones, are not cut; the others are, into `splits` parts
         """
         if cl.thread_idx.x == 0:
-            for t in (a, b, d):
+            for t in (a, b, d) if scale_a is None else (a, b, d, scale_a):
                 cl.prefetch_tensormap(t)
-            if scale_a is not None:
-                cl.prefetch_tensormap(scale_a)
         storage, cut = Storage.allocate(), None if parts is None else (whole, splits)
-        if scale_a is not None:  # comes with the tiles
-            pipe = cl.PipelineTmaAsync.create(config.stages, TILES + 4 * BM, THREADS, sync=False, reads="generic")
-            scaled = None
-        else:
-            pipe = cl.PipelineTmaAsync.create(config.stages, TILES, THREADS, sync=False, reads="wgmma")
-            scaled = cl.PipelineCpAsync.create(config.stages, LOADERS, THREADS, sync=False)
+        pipe, scaled = plan.pipes(scale_a is not None)
         cl.pipeline_init_arrive()
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait()
@@ -124,6 +116,13 @@ def build(config: Config) -> Any:
             scales = (strided_b if scale_b is None else scale_b), scaled, scale_b is not None
             plan.consume(scales, storage, pipe, out, group, (d, parts), cut)
 
+    return gemm, build_sum(config)
+
+
+def build_sum(config: Config) -> Any:
+    """The kernel that adds up parts of tiles."""
+    G, S, BN, plan = config.groups, config.strips, config.columns, Plan(config)
+
     @cl.kernel(block=GROUP)
     def add_up(parts: Tensor[f32, (W, ROWS, BN)], d: Tensor[bf16, (M, N)], whole: i32, splits: i32) -> None:
         """What parts of tiles come to, in their order: eight columns for each thread, some rows for each block."""
@@ -141,7 +140,7 @@ def build(config: Config) -> Any:
                 total += cl.local_tile(held, (8,), (across,)).load()
             cl.local_tile(d[there, None], (8,), (column // 8 + across,)).store(total.to(bf16))
 
-    return gemm, add_up
+    return add_up
 
 
 @dataclass(frozen=True)
@@ -184,6 +183,15 @@ class Plan:
     def stage(self, ring: Any, i: int) -> Any:
         """The buffer of block `i` of a pair, 0 or 1: pairs go round a ring of half as many stages."""
         return cl.PipelineState(self.config.stages, 2 * ring.index + i, ring.phase)
+
+    def pipes(self, together: bool) -> tuple[Any, Any]:
+        """The pipelines of tiles, and of the scales of A; None for these where they come with the tiles."""
+        config, threads, bytes = self.config, GROUP * self.config.groups, (self.rows + self.config.columns) * BLOCK
+        if together:
+            whole = bytes + 4 * self.rows
+            return cl.PipelineTmaAsync.create(config.stages, whole, threads, sync=False, reads="generic"), None
+        pipe = cl.PipelineTmaAsync.create(config.stages, bytes, threads, sync=False, reads="wgmma")
+        return pipe, cl.PipelineCpAsync.create(config.stages, LOADERS, threads, sync=False)
 
     def produce(self, a: Any, b: Any, scale_a: Any, storage: Any, pipe: Any, cut: Any) -> None:
         """One thread: fill the ring, tile after tile."""
