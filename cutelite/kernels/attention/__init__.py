@@ -3,8 +3,8 @@
 call.py            `attention` on arrays, and its reference in float64
 varlen.py          `attention_varlen` on arrays: sequences of any lengths, without padding
 forward.py         their kernel: TMA, wgmma, softmax in registers
-tiles.py           where tiles of it are, and which keys they see
-scores.py          functions of the caller's and masks, as kernels apply them to scores
+tiles.py           its tiles: their places, and the keys they see
+scores.py          score functions and masks, applied to a fragment of scores
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels
 backward_call.py   `attention_backward` on arrays

@@ -1,4 +1,4 @@
-"""`attention` on arrays: what comes in, as the kernel takes it; and its reference."""
+"""`attention` on arrays: the checks and the launch of the forward kernel, and a reference in float64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]
 LAYOUTS = ("bshd", "bhsd")
 FAR = 1 << 30
-"""Keys to a side of a window that has no end there."""
+"""The width of a window, in keys, on a side where it has no end."""
 IN_L2 = 32 * 2**20
 """Bytes of keys and values that blocks which run at once should share."""
 
@@ -43,7 +43,7 @@ def attention(
     mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
     sinks       (H,) f32: a score of each head that is in the sums of every row, with a value of zeros
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
-    config      None: the one that was measured best for these head dims
+    config      None: the one that was measured best for these shapes
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator. Torch's may be fake, under `torch.compile`, or
                 need a gradient (`kernels.attention.operators`), for which `score_mod` is differentiated by the score
     Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
@@ -69,7 +69,7 @@ def attend(
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
     sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
 ) -> Any:  # fmt: skip
-    """As `attention`; torch's arrays are real ones, and nothing is remembered for derivatives."""
+    """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     if any(x.ndim != 4 for x in (q, k, v)):
@@ -111,14 +111,24 @@ def launch(
     config: Config, problem: Problem, tiles: int, by_head: list[Any], lse: Any, sinks: Any, numbers: tuple[Any, ...],
     ragged: tuple[Any, Any, Any] = (None, None, None),
 ) -> None:  # fmt: skip
-    """Launch the forward kernel on as many blocks as there are tiles, or run at once: its parameters say the rest."""
+    """Launch the forward kernel: a block for each tile, or as many blocks as the GPU runs at once.
+
+    tiles    of queries, of all heads and sequences
+    by_head  q, k, v and the output, (B, H, S, D) each
+    numbers  `tiles.Given`
+    ragged   the last three parameters of the kernel
+    """
     blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, by_head[0]))
     taken = counter(by_head[0]) if config.walk == "dynamic" else None
     build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged)
 
 
 def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:
-    """How many keys before and behind its own place a query sees, and what is added to its index for that place."""
+    """Return the keys that a query sees before and behind its own place, and the offset from its index to that place.
+
+    more    the offset unless `causal` is 'top-left'
+    Errors  ValueError for a value of `causal`, or a window, that there is not
+    """
     if causal not in (False, True, "top-left", "bottom-right"):
         raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
     left, right = window
@@ -130,7 +140,7 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
 
 
 def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:
-    """`score_mod`, behind a cap where there is one."""
+    """Return `score_mod`, applied to capped scores where there is a `softcap`. Errors: ValueError for a cap below 0."""
     inner = settled(score_mod)
     if softcap is None:
         return inner
@@ -150,7 +160,7 @@ def reference(
     scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
     layout: str = "bshd",
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The same in float64, by NumPy: output and logsumexp. Mods get arrays that broadcast to (SQ, SK)."""
+    """Return output and logsumexp of `attention`, by NumPy in float64. Mods get arrays that broadcast to (SQ, SK)."""
     import numpy as np
 
     q, k, v = (np.asarray(x).astype(np.float64) for x in (q, k, v))

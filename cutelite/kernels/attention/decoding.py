@@ -1,8 +1,8 @@
-"""The kernels of decoding: few queries of each sequence, and all keys and values that it has so far.
+"""The kernels of decoding: attention of few queries of each sequence to a cache of keys and values.
 
-What bounds it are the bytes of keys and values. Query heads that share them, and the queries of a sequence, are the
-rows of one tile; keys are split over blocks, each of which brings its part by TMA and computes as the forward kernel
-does. A second kernel, launched while the first still runs, combines what the parts have come to.
+The bytes of keys and values bound it. The query heads that share keys, and the queries of a sequence, are the rows of
+one tile. Keys are split over blocks of threads: each loads its part by TMA and computes a partial output and
+logsumexp. A second kernel, launched while the first still runs, combines these.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -25,10 +25,10 @@ WARPS = 4  # of a block that combines: a row each
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A configuration of the kernel.
 
     columns  keys of a block
-    stages   blocks of keys, and of values, that are held
+    stages   blocks of keys, and of values, in shared memory
     beside   blocks of threads that run on one multiprocessor
     """
 
@@ -38,14 +38,14 @@ class Config:
 
 
 def chosen(dim: int) -> Config:
-    """For a tile's head dim, a multiple of 64."""
+    """Return the configuration for a head dim, a multiple of 64."""
     return Config() if dim <= 128 else Config(beside=1)
 
 
 class Given(NamedTuple):
-    """The kernel's numbers: those of the forward kernel, and how many blocks of keys a split has.
+    """The scalar parameters of the kernel: those of the forward kernel, and the blocks of keys of a split.
 
-    offset  1 where the last query's own place is the last key; 0 where the first one's is the first
+    offset  1: the last query's own place is the last key; 0: the first query's is the first key
     """
 
     scale: Any
@@ -56,9 +56,10 @@ class Given(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a block of threads computes: rows from `row` on, and the keys that it sees of `length`.
+    """The work of a block of threads: the rows from `row` on, and a range of keys.
 
-    start, end  blocks of keys
+    length      keys of the sequence
+    start, end  the range, in blocks of keys
     """
 
     batch: Any
@@ -71,7 +72,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it.
+    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads.
 
     together  query heads that share keys and values
     page      keys of a page; 0: each sequence has its keys in one piece
@@ -84,22 +85,22 @@ class Plan:
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Columns of queries and keys, and of values, that are brought: TMA has zeros beyond a head's own."""
+        """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
     def chunk(self) -> int:
-        """Keys that lie together in memory, of those of a block."""
+        """The keys of a block that are contiguous in global memory: one TMA copy."""
         return gcd(self.page, self.config.columns)
 
     def part(self, lengths: Any, keys: Any, given: Given) -> Part:
-        """This block's. `keys`: of each sequence, where there are no `lengths`."""
+        """Return the work of this block of threads. `keys`: the length of each sequence where `lengths` is None."""
         tiles, BN = i32(cl.ceil_div(SQ * self.together, ROWS)), self.config.columns
         batch = i32(cl.block_idx.z)
         length: Any = i32(keys)
         if lengths is not None:
             length = min(length, lengths[batch])
-        blocks = max(1, (length + BN - 1) // BN)  # a block that nobody sees: sums are 0
+        blocks = max(1, (length + BN - 1) // BN)  # a sequence without keys has one block, all masked
         low: Any = i32(0)
         if self.problem.left:
             low = min(blocks - 1, max(0, given.offset * (length - i32(SQ)) - given.left) // BN)
@@ -108,7 +109,7 @@ class Plan:
         return Part(batch, cl.block_idx.y // tiles, cl.block_idx.y % tiles * ROWS, length, start, end)
 
     def produce(self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, part: Part) -> None:
-        """One thread: bring keys and values, from the last block to the first."""
+        """Load keys and values from the last block to the first. Who: one thread."""
         state = keys.producer_state()
         for i in range(part.end - part.start):
             first = (part.end - 1 - i) * self.config.columns
@@ -122,7 +123,7 @@ class Plan:
     def gather(
         self, k: Any, v: Any, table: Any, storage: Any, keys: Any, values: Any, state: Any, first: Any, part: Part
     ) -> None:
-        """Bring a block from the pages that it is in."""
+        """Load a block of keys and of values from its pages. Who: one thread."""
         places = cl.make_rmem_tensor(i32, (self.config.columns // self.chunk,))
         for c in cl.static_range(self.config.columns // self.chunk):
             places[c] = table[part.batch, min((first + c * self.chunk) // self.page, i32(SLOTS) - 1)]
@@ -134,11 +135,11 @@ class Plan:
                 cl.tma_load(tensor, target, at=at, barrier=pipe.barrier(state))
 
     def place(self, row: Any, kv: Any) -> tuple[Any, Any]:
-        """Query and head of a row."""
+        """Return the query and the head of a row."""
         return row // self.together, kv * self.together + row % self.together
 
     def fetch(self, q: Any, storage: Any, part: Part) -> None:
-        """The warpgroup: bring its rows of queries, zeros beyond the last one."""
+        """Copy the queries to shared memory, with zeros behind the last row. Who: the warpgroup."""
         eights = self.dims[0] // 8
         for i in cl.static_range(ROWS * eights // GROUP):
             at = i * GROUP + cl.thread_idx.x
@@ -151,7 +152,7 @@ class Plan:
         cl.NamedBarrier(1, GROUP).sync()
 
     def clear(self, storage: Any, part: Part) -> None:
-        """The warpgroup: zeros for values behind the last one, of which memory may hold anything."""
+        """Overwrite values behind the sequence's last key with zeros: memory may hold NaN there. Who: the warpgroup."""
         eights, behind = self.dims[1] // 8, part.length - (part.end - 1) * self.config.columns
         for i in cl.static_range(self.config.columns * eights // GROUP):
             at = i * GROUP + cl.thread_idx.x
@@ -162,7 +163,7 @@ class Plan:
         cl.NamedBarrier(1, GROUP).sync()
 
     def consume(self, q: Any, storage: Any, keys: Any, values: Any, part: Part, given: Given) -> Any:
-        """The warpgroup: sums of products with values, and the softmax."""
+        """Return the accumulator of powers times values, and the softmax. Who: the warpgroup."""
         unit = given.scale if self.problem.score_mod is None else 1.0 / LN2
         spots, dtype, DV = cl.wgmma.coordinates(8), self.problem.dtype, self.dims[1]
         queries, heads = cl.make_rmem_tensor(i32, (2,)), cl.make_rmem_tensor(i32, (2,))
@@ -217,7 +218,7 @@ class Plan:
         return so_far[:2]
 
     def finish(self, out: Any, softmax: Any, o: Any, lse: Any, sinks: Any, part: Part) -> None:
-        """The warpgroup: write what has come out, whole or as a part."""
+        """Write output and logsumexp, final or of this part. Who: the warpgroup."""
         spots, of_rows = cl.wgmma.coordinates(8), None
         if sinks is not None:
             of_rows = cl.make_rmem_tensor(f32, (2,))
@@ -235,7 +236,7 @@ class Plan:
 
 
 class Kernels(NamedTuple):
-    """The one that computes parts, and the one that combines them."""
+    """The kernel that computes parts, and the kernel that combines them."""
 
     parts: Any
     combine: Any
@@ -243,13 +244,13 @@ class Kernels(NamedTuple):
 
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem, together: int, page: int, split: bool) -> Kernels:
-    """The kernels. `split`: keys of a sequence are split over blocks; else the first kernel's results are whole."""
+    """Return the kernels. `split`: keys are split over blocks of threads; else the first kernel writes the output."""
     plan = Plan(config, problem, together, page)
     return Kernels(of_parts(plan, split), of_rows(plan))
 
 
 def of_parts(plan: Plan, split: bool) -> Any:
-    """The kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
+    """Return the kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
     config, problem, dtype = plan.config, plan.problem, plan.problem.dtype
     (D, DV), BN, STAGES = plan.dims, config.columns, config.stages
     K, V = (
@@ -272,7 +273,7 @@ def of_parts(plan: Plan, split: bool) -> Any:
         lengths: Tensor[i32, (B,)] | None, table: Tensor[i32, (B, SLOTS)] | None, sinks: Tensor[f32, (H,)] | None,
         scale: f32, offset: i32, left: i32, right: i32, blocks: i32,
     ) -> None:  # fmt: skip
-        """`Given` says what the numbers are; `table` has the pages of each sequence."""
+        """`Given` explains the scalars; `table` has the pages of each sequence."""
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)
@@ -295,7 +296,7 @@ def of_parts(plan: Plan, split: bool) -> Any:
 
 
 def of_rows(plan: Plan) -> Any:
-    """The kernel that combines parts: a warp for a row, blocks of `WARPS` rows."""
+    """Return the kernel that combines parts: a warp for each row, `WARPS` rows a block."""
     DV, BN, dtype = plan.problem.dim_v, plan.config.columns, plan.problem.dtype
 
     @cl.kernel(block=WARPS * 32)
@@ -305,9 +306,9 @@ def of_rows(plan: Plan) -> Any:
         lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
     ) -> None:  # fmt: skip
         """
-        keys    of each sequence, where there are no `lengths`
-        low     how many keys before the last one's place are seen at most
-        blocks  of keys, of a split
+        keys    the length of each sequence where `lengths` is None
+        low     keys before the sequence's end that any of its queries sees, at most
+        blocks  blocks of keys of a split
         """
         cl.griddepcontrol_wait()
         row, lane = cl.block_idx.x * WARPS + cl.thread_idx.x // 32, cl.thread_idx.x % 32

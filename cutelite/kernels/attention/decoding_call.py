@@ -23,16 +23,16 @@ def decode(
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
-    """Attention of few queries to the keys that their sequences have so far: see `attention` for what is not said here.
+    """Attention of few queries to a cache of keys and values; `attention` explains the other parameters.
 
     q        (B, SQ, H, D): one query of each sequence, or several; all are behind its earlier keys
     k, v     (B, SK, HK, D) and (B, SK, HK, DV): sequences in one piece; with `table` (PAGES, PAGE, HK, D) and (PAGES,
              PAGE, HK, DV): pages of any multiple of 8 keys
     out      (B, SQ, H, DV)
-    lengths  (B,) i32: keys of each sequence, those of the queries included; None: all that there is room for
-    table    (B, SLOTS) i32: the pages of each sequence, one after the other. What is behind its last one is not read
+    lengths  (B,) i32: keys of each sequence, those of the queries included; None: SK, or SLOTS * PAGE
+    table    (B, SLOTS) i32: the pages of each sequence, one after the other; entries behind its last page are not used
     causal   True: the last query sees all keys of its sequence, the one before all but the last, and so on; False
-    splits   over how many blocks the keys of a sequence are split at most; None: as many as fill the GPU
+    splits   the most parts that the keys of a sequence are split into; None: as many as fill the GPU
     Memory   4 bytes for each element of `out` and each split, while it runs
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
@@ -78,10 +78,10 @@ def decode(
 
 
 def balanced(tiles: int, blocks: int, at_once: int) -> int:
-    """Into how many parts to split keys, so that few multiprocessors idle at the end.
+    """Return the number of parts to split keys into, so that few multiprocessors idle at the end.
 
-    tiles    of queries, of all sequences
-    blocks   of keys, of a sequence
+    tiles    tiles of rows, of all sequences
+    blocks   blocks of keys of a sequence
     at_once  blocks of threads that run at once
     """
 

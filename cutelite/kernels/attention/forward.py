@@ -1,11 +1,11 @@
 """The forward kernel: o = softmax(scale * q @ k.T) @ v, and the logsumexp of the scores.
 
-A block is one warpgroup that loads, by TMA, and two or three that compute 64 rows of queries each. Blocks stay, and
-take tiles of queries until there are none. While a warpgroup computes the softmax of a block of keys, its product of
-the block before with the values is under way, and the products of the other warpgroups. Blocks of keys are taken from
-the last to the first; powers are of 2.
+A block of threads is one warpgroup that loads by TMA, and two or three that compute 64 rows of queries each. It
+takes tiles of queries until none is left. While a warpgroup computes the softmax of one block of keys, the tensor cores
+multiply its powers of the block before with the values, and compute the products of the other warpgroups. Blocks of
+keys are processed from the last to the first. Exponentials are powers of 2.
 
-docs/attention.md says why what is computed is exact.
+docs/attention.md says why the result is exact.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -18,23 +18,23 @@ from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, RaggedTile, Tile, Tiles
 
-FEW = 1024  # keys: tiles of 192 rows would be cut from few
+FEW = 1024  # keys: with as many or fewer, tiles of 192 rows leave a large remainder
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A configuration of the kernel.
 
     groups    warpgroups that compute
     columns   keys of a block
-    stages    blocks of keys, and of values, that are held
-    queries   tiles of queries that are held
-    turns     warpgroups take turns at the tensor cores
-    guess     powers are taken of the differences to the greatest scores of earlier blocks
-    pairs     blocks without a mask are computed two by two: powers of one need no copies for those of the next
-    walk      'grid': a block for each tile; 'static': as many blocks as multiprocessors, to which tiles are dealt;
-              'dynamic': these take the next tile that is left
+    stages    blocks of keys, and of values, in shared memory
+    queries   tiles of queries in shared memory
+    turns     warpgroups take turns at starting products
+    guess     subtract the greatest scores of earlier blocks in the exponent (`cl.OnlineSoftmax`)
+    pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
+    walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
+              'dynamic': as many as run at once, each takes the next tile that is left
     regs      registers of a thread that loads, and of one that computes
     """
 
@@ -50,7 +50,7 @@ class Config:
 
 
 def chosen(dim: int, keys: int = FEW + 1, causal: bool = False) -> Config:
-    """For a tile's head dim, a multiple of 64, and so many keys: what was measured best (docs/lab/attention.md)."""
+    """Return the configuration that was measured best for a head dim, a multiple of 64 (docs/lab/attention.md)."""
     if dim == 64 and causal and keys <= FEW:
         return Config(stages=3, queries=2, guess=True)
     if dim == 64:
@@ -63,7 +63,7 @@ def chosen(dim: int, keys: int = FEW + 1, causal: bool = False) -> Config:
 
 
 class Here(NamedTuple):
-    """What all threads of a block share."""
+    """Shared memory, pipelines and scalar parameters: the same for all threads of a block."""
 
     storage: Any
     queries: Any
@@ -73,7 +73,7 @@ class Here(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Where results go: o by TMA, and for ragged sequences row by row; and sinks, if there are any."""
+    """The arrays that `finish` uses: o for TMA, o row by row for ragged sequences, logsumexps, and sinks or None."""
 
     o: Any
     rows: Any
@@ -82,9 +82,9 @@ class Result(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """Where a warpgroup is: in the rings of queries and keys, and in the order of warpgroups.
+    """The state of a warpgroup in the rings of queries and keys, and in the order of warpgroups.
 
-    Values come one block behind keys.
+    Values are one block behind keys.
     """
 
     queries: Any
@@ -94,32 +94,32 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers that follow from a configuration for a problem, and what the threads of a block do by it."""
+    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads."""
 
     config: Config
     problem: Problem
 
     @property
     def dims(self) -> tuple[int, int]:
-        """Columns of queries and keys, and of values, that are brought: TMA has zeros beyond a head's own."""
+        """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
 
     @property
     def tiles(self) -> Tiles:
-        """What is to be computed."""
+        """The tiles of the problem."""
         return Tiles(self.problem, ROWS * self.config.groups, self.config.columns)
 
     @property
     def piece(self) -> tuple[int, int]:
-        """Columns of results that are stored at once, and how many such pieces a warpgroup has room for."""
+        """The columns of the output that one TMA copy stores, and the buffers of that size of a warpgroup."""
         return (self.dims[1], 1) if self.dims[1] <= 128 else (BOX, 2)
 
     def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
-        """The type of an array that TMA reads or writes: (batch, heads, length, dim)."""
+        """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes of `rows`."""
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
 
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
-        """One thread: bring queries, and keys and values from the last block to the first, tile after tile."""
+        """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread."""
         BN, storage = self.config.columns, here.storage
         sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
@@ -139,7 +139,7 @@ class Plan:
             tiles = tiles.tell(ticket)
 
     def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
-        """A warpgroup: what comes out for its 64 rows of each tile."""
+        """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
         (wide, buffers), thread = self.piece, cl.thread_idx.x % GROUP
         pieces = cl.local_tile(here.storage.o, (ROWS, wide, buffers), (0, 0, group))
         op = cl.WarpgroupMmaOp(self.problem.dtype, f32, wide)
@@ -160,7 +160,7 @@ class Plan:
         ring.tail()
 
     def product(self, p: Any, out: Any, turn: Turn, here: Here) -> Any:
-        """Start adding the product of powers with the block of values that is next."""
+        """Start adding the product of powers and the next block of values."""
         state = turn.keys.advance(-1)
         here.values.consumer_wait(state)
         out = cl.wgmma.mma_async(p, cl.select(here.storage.v, (1, 0, 2))[None, None, state.index], out)
@@ -168,7 +168,7 @@ class Plan:
         return out
 
     def begin(self, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
-        """Powers of a tile's first block, which nothing is computed beside."""
+        """Return the powers of a tile's first block. Nothing overlaps with it."""
         here.queries.consumer_wait(turn.queries)
         here.keys.consumer_wait(turn.keys)
         s = cl.wgmma.wait_group(0, self.scores(turn, here))
@@ -181,7 +181,7 @@ class Plan:
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
-        """All warpgroups: zeros for values behind the first `count` of a block: they are another sequence's."""
+        """Overwrite values behind the first `count` of a block with zeros: they are another sequence's. Who: all."""
         here.values.consumer_wait(state)
         everyone, eights = self.config.groups * GROUP, self.dims[1] // 8
         for i in cl.static_range(-(-self.config.columns * eights // everyone)):
@@ -193,14 +193,14 @@ class Plan:
         cl.NamedBarrier(1 + self.config.groups, everyone).sync()
 
     def scores(self, turn: Turn, here: Here) -> Any:
-        """Start the product of queries with the block of keys that is next."""
+        """Start the product of queries and the next block of keys."""
         q, k = here.storage.q[None, None, turn.queries.index], here.storage.k[None, None, turn.keys.index]
         s = cl.wgmma.mma_async(q, k, cl.wgmma.zeros_accumulator(self.config.columns), accumulate=False)
         cl.wgmma.commit_group()
         return s
 
     def multiply(self, p: Any, out: Any, turn: Turn, here: Here) -> Any:
-        """Scores of the next block; and the product of powers with values, which is under way."""
+        """Return the scores of the next block, and the accumulator of powers times values, which is in flight."""
         here.keys.consumer_wait(turn.keys)
         if turn.order is not None:
             turn.order.wait()
@@ -213,7 +213,10 @@ class Plan:
         return s, out, turn._replace(keys=turn.keys.advance())
 
     def blocks(self, p: Any, softmax: Any, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
-        """A tile's blocks behind the first, whose powers are `p`; those of the last are still to be multiplied."""
+        """Process a tile's blocks behind the first. The powers of the last one are left to be multiplied with values.
+
+        p   powers of the first block
+        """
 
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
@@ -237,7 +240,7 @@ class Plan:
         return so_far
 
     def modified(self, s: Any, j: Any, tile: Tile, given: Given, group: Any, masked: bool) -> Any:
-        """Scores of block j as mods and masks have them."""
+        """Return the scores of block j after mods and masks."""
         if self.problem.score_mod is None and not masked:
             return s
         rows, spots = cl.make_rmem_tensor(i32, (2,)), cl.wgmma.coordinates(8)
@@ -248,7 +251,7 @@ class Plan:
         return modified(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
-        """Write what has come out for a tile."""
+        """Write output and logsumexp of a tile."""
         row, spots, (first, length, _, _) = tile.row + group * ROWS, cl.wgmma.coordinates(8), self.tiles.lengths(tile)
         batch = 0 if self.problem.ragged else tile.batch
         inverse, sums = softmax.finish(None if result.sinks is None else result.sinks[tile.head])
@@ -267,7 +270,7 @@ class Plan:
 
 
 def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
-    """One thread: have the next buffer of a ring filled."""
+    """Load a box into the next buffer of a ring. Who: one thread."""
     pipe.producer_acquire(state)
     cl.tma_load(tensor, ring[None, None, state.index], at=at, barrier=pipe.barrier(state))
     return state.advance()
@@ -275,7 +278,7 @@ def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem) -> Any:
-    """The kernel."""
+    """Return the kernel."""
     plan, dtype = Plan(config, problem), problem.dtype
     G, BN, STAGES, (D, DV), (WIDE, BUFFERS) = config.groups, config.columns, config.stages, plan.dims, plan.piece
     Q, O = plan.box(H, SQ, problem.dim, ROWS), plan.box(H, SQ, problem.dim_v, ROWS)  # noqa: E741
@@ -296,10 +299,10 @@ def build(config: Config, problem: Problem) -> Any:
         rows: ROW | None, of_queries: Tensor[i32, (ENDS,)] | None, of_keys: Tensor[i32, (ENDS,)] | None,
     ) -> None:  # fmt: skip
         """
-        counter              that of `cl.TileQueue`
-        scale ... band       `Given` says what they are
-        rows                 `o` once more, of ragged sequences
-        of_queries, of_keys  where each ragged sequence begins, and behind the last one where that ends
+        counter              of `cl.TileQueue`
+        scale ... band       `Given` explains them
+        rows                 `o` again, for ragged sequences
+        of_queries, of_keys  the start of each ragged sequence, and the end of the last one
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, o):

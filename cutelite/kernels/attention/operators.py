@@ -27,7 +27,7 @@ Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 
 class How(NamedTuple):
-    """What `attention` is given besides tensors and functions; what the operators take, in their order."""
+    """The arguments of `attention` besides tensors and functions, in the order in which the operators take them."""
 
     causal: str
     left: int | None
@@ -37,7 +37,7 @@ class How(NamedTuple):
     layout: str
 
     def named(self, mods: Mods) -> dict[str, Any]:
-        """As keywords of `attention`."""
+        """Return them as keywords of `attention`."""
         window, (score_mod, mask_mod) = (self.left, self.right), mods
         named = {"causal": self.causal or False, "window": window, "score_mod": score_mod, "mask_mod": mask_mod}
         return named | {"softcap": self.softcap, "scale": self.scale, "layout": self.layout}
@@ -46,14 +46,14 @@ class How(NamedTuple):
 def how_of(
     causal: bool | str, window: call.Window, softcap: float | None, scale: float | None, layout: str
 ) -> How:  # fmt: skip
-    """What an operator is given. Errors: ValueError for what `causal` cannot be."""
+    """Return the arguments for an operator. Errors: ValueError for a value of `causal` that there is not."""
     call.seen(causal, window, 0)
     aligned = causal if isinstance(causal, str) else "bottom-right" if causal else ""
     return How(aligned, *window, softcap, scale, layout)
 
 
 def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods) -> bool:
-    """Whether a call is one for an operator. Errors: ValueError for a gradient that there is none of."""
+    """Tell whether a call goes to an operator. Errors: ValueError for a derivative that there is not."""
     plain = mods == (None, None)
     if torch.compiler.is_compiling():
         return plain and out is None
@@ -69,12 +69,12 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods) -> b
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
-    """Whether one of them is to get a gradient."""
+    """Tell whether one of the tensors needs a gradient."""
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
-    """Output and logsumexp, by an operator or a function of autograd's."""
+    """Return output and logsumexp, by an operator or a function of autograd's."""
     if mods == (None, None):
         return attention(q, k, v, *how)
     return Modified.apply(q, k, v, how, mods)
@@ -110,7 +110,7 @@ def backward(
 
 
 def dense(gradient: Tensor) -> Tensor:
-    """A gradient with strides that TMA takes: that of a sum has strides of 0."""
+    """Return a gradient with strides that TMA takes: the gradient of a sum has strides of 0."""
     bytes = gradient.element_size()
     fits = gradient.stride(-1) == 1 and all(s > 0 and s * bytes % 16 == 0 for s in gradient.stride()[:-1])
     return gradient if fits else gradient.contiguous()

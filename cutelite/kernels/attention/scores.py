@@ -1,6 +1,6 @@
-"""What attention computes of scores before their softmax: functions of the caller's, and masks.
+"""Score functions and masks, applied to a fragment of scores before its softmax.
 
-In    scores in the order of wgmma's accumulator, and where they are
+In    scores in the order of wgmma's accumulator, and their coordinates
 Out   scores, -inf where a query does not see the key
 """
 
@@ -22,13 +22,13 @@ LN2 = 0.6931471805599453
 
 @dataclass(frozen=True)
 class Problem:
-    """What is compiled in.
+    """The compile-time parameters of a kernel.
 
     dim, dim_v     of heads: of queries and keys, and of values; multiples of 8
-    left, right    whether keys may be too far before, or behind, a query's own place
+    left, right    a window ends before, or behind, a query's own place
     score_mod      (score, batch, head, query, key) -> score, on vectors of f32 and i32
-    mask_mod       (batch, head, query, key) -> whether the query sees the key
-    ragged         sequences of any lengths lie one after the other: as one, of the forward kernel
+    mask_mod       (batch, head, query, key) -> True where the query sees the key
+    ragged         sequences of any lengths lie one after the other, as one (the forward kernel)
     """
 
     dtype: Any
@@ -42,12 +42,12 @@ class Problem:
 
 
 class Sight(NamedTuple):
-    """Where a thread's scores are, and which keys are seen there.
+    """The coordinates of a thread's scores, and the limits of the keys that are seen.
 
     at       index of the query of each of the two rows, (2,)
-    key      index of the first key; the others are 1 beside, and every 8
-    end      of keys
-    offset   of the key at a query's own place; `left` keys before it and `right` behind it are seen
+    key      index of the first key; the others are 8 i and 8 i + 1 behind it
+    end      number of keys
+    offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen
     """
 
     at: Any
@@ -59,10 +59,10 @@ class Sight(NamedTuple):
 
 
 def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, head: Any, masked: bool) -> Any:
-    """Scores as `score_mod` has them; if `masked`, -inf where a query does not see the key.
+    """Return scores after `score_mod`; if `masked`, -inf where a query does not see the key.
 
     s      products of a block, as the accumulator has them
-    scale  what `score_mod` gets is multiplied by
+    scale  factor of the products before `score_mod`
     head   of queries: a number, or one for each of the two rows, (1, 2, 1)
     """
     columns = cl.make_rmem_tensor(i32, (2, s.n // 4))

@@ -1,6 +1,6 @@
-"""Where tiles of queries are, and which keys they see.
+"""The map from the number of a tile of queries to its place and the blocks of keys it sees.
 
-In    the number of a tile, from `cl.TileQueue`; what keys a query sees, by its place
+In    the number of a tile, from `cl.TileQueue`; the window of keys that a query sees
 Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
 # mypy: disable-error-code="name-defined, attr-defined"
@@ -16,12 +16,12 @@ B, H, SQ, SK, ENDS = cl.dims("B H SQ SK ENDS")
 
 
 class Given(NamedTuple):
-    """The kernel's numbers.
+    """The scalar parameters of the kernel.
 
     scale        of the products, times log2(e) where there is no `score_mod`
-    offset       of the key at a query's own place; `left` keys before it and `right` behind it are seen. Of ragged
-                 sequences: 1 where the last query's place is the last key, 0 where the first one's is the first
-    band         so many heads are computed row by row, longest rows first, before the next ones
+    offset       from a query's index to its own place; `left` keys before that and `right` behind it are seen. For
+                 ragged sequences 1: the last query's place is the last key; 0: the first query's is the first key
+    band         heads that are computed together, longest rows first, before the next ones
     """
 
     scale: Any
@@ -32,7 +32,7 @@ class Given(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Where a tile is: its first row of queries, and the first and the end of the blocks of keys that it sees."""
+    """The place of a tile: its first row of queries, and the first and the end of the blocks of keys that it sees."""
 
     batch: Any
     head: Any
@@ -42,7 +42,7 @@ class Tile(NamedTuple):
 
 
 class RaggedTile(NamedTuple):
-    """As `Tile`, of a sequence: where its queries and keys begin, and how many they are. `end` 0: there is nothing."""
+    """A `Tile` with the start and number of its sequence's queries and keys. `end` 0: it is empty."""
 
     batch: Any
     head: Any
@@ -57,20 +57,20 @@ class RaggedTile(NamedTuple):
 
 @dataclass(frozen=True)
 class Tiles:
-    """Tiles of a problem: so many rows of queries, and keys in blocks of so many columns."""
+    """The tiles of a problem: `rows` of queries each, and keys in blocks of `columns`."""
 
     problem: Problem
     rows: int
     columns: int
 
     def count(self) -> Any:
-        """How many there are, of all heads and sequences; ragged ones count as many, and may be empty."""
+        """Return the number of tiles of all heads and sequences. Ragged ones include some that are empty."""
         if self.problem.ragged:
             return (i32(SQ) // self.rows + i32(ENDS) - 1) * i32(H)
         return i32(cl.ceil_div(SQ, self.rows)) * i32(B) * i32(H)
 
     def place(self, index: Any, given: Given) -> Tile:
-        """The tile of a number."""
+        """Return the tile of a number."""
         heads, along = i32(H), i32(cl.ceil_div(SQ, self.rows))
         m, head = cl.longest_first(index, along, i32(B) * heads, given.band, self.problem.right)
         tile = Tile(head // heads, head % heads, m * self.rows, 0, 0)
@@ -78,10 +78,10 @@ class Tiles:
         return tile._replace(start=start, end=end)
 
     def ragged_place(self, index: Any, of_queries: Any, of_keys: Any, given: Given) -> RaggedTile:
-        """The tile of a number: head by head, sequence by sequence, longest rows first.
+        """Return the tile of a number: head by head, sequence by sequence, longest rows first.
 
-        So that no numbers of tiles need be added up, a sequence has a place for each multiple of a tile's rows at which
-        or behind which it begins and ends, and one more: some places are empty.
+        Sequence i has the places from ``start // rows + i`` to ``end // rows + i``, inclusive: enough for its tiles,
+        and found from its start alone. Some places are empty.
         """
         count, BM = i32(ENDS) - 1, self.rows
         places = i32(SQ) // BM + count
@@ -104,17 +104,17 @@ class Tiles:
         return tile._replace(start=start, end=cl.where((row >= 0) & (row < queries), end, 0))
 
     def lengths(self, tile: Any) -> tuple[Any, Any, Any, Any]:
-        """Of a tile's sequence: where queries begin and how many there are, and likewise keys."""
+        """Return the start and number of the queries of a tile's sequence, and those of its keys."""
         if self.problem.ragged:
             return tile.first_query, tile.queries, tile.first_key, tile.keys
         return 0, i32(SQ), 0, i32(SK)
 
     def offset(self, tile: Any, given: Given) -> Any:
-        """Of the key at a query's own place."""
+        """Return the offset from a query's index to its own place."""
         return given.offset * (tile.keys - tile.queries) if self.problem.ragged else given.offset
 
     def seen(self, tile: Any, given: Given) -> tuple[Any, Any]:
-        """The first and the end of the blocks of keys that a tile sees: at least one, though nobody may see it."""
+        """Return the first and the end of the blocks of keys that a tile sees: one at least, maybe all masked."""
         BN, place = self.columns, tile.row + self.offset(tile, given)
         start: Any = i32(0)
         end: Any = (self.lengths(tile)[3] + (BN - 1)) // BN
@@ -126,7 +126,7 @@ class Tiles:
         return start, end
 
     def clear(self, tile: Tile, given: Given) -> tuple[Any, Any]:
-        """Which blocks behind the first, from and to, all rows of a tile see as a whole."""
+        """Return the first and the end of the blocks, without the last one, that all rows of a tile see as a whole."""
         low, high, BN = tile.start, tile.end - 1, self.columns
         place = tile.row + self.offset(tile, given)
         if self.problem.mask_mod is not None:

@@ -1,4 +1,4 @@
-"""`attention_varlen` on arrays: attention within sequences of any lengths, which lie one after the other."""
+"""`attention_varlen` on arrays: attention within sequences of any lengths that lie one after the other."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def attention_varlen(
     score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
     config: Config | None = None,
 ) -> Any:  # fmt: skip
-    """Attention of each of several sequences to itself, or to another: see `attention` for what is not said here.
+    """Attention of each of several sequences to itself, or to another; `attention` explains the other parameters.
 
     q             (TQ, H, D): the queries of all sequences
     k, v          (TK, HK, D) and (TK, HK, DV)
     out           (TQ, H, DV)
-    cu_seqlens_q  (N + 1,) i32: where the queries of each sequence begin, and where those of the last end, ascending;
-                  sequences may be empty. What lies behind the last one is not written
-    cu_seqlens_k  likewise of keys; None: those of queries
+    cu_seqlens_q  (N + 1,) i32, ascending: the start of the queries of each sequence, and the end of the last one.
+                  Sequences may be empty. Rows behind the last one are not written
+    cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
     mods          `b` is the number of the sequence, and indices are places in it
     return_lse    also return (H, TQ) f32
     Errors        ValueError for shapes that do not fit, and for torch's tensors that want a gradient: there is none yet
