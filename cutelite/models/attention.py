@@ -12,16 +12,18 @@ import torch
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import sdpa_mask
+from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from cutelite.kernels.attention.call import attention
-from cutelite.kernels.attention.operators import wants_gradient
+from cutelite.kernels.attention.operators import decode, wants_gradient
 from cutelite.kernels.rows.operators_elements import rope
 from cutelite.models.layers import TYPES, project, projected
 
 NAME = "cutelite"
 """Of this attention, among those of `transformers`."""
 MOST_DIM, MOST_DERIVED = 256, 128
+FEW = 64
+"""Queries of a sequence that are computed as decoding."""
 
 
 def forward(
@@ -31,42 +33,94 @@ def forward(
     """Compute attention as `transformers` asks for it.
 
     query, key, value  (B, H, S, D), keys and values with a divisor of H heads
-    attention_mask     None, or (B, 1, SQ, SK): then torch computes it
+    attention_mask     None; lengths, as `mask` gives them; or (B, 1, SQ, SK): then torch computes it
+    s_aux              among `more`: scores of the heads' sinks
     Gives              (B, SQ, H, D), and None for the weights, which are never stored
+    Errors             ValueError for sinks in a call that the kernel does not take, which torch has none of
     """
+    few, many = query.shape[2], key.shape[2]
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if not is_lengths(attention_mask) and causal and 1 < few < many and attention_mask is None:
+        key, value, many = key[:, :, :few], value[:, :, :few], few  # of a static cache that was empty
+    sinks, window = more.get("s_aux"), more.get("sliding_window")
     if not fits(query, key, value, attention_mask, dropout, more):
+        if sinks is not None:
+            raise ValueError("attention with sinks is computed in 16 bits, without masks, dropout and gradients")
+        if attention_mask is not None and is_lengths(attention_mask):
+            attention_mask = written_out(attention_mask, few, many)
         return sdpa_attention_forward(  # type: ignore[no-any-return]
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
         )
-    window = more.get("sliding_window")
-    causal = (getattr(module, "is_causal", True) if is_causal is None else is_causal) and query.shape[2] > 1
+    given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
+    if sinks is None and (is_lengths(attention_mask) or few == 1 < many):
+        lengths = None if attention_mask is None else attention_mask.reshape(-1)
+        return decode(*given, lengths, None, left, more.get("softcap"), scaling), None
     out = attention(
-        *(x.transpose(1, 2) for x in (query, key, value)), causal="top-left" if causal else False,
-        window=(None if window is None else window - 1, None), scale=scaling, softcap=more.get("softcap"),
+        *given, causal="top-left" if causal and few > 1 else False, window=(left, None), scale=scaling,
+        softcap=more.get("softcap"), sinks=None if sinks is None else sinks.float(),
     )  # fmt: skip
     return out, None
 
 
 def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, more: dict[str, Any]) -> bool:
-    """Tell whether the kernel takes these."""
+    """Tell whether a kernel takes these."""
     dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
+    derived, few, many = wants_gradient(query, key, value), query.shape[2], key.shape[2]
     return (
-        mask is None
+        (is_lengths(mask) or (mask is None and few in (1, many)))
         and not dropout
         and query.dtype in TYPES
-        and query.shape[2] == key.shape[2]
         and more.get("position_bias") is None
+        and more.get("cache") is None
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and (dims[0] == dims[1] <= MOST_DERIVED or not wants_gradient(query, key, value))
+        and not (derived and (more.get("s_aux") is not None or few < many))
+        and (dims[0] == dims[1] <= MOST_DERIVED or not derived)
     )
 
 
+def mask(
+    batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
+    mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
+) -> Tensor | None:  # fmt: skip
+    """The mask of a call, for `forward`: torch's, but where all of a static cache up to the queries is seen.
+
+    Then it is how many keys each sequence has, (B, 1, 1, 1) i32: the device alone knows how much the cache holds.
+    """
+    plain = mask_function is causal_mask_function and kv_offset == 0 and q_length <= FEW
+    if plain and isinstance(q_offset, Tensor) and not padded(attention_mask):
+        return (q_offset + q_length).to(torch.int32).reshape(1, 1, 1, 1).expand(batch_size, 1, 1, 1).contiguous()
+    made: Tensor | None = sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
+    )
+    return made
+
+
+def padded(tokens: Tensor | None) -> bool:
+    """Tell whether some tokens may not count. Where a graph is made nobody can look, and they may."""
+    if tokens is None:
+        return False
+    if torch.compiler.is_compiling() or (tokens.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return True
+    return not bool(tokens.all())
+
+
+def is_lengths(mask: Tensor | None) -> bool:
+    """Tell whether a mask is of numbers of keys, one for each sequence."""
+    return mask is not None and mask.dtype == torch.int32 and mask.shape[1:] == (1, 1, 1)
+
+
+def written_out(lengths: Tensor, queries: int, keys: int) -> Tensor:
+    """The mask that these numbers of keys stand for, (B, 1, queries, keys): the last query sees all of them."""
+    last = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
+    return torch.arange(keys, device=lengths.device) < last
+
+
 def register() -> None:
-    """Make the name known to `transformers`. Masks are as for torch's attention: None where causality says it all."""
+    """Make the name known to `transformers`."""
     AttentionInterface.register(NAME, forward)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
+    AttentionMaskInterface.register(NAME, mask)
 
 
 class Attention:

@@ -18,6 +18,7 @@ import transformers
 
 from cutelite.models import accelerate, restore
 from cutelite.models.accelerate import same
+from cutelite.models.attention import forward
 from cutelite.models.operators import joined, linear
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -106,6 +107,43 @@ def test_tokens(cache: str) -> None:
     right = model.generate(ids, **how)
     accelerate(model)
     assert model.generate(ids, cache_implementation=cache, **how).tolist() == right.tolist()
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("name", ["Llama", "Mistral in windows"])
+def test_logits_behind_a_cache(name: str, cache: str) -> None:
+    """A prompt, then two tokens, then one: in bf16, where the kernel of decoding computes attention."""
+    model, ids = made(name).eval(), tokens(2, 20)
+
+    def steps(of: Any) -> Any:
+        kinds = {"config": of.config, "max_cache_len": 32}
+        held = transformers.StaticCache(**kinds) if cache == "static" else transformers.DynamicCache(config=of.config)
+        parts = [of(part, past_key_values=held, use_cache=True).logits for part in ids.split([17, 2, 1], dim=1)]
+        return torch.cat(parts, 1)
+
+    with torch.no_grad():
+        right, own = copy.deepcopy(model).float()(ids).logits, steps(model)
+        accelerate(model)
+        found = steps(model)
+    assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+
+
+def test_attention_that_says_how_many_keys_there_are() -> None:
+    """As `transformers` calls it: where no kernel fits, the lengths become torch's mask, and sinks are refused."""
+    layer, numbers = torch.nn.Module(), torch.Generator().manual_seed(0)
+    layer.is_causal, layer.num_key_value_groups = True, 2
+    q, k, v = (torch.randn(2, heads, n, 16, generator=numbers).to(DEVICE) for heads, n in ((4, 3), (2, 24), (2, 24)))
+    lengths = torch.tensor([9, 24], dtype=torch.int32, device=DEVICE).reshape(2, 1, 1, 1)
+    wide, _ = forward(layer, q, k, v, lengths)
+    narrow, _ = forward(layer, *(x.bfloat16() for x in (q, k, v)), lengths)
+    keys, rows = torch.arange(24, device=DEVICE), torch.arange(-2, 1, device=DEVICE)[:, None]
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k.repeat_interleave(2, 1)) / 4
+    scores = scores.masked_fill(keys >= lengths + rows, -torch.inf)
+    right = torch.einsum("bhqk,bhkd->bqhd", scores.softmax(-1), v.repeat_interleave(2, 1))
+    assert off(wide, right) < 1e-5
+    assert off(narrow, right) < 2e-2
+    with pytest.raises(ValueError, match="sinks"):
+        forward(layer, q, k, v, lengths, s_aux=torch.zeros(4))
 
 
 def test_padded_batches_are_masked() -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
-from cutelite.kernels.attention import backward_call, call
+from cutelite.kernels.attention import backward_call, call, decoding_call
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
@@ -97,6 +97,18 @@ def attention_backward(
     """`cutelite.kernels.attention.attention_backward`."""
     how = How(causal, left, right, softcap, scale, layout)
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
+
+
+@custom_op("cutelite::decode", mutates_args=())
+def decode(
+    q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, left: int | None,
+    softcap: float | None, scale: float | None,
+) -> Tensor:  # fmt: skip
+    """`cutelite.kernels.attention.decode`, causal; `left` is that of its window. It has no derivative."""
+    result: Tensor = decoding_call.decode(
+        q, k, v, lengths=lengths, table=table, window=(left, None), softcap=softcap, scale=scale
+    )
+    return result
 
 
 def forward(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,207 @@
+"""Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
+
+    python tests/bench/llama.py [prefill decode train] [--layers 2] [--mode reduce-overhead] [--profile] [--no-rival]
+
+Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
+words; training runs all of the model. Both sides are captured in CUDA graphs, replayed in turns; times are medians.
+`--mode` is torch.compile's of the rival, whose own CUDA graphs are left out, as it is captured like ours. Its attention
+is cuDNN's or flash attention. `--profile` prints for each side which kernels take the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import os
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import torch
+import transformers
+from timing import graph, rounds, timed
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from cutelite.models import accelerate
+
+SIZES: dict[str, Any] = {
+    "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "head_dim": 128, "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-5,
+    "rope_theta": 500000.0, "tie_word_embeddings": False,
+}  # fmt: skip
+PREFILL, TRAIN = ((1, 8192), (4, 4096)), (4, 4096)
+DECODE, CONTEXT = (1, 8, 64), 4096
+FAST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+def made(layers: int) -> Any:
+    """A model of random weights on the GPU."""
+    torch.manual_seed(0)
+    with torch.device("cuda"):
+        config = transformers.LlamaConfig(**SIZES, num_hidden_layers=layers)
+        return transformers.LlamaForCausalLM._from_config(config, dtype=torch.bfloat16)
+
+
+def words(batch: int, tokens: int) -> Any:
+    """The same for both sides."""
+    generator = torch.Generator("cuda").manual_seed(tokens)
+    return torch.randint(0, SIZES["vocab_size"], (batch, tokens), device="cuda", generator=generator)
+
+
+def prefill(model: Any, batch: int, tokens: int) -> Callable[[int], Any]:
+    ids = words(batch, tokens)
+    return lambda i: model.model(ids, use_cache=False).last_hidden_state
+
+
+def decode(model: Any, batch: int) -> Callable[[int], Any]:
+    """One token more of each sequence, behind a context in a static cache."""
+    cache = transformers.StaticCache(config=model.config, max_cache_len=CONTEXT + 64)
+    kinds = {"dtype": torch.bfloat16, "device": torch.device("cuda")}
+    cache.early_initialization(batch, SIZES["num_key_value_heads"], SIZES["head_dim"], **kinds)
+    generator = torch.Generator("cuda").manual_seed(batch)
+    for layer in cache.layers:
+        for part in (layer.keys, layer.values):
+            part.normal_(generator=generator)
+    ids = words(batch, 1)
+
+    def step(i: int) -> Any:
+        for layer in cache.layers:
+            layer.cumulative_length.fill_(CONTEXT - 1)
+        return model.model(ids, past_key_values=cache).last_hidden_state
+
+    return step
+
+
+def train(model: Any) -> Callable[[int], Any]:
+    ids = words(*TRAIN)
+
+    def step(i: int) -> Any:
+        for parameter in model.parameters():
+            parameter.grad = None
+        loss = model(ids, labels=ids, use_cache=False).loss
+        loss.backward()
+        return loss.detach()
+
+    return step
+
+
+def kernels_of(call: Callable[[int], Any]) -> dict[str, float]:
+    """Microseconds by kernel of one call."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        call(0)
+        torch.cuda.synchronize()
+    found: dict[str, float] = defaultdict(float)
+    for event in seen.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            found[event.name[:72]] += event.device_time
+    return dict(sorted(found.items(), key=lambda row: -row[1]))
+
+
+def peak(call: Callable[[int], Any]) -> float:
+    """GB allocated at the peak of a call, weights included."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    call(0)
+    torch.cuda.synchronize()
+    return float(torch.cuda.max_memory_allocated()) / 1e9
+
+
+def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, graphs: bool = True) -> None:
+    """Print the times of one case."""
+    trials, results, memory = {}, {}, {}
+    for name, call in calls.items():
+        start = time.perf_counter()
+        try:
+            out = call(0)
+            torch.cuda.synchronize()
+            first = time.perf_counter() - start
+            results[name] = out.float().clone()
+            del out
+            call(0)
+            memory[name] = peak(call)
+            if options.profile:
+                rows = kernels_of(call)
+                print(f"  {name}: {sum(rows.values()):.0f} us in kernels")
+                for kernel, us in list(rows.items())[: options.rows]:
+                    print(f"    {us:9.1f}  {kernel}")
+            if graphs:
+                captured = graph(call, 1, options.repeats)
+                trials[name] = lambda captured=captured: timed(captured, options.repeats)
+            else:
+                trials[name] = lambda call=call: events(call)
+            print(f"  {name}: first call {first:.1f} s, peak {memory[name]:.2f} GB", flush=True)
+        except Exception as error:  # the other side's figures are still wanted
+            print(f"  {name} FAILED: {type(error).__name__}: {str(error)[:600]}", flush=True)
+    times = {name: statistics.median(found) for name, found in rounds(trials, options.rounds).items()}
+    line = f"{case:24}" + "".join(f"  {name} {1e3 * t:9.4f} ms" for name, t in times.items())
+    if len(times) == 2:
+        ours, its = times["cutelite"], times["torch"]
+        off = (results["cutelite"] - results["torch"]).norm() / results["torch"].norm()
+        line += f"  ratio {its / ours:.3f}  differ {float(off):.2e}  memory {memory['cutelite'] / memory['torch']:.3f}"
+    print(line, flush=True)
+    options.found[case] = times | {f"peak {k}": v for k, v in memory.items()}
+
+
+def events(call: Callable[[int], Any]) -> float:
+    """Seconds of one call between two events."""
+    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    call(0)
+    stop.record()
+    stop.synchronize()
+    return float(start.elapsed_time(stop)) * 1e-3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--mode", default="default")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=4)
+    parser.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--no-rival", action="store_true")
+    options = parser.parse_args()
+    options.found = {}
+    mode = {"max-autotune": "max-autotune-no-cudagraphs", "reduce-overhead": "default"}.get(options.mode, options.mode)
+    torch._dynamo.config.cache_size_limit = 64
+    ours = made(options.layers)
+    sides = {"cutelite": ours}
+    if not options.no_rival:
+        its = sides["torch"] = copy.deepcopy(ours)
+        (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
+    print(accelerate(ours), flush=True)
+    with sdpa_kernel(FAST, set_priority=True):
+        for model in sides.values():
+            model.eval()
+        with torch.no_grad():
+            if "prefill" in options.what:
+                for batch, tokens in [case for case in PREFILL if case[0] in options.batches]:
+                    calls = {name: prefill(model, batch, tokens) for name, model in sides.items()}
+                    compared(f"prefill {batch} x {tokens}", calls, options)
+            if "decode" in options.what:
+                for batch in [batch for batch in DECODE if batch in options.batches]:
+                    compared(f"decode {batch}", {name: decode(model, batch) for name, model in sides.items()}, options)
+        if "train" in options.what:
+            for model in sides.values():
+                model.train()
+            compared("train 4 x 4096", {name: train(model) for name, model in sides.items()}, options, graphs=False)
+    if "OUT" in os.environ:
+        Path(os.environ["OUT"], "llama.json").write_text(json.dumps(options.found))
+
+
+if __name__ == "__main__":
+    main()
