@@ -177,7 +177,7 @@ def main() -> None:
     options = parser.parse_args()
     options.found = {}
     mode = {"max-autotune": "max-autotune-no-cudagraphs", "reduce-overhead": "default"}.get(options.mode, options.mode)
-    torch._dynamo.config.cache_size_limit = 64
+    torch._dynamo.config.recompile_limit = 64
     ours = made(options.layers)
     sides = {"cutelite": ours}
     if not options.no_rival:
