@@ -3,9 +3,9 @@
 In    a model of `transformers` (any `nn.Module`)
 Out   the same object, whose known layers have other classes, subclasses of their own; and a `Report`
 
-A layer is known by what it does: its `forward` has the very code of Llama's or Qwen's, the functions it calls
-included. Most architectures that are built alike have layers of equal code, whatever their classes are called. What
-differs, by a clip or a scale, is left alone and named.
+A layer is known by its code: its `forward` equals Llama's or Qwen's, and so do the functions that it calls. Many
+architectures have layers of equal code under other class names. A layer that differs, by a clip or a scale, is left
+alone and named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cutelite.models.operators import beside
 
 @dataclass(frozen=True)
 class Known:
-    """A kind of layer. like: classes whose `forward` it may have; by: what it becomes; if_: what else must hold."""
+    """A kind of layer. like: classes whose `forward` it may have; by: its new base class; if_: a further condition."""
 
     name: str
     like: tuple[type, ...]
@@ -63,7 +63,7 @@ KNOWN = (
 
 @dataclass
 class Report:
-    """What `accelerate` did: names of modules by the kind of layer they became, and of those that were left, by why."""
+    """The changes of `accelerate`: names of modules by the kind of layer they became, and of those left, by reason."""
 
     changed: dict[str, list[str]] = field(default_factory=dict)
     left: dict[str, list[str]] = field(default_factory=dict)

@@ -137,7 +137,7 @@ class Attention:
 
     @property
     def window(self) -> int | None:
-        """How many keys a query sees at most, itself included; None: all before it."""
+        """The number of keys that a query sees at most, itself included; None: all before it."""
         return getattr(self, "sliding_window", None)
 
     def forward(

@@ -1,6 +1,6 @@
-"""What layers of a model do on cutelite's kernels: each class stands before the layer's own, whose parameters it uses.
+"""Layers of a model on cutelite's kernels: each class stands before the layer's own, whose parameters it uses.
 
-A layer that gets something its kernels do not take (a dtype, a hook in between) does what it did before.
+A layer that gets something its kernels do not take (a dtype, a hook in between) calls the layer's own code.
 """
 
 from __future__ import annotations
