@@ -1,13 +1,13 @@
-"""The backward kernels: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, of o, its gradient, and the logsumexp.
+"""The backward kernels: dq, dk and dv of o = softmax(scale * q @ k.T) @ v, from o, its gradient, and the logsumexp.
 
-`prepare` sums up o * do by rows. In `gradients` a block has 64 keys for each warpgroup that computes, and goes through
-the queries that see them, which one thread brings by TMA. Scores are computed transposed, K @ Q.T, so that their powers
-P and the gradients of scores dS are, in registers, operands of dv += P.T @ dO and dk += dS.T @ Q. dS goes through
-shared memory as well: at the end of the next step each warpgroup multiplies a part of dS @ K, which is added to sums in
-global memory, of which `finish` makes dq. By then the other warpgroup has written its dS, though it be half a step
-behind.
+`prepare` sums the rows of o * do. In `gradients`, a thread block owns 64 keys for each of its computing warpgroups and
+loops over the blocks of queries that see them; one thread loads these by TMA. Scores are computed transposed, K @ Q.T,
+so that the probabilities P and the gradients of scores dS, in registers, are operands of dv += P.T @ dO and
+dk += dS.T @ Q. dS is also written to shared memory: at the end of the next step each warpgroup multiplies a part of
+dS @ K and adds it to sums in global memory, which `finish` converts to dq. By then the other warpgroup has written its
+dS too, even if it is half a step behind.
 
-docs/lab/attention-backward.md counts what bounds this, and says what was tried.
+docs/lab/attention-backward.md counts what bounds the kernel and records the experiments.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -23,11 +23,11 @@ from cutelite.kernels.attention.tiles import Given
 
 LOG2E = 1 / LN2
 NEVER = 1 << 30
-"""Behind every column of a block."""
+"""A column beyond every block."""
 
 
 class Kernels(NamedTuple):
-    """What is launched one after the other."""
+    """The kernels, in the order of their launches."""
 
     prepare: Any
     gradients: Any
@@ -35,14 +35,14 @@ class Kernels(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Where dq is added up; and, where that is done in order, which block of keys adds next."""
+    """The sums of dq in global memory, and the number of the block of keys that adds next (None: any order)."""
 
     parts: Any
     turns: Any
 
 
 class Pipes(NamedTuple):
-    """Keys and values, once; blocks of queries; blocks of dS; parts of dq that are to be added."""
+    """Pipelines: keys and values (once), blocks of queries, blocks of dS, parts of dq to be added."""
 
     keys: Any
     rows: Any
@@ -52,7 +52,7 @@ class Pipes(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """What the threads of a block share, and what the one that loads does."""
+    """State that all threads of a block share, and the work of the warps that move data."""
 
     plan: Plan
     storage: Any
@@ -62,7 +62,7 @@ class Block:
 
     @property
     def steps(self) -> Any:
-        """Blocks of queries of all heads."""
+        """The number of blocks of queries, over all heads."""
         return i32(H // HK) * (self.tile.end - self.tile.begin)
 
     @property
@@ -77,7 +77,7 @@ class Block:
         return cl.where(last, self.tile.begin, m + 1), cl.where(last, head + 1, head)
 
     def produce(self, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
-        """One thread: bring keys and values, and blocks of queries one after the other."""
+        """Load keys and values, then the blocks of queries in their order. Executed by one thread."""
         (keys, rows, *_), storage, tile = self.pipes, self.storage, self.tile
         once, state = keys.producer_state(), rows.producer_state()
         keys.producer_acquire(once)
@@ -95,7 +95,7 @@ class Block:
             place, state = self.following(place), state.advance()
 
     def accumulate(self, sums: Sums, group: Any) -> None:
-        """A warp: add parts of dq that a warpgroup has computed to the sums, in turn if there are turns."""
+        """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
         pipe, plan, tile, leads = self.pipes.parts, self.plan, self.tile, cl.lane_idx() == 0
         state, place, bytes = cl.PipelineState(plan.config.groups, group, 0), self.first, 4 * ROWS * plan.columns
         for _ in range(self.steps):
@@ -120,7 +120,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Worker:
-    """A warpgroup that computes: its place, its keys and values, and where its part of dq goes."""
+    """A computing warpgroup: its index, its keys and values in shared memory, and the sums of dq."""
 
     block: Block
     group: Any
@@ -130,11 +130,11 @@ class Worker:
 
     @property
     def key(self) -> Any:
-        """The first of its keys."""
+        """The index of its first key."""
         return self.block.tile.key + self.group * ROWS
 
     def run(self) -> Any:
-        """Gradients of keys, without the scale, and of values."""
+        """Return the gradients of its keys, without the scale, and of its values."""
         block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
         none, held, groups = cl.wgmma.zeros_accumulator(plan.dim), plan.config.held, plan.config.groups
         before = cl.PipelineState(held, held - 1, 1), block.first
@@ -149,7 +149,7 @@ class Worker:
         return dk, dv
 
     def step(self, so_far: Any, behind: Any) -> Any:
-        """A block of queries; `behind` the first one also dq of the block before."""
+        """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
         (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
         (_, rows, changes, _), storage = block.pipes, block.storage
         BM, dtype = plan.config.rows, plan.problem.dtype
@@ -195,13 +195,13 @@ class Worker:
         return dk, dv, states, block.following(place), (emptied(change), place)
 
     def of_rows(self, base: Any, which: int) -> Any:
-        """Logsumexps, or sums of rows, of this thread's queries: (2, 1, rows / 8)."""
+        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, rows / 8)."""
         BM = self.block.plan.config.rows
         fours = cl.with_layout(base, cl.make_layout((4, 4, BM // 16, 2), (1, 4, 16, BM)))
         return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, BM // 8))
 
     def powers(self, s: Any, base: Any, place: Any) -> Any:
-        """Probabilities (2, 2, rows / 8), 0 where a query does not see a key, and the slope of `score_mod`."""
+        """Return probabilities (2, 2, rows / 8), 0 where a query does not see a key, and the slope of `score_mod`."""
         block, (m, head), slope = self.block, place, 1.0
         BM, problem, given, batch = block.plan.config.rows, block.plan.problem, block.given, block.tile.batch
         spots = cl.wgmma.coordinates(8)
@@ -247,7 +247,7 @@ class Worker:
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
     def add(self, dq: Any, place: Any, part: Any) -> None:
-        """Have a part of a block of dq added to the sums."""
+        """Add this warpgroup's part of a block of dq to the sums, or pass it to the warp that does."""
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.config.direct:
             (m, head), batch = place, self.block.tile.batch
@@ -262,11 +262,11 @@ class Worker:
 
     @property
     def together(self) -> Any:
-        """A barrier of this warpgroup."""
+        """The named barrier of this warpgroup."""
         return cl.NamedBarrier(2 + self.group, GROUP)
 
     def write(self, grad: Any, target: Any, tensor: Any) -> None:
-        """Write gradients of this warpgroup's keys by way of `target`, which nobody reads any more."""
+        """Write the gradients of this warpgroup's keys by way of `target`, which nobody reads any more."""
         tile = self.block.tile
         self.block.plan.put(grad, target)
         cl.fence_proxy_async("shared::cta")
@@ -277,12 +277,12 @@ class Worker:
 
 
 def emptied(state: cl.PipelineState) -> cl.PipelineState:
-    """What those who fill a stage wait for."""
+    """Return the state with which a producer of that stage waits: its consumers have emptied it."""
     return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
 
 
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
-    """Start a product, as a group of its own."""
+    """Start ``acc + a @ b.T`` as a wgmma group of its own."""
     acc = cl.wgmma.mma_async(a, b, acc, accumulate=accumulate)
     cl.wgmma.commit_group()
     return acc
@@ -290,13 +290,13 @@ def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
 
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
-    """The kernels. `ordered`: sums are added up in the order of keys, so that results are the same bits each time."""
+    """Return the kernels. `ordered`: dq is added up in the order of keys, so that equal inputs give equal bits."""
     plan = Plan(replace(config, direct=config.direct and not ordered), problem)
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 
 
 def gradients(plan: Plan, ordered: bool) -> Any:
-    """The kernel that multiplies."""
+    """Return the kernel that computes all five products."""
     config, dtype, BM, BN, D = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dim
     Q, KV, DKV = plan.box(H, SQ, BM), plan.box(HK, SK, BN), plan.box(HK, SK, ROWS)
     BASE = Tensor[f32, (B, H, MB, 2 * BM), cl.align(16)]
@@ -317,8 +317,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         scale: f32, offset: i32, left: i32, right: i32, band: i32,
     ) -> None:  # fmt: skip
         """
-        base     of rows: logsumexp to base 2, and the sum of o * do, as `prepare` leaves them
-        sums     of dq, without the scale
+        base     logsumexps to base 2 and row sums of o * do, as `prepare` writes them
+        sums     dq without the scale, zero at the start
         scale... as `Given` has them
         """
         if cl.thread_idx.x == 0:

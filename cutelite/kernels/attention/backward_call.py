@@ -1,4 +1,4 @@
-"""`attention_backward` on arrays: what comes in, as the kernels take it."""
+"""`attention_backward` on arrays: checks, workspaces and launches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cutelite.kernels.functions import settled
 MOST = 128
 """The greatest head dim with a derivative."""
 IN_L2 = 24 * 2**20
-"""Bytes of queries, gradients of results and sums that blocks which run at once should share."""
+"""Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
 
 @untraced
@@ -27,13 +27,14 @@ def attention_backward(
     score_mod: Mod | None = None, mask_mod: Mod | None = None, layout: str = "bshd", deterministic: bool = False,
     config: Config | None = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of q, k and v, of that of ``attention(q, k, v, ...)``: dq, dk and dv.
+    """Return dq, dk and dv, the gradients of q, k and v, from the gradient of ``attention(q, k, v, ...)``.
 
-    do, o           the gradient of the output, and the output: of its shape and dtype, as are q, k and v
-    lse, dlse       (B, H, SQ) f32, as ``return_lse=True`` gives it, and its gradient, where it was used
+    do, o           the gradient of the output, and the output, of its shape and dtype
+    lse, dlse       (B, H, SQ) f32: the logsumexp from ``return_lse=True``, and its gradient if it was used
     out             three arrays for the results; made where they are not given
-    causal ...      as `attention` was given them
-    score_mod       is differentiated by the score: `cl.derived` says through what. Nothing flows to what it captured
+    causal ...      the same arguments as of `attention`
+    score_mod       is differentiated by the score (`cl.derived` lists what it may compute); captured values get no
+                    gradient
     deterministic   add up dq in the order of keys, so that equal inputs give equal bits
     config          None: the one that was measured best for this head dim
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes

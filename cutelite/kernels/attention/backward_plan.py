@@ -1,7 +1,7 @@
-"""How the backward pass of attention is cut up, and what is done before and after its products.
+"""Configurations and tiles of attention's backward pass, and the kernels before and after its products.
 
-`prepare` sums up rows of o * do and clears the sums of dq; `finish` makes dq of these. The kernel between them is in
-`backward`.
+`prepare` sums the rows of o * do and clears the sums of dq; `finish` converts these to dq. The kernel between them is
+in `backward`.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
@@ -18,15 +18,15 @@ B, H, HK, SQ, SK, MB = cl.dims("B H HK SQ SK MB")
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """The sizes and the schedule of the kernel.
 
     rows     queries of a block
     groups   warpgroups that compute, each for 64 keys
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
-    turned   a warpgroup computes a part of dq transposed: 64 columns of a head; else 64 queries
-    late     dv is multiplied when dS is known, with dk: fewer registers are in use at a time
-    direct   dq is added to the sums right from registers
+    turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
+    late     start dv += P.T @ dO only when dS is known, together with dk: fewer registers are live at a time
+    direct   add dq to the sums from registers, without shared memory
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -41,9 +41,9 @@ class Config:
 
 
 def chosen(dim: int, some: bool) -> Config:
-    """What was measured best (docs/lab/attention-backward.md), for a head dim of 64 or 128.
+    """Return the configuration measured best (docs/lab/attention-backward.md), for a head dim of 64 or 128.
 
-    some   queries see some keys by their place: by causality or windows, not all
+    some   a mask by position (causal, window) hides keys from queries
     """
     if dim == 64:
         return Config(128, turned=False)
@@ -51,7 +51,7 @@ def chosen(dim: int, some: bool) -> Config:
 
 
 class Tile(NamedTuple):
-    """A block's batch, head of keys and first key; the first and the end of the blocks of queries that see it."""
+    """A thread block's batch, head of keys and first key, and the range of the blocks of queries that see it."""
 
     batch: Any
     kv: Any
@@ -62,43 +62,43 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What follows from a configuration for a problem."""
+    """A configuration for a problem, and the types and sizes derived from both."""
 
     config: Config
     problem: Problem
 
     @property
     def dim(self) -> int:
-        """Columns of a head in shared memory: TMA brings zeros beyond those that there are."""
+        """Columns of a head in shared memory, where TMA fills those beyond the head dim with zeros."""
         return -(-self.problem.dim // BOX) * BOX
 
     @property
     def keys(self) -> int:
-        """Of a block."""
+        """The number of keys of a thread block."""
         return ROWS * self.config.groups
 
     @property
     def columns(self) -> int:
-        """Of a warpgroup's part of a block of dq, which has 64 rows."""
+        """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
         return self.dim * self.config.rows // self.keys
 
     @property
     def sums(self) -> Any:
-        """The type of what dq is added up in: parts in the order of accumulators."""
+        """The type of the sums of dq: for each warpgroup its part, in the order of accumulators."""
         return Tensor[f32, (B, H, MB, self.config.groups, ROWS * self.columns), cl.align(16)]
 
     @property
     def turns(self) -> Any:
-        """The type of whose turn it is."""
+        """The type of the turns: for each part of the sums, the number of the block of keys that adds next."""
         return Tensor[i32, (B, H, MB, self.config.groups)]
 
     def box(self, heads: Any, length: Any, rows: int) -> Any:
-        """The type of q and what is alike."""
+        """Return the type of (B, heads, length, D) tensors that TMA moves in boxes of so many rows."""
         shape = B, heads, length, self.problem.dim
         return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
 
     def place(self, given: Given) -> Tile:
-        """This block's tile: key by key, of a band of heads before the next ones."""
+        """Return this thread block's tile: a band of heads takes all its blocks of keys before the next band."""
         BM, BN = self.config.rows, self.keys
         index, across, heads = cl.block_idx.x, i32(cl.ceil_div(SK, BN)), i32(HK)
         major = given.band * across
@@ -114,18 +114,18 @@ class Plan:
         return Tile(head // heads, head % heads, key, begin, end)
 
     def accumulators(self, part: Any) -> Any:
-        """What this thread has of a part of sums: (4, columns / 8)."""
+        """Return this thread's view of a part of the sums: (4, columns / 8)."""
         by_thread = cl.with_layout(part, cl.make_layout((4, GROUP, self.columns // 8), (1, 4, 4 * GROUP)))
         return by_thread[None, cl.thread_idx.x % GROUP, None]
 
     def moved(self, n: int, operation: Any) -> Any:
-        """A copy of accumulators of n columns, and this thread's part of it."""
+        """Return a tiled copy of accumulators of n columns, and this thread's slice of it."""
         atom = cl.make_copy_atom(operation, self.problem.dtype)
         copy = cl.make_tiled_copy_C(atom, cl.make_tiled_mma(cl.WarpgroupMmaOp(self.problem.dtype, f32, n)))
         return copy, copy.get_slice(cl.thread_idx.x % GROUP)
 
     def put(self, values: Any, target: Any, transpose: bool = False) -> None:
-        """A warpgroup: an accumulator to 64 rows of shared memory; `transpose`: rows that are columns there."""
+        """Store an accumulator of a warpgroup in 64 rows of shared memory; `transpose`: in 64 columns."""
         n = 2 * values.n
         copy, mine = self.moved(n, cl.StMatrix8x8x16bOp(transpose=transpose, num_matrices=4))
         held = cl.make_rmem_tensor(self.problem.dtype, (n // 2,))
@@ -134,7 +134,7 @@ class Plan:
 
 
 def prepare(plan: Plan) -> Any:
-    """The kernel that sums up rows of o * do, and clears the sums of dq. A block has a block of queries."""
+    """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
     dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dim
     O = plan.box(H, SQ, BM)  # noqa: E741
     ROW = Tensor[f32, (B, H, SQ)]
@@ -178,7 +178,7 @@ def prepare(plan: Plan) -> Any:
 
 
 def finish(plan: Plan) -> Any:
-    """The kernel that makes dq of the sums. A block has a block of queries."""
+    """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
     BM, turned = plan.config.rows, plan.config.turned
 
     @cl.kernel(block=plan.config.groups * GROUP)
