@@ -29,6 +29,7 @@ class Builder:
         self.span: Any = None
         self.target = target  # target.Target whose features ops are checked against; None: no check
         self.rounded = False
+        self.approximate = False  # quotients of f32 are
 
     @staticmethod
     def current() -> Builder | None:

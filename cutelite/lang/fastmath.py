@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cutelite.lang.emit import emit
+from cutelite.lang.emit import builder_here, emit
 from cutelite.ops import math as ops
 
 Number = Any
@@ -26,6 +26,13 @@ def rcp(x: Number) -> Number:
 
 def divide(a: Number, b: Number) -> Number:
     return emit(ops.DivApprox(a.value, b.value, full=False, ftz=True))
+
+
+def approximate_quotients(wanted: bool) -> bool:
+    """Have ``/`` of f32 be `divide` from here on, or no more, and return what was so before."""
+    builder = builder_here("/")
+    before, builder.approximate = builder.approximate, wanted
+    return before
 
 
 def exp2(x: Number) -> Number:

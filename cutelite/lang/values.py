@@ -91,6 +91,8 @@ def divide(a: Any, b: Any) -> Any:
     if not elem.is_float:
         target = f64 if elem.bits == 64 else f32
         x, y = converted(x, with_elem(x.type, target)), converted(y, with_elem(y.type, target))
+    if builder_here("/").approximate and elem_of(x.type) == f32:
+        return emit(ops.math.DivApprox(x, y, full=False, ftz=True))
     return emit(arith.Div(x, y))
 
 

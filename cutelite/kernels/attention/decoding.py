@@ -169,7 +169,7 @@ class Plan:
         queries, heads = cl.make_rmem_tensor(i32, (2,)), cl.make_rmem_tensor(i32, (2,))
         for i in cl.static_range(2):
             queries[i], heads[i] = self.place(part.row + spots[2 * i][0], part.kv)
-        at, head = queries.load(), heads.load().reshape((1, 2, 1))
+        at, head = (x.load().reshape((1, 2, 1)) for x in (queries, heads))
 
         def scores(j: Any, state: Any, masked: bool) -> Any:
             keys.consumer_wait(state)

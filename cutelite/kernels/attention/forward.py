@@ -17,6 +17,7 @@ import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, RaggedTile, Tile, Tiles
+from cutelite.lang.places import places
 
 FEW = 1024  # keys: with as many or fewer, tiles of 192 rows leave a large remainder
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
@@ -35,6 +36,7 @@ class Config:
     pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
     walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
               'dynamic': as many as run at once, each takes the next tile that is left
+    eased     groups of 8 columns of a block without a mask whose powers are computed without `ex2`
     regs      registers of a thread that loads, and of one that computes
     """
 
@@ -46,6 +48,7 @@ class Config:
     guess: bool = False
     pairs: bool = False
     walk: str = "dynamic"
+    eased: int = 0
     regs: tuple[int, int] = (24, 240)
 
 
@@ -177,7 +180,7 @@ class Plan:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
         unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
         s = self.modified(s, tile.end - 1, tile, here.given, group, True)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess, self.config.eased)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
@@ -221,7 +224,7 @@ class Plan:
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
             s, out, turn = self.multiply(p, out, turn, here)
-            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here.given, group, masked))
+            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here.given, group, masked), not masked)
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:
@@ -243,11 +246,10 @@ class Plan:
         """Return the scores of block j after mods and masks."""
         if self.problem.score_mod is None and not masked:
             return s
-        rows, spots = cl.make_rmem_tensor(i32, (2,)), cl.wgmma.coordinates(8)
-        for i in cl.static_range(2):
-            rows[i] = tile.row + group * ROWS + spots[2 * i][0]
+        spots = cl.wgmma.coordinates(8)
+        rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
         key, offset = j * self.config.columns + spots[0][1], self.tiles.offset(tile, given)
-        sight = Sight(rows.load(), key, self.tiles.lengths(tile)[3], offset, given.left, given.right)
+        sight = Sight(rows, key, self.tiles.lengths(tile)[3], offset, given.left, given.right)
         return modified(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:

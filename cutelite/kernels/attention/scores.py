@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import i32
+from cutelite.lang.fastmath import approximate_quotients
+from cutelite.lang.places import places
 
 GROUP = 128  # threads of a warpgroup
 ROWS = 64  # of a warpgroup
@@ -44,7 +46,7 @@ class Problem:
 class Sight(NamedTuple):
     """The coordinates of a thread's scores, and the limits of the keys that are seen.
 
-    at       index of the query of each of the two rows, (2,)
+    at       index of the query of each of the two rows, (1, 2, 1)
     key      index of the first key; the others are 8 i and 8 i + 1 behind it
     end      number of keys
     offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen
@@ -65,13 +67,13 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
     scale  factor of the products before `score_mod`
     head   of queries: a number, or one for each of the two rows, (1, 2, 1)
     """
-    columns = cl.make_rmem_tensor(i32, (2, s.n // 4))
-    for i in cl.static_range(s.n // 2):
-        columns[i] = i // 2 * 8 + i % 2
-    column = columns.load().reshape((2, 1, s.n // 4))
-    s, at, key = s.reshape((2, 2, s.n // 4)), sight.at.reshape((1, 2, 1)), column + sight.key
+    offsets = tuple(i // 2 * 8 + i % 2 for i in range(s.n // 2))
+    column, at = cl.vector(*offsets, dtype=i32).reshape((2, 1, s.n // 4)), sight.at
+    s, key = s.reshape((2, 2, s.n // 4)), places(sight.key, offsets, (2, 1, s.n // 4))
     if problem.score_mod is not None:
+        exact = approximate_quotients(True)
         s = problem.score_mod(s * scale, batch, head, at, key)
+        approximate_quotients(exact)
     if masked:
         end = cl.full((2,), sight.end - sight.key, i32).reshape((1, 2, 1))
         if problem.right:

@@ -1,0 +1,161 @@
+"""Indices of a fragment's elements: a run-time number, and an offset for each element that is known while compiling.
+
+    place = places(first, (0, 1, 8, 9), (2, 2))  # i32: first + 0, first + 1, first + 8, first + 9
+    bias = (place - query) * 0.5                 # one conversion, one product, four additions of literals
+
+Vectors of i32, computed where nothing else will do. Where they meet floats, only the run-time number is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate, product
+from operator import mul
+from typing import Any
+
+from cutelite.ir.function import Value
+from cutelite.ir.types import f32, i32
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import RuntimeNumber, Scalar, Vector, vector
+from cutelite.ops import arith
+
+
+class Either(Vector):
+    """A vector of i32 that can also be computed in f32: whichever is asked for.
+
+    whole, real   compute it. They agree while all indices are below 2^24 in magnitude; beyond, `real` is rounded
+    """
+
+    __slots__ = ("_found", "_real", "_whole")
+    __hash__ = Vector.__hash__
+
+    def __init__(self, whole: Callable[[], Any], real: Callable[[], Any]) -> None:
+        self._whole, self._real = whole, real
+        self._found: Value | None = None
+
+    @property
+    def value(self) -> Value:  # type: ignore[override]
+        if self._found is None:
+            self._found = self._whole().value
+        return self._found
+
+    def to(self, dtype: Any) -> Any:
+        return self._real() if dtype == f32 else to_dtype(self, dtype)
+
+    def __abs__(self) -> Any:
+        return Either(lambda: abs(Vector(self.value)), lambda: abs(self._real()))
+
+
+class Places(Either):
+    """``base + offset`` for each element, in i32 or f32.
+
+    base      a run-time scalar
+    offsets   Python numbers, one for each element of `extents`, in colexicographic order
+    """
+
+    __slots__ = ("base", "extents", "offsets")
+    __hash__ = Vector.__hash__
+
+    def __init__(self, base: Scalar, offsets: tuple[float, ...], extents: tuple[int, ...]) -> None:
+        super().__init__(self._vector, lambda: self._over(to_dtype(base, f32), map(float, offsets)))
+        self.base, self.offsets, self.extents = base, offsets, extents
+
+    @property
+    def dtype(self) -> Any:
+        return self.base.dtype
+
+    def _vector(self) -> Vector:
+        elem = self.base.dtype
+        found = vector(*self.offsets, dtype=elem)
+        found = emit(arith.Add(found.value, as_value(self.base, found.value.type)))
+        found.value.shape = self.extents
+        return found  # type: ignore[no-any-return]
+
+    def _over(self, base: Any, offsets: Any) -> Places:
+        return Places(base, tuple(offsets), self.extents)
+
+    def __neg__(self) -> Any:
+        return self._over(-self.base, (-x for x in self.offsets))
+
+    def __abs__(self) -> Any:
+        return super().__abs__() if self.dtype == i32 else abs(Vector(self.value))
+
+    def plus(self, other: Any) -> Any:
+        """Return the sum with a number or indices of the same dtype; None for anything else."""
+        if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
+            return self._over(self.base, (x + other for x in self.offsets))
+        if isinstance(other, Scalar) and other.dtype == self.dtype:
+            return self._over(self.base + other, self.offsets)
+        if not isinstance(other, Places) or other.dtype != self.dtype or len(other.extents) != len(self.extents):
+            return None
+        if any(a != b and 1 not in (a, b) for a, b in zip(self.extents, other.extents, strict=True)):
+            return None
+        extents = tuple(map(max, self.extents, other.extents))
+        offsets = map(sum, zip(self._spread(extents), other._spread(extents), strict=True))
+        return Places(self.base + other.base, tuple(offsets), extents)
+
+    def _spread(self, extents: tuple[int, ...]) -> tuple[float, ...]:
+        strides = (*accumulate(self.extents, mul, initial=1),)
+        coords = (at[::-1] for at in product(*map(range, extents[::-1])))
+        return tuple(
+            self.offsets[sum(min(c, n - 1) * s for c, n, s in zip(at, self.extents, strides, strict=False))]
+            for at in coords
+        )
+
+    def times(self, other: Any) -> Any:
+        """Return the product with a literal; None for anything else."""
+        if isinstance(other, int) or (isinstance(other, float) and self.dtype == f32):
+            return self._over(self.base * other, (x * other for x in self.offsets))
+        return None
+
+
+def _operator(name: str, kept: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
+    """Return the operator of `Vector` of this name, in f32 where the other operand is a float.
+
+    kept   of additive operators: computes the result as `Places`, or None where that cannot be
+    """
+    general: Callable[[Any, Any], Any] = getattr(Vector, name)
+
+    def operator(self: Either, other: Any) -> Any:
+        if isinstance(self, Places) and kept is not None and (found := kept(self, other)) is not None:
+            return found
+        if self.dtype == i32 and (_is_float(other) or "truediv" in name):
+            return getattr(self.to(f32), name)(other)
+        if kept is not None and isinstance(other, int) and self.dtype == i32:
+            return Either(lambda: general(Vector(self.value), other), lambda: getattr(self.to(f32), name)(float(other)))
+        return general(Vector(self.value), other)
+
+    return operator
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, float) or (isinstance(x, RuntimeNumber) and x.dtype == f32)
+
+
+def _minus(a: Any, b: Any) -> Any:
+    return a.plus(-b) if _is_float(b) or isinstance(b, int | Scalar | Places) else None
+
+
+def _from(a: Any, b: Any) -> Any:
+    return (-a).plus(b)
+
+
+ADDITIVE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": Places.plus, "radd": Places.plus, "sub": _minus, "rsub": _from, "mul": Places.times, "rmul": Places.times,
+}  # fmt: skip
+for _name, _kept in ADDITIVE.items():
+    setattr(Either, f"__{_name}__", _operator(f"__{_name}__", _kept))
+for _name in ("truediv", "rtruediv", "lt", "le", "gt", "ge", "eq", "ne", "pow"):
+    setattr(Either, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def places(base: Scalar, offsets: tuple[int, ...], extents: tuple[int, ...]) -> Vector:
+    """Return the vector of i32 of ``base + offset``, whose floats cost one conversion of `base`.
+
+    While all indices are below 2^24 in magnitude, floats differ from those of conversions by at most the rounding of
+    `base` and of an offset, each times what they are multiplied with.
+
+    offsets   one for each element of `extents`, in colexicographic order
+    """
+    return Places(base, offsets, extents)

@@ -1,0 +1,82 @@
+"""Parts of the softmax of accumulators: powers without `ex2`, and indices that become floats."""
+
+# mypy: disable-error-code="valid-type"
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32
+from cutelite.lang.places import places
+from cutelite.lib.softmax import exp2_of_sums
+
+N = cl.dims("N")
+
+
+def powers(x: Any) -> Any:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (N,), cl.align(16)], y: Tensor[f32, (N,), cl.align(16)]) -> None:
+        y.tile(4, cl.block_idx.x).store(exp2_of_sums(x.tile(4, cl.block_idx.x).load()))
+
+    y = np.zeros_like(x)
+    kernel[len(x) // 4](x, y)
+    return y
+
+
+def test_powers_without_ex2() -> None:
+    x = np.linspace(-125.9, 126.9, 400).astype(np.float32)
+    np.testing.assert_allclose(powers(x), np.exp2(x.astype(np.float64)), rtol=8e-5)
+
+
+def test_powers_without_ex2_outside_their_range() -> None:
+    """Too large, infinite and NaN show in a sum, by NaN or more than 2 ** 126; too small is next to 0."""
+    large, small = (
+        powers(np.array([128, 1e4, 1e30, np.inf] + [np.nan] * 4, np.float32)),
+        powers(np.array([-127, -1e4, -1e30, -np.inf], np.float32)),
+    )
+    assert not (large < 2.0**126).any()
+    assert (abs(small) <= 2.0**-126).all()
+
+
+def affine(q: Any, k: Any) -> Any:
+    return (k - q) * 0.25 + 1.0
+
+
+def around(q: Any, k: Any) -> Any:
+    return 4.0 / (1 + abs(q - k)) - 2 * k * 0.5
+
+
+def whole(q: Any, k: Any) -> Any:
+    return cl.where((q // 3 == k // 3) | (k % 5 < 2) | (k <= q - 4), (q * k + 7 - k).to(f32), -k / 2)
+
+
+def negative(q: Any, k: Any) -> Any:
+    return -(k - 3) * -2 + (2.5 - q) * 2 + (10 - k - q) / (k + q + 1) + abs(-k * 1.0)
+
+
+@pytest.mark.parametrize("function", [affine, around, whole, negative])
+def test_indices_that_become_floats(function: Callable[..., Any]) -> None:
+    """As a conversion of each does, on queries 5 and 13 from `base` on and keys in pairs every 8."""
+    keys = tuple(i // 2 * 8 + i % 2 for i in range(8))
+
+    @cl.kernel(block=1)
+    def kernel(base: i32, out: Tensor[f32, (2, 2, 4)]) -> None:
+        found = function(places(base + 5, (0, 8), (1, 2, 1)), places(base, keys, (2, 1, 4)))
+        for i in cl.static_range(16):
+            out[i % 2, i // 2 % 2, i // 4] = found[i % 2, i // 2 % 2, i // 4]
+
+    for base in (0, 1000):
+        out = np.zeros((2, 2, 4), np.float32)
+        kernel[1](base, out)
+        q, k = np.array([5, 13]).reshape(1, 2, 1) + base, np.array(keys).reshape(4, 2).T.reshape(2, 1, 4) + base
+        want = by_numpy(function, q, k)
+        np.testing.assert_allclose(out, np.broadcast_to(want, out.shape), rtol=1e-6)
+
+
+def by_numpy(function: Callable[..., Any], q: Any, k: Any) -> Any:
+    if function is whole:
+        return np.where((q // 3 == k // 3) | (k % 5 < 2) | (k <= q - 4), q * k + 7.0 - k, -k / 2)
+    return function(q, k)
