@@ -86,8 +86,8 @@ _WHERE = {
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
-_MODULES = {"math": "cutelite.lang.math", "wgmma": "cutelite.lang.wgmma"}
-"""Groups of intrinsics under a name of their own: ``cl.math.exp2``, ``cl.wgmma.mma_async``."""
+_MODULES = {"math": "cutelite.lang.math", "wgmma": "cutelite.lang.wgmma", "target": "cutelite.target"}
+"""Groups of names under one of their own: ``cl.math.exp2``, ``cl.wgmma.mma_async``, ``cl.target.arch``."""
 
 __version__ = "0.1.0"
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])

@@ -11,6 +11,7 @@ from typing import Annotated as Tensor
 from typing import Annotated as TmaTensor
 from typing import Any, Self, TypeVar
 
+from cutelite import target as target
 from cutelite.diag import CompileError as CompileError
 from cutelite.diag import InternalError as InternalError
 from cutelite.dispatch import ArgumentError as ArgumentError
@@ -797,6 +798,7 @@ __all__ = [
     "syncthreads_or",
     "syncwarp",
     "take",
+    "target",
     "tf32",
     "thread_idx",
     "tile_to_shape",

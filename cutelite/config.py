@@ -151,7 +151,8 @@ def _shown(default: str) -> str:
 def _rows() -> Iterator[Variable]:
     for entry in fields(Config):
         if entry.name == "options":
-            yield from (Variable(row.variable, row.parser, row.help, _shown(row.default), row.name) for row in OPTIONS)
+            common = (row for row in OPTIONS if not row.of_one)
+            yield from (Variable(row.variable, row.parser, row.help, _shown(row.default), row.name) for row in common)
         else:
             yield cast(Variable, entry.metadata["variable"])._replace(attribute=entry.name)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
-from cutelite.parsers import FLAG, WORDS, Parser, choice, optional, whole
+from cutelite.parsers import FLAG, TEXT, WORDS, Parser, choice, optional, whole
 
 T = TypeVar("T")
 
@@ -34,6 +34,8 @@ class Option(NamedTuple):
     help: str
     default: str
     aliases: tuple[str, ...] = ()
+    of_one: bool = False
+    """Said of one kernel at a time, so there is no environment variable."""
 
     @property
     def flag(self) -> str:
@@ -46,10 +48,13 @@ class Option(NamedTuple):
         return f"CUTELITE_{self.name.upper()}"
 
 
-def _option(parser: Parser[T], default: T, help: str, shown: str | None = None, *aliases: str) -> T:
+def _option(
+    parser: Parser[T], default: T, help: str, shown: str | None = None, *aliases: str, of_one: bool = False
+) -> T:
     """Return a field of `Options`; `shown` words the default where its text would not tell."""
     shown = str(default) if shown is None else shown
-    return field(default=default, metadata={"option": Option("", cast("Parser[Any]", parser), help, shown, aliases)})
+    row = Option("", cast("Parser[Any]", parser), help, shown, aliases, of_one)
+    return field(default=default, metadata={"option": row})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +92,24 @@ class Options:
         choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
         "the tool that turns PTX into a cubin; `auto` takes the first of the three that is there",
     )  # fmt: skip
+    warnings_as_errors: bool = _option(
+        FLAG, False, "refuse a kernel that passes or the assembler warn of, such as one that spills registers"
+    )  # fmt: skip
+    name: str | None = _option(
+        optional(TEXT), None,
+        "name of the kernel in profilers and in the cubin, `{BM}` being the value of the Constexpr `BM`",
+        "the function's name", of_one=True,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for row in OPTIONS:
             value = getattr(self, row.name)
             if value is not None:
                 object.__setattr__(self, row.name, _checked(row, value))
+
+    def given(self) -> dict[str, Any]:
+        """Return every option by name, as a kernel is given them."""
+        return {row.name: getattr(self, row.name) for row in OPTIONS}
 
     def attrs(self, block: tuple[int, int, int], cluster: tuple[int, int, int] | None) -> dict[str, Any]:
         """Return the attributes of an IR function that is compiled so (see `ir.function`)."""
@@ -101,7 +118,7 @@ class Options:
             attrs["cluster"] = cluster
         if self.assertions:
             attrs["assertions"] = True
-        for name in ("min_blocks", "max_registers"):
+        for name in ("min_blocks", "max_registers", "name"):
             if getattr(self, name) is not None:
                 attrs[name] = getattr(self, name)
         return attrs
@@ -119,6 +136,8 @@ class Given(TypedDict, total=False):
     ptxas_options: str | tuple[str, ...] | None
     backend: str | None
     assembler: str | None
+    warnings_as_errors: bool | None
+    name: str | None
 
 
 OPTIONS: tuple[Option, ...] = tuple(entry.metadata["option"]._replace(name=entry.name) for entry in fields(Options))
@@ -203,7 +222,8 @@ def markdown() -> str:
     for row in OPTIONS:
         default = row.default if " " in row.default else f"`{row.default}`"
         flags = ", ".join(f"`{flag}`" for flag in (row.flag, *row.aliases))
-        lines.append(f"| `{row.name}` | {row.parser.values} | {default} | {row.help} | {flags} | `{row.variable}` |\n")
+        variable = "" if row.of_one else f"`{row.variable}`"
+        lines.append(f"| `{row.name}` | {row.parser.values} | {default} | {row.help} | {flags} | {variable} |\n")
     return _PAGE + "".join(lines)
 
 

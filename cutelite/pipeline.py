@@ -25,7 +25,7 @@ from cutelite.builds.artifact import artifact, assembled
 from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
-from cutelite.builds.refusals import stage
+from cutelite.builds.refusals import stage, warned
 from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.front.build import build as evaluate
@@ -56,6 +56,8 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
         cubin = assembled(build)
     build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
+    if options.warnings_as_errors and build.warnings:
+        raise warned(build)
     build.artifact = artifact(build, cubin)
     show(build, environment)
     return build

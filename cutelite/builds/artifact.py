@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from cutelite import toolchain
 from cutelite.builds.build import Build
 from cutelite.ir.function import Function
@@ -49,8 +52,20 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         max_threads=x * y * z,
         written=written_parameters(build.front),
         built_with=cubin.cuda_version if cubin else (0, 0),
-        signature={"warnings": build.warnings},
+        signature={"warnings": build.warnings, "report": report(cubin)},
     )
+
+
+def report(cubin: toolchain.Cubin | None) -> dict[str, Any]:
+    """Return what the assembler tells of a cubin and no launch needs, as JSON data; {} without one."""
+    if cubin is None:
+        return {}
+    return {
+        "stack_frame": cubin.usage.stack_frame,
+        "barriers": cubin.usage.barriers,
+        "constants": {str(bank): size for bank, size in cubin.constants.items()},
+        "log": re.sub(r"^.*Compile time = .*\n", "", cubin.log, flags=re.MULTILINE),
+    }
 
 
 def parameter_kinds(function: Function) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from cutelite.builds.build import Build
 from cutelite.builds.findings import first_of
-from cutelite.diag import CompileError, InternalError, Mistake, Note
+from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
 from cutelite.toolchain import ToolchainError
 
 
@@ -26,6 +26,20 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
     except Exception as error:
         raise InternalError(f"{type(error).__name__}: {error}", stage=name) from error
     times[name] = perf_counter() - start
+
+
+def warned(build: Build) -> CompileError:
+    """Return the error for a kernel with warnings, where these are to be errors: it holds their texts."""
+    count = len(build.warnings)
+    said = f"{count} warning{'s' if count > 1 else ''}"
+    code = build.source.function.__code__
+    mistake = Mistake(
+        "warnings",
+        f"`{build.front.name}` compiles with {said}, and warnings_as_errors is set",
+        help="mend what is warned of below, or leave warnings_as_errors out",
+    )
+    place = Span(code.co_filename, code.co_firstlineno, function=code.co_name)
+    return CompileError(mistake, place, [Note(text) for text in build.warnings])
 
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cutelite import toolchain
+from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 class Compiled:
     """The result of `kernel.compile(...)`. Stages that the disk cache does not hold are made again when asked for.
 
+    ``compiled[grid, block](*args)`` launches it, and no other specialisation: arguments that need another are refused.
+    The block may be left out.
+
     artifact  what is launched: cubin, parameters, shared memory, ...
     cached    whether it came from the disk cache
     """
@@ -24,7 +29,28 @@ class Compiled:
     def __init__(self, artifact: Artifact, again: Callable[[], Build]) -> None:
         self.artifact = artifact
         self.cached = True
+        self.launches: Callable[[], Any] | None = None
+        self.of_method = False
         self._again = again
+
+    @cached_property
+    def _kernel(self) -> Any:
+        """The kernel that launches this and nothing else."""
+        if self.launches is None:
+            raise LaunchError(f"{self.name} was compiled without its kernel: launch what `kernel.compile(...)` returns")
+        return self.launches()
+
+    def __getitem__(self, key: Any) -> Callable[..., None]:
+        """Return what launches: ``compiled[grid](*args)``, with what `kernel[...]` takes (`Kernel.__getitem__`)."""
+        return self._kernel[key]  # type: ignore[no-any-return]
+
+    def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
+        """Launch it, as `Kernel.launch` does. Errors: those, and `ArgumentError` for another specialisation's."""
+        self._kernel.launch(launch, *args, **kwargs)
+
+    def __call__(self, /, *args: Any, grid: Any, stream: Any = None, smem: int = 0, **kwargs: Any) -> None:
+        """Launch it: ``compiled(a, b, grid=132)``. Arguments and errors are as for `launch`."""
+        self.launch(Launch(grid, stream=stream, smem=smem), *args, **kwargs)
 
     @classmethod
     def of(cls, build: Build) -> Compiled:
@@ -117,6 +143,45 @@ class Compiled:
         """Return warnings of compiler and assembler: register tensors in local memory, spills, serialised wgmma."""
         signature = self.artifact.signature or {}
         return [str(text) for text in signature.get("warnings", ())]
+
+    @property
+    def _report(self) -> dict[str, Any]:
+        report: dict[str, Any] = (self.artifact.signature or {}).get("report", {})
+        return report
+
+    @property
+    def stack_frame(self) -> int:
+        """Bytes of local memory per thread: spills, and arrays indexed at run time; -1 where not known."""
+        return int(self._report.get("stack_frame", -1))
+
+    @property
+    def barriers(self) -> int:
+        """Named barriers of `barrier.sync` and its like that it uses; -1 where not known."""
+        return int(self._report.get("barriers", -1))
+
+    @property
+    def constant_banks(self) -> dict[int, int]:
+        """Constant banks -> bytes of them that it uses. Parameters are in bank 0, `cl.constant` arrays in bank 3."""
+        return {int(bank): int(size) for bank, size in self._report.get("constants", {}).items()}
+
+    @property
+    def log(self) -> str:
+        """The text of the assembler: what `ptxas -v` prints. '' where there was none."""
+        return str(self._report.get("log", ""))
+
+    def occupancy(self, smem: int = 0) -> Occupancy:
+        """Return how many blocks one multiprocessor holds, and what limits them.
+
+        smem    bytes of shared memory that the launch asks for on top
+        Errors  `ToolchainError` where there was no assembler to count registers
+        """
+        block = self.artifact.block
+        assert block is not None, "kernels are compiled for a block"
+        if self.registers < 0:
+            message = f"the registers of {self.name} are not known: there was no assembler (see `cutelite doctor`)"
+            raise toolchain.ToolchainError("find", message)
+        target = Target.parse(self.arch)
+        return target.occupancy(block[0] * block[1] * block[2], self.registers, self.shared_memory + smem)
 
     def __repr__(self) -> str:
         registers = f"{self.registers} registers" if self.registers >= 0 else "PTX alone"

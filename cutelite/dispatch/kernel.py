@@ -33,7 +33,7 @@ from cutelite.dispatch.launch import (
 )
 from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.signature import Signature
-from cutelite.dispatch.specialise import Specialisation, Specialisations
+from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
 from cutelite.target import Target
@@ -509,7 +509,18 @@ class Kernel:
         options = replace(environment.options, **{**self.given, **said})
         self._forget_if_changed()
         spec: Specialisation = self._named(self._specialised, bound, block, cluster, arch, options)
-        return self._made.get(spec, environment)
+        compiled = self._made.get(spec, environment)
+        if compiled.launches is None:
+            compiled.launches = functools.partial(self._launching_only, spec, compiled)
+        return compiled
+
+    def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
+        """Return this kernel as it launches one specialisation, and refuses arguments that need another."""
+        only = Kernel(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster)
+        only._owner = self._owner
+        only._made = OnlyOne(self.__cutelite_function__, spec, compiled)
+        only.__dict__["_settings"] = _Settings(replace(config.read(), arch=spec.arch), spec.options)
+        return only
 
     @_without_our_frames
     def export(
@@ -627,7 +638,11 @@ class BoundKernel:
 
     def compile(self, /, *examples: Any, **given: Any) -> Compiled:
         """As `Kernel.compile`."""
-        return self.kernel.compile(self.instance, *examples, **given)
+        compiled = self.kernel.compile(self.instance, *examples, **given)
+        if compiled.launches is not None and not compiled.of_method:
+            compiled.launches = functools.partial(_bound, compiled.launches, self.instance)
+            compiled.of_method = True
+        return compiled
 
     def export(self, path: str | os.PathLike[str] | None, /, *examples: Any, **given: Any) -> rt.Bundle:
         """As `Kernel.export`."""
@@ -638,6 +653,10 @@ class BoundKernel:
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r} of {self.instance!r}>"
+
+
+def _bound(launches: Callable[[], Any], instance: object) -> BoundKernel:
+    return BoundKernel(launches(), instance)
 
 
 def _simulator() -> Any:

@@ -16,10 +16,11 @@ from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.diag import log
 from cutelite.dispatch import fingerprint
+from cutelite.dispatch.arguments import ArgumentError
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.compiling import compiled
 from cutelite.dispatch.launch import Dim3
-from cutelite.front.types import ArgType
+from cutelite.front.types import ArgType, Constant
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
@@ -228,6 +229,44 @@ class Specialisations:
         if isinstance(key, bool):
             return fingerprint.source(self.function, key)
         return fingerprint.source(key.facts(), _with_lines(key))
+
+
+class OnlyOne(Specialisations):
+    """A specialisation that has been compiled, in the place of all that a kernel may have."""
+
+    def __init__(self, function: FunctionType, spec: Specialisation, compiled: Compiled) -> None:
+        super().__init__(function)
+        self.spec = spec
+        self.compiled[spec] = compiled
+
+    def get(self, spec: Specialisation, environment: Config) -> Compiled:
+        """Errors: `ArgumentError` for another specialisation."""
+        self._check(spec)
+        return self.compiled[self.spec]
+
+    def simulation(self, spec: Specialisation) -> Function:
+        """Errors: as `get`."""
+        self._check(spec)
+        return super().simulation(spec)
+
+    def drop_if_changed(self) -> bool:
+        return False
+
+    def _check(self, spec: Specialisation) -> None:
+        if spec == self.spec:
+            return
+        given = {**dict(spec.types), **dict(spec.dims), "block": spec.block, "cluster": spec.cluster, "wide": spec.wide}
+        only = self.spec
+        known = {**dict(only.types), **dict(only.dims), "block": only.block, "cluster": only.cluster, "wide": only.wide}
+        other = [f"`{k}` is {_short(given[k])}, not {_short(known[k])}" for k in known if given.get(k) != known[k]]
+        raise ArgumentError(
+            f"{self.function.__name__} was compiled for other arguments: {'; '.join(other)}. Compile for these, or "
+            "launch the kernel itself, which compiles what it needs"
+        )
+
+
+def _short(value: Any) -> str:
+    return repr(value.value) if isinstance(value, Constant) else str(value)
 
 
 def _pipeline() -> Any:

@@ -22,6 +22,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor, TensorMap
 from cutelite.lang.emit import describe, wrap
 from cutelite.ops.control import Ret
+from cutelite.target import compiling_for
 
 INSTRUCTIONS = (branches, builtins, containers, names, operators, patterns)
 """The modules that register what instructions and builtins do (see `frame` and `calls`)."""
@@ -41,16 +42,19 @@ def build(
 
     args   parameter -> an IR type (a run-time argument), `Constant` or `Struct`
     dims   every named dim that layouts of `args` mention -> i32 or i64
-    attrs  attributes of the function: block, cluster, fmad, assertions, ... (see `ir.function`)
+    attrs  attributes of the function: block, cluster, fmad, assertions, ... (see `ir.function`); and `name`, with
+           `{parameter}` for the value of a Constexpr
     Errors `CompileError` at the user's line; `InternalError` for a bug of ours
     """
     entry = Block(label="entry")
-    kernel = Function(symbol(function.__name__), [entry], {}, dict(attrs))
+    attrs = dict(attrs)
+    name = _name(attrs.pop("name", None) or function.__name__, args)
+    kernel = Function(symbol(name), [entry], {}, attrs)
     builder = Builder(kernel, entry, target)
     bound = {name: _parameter(entry, name, t) for name, t in args.items()}
     for name, t in dims.items():
         kernel.dims[name] = Value(t, hint=name)
-    with builder.active(), _deep_recursion():
+    with builder.active(), compiling_for(target), _deep_recursion():
         try:
             _evaluate(function, bound, builder, bool(attrs.get("assertions")))
         except (CompileError, InternalError):
@@ -59,6 +63,18 @@ def build(
             raise InternalError(f"{type(error).__name__}: {error}", stage="front", span=builder.span) from error
     kernel.blocks = reverse_postorder(entry)
     return kernel
+
+
+def _name(text: str, args: dict[str, ArgType]) -> str:
+    """Fill the values of Constexprs into the name of a specialisation. Errors: `CompileError` for what is none."""
+    if "{" not in text:
+        return text
+    values = {name: getattr(t.value, "__name__", t.value) for name, t in args.items() if isinstance(t, Constant)}
+    try:
+        return text.format(**values)
+    except (KeyError, IndexError, ValueError) as error:
+        known = ", ".join(f"{{{name}}}" for name in values) or "no Constexpr"
+        raise CompileError(Mistake("kernel-name", f"{text!r} is no name: {error}", help=f"there is {known}")) from None
 
 
 def symbol(name: str) -> str:

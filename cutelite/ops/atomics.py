@@ -307,6 +307,10 @@ class Prefetch(Op):
 
     effects = Effect.ORDERS  # so that it is not moved; it neither reads nor writes
 
+    @property
+    def feature(self) -> str | None:  # type: ignore[override]
+        return "cache_hint" if self.level == "L2::evict_last" else None
+
     def verify(self) -> Iterator[Problem]:
         yield from address_problems(self, "p", ("gmem", "generic"), 1)
         if self.level not in ("L1", "L2", "L2::evict_last"):

@@ -92,8 +92,12 @@ class Convert(Op):
         names = {elem_of(self.a.type).name, self.type.name}
         if names & set(FP8):
             return "fp8"
-        if "tf32" in names and self.rounding in ("rn", "rz"):
-            return "tf32.rounding"
+        if "tf32" in names:
+            return "tf32.rounding" if self.rounding in ("rn", "rz") else "tf32"
+        if self.ptx() is not None and self.type.bits == 16 and self.type.is_float:
+            if isinstance(self.a.type, Vec) and elem_of(self.a.type) == f32:
+                return "cvt.x2"
+            return "bf16" if self.type == bf16 else None
         return None
 
     def result_types(self) -> tuple[Type, ...]:

@@ -1,5 +1,55 @@
-"""GPU generations: limits, features, PTX version. A leaf: imports nothing of ours."""
+"""GPU generations: limits, features, PTX version. A leaf: imports nothing of ours.
 
-from cutelite.target.arch import TARGETS, Target, UnknownTarget
+In a kernel `cl.target` is this module, and tells at compile time of the GPU that is compiled for: `cl.target.arch`,
+`cl.target.capability`, `cl.target.has("wgmma")`, and every other attribute of `Target`.
+"""
 
-__all__ = ["TARGETS", "Target", "UnknownTarget"]
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cutelite.target.targets import ALIASES, FEATURES, TARGETS, Occupancy, Target, UnknownTarget
+
+if TYPE_CHECKING:
+    arch: str
+    capability: tuple[int, int]
+
+_compiled_for: contextvars.ContextVar[Target | None] = contextvars.ContextVar("compiled for", default=None)
+
+
+@contextmanager
+def compiling_for(target: Target | None) -> Iterator[None]:
+    """Let `current` return `target` in this thread, while a kernel is evaluated for it."""
+    token = _compiled_for.set(target)
+    try:
+        yield
+    finally:
+        _compiled_for.reset(token)
+
+
+def current() -> Target:
+    """Return the target of the kernel that is being compiled. Errors: RuntimeError outside of kernels."""
+    target = _compiled_for.get()
+    if target is None:
+        raise RuntimeError("no kernel is being compiled here, so there is no target: ask in a kernel")
+    return target
+
+
+def has(feature: str) -> bool:
+    """Tell whether the GPU that is compiled for has `feature`, a name of `FEATURES`. Decided at compile time.
+
+    Errors   KeyError for another name; RuntimeError outside of kernels
+    """
+    return current().has(feature)
+
+
+def __getattr__(name: str) -> Any:
+    if name in Target.__dataclass_fields__ or name in ("smem_per_block", "specific", "of_family"):
+        return getattr(current(), name)
+    raise AttributeError(f"module 'cutelite.target' has no attribute {name!r}")
+
+
+__all__ = ["ALIASES", "FEATURES", "TARGETS", "Occupancy", "Target", "UnknownTarget", "compiling_for", "current", "has"]

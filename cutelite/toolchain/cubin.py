@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cutelite.toolchain.log import ToolWarning, Usage
@@ -31,3 +33,23 @@ class Cubin:
         """The release of the assembler, (13, 0), from a note in the image; (0, 0) where there is none."""
         found = re.search(rb"Cuda compilation tools, release (\d+)\.(\d+)", self.image)
         return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    @property
+    def constants(self) -> dict[int, int]:
+        """Constant banks -> bytes, the most over its kernels. Bank 0 holds the parameters, 3 `cl.constant` arrays."""
+        banks: dict[int, int] = {}
+        for name, size in _sections(self.image):
+            if found := re.match(r"\.nv\.constant(\d+)", name):
+                bank = int(found[1])
+                banks[bank] = max(size, banks.get(bank, 0))
+        return banks
+
+
+def _sections(image: bytes) -> Iterator[tuple[str, int]]:
+    """Yield names and sizes of the sections of a 64-bit ELF file."""
+    (table,) = struct.unpack_from("<Q", image, 40)
+    size, count, names = struct.unpack_from("<HHH", image, 58)
+    headers = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
+    start = headers[names][4]
+    for name, _, _, _, _, length in headers:
+        yield image[start + name : image.index(b"\0", start + name)].decode(), length

@@ -23,7 +23,7 @@ def stub(text: str) -> str:
     head, own = text[: text.index(FIRST)], text[text.index(LAST) : text.index("\n__all__ = [")]
     by_hand = declared(head + own)
     package = vars(cutelite)
-    homes = {**package["_HOME"], **dict.fromkeys(package["_MODULES"], "cutelite.lang")}
+    homes = {**package["_HOME"], **{n: m.rpartition(".")[0] for n, m in package["_MODULES"].items()}}
     chosen = [(module, not name[0].isupper(), sorting(name.lower()), name) for name, module in homes.items()]
     imports = sorted(row for row in chosen if row[-1] not in by_hand)
     lines = [f"from {module} import {name} as {name}\n" for module, *_, name in imports]

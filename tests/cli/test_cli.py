@@ -198,7 +198,7 @@ def test_a_cached_kernel_has_its_warnings(files: Path, run: Run) -> None:
         (["empty.py"], "cutelite: empty.py holds no kernel"),
         (["several.py"], "cutelite: several.py holds 2 kernels: say which, several.py:KERNEL; they are fill, wrong"),
         (["text.txt"], "cutelite: text.txt is not a Python file: its name must end in .py"),
-        (["one.py", "--arch", "sm_91"], "cutelite: unknown GPU architecture 'sm_91'; known are sm_80,"),
+        (["one.py", "--arch", "sm_91"], "cutelite: unknown GPU architecture 'sm_91'; known are sm_75, sm_80,"),
         (["one.py", "--block", "2048"], "cutelite: add: a block of (2048,) is asked for"),
         (["one.py", "--set", "n"], "cutelite: --set takes NAME=VALUE, not 'n'"),
         (["one.py", "--set", "n=a b"], "cutelite: --set n: 'a b' is neither a Python literal nor a dtype"),

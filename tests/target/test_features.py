@@ -6,7 +6,7 @@ What ptxas says beyond the table is not tested: that sm_120 lets 8 blocks form a
 import pytest
 
 from cutelite.target import TARGETS, Target
-from cutelite.target.arch import FEATURES
+from cutelite.target.targets import FEATURES
 from cutelite.toolchain import ToolchainError
 from cutelite.toolchain.ptxas import assemble
 
@@ -30,6 +30,7 @@ INSTRUCTIONS = {
     "redux": "redux.sync.add.s32 %r2, %r1, -1;",
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];",
     "bf16": "fma.rn.bf16x2 %r2, %r1, %r1, %r1;",
+    "cvt.x2": "cvt.rn.f16x2.f32 %r2, %f1, %f2;",
     "tf32": "cvt.rna.tf32.f32 %r2, %f1;",
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
     "{%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",

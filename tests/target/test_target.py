@@ -3,7 +3,7 @@
 import pytest
 
 from cutelite.target import TARGETS, Target, UnknownTarget
-from cutelite.target.arch import FEATURES
+from cutelite.target.targets import FEATURES
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a"])
@@ -11,8 +11,16 @@ def test_every_advertised_architecture_is_known(arch: str) -> None:
     assert Target.parse(arch).arch == arch
 
 
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [("90a", "sm_90a"), ("compute_80", "sm_80"), ("12.0", "sm_120"), ("Hopper", "sm_90a"), ("sm_101a", "sm_110a")],
+)
+def test_other_names_of_an_architecture(name: str, arch: str) -> None:
+    assert Target.parse(name).arch == arch
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownTarget, match=r"unknown GPU architecture 'sm_42'; known are sm_80, .*sm_90a"):
+    with pytest.raises(UnknownTarget, match=r"unknown GPU architecture 'sm_42'; known are sm_75, sm_80, .*sm_90a"):
         Target.parse("sm_42")
 
 
@@ -26,6 +34,8 @@ def test_a_targets_have_all_of_the_plain_one() -> None:
     assert specific
     for target in specific:
         plain = TARGETS[target.arch.removesuffix("a")]
+        family = TARGETS.get(plain.arch + "f", plain)
+        assert target.features >= family.features >= plain.features
         assert target.features > plain.features
         assert target.smem_per_sm == plain.smem_per_sm
 

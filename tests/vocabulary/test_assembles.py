@@ -26,7 +26,10 @@ def ptx(function: Function, target: Target) -> str:
 EACH = [(family, arch) for family, found in TOGETHER.items() if found for arch in ("sm_80", "sm_90a", "sm_100a")]
 
 
-@pytest.mark.parametrize(("family", "arch"), [*EACH, ("mma", "sm_89"), ("mma", "sm_120a"), ("ldmatrix", "sm_120a")])
+@pytest.mark.parametrize(
+    ("family", "arch"),
+    [*EACH, ("convert", "sm_75"), ("atomics", "sm_75"), ("mma", "sm_89"), ("mma", "sm_120a"), ("ldmatrix", "sm_120a")],
+)
 def test_in_a_kernel_with_others(family: str, arch: str, ptxas: str, tmp_path: Path) -> None:
     target = Target.parse(arch)
     chosen = [s for s in TOGETHER[family] if s.is_there(target)]

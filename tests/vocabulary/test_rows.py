@@ -12,7 +12,7 @@ import cutelite as cl
 from cutelite.ir.op import REGISTRY, Op
 from cutelite.ir.parser import parse_function
 from cutelite.ir.verifier import verify
-from cutelite.target.arch import FEATURES
+from cutelite.target.targets import FEATURES
 from tests.vocabulary import FAMILIES, ROWS
 from tests.vocabulary.kernels import alone, together
 from tests.vocabulary.row import Row, Spelling

@@ -7,12 +7,26 @@ compute capability); features from the "Target ISA Notes" of each instruction in
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 KB = 1024
 
 
 class UnknownTarget(ValueError):
     """An architecture name that is not in the table; the message lists the ones that are."""
+
+
+class Occupancy(NamedTuple):
+    """Blocks and warps that one SM holds at a time.
+
+    limiter   what there would have to be more of for another block: 'registers', 'shared memory', 'threads', 'blocks'
+    fraction  of the warps that the SM can hold
+    """
+
+    blocks: int
+    warps: int
+    limiter: str
+    fraction: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +81,38 @@ class Target:
         """Tell whether this is an `a` target: everything of the plain one and more, for one compute capability only."""
         return self.arch.endswith("a")
 
+    @property
+    def of_family(self) -> bool:
+        """Tell whether this is an `f` target: what a family has in common, for the members that came later too."""
+        return self.arch.endswith("f")
+
     def has(self, feature: str) -> bool:
         """Tell whether the target has `feature`, a name of `FEATURES`; any other name is a mistake of the caller."""
         if feature not in FEATURES:
             raise KeyError(f"no feature is called {feature!r}; known are {', '.join(sorted(FEATURES))}")
         return feature in self.features
+
+    def occupancy(self, threads: int, registers: int, smem: int) -> Occupancy:
+        """Return how many blocks of a kernel one SM holds.
+
+        threads    in a block
+        registers  of one thread, as the assembler tells them
+        smem       bytes of shared memory of one block, static and dynamic
+        Source     cuda_occupancy.h of the CUDA toolkit: registers go to warps in units of 256, out of a quarter of
+                   the SM's each; shared memory in units of 128 bytes, with `smem_reserved` on top
+        """
+        warps = -(-threads // 32)
+        per_warp = max(1, -(-registers * 32 // 256) * 256)
+        per_block = -(-(smem + self.smem_reserved) // 128) * 128
+        limits = {
+            "registers": self.registers_per_sm // 4 // per_warp * 4 // warps,
+            "shared memory": self.smem_per_sm // per_block if per_block else self.blocks_per_sm,
+            "threads": self.threads_per_sm // 32 // warps,
+            "blocks": self.blocks_per_sm,
+        }
+        limiter = min(limits, key=lambda name: limits[name])
+        blocks = limits[limiter]
+        return Occupancy(blocks, blocks * warps, limiter, blocks * warps * 32 / self.threads_per_sm)
 
     def runs_on(self, capability: tuple[int, int]) -> bool:
         """Tell whether a cubin for this target loads on a GPU of that compute capability.
@@ -85,11 +126,15 @@ class Target:
 
     @classmethod
     def parse(cls, name: str) -> Target:
-        """The target called `name`, as in `sm_90a`. Raises `UnknownTarget`."""
-        try:
-            return TARGETS[name.strip().lower()]
-        except KeyError:
-            raise UnknownTarget(f"unknown GPU architecture {name!r}; known are {', '.join(TARGETS)}") from None
+        """Return the target called `name`: `sm_90a`, or an alias such as `90a`, `compute_90a`, `9.0a`, `hopper`.
+
+        `sm_101` is what NVIDIA called `sm_110` before CUDA 13. Raises `UnknownTarget`.
+        """
+        plain = name.strip().lower().removeprefix("compute_").removeprefix("sm_").replace(".", "")
+        target = TARGETS.get("sm_" + ALIASES.get(plain, plain))
+        if target is None:
+            raise UnknownTarget(f"unknown GPU architecture {name!r}; known are {', '.join(TARGETS)}")
+        return target
 
     @classmethod
     def for_capability(cls, capability: tuple[int, int]) -> Target:
@@ -100,7 +145,7 @@ class Target:
                 f"no known architecture runs on a GPU of compute capability {capability[0]}.{capability[1]}; "
                 f"known are {', '.join(TARGETS)}"
             )
-        return max(fitting, key=lambda target: (target.capability, target.specific))
+        return max(fitting, key=lambda target: (target.capability, target.specific, target.of_family))
 
     def __str__(self) -> str:
         return self.arch
@@ -114,6 +159,7 @@ _AMPERE = {
     "redux": "redux.sync on 32-bit integers",
     "ldmatrix": "ldmatrix m8n8 b16",
     "bf16": "bf16 and bf16x2 arithmetic and conversion",
+    "cvt.x2": "two f32 to a pair of f16 or bf16 at once",
     "tf32": "cvt.rna.tf32.f32 and mma on tf32",
     "mma": "mma.sync on f16, bf16, tf32, f64 and integers",
     "cache_hint": "createpolicy and .L2::cache_hint",
@@ -143,11 +189,9 @@ _BLACKWELL = {
     "ld.256": "ld.global and st.global of 256 bits",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
 }
-_BLACKWELL_SPECIFIC = {"fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0"}
-_BLACKWELL_SERVER = {
-    "tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory",
-    "redux.f32": "redux.sync on f32",
-}
+_BLACKWELL_SPECIFIC = {"fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0"}  # in the `f` targets too
+_BLACKWELL_TENSOR = {"tcgen05": "tcgen05.mma, ld, st, cp, alloc: tensor memory"}
+_BLACKWELL_SERVER = {"redux.f32": "redux.sync on f32"}
 _BLACKWELL_CLIENT = {"mma.block_scale": "mma.sync with block scaling"}
 
 FEATURES: dict[str, str] = {
@@ -158,6 +202,7 @@ FEATURES: dict[str, str] = {
     **_SPECIFIC,
     **_BLACKWELL,
     **_BLACKWELL_SPECIFIC,
+    **_BLACKWELL_TENSOR,
     **_BLACKWELL_SERVER,
     **_BLACKWELL_CLIENT,
 }
@@ -169,15 +214,19 @@ def _table() -> dict[str, Target]:
     ada = ampere | frozenset(_ADA)
     hopper = ada | frozenset(_HOPPER)
     blackwell = hopper | frozenset(_BLACKWELL)
-    server = frozenset(_SPECIFIC) | frozenset(_BLACKWELL_SPECIFIC) | frozenset(_BLACKWELL_SERVER)
-    client = frozenset(_SPECIFIC) | frozenset(_BLACKWELL_SPECIFIC) | frozenset(_BLACKWELL_CLIENT)
 
     # PTX ISA: LLVM 22 emits up to 9.0, ptxas 12.9 reads up to 8.8 and 13.0 up to 9.0. LLVM refuses sm_100 below
     # 8.6, sm_120 below 8.7 and sm_103 and sm_121 below 8.8. So 8.6 serves Hopper and before with the oldest
     # tools that have all of Hopper's instructions, and 8.8 all of Blackwell.
+    # LLVM writes sm_88 and sm_110 from 9.0 on. sm_107, which ptxas 13.5 takes, is not known to LLVM 22.
+    sm_75 = Target(
+        "sm_75", (7, 5), 86, frozenset({"ldmatrix"}), smem_per_sm=64 * KB, threads_per_sm=1024, blocks_per_sm=16,
+        smem_reserved=0,
+    )  # fmt: skip
     sm_80 = Target("sm_80", (8, 0), 86, ampere, smem_per_sm=164 * KB, threads_per_sm=2048, blocks_per_sm=32)
     sm_86 = Target("sm_86", (8, 6), 86, ampere, smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=16)
     sm_87 = Target("sm_87", (8, 7), 86, ampere, smem_per_sm=164 * KB, threads_per_sm=1536, blocks_per_sm=16)
+    sm_88 = replace(sm_87, arch="sm_88", capability=(8, 8), ptx_isa=90)
     sm_89 = Target("sm_89", (8, 9), 86, ada, smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=24)
     sm_90 = Target(
         "sm_90", (9, 0), 86, hopper, smem_per_sm=228 * KB, threads_per_sm=2048, blocks_per_sm=32,
@@ -185,33 +234,34 @@ def _table() -> dict[str, Target]:
     )  # fmt: skip
     sm_100 = replace(sm_90, arch="sm_100", capability=(10, 0), ptx_isa=88, features=blackwell)
     sm_103 = replace(sm_100, arch="sm_103", capability=(10, 3))
+    sm_110 = replace(sm_100, arch="sm_110", capability=(11, 0), ptx_isa=90, threads_per_sm=1536, blocks_per_sm=24)
     sm_120 = replace(
         sm_100, arch="sm_120", capability=(12, 0), smem_per_sm=100 * KB, threads_per_sm=1536, blocks_per_sm=24,
         max_cluster=8,
     )  # fmt: skip
     sm_121 = replace(sm_120, arch="sm_121", capability=(12, 1))
 
-    def specific(plain: Target, more: frozenset[str]) -> Target:
-        return replace(plain, arch=plain.arch + "a", features=plain.features | more)
+    def ending(letter: str, plain: Target, *more: dict[str, str]) -> Target:
+        return replace(plain, arch=plain.arch + letter, features=plain.features.union(*more))
 
-    rows = (
-        sm_80,
-        sm_86,
-        sm_87,
-        sm_89,
-        sm_90,
-        specific(sm_90, frozenset(_HOPPER_ONLY) | frozenset(_SPECIFIC)),
-        sm_100,
-        specific(sm_100, server),
-        sm_103,
-        specific(sm_103, server),
-        sm_120,
-        specific(sm_120, client),
-        sm_121,
-        specific(sm_121, client),
-    )
+    rows = [sm_75, sm_80, sm_86, sm_87, sm_88, sm_89, sm_90, ending("a", sm_90, _HOPPER_ONLY, _SPECIFIC)]
+    for plain, more in (
+        (sm_100, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
+        (sm_103, {**_BLACKWELL_TENSOR, **_BLACKWELL_SERVER}),
+        (sm_110, _BLACKWELL_TENSOR),
+        (sm_120, _BLACKWELL_CLIENT),
+        (sm_121, _BLACKWELL_CLIENT),
+    ):
+        rows.append(plain)
+        rows += [ending(letter, plain, _SPECIFIC, _BLACKWELL_SPECIFIC, more) for letter in "fa"]
     return {target.arch: target for target in rows}
 
+
+ALIASES = {
+    "turing": "75", "ampere": "80", "ada": "89", "hopper": "90a", "blackwell": "100a", "thor": "110a",
+    "101": "110", "101a": "110a", "101f": "110f",
+}  # fmt: skip
+"""Other names of targets, without `sm_`."""
 
 TARGETS: dict[str, Target] = _table()
 """Every target by name, oldest first."""
