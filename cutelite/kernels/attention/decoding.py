@@ -20,7 +20,9 @@ B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS S
 QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")
 OB, OS, OH = cl.dims("OB:2 OS:2 OH:2")
 THREADS = GROUP + 32  # of a block that computes: a warpgroup, and a warp that loads
-WARPS = 4  # of a block that combines: a row each
+WARPS = 4  # of a block that combines: they share a row
+MOST_SPLITS = WARPS * 32
+TOGETHER = 8  # splits that a warp loads at once
 
 
 @dataclass(frozen=True)
@@ -296,12 +298,13 @@ def of_parts(plan: Plan, split: bool) -> Any:
 
 
 def of_rows(plan: Plan) -> Any:
-    """Return the kernel that combines parts: a warp for each row, `WARPS` rows a block."""
+    """Return the kernel that combines parts: a block of threads for each row, a thread for each split's logsumexp."""
     DV, BN, dtype = plan.problem.dim_v, plan.config.columns, plan.problem.dtype
+    wide = -(-DV // 128)  # pieces of 4 columns that a thread adds up
 
     @cl.kernel(block=WARPS * 32)
     def combine(
-        parts: Tensor[f32, (SPLITS, B, SQ, H, DV)], sums: Tensor[f32, (SPLITS, B, H, SQ)],
+        parts: Tensor[f32, (SPLITS, B, SQ, H, DV), cl.align(16)], sums: Tensor[f32, (SPLITS, B, H, SQ)],
         o: Tensor[dtype, (B, SQ, H, DV), (OB, OS, OH, 1)], lse: Tensor[f32, (B, H, SQ)],
         lengths: Tensor[i32, (B,)] | None, sinks: Tensor[f32, (H,)] | None, keys: i32, low: i32, blocks: i32,
     ) -> None:  # fmt: skip
@@ -310,39 +313,45 @@ def of_rows(plan: Plan) -> Any:
         low     keys before the sequence's end that any of its queries sees, at most
         blocks  blocks of keys of a split
         """
-        cl.griddepcontrol_wait()
-        row, lane = cl.block_idx.x * WARPS + cl.thread_idx.x // 32, cl.thread_idx.x % 32
+        weights, added = cl.shared(f32, (MOST_SPLITS,)), cl.shared(f32, (DV, WARPS), align=16)
+        row, thread, warp, lane = i32(cl.block_idx.x), cl.thread_idx.x, cl.thread_idx.x // 32, cl.thread_idx.x % 32
         head, rest = row % i32(H), row // i32(H)
         query, batch = rest % i32(SQ), rest // i32(SQ)
-        if batch < B:
-            length: Any = keys if lengths is None else min(keys, lengths[batch])
-            seen = max(1, (length + BN - 1) // BN)
-            first = min(seen - 1, max(0, length - low) // BN) // blocks
-            last = (seen + blocks - 1) // blocks
-            top = -INF if sinks is None else sinks[head]
-            top = f32(top)
-            for i in range(first, last):
-                top = max(top, sums[i, batch, head, query])
-            base = cl.where(top == -INF, 0.0, top)
-            total = f32(0.0) if sinks is None else cl.math.exp2((sinks[head] - base) / LN2, fast=True)
-            wide = -(-DV // 64)
-            out = cl.full((2 * wide,), 0.0, f32)
-            for i in range(first, last):
-                weight = cl.math.exp2((sums[i, batch, head, query] - base) / LN2, fast=True)
-                total = total + weight
-                held = cl.make_rmem_tensor(f32, (2 * wide,))
+        length: Any = keys if lengths is None else min(keys, lengths[batch])
+        seen = max(1, (length + BN - 1) // BN)
+        first = min(seen - 1, max(0, length - low) // BN) // blocks
+        count = (seen + blocks - 1) // blocks - first
+        cl.griddepcontrol_wait()
+        own = f32(-INF)
+        if thread < count:
+            own = sums[first + thread, batch, head, query]
+        sink = f32(-INF if sinks is None else sinks[head])
+        top = max(cl.block_reduce(own, "max"), sink)
+        base = cl.where(top == -INF, 0.0, top)
+        weight = cl.math.exp2((own - base) / LN2, fast=True)
+        weights[thread] = weight
+        total = cl.block_reduce(weight) + cl.math.exp2((sink - base) / LN2, fast=True)
+        out = cl.full((4 * wide,), 0.0, f32)
+        for i in range((count + WARPS * TOGETHER - 1) // (WARPS * TOGETHER)):
+            for j in cl.static_range(TOGETHER):
+                split, held = (i * TOGETHER + j) * WARPS + warp, cl.make_rmem_tensor(f32, (4 * wide,))
                 held.fill(0.0)
                 for c in cl.static_range(wide):
-                    if c * 64 + lane * 2 < DV:
-                        pair = cl.local_tile(parts[i, batch, query, head, None], (2,), (c * 32 + lane,)).load()
-                        cl.local_tile(held, (2,), (c,)).store(pair)
-                out = out + held.load() * weight
-            out = out * cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
-            for c in cl.static_range(wide):
-                if c * 64 + lane * 2 < DV:
-                    target = cl.local_tile(o[batch, query, head, None], (2,), (c * 32 + lane,))
-                    target.store(out[2 * c : 2 * c + 2].to(dtype))
-            if lane == 0:
-                lse[batch, head, query] = cl.where(total == 0.0, -INF, base + cl.math.log2(total, fast=True) * LN2)
+                    if c * 128 + lane * 4 < DV and split < count:
+                        part = parts[first + split, batch, query, head, None]
+                        cl.local_tile(held, (4,), (c,)).store(cl.local_tile(part, (4,), (c * 32 + lane,)).load())
+                out = out + held.load() * weights[min(split, MOST_SPLITS - 1)]
+        for c in cl.static_range(wide):
+            if c * 128 + lane * 4 < DV:
+                piece = cl.local_tile(added[None, warp], (4,), (c * 32 + lane,))
+                piece.store(out[4 * c : 4 * c + 4])
+        cl.syncthreads()
+        inverse = cl.where(total == 0.0, 0.0, cl.math.rcp(total, fast=True))
+        for c in cl.static_range(-(-DV // (WARPS * 32))):
+            column = c * WARPS * 32 + thread
+            if column < DV:
+                o[batch, query, head, column] = (added[column, None].load().reduce("sum") * inverse).to(dtype)
+        if thread == 0:
+            lse[batch, head, query] = cl.where(total == 0.0, -INF, base + cl.math.log2(total, fast=True) * LN2)
 
     return combine

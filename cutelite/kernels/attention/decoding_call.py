@@ -9,11 +9,9 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, seen
-from cutelite.kernels.attention.decoding import THREADS, WARPS, Config, build, chosen
+from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
 from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
 from cutelite.kernels.functions import settled
-
-SPLITS_AT_MOST = 128
 
 
 @untraced
@@ -71,7 +69,7 @@ def decode(
     else:
         parts, sums = empty(q, (splits, *out.shape), "f32"), empty(q, (splits, *lse.shape), "f32")
         kernels.parts[grid](q, *cache, parts, sums, lengths, table, sinks, *numbers)
-        launch = cl.Launch(-(-batch * sq * heads // WARPS), WARPS * 32, pdl=True)
+        launch = cl.Launch(batch * sq * heads, WARPS * 32, pdl=True)
         low = FAR if left is None else left + sq if causal != "top-left" else FAR
         kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
     return (out, lse) if return_lse else out
@@ -89,6 +87,6 @@ def balanced(tiles: int, blocks: int, at_once: int) -> int:
         waves = tiles * splits / at_once
         return waves / -(-tiles * splits // at_once)
 
-    most = range(1, min(blocks, SPLITS_AT_MOST, max(1, 2 * at_once // tiles)) + 1)
+    most = range(1, min(blocks, MOST_SPLITS, max(1, 2 * at_once // tiles)) + 1)
     best = max(map(busy, most))
     return next(splits for splits in most if busy(splits) >= 0.9 * best)
