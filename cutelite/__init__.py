@@ -11,6 +11,7 @@ from typing import Any
 _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled on_compile off_compile"
     " CompileEvent CompileForbidden",
+    "cutelite.builds.hooks": "after_stage before_stage remove_hook StageEvent",
     "cutelite.tune": "autotune AutotuneError Config",
     "cutelite.diag": "CompileError InternalError",
     "cutelite.toolchain": "ToolchainError",
@@ -86,7 +87,12 @@ _WHERE = {
     "cutelite.ir.types": "boolean i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 tf32 e4m3 e5m2 mbarrier",
 }
 _HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
-_MODULES = {"math": "cutelite.lang.math", "wgmma": "cutelite.lang.wgmma", "target": "cutelite.target"}
+_MODULES = {
+    "math": "cutelite.lang.math",
+    "wgmma": "cutelite.lang.wgmma",
+    "target": "cutelite.target",
+    "passes": "cutelite.passes",
+}
 """Groups of names under one of their own: ``cl.math.exp2``, ``cl.wgmma.mma_async``, ``cl.target.arch``."""
 
 __version__ = "0.1.0"

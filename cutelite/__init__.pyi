@@ -12,6 +12,11 @@ from typing import Annotated as TmaTensor
 from typing import Any, Self, TypeVar
 
 from cutelite import target as target
+from cutelite import passes as passes
+from cutelite.builds.hooks import StageEvent as StageEvent
+from cutelite.builds.hooks import after_stage as after_stage
+from cutelite.builds.hooks import before_stage as before_stage
+from cutelite.builds.hooks import remove_hook as remove_hook
 from cutelite.diag import CompileError as CompileError
 from cutelite.diag import InternalError as InternalError
 from cutelite.dispatch import ArgumentError as ArgumentError
@@ -536,6 +541,7 @@ __all__ = [
     "SimError",
     "Smem",
     "StMatrix8x8x16bOp",
+    "StageEvent",
     "StaticPersistentTileScheduler",
     "Swizzle",
     "Team",
@@ -551,6 +557,7 @@ __all__ = [
     "__version__",
     "active_mask",
     "add_sat",
+    "after_stage",
     "align",
     "append",
     "append_ones",
@@ -572,6 +579,7 @@ __all__ = [
     "ballot",
     "barrier_arrive",
     "barrier_sync",
+    "before_stage",
     "bf16",
     "bf16_of",
     "bfe",
@@ -741,6 +749,7 @@ __all__ = [
     "next_tile",
     "off_compile",
     "on_compile",
+    "passes",
     "pipeline_init_arrive",
     "pipeline_init_sync",
     "pipeline_init_wait",
@@ -763,6 +772,7 @@ __all__ = [
     "red",
     "red_async",
     "redux",
+    "remove_hook",
     "repeat",
     "repeat_as_tuple",
     "repeat_like",

@@ -92,6 +92,11 @@ class Options:
         choice("auto", "ptxas", "nvjitlink", "driver"), "auto",
         "the tool that turns PTX into a cubin; `auto` takes the first of the three that is there",
     )  # fmt: skip
+    passes: str | None = _option(
+        optional(TEXT), None,
+        "passes to run on the IR: `fold, cse, ...`, or changes to those there are: `+mine>cse, -join_accesses`",
+        "`cutelite.passes.PIPELINE`", of_one=True,
+    )  # fmt: skip
     warnings_as_errors: bool = _option(
         FLAG, False, "refuse a kernel that passes or the assembler warn of, such as one that spills registers"
     )  # fmt: skip
@@ -136,6 +141,7 @@ class Given(TypedDict, total=False):
     ptxas_options: str | tuple[str, ...] | None
     backend: str | None
     assembler: str | None
+    passes: str | None
     warnings_as_errors: bool | None
     name: str | None
 

@@ -20,11 +20,14 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cutelite import lower, passes, toolchain
 from cutelite.builds.artifact import artifact, assembled
 from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
+from cutelite.builds.hooks import Hooks
 from cutelite.builds.refusals import stage, warned
 from cutelite.builds.source import Source
 from cutelite.config import Config
@@ -42,19 +45,28 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     """
     times: dict[str, float] = {}
     context = passes.Context(target)
+    hooks = Hooks(source, target, options)
+    steps = passes.pipeline(options.passes)
+    hooks.before("front", source.function)
     with stage("front", times):
         front = evaluate(*source, target)
-    build = Build(source, target, options, front, times=times)
+    build = Build(source, target, options, hooks.after("front", front), times=times)
+    front = hooks.before("passes", build.front)
     with stage("passes", times):
         verify(front, "front")
-        build.final = passes.run(passes.PIPELINE, front, context, dump=keeper(build, environment), verified=False)
+        final = passes.run(steps, front, context, dump=keeper(build, environment), verified=False)
+    build.final = hooks.before("lower", hooks.after("passes", final))
     with stage("lower", times):
-        build.llvm = lower.to_llvm(build.final, target, line_info=options.line_info)
+        text = lower.to_llvm(build.final, target, line_info=options.line_info)
+    build.llvm = hooks.before("llvm", hooks.after("lower", text))
     with stage("llvm", times, build):
         written = toolchain.write_ptx(build.llvm, target, opt_level=options.opt, backend=options.backend)
+    written = hooks.before("assemble", hooks.after("llvm", written))
     with stage("assemble", times, build):
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
         cubin = assembled(build)
+    if cubin is not None:
+        cubin = replace(cubin, image=hooks.after("assemble", cubin.image))
     build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
     if options.warnings_as_errors and build.warnings:
         raise warned(build)

@@ -27,6 +27,7 @@ OTHERS: dict[str, Any] = {
     "ptxas_options": ("--warn-on-spills",),
     "backend": "nvvm",
     "assembler": "ptxas",
+    "passes": "-join_accesses",
     "warnings_as_errors": True,
     "name": "other",
 }

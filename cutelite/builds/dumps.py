@@ -32,7 +32,7 @@ def files(build: Build, name: str) -> dict[str, str | bytes]:
             if not build.passes:
                 keep = _kept(build.passes)
                 keep("front", build.front)
-                passes.run(passes.PIPELINE, build.front, passes.Context(build.target), dump=keep)
+                passes.run(passes.pipeline(build.options.passes), build.front, passes.Context(build.target), dump=keep)
             return {f"{number_and_name}.cir": text for number_and_name, text in build.passes.items()}
         case "ll":
             return {"ll": build.llvm}

@@ -10,6 +10,7 @@ from time import perf_counter
 from cutelite.builds.build import Build
 from cutelite.builds.findings import first_of
 from cutelite.diag import CompileError, InternalError, Mistake, Note, Span
+from cutelite.options import OptionError
 from cutelite.toolchain import ToolchainError
 
 
@@ -19,7 +20,7 @@ def stage(name: str, times: dict[str, float], build: Build | None = None) -> Ite
     start = perf_counter()
     try:
         yield
-    except (CompileError, InternalError):
+    except (CompileError, InternalError, OptionError):
         raise
     except ToolchainError as error:
         raise _refused(error, build) from error

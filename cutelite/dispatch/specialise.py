@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cutelite.builds import hooks
 from cutelite.builds.source import Source
 from cutelite.config import Config
 from cutelite.diag import log
@@ -175,7 +176,8 @@ class Specialisations:
         sources = self._reads(spec)  # in any case, to notice when they change
         cache = open_cache(environment)
         key = self._key(spec, sources, environment) if cache else None
-        if cache is None or key is None or environment.dump or environment.print:  # what is dumped has to be made
+        looked_at = environment.dump or environment.print or hooks.registered()  # what is dumped has to be made
+        if cache is None or key is None or looked_at:
             return Compiled.of(again())
         made: list[Compiled] = []
 
@@ -228,7 +230,8 @@ class Specialisations:
     def _read(self, key: bool | Specialisation) -> fingerprint.Source:
         if isinstance(key, bool):
             return fingerprint.source(self.function, key)
-        return fingerprint.source(key.facts(), _with_lines(key))
+        own = _pipeline().passes.of_users(key.options.passes) if key.options.passes else ()
+        return fingerprint.source((*key.facts(), *own), _with_lines(key))
 
 
 class OnlyOne(Specialisations):

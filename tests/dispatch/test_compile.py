@@ -452,7 +452,7 @@ def test_a_bug_in_a_pass_names_the_pass_and_the_op(monkeypatch: pytest.MonkeyPat
             op.no_such_thing  # noqa: B018
         return function
 
-    monkeypatch.setattr(passes, "PIPELINE", (passes.Pass(careless, why="it is not"), *passes.PIPELINE))
+    monkeypatch.setattr(passes.order, "PIPELINE", (passes.Pass(careless, why="it is not"), *passes.PIPELINE))
     with pytest.raises(cl.InternalError) as caught:
         fresh(kernels.add).compile()
     assert caught.value.stage == "careless" and caught.value.op

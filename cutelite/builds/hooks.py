@@ -1,0 +1,126 @@
+"""Functions of users that see, and may replace, what goes into and comes out of each stage of a compile.
+
+In: an artefact and the facts of the specialisation. Out: the artefact to go on with. Loads no compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from cutelite.builds.source import Source
+from cutelite.options import Options
+from cutelite.target import Target
+
+STAGES = ("front", "passes", "lower", "llvm", "assemble")
+"""The stages in order (`pipeline.py`)."""
+
+
+class StageEvent(NamedTuple):
+    """A stage that is about to run, or has run.
+
+    stage     one of `STAGES`
+    when      'before' or 'after'
+    artefact  what goes in or has come out: before `front` the Python function, then an IR function, LLVM IR as text,
+              PTX as text; after `assemble` the cubin as bytes
+    source    the Python function, and types, dims and attributes of the specialisation
+    target    the architecture
+    options   of the compile
+    """
+
+    stage: str
+    when: str
+    artefact: Any
+    source: Source
+    target: Target
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.source.function.__name__
+
+
+Hook = TypeVar("Hook", bound="Callable[[StageEvent], Any]")
+
+
+def before_stage(*stages: str) -> Callable[[Hook], Hook]:
+    """Decorator: have the function called with a `StageEvent` before each of these stages of every compile.
+
+        @cl.after_stage("llvm")
+        def count(event: cl.StageEvent) -> None:
+            print(event.name, event.artefact.count("wgmma.mma_async"))
+
+    What the function returns replaces the artefact; None leaves it. Before `front` nothing can be replaced. While a
+    hook is there, kernels are compiled anew in each process: the disk cache is neither read nor written. Kernels that
+    this process has already compiled stay as they are.
+    Result  the function; `cutelite.remove_hook` takes it away
+    Errors  ValueError for what is no stage. What a hook raises, the compile raises
+    """
+    return _registering("before", stages)
+
+
+def after_stage(*stages: str) -> Callable[[Hook], Hook]:
+    """Decorator: have the function called with a `StageEvent` after each of these stages; else as `before_stage`."""
+    return _registering("after", stages)
+
+
+def remove_hook(hook: Callable[[StageEvent], Any]) -> None:
+    """Call the hook no more, at any stage. Errors: ValueError where it is none."""
+    global _hooks
+    kept = {key: tuple(each for each in hooks if each is not hook) for key, hooks in _hooks.items()}
+    if kept == _hooks:
+        raise ValueError(f"{hook!r} is no hook")
+    _hooks = {key: hooks for key, hooks in kept.items() if hooks}
+
+
+_hooks: dict[tuple[str, str], tuple[Callable[[StageEvent], Any], ...]] = {}  # replaced and never changed
+
+
+def _registering(when: str, stages: tuple[str, ...]) -> Callable[[Hook], Hook]:
+    wrong = [stage for stage in stages if stage not in STAGES]
+    if wrong or not stages:
+        raise ValueError(f"{wrong[0] if wrong else 'nothing'!r} is no stage; there are {', '.join(STAGES)}")
+
+    def register(hook: Hook) -> Hook:
+        global _hooks
+        more: dict[tuple[str, str], Any] = {(when, stage): (*_hooks.get((when, stage), ()), hook) for stage in stages}
+        _hooks = {**_hooks, **more}
+        return hook
+
+    return register
+
+
+def registered() -> bool:
+    """Tell whether there are hooks, so that every compile has to run."""
+    return bool(_hooks)
+
+
+class HookError(TypeError):
+    """A hook returned what is no artefact of its stage."""
+
+
+class Hooks:
+    """The hooks of one compile, with the facts of its specialisation."""
+
+    def __init__(self, source: Source, target: Target, options: Options) -> None:
+        self._facts = source, target, options
+
+    def before(self, stage: str, artefact: Any) -> Any:
+        """Return what goes into the stage."""
+        return self._told(stage, "before", artefact) if _hooks else artefact
+
+    def after(self, stage: str, artefact: Any) -> Any:
+        """Return what goes on from the stage."""
+        return self._told(stage, "after", artefact) if _hooks else artefact
+
+    def _told(self, stage: str, when: str, artefact: Any) -> Any:
+        for hook in _hooks.get((when, stage), ()):
+            made = hook(StageEvent(stage, when, artefact, *self._facts))
+            if made is None:
+                continue
+            if not isinstance(made, type(artefact)):
+                what = type(artefact).__name__
+                raise HookError(f"{hook!r} returned {made!r} {when} {stage}, which takes a {what}, or None")
+            artefact = made
+        return artefact

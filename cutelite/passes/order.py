@@ -1,0 +1,61 @@
+"""The passes in their order, with the reasons. `texts.py` reads pipelines that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cutelite.ir.function import Function
+from cutelite.passes.allocate_smem import allocate_smem
+from cutelite.passes.check_indices import check_indices
+from cutelite.passes.check_registers import check_registers
+from cutelite.passes.context import Context
+from cutelite.passes.cse import cse
+from cutelite.passes.dce import dce
+from cutelite.passes.fold import fold
+from cutelite.passes.hoist_descriptors import hoist_descriptors
+from cutelite.passes.join_accesses import join_accesses
+from cutelite.passes.lower_tensors import lower_tensors
+from cutelite.passes.materialise_dims import materialise_dims
+from cutelite.passes.number_fences import number_fences
+from cutelite.passes.promote_rmem import promote_rmem
+from cutelite.passes.unroll_loops import unroll_loops
+
+PassFunction = Callable[[Function, Context], Function]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not."""
+
+    function: PassFunction
+    why: str
+    after: tuple[PassFunction, ...] = ()
+    ours: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+PIPELINE = (
+    Pass(fold, why="branches and indices that are known decide what the others see"),
+    Pass(check_indices, why="while tensors and their indices are whole", after=(fold,)),
+    Pass(check_registers, why="branches that are known say who comes there", after=(fold,)),
+    Pass(
+        unroll_loops,
+        why="indices of registers that a short loop's counter gives are known",
+        after=(fold, check_indices),
+    ),
+    Pass(promote_rmem, why="values can be followed, memory cannot", after=(fold, check_indices, unroll_loops)),
+    Pass(allocate_smem, why="a kernel that asks for too much is refused before work goes into it"),
+    Pass(lower_tensors, why="addresses become arithmetic like any other", after=(promote_rmem, check_indices)),
+    Pass(materialise_dims, why="strides and extents have been asked for", after=(lower_tensors,)),
+    Pass(hoist_descriptors, why="what a tile's address is made of is arithmetic now", after=(lower_tensors,)),
+    Pass(cse, why="neighbouring accesses share most of their address", after=(lower_tensors, materialise_dims)),
+    Pass(fold, why="address arithmetic of known numbers, and parameters that promotion made in vain", after=(cse,)),
+    Pass(join_accesses, why="addresses that differ by a number can be told, and LLVM is not asked", after=(cse,)),
+    Pass(dce, why="what was only there for the passes above goes", after=(fold, join_accesses)),
+    Pass(number_fences, why="the fences that are left are to be found again in machine code", after=(dce,)),
+)
+"""The order, as a table. Verified IR goes into each pass and comes out of it."""

@@ -1,0 +1,144 @@
+"""Functions of users in a compile: hooks around stages, passes of their own, pipelines as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import cutelite as cl
+from cutelite import OptionError, StageEvent, Tensor, f32
+from cutelite.builds.hooks import STAGES
+from cutelite.ir.function import Function
+from cutelite.passes import PIPELINE, Context
+from tests.dispatch.test_compile import fresh
+
+N = cl.dims("N")
+
+
+@cl.kernel(block=32)
+def doubled(x: Tensor[f32, (N,)]) -> None:
+    if cl.thread_idx.x < N:
+        x[cl.thread_idx.x] = x[cl.thread_idx.x] * 2
+
+
+@pytest.fixture
+def hooks() -> Iterator[list[Any]]:
+    added: list[Any] = []
+    yield added
+    for hook in added:
+        cl.remove_hook(hook)
+
+
+def test_hooks_see_each_stage_in_order(hooks: list[Any]) -> None:
+    seen: list[StageEvent] = []
+    hooks += [cl.before_stage(*STAGES)(seen.append), cl.after_stage(*STAGES)(seen.append)]
+    made = fresh(doubled).compile(arch="sm_80")
+    assert [(e.stage, e.when) for e in seen] == [(stage, when) for stage in STAGES for when in ("before", "after")]
+    assert {(e.name, str(e.target), e.options.opt) for e in seen} == {("doubled", "sm_80", 3)}
+    kinds = [type(e.artefact).__name__ for e in seen]
+    assert kinds == ["function", *["Function"] * 4, *["str"] * 4, "bytes"]
+    assert seen[-1].artefact == made.cubin
+
+
+def test_what_a_hook_returns_goes_on(hooks: list[Any]) -> None:
+    def other(event: StageEvent) -> str:
+        return str(event.artefact).replace("@doubled(", "@renamed(")
+
+    hooks.append(cl.after_stage("lower")(other))
+    assert ".entry renamed(" in fresh(doubled).compile().ptx
+
+
+def test_nothing_comes_from_disk_or_goes_there_meanwhile(hooks: list[Any]) -> None:
+    fresh(doubled).compile(arch="sm_86")
+    assert fresh(doubled).compile(arch="sm_86").cached
+    seen: list[StageEvent] = []
+    hooks.append(cl.after_stage("assemble")(seen.append))
+    assert not fresh(doubled).compile(arch="sm_86").cached
+    assert len(seen) == 1
+
+
+def test_hooks_that_are_wrong(hooks: list[Any]) -> None:
+    with pytest.raises(ValueError, match="'ptx' is no stage; there are front, passes"):
+        cl.after_stage("ptx")
+    with pytest.raises(ValueError, match="is no hook"):
+        cl.remove_hook(print)
+    hooks.append(cl.after_stage("lower")(lambda event: 3))
+    with pytest.raises(TypeError, match="returned 3 after lower, which takes a str, or None"):
+        fresh(doubled).compile()
+
+
+ran: list[str] = []
+
+
+@cl.passes.register
+def noted(function: Function, context: Context) -> Function:
+    ran.append(f"{function.name} on {context.target}")
+    return function
+
+
+@cl.passes.register
+def nothing(function: Function, context: Context) -> Function:
+    return function
+
+
+@cl.passes.register
+def broken(function: Function, context: Context) -> Function:
+    raise ZeroDivisionError("by nothing")
+
+
+ALL = ", ".join([*(step.name for step in PIPELINE), "noted"])
+
+
+@pytest.mark.parametrize("text", ["+noted", "+noted<fold", "+noted>cse", "dce=noted", ALL])
+def test_a_pass_of_the_user_s_runs_where_it_is_put(text: str) -> None:
+    ran.clear()
+    made = fresh(doubled).compile(passes=text)
+    assert "doubled on sm_90a" in ran
+    names = [name.partition("-")[2].removesuffix(".cir") for name in made.stage("cir")][1:]
+    assert names.index("noted") == {"+noted<fold": 0, "+noted>cse": 10, "dce=noted": 12}.get(text, len(PIPELINE))
+
+
+def test_a_pass_can_be_left_out() -> None:
+    plain, without = (fresh(doubled).compile(passes=text) for text in (None, "-cse, -join_accesses"))
+    assert set(plain.stage("cir")) != set(without.stage("cir"))
+    assert not any("cse" in name for name in without.stage("cir"))
+
+
+def test_what_a_pass_raises_comes_as_it_is() -> None:
+    with pytest.raises(Exception, match="by nothing") as caught:
+        fresh(doubled).compile(passes="+broken")
+    assert isinstance(caught.value.__cause__ or caught.value, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("+none", "no pass is called 'none'; known are allocate_smem"),
+        ("-none", "no pass is called 'none' there; there are fold"),
+        ("-lower_tensors", "leaves out lower_tensors, without which nothing can be lowered"),
+        ("lower_tensors, fold", "lower_tensors must come behind promote_rmem"),
+    ],
+)
+def test_pipelines_that_are_wrong(text: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        fresh(doubled).compile(passes=text)
+    with pytest.raises(ValueError, match="cse is a pass of cutelite's own"):
+        cl.passes.register(type("cse", (), {}))
+
+
+def test_the_code_of_a_pass_is_part_of_the_key() -> None:
+    assert not fresh(doubled).compile(passes="+nothing").cached
+    assert fresh(doubled).compile(passes="+nothing").cached
+
+    def other(function: Function, context: Context) -> Function:
+        assert function.blocks
+        return function
+
+    other.__name__ = "nothing"
+    cl.passes.register(other)
+    try:
+        assert not fresh(doubled).compile(passes="+nothing").cached
+    finally:
+        cl.passes.register(nothing)
