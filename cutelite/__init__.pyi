@@ -11,8 +11,8 @@ from typing import Annotated as Tensor
 from typing import Annotated as TmaTensor
 from typing import Any, Self, TypeVar
 
-from cutelite import target as target
 from cutelite import passes as passes
+from cutelite import target as target
 from cutelite.builds.hooks import StageEvent as StageEvent
 from cutelite.builds.hooks import after_stage as after_stage
 from cutelite.builds.hooks import before_stage as before_stage

@@ -15,7 +15,7 @@ from pathlib import Path
 import cutelite
 
 STUB = Path(cutelite.__file__).with_suffix(".pyi")
-FIRST, LAST = "from cutelite.", "\n__version__: str\n"
+FIRST, LAST = "from cutelite", "\n__version__: str\n"
 
 
 def stub(text: str) -> str:
