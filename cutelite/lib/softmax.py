@@ -16,9 +16,8 @@ from typing import Any, Literal
 from cutelite.ir.types import f32, i32
 from cutelite.lang import math
 from cutelite.lang.algebra import local_tile
-from cutelite.lang.convert import bitcast
 from cutelite.lang.loops import static_range
-from cutelite.lang.values import full, vector, where
+from cutelite.lang.values import full, where
 from cutelite.lang.warp import shuffle_xor, vote_all, vote_any
 from cutelite.lang.wgmma import coordinates
 
@@ -28,8 +27,6 @@ GROWN = 2.0**14
 """To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
 LAZY = 8.0
 """Sums are rescaled when a greatest score has grown by so many powers of 2."""
-ROUND = 1.5 * 2.0**23
-"""f32 that are added to it are rounded to integers."""
 REDONE = 2
 """Blocks that are computed anew before a warp guesses no more."""
 
@@ -84,7 +81,6 @@ class OnlineSoftmax:
     unit    by which scores become powers of 2
     dtype   of the powers
     guess   whether to
-    eased   groups of 8 columns, of a block that `step` is told is eased, whose powers are computed without `ex2`
     top     greatest scores so far, (2,), the same in the four threads of a row
     total   sums of this thread's powers so far, (2,)
     redone  blocks that were computed anew
@@ -97,32 +93,28 @@ class OnlineSoftmax:
     top: Any
     total: Any
     redone: Any
-    eased: int = 0
 
     @classmethod
-    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True, eased: int = 0) -> tuple[Any, OnlineSoftmax]:
+    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True) -> tuple[Any, OnlineSoftmax]:
         """Powers of the first block, (n / 2,) in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max")
         p, total = powers(s, where(top == -INF, 0.0, top * unit), unit, dtype)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), eased)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0))
 
-    def step(self, s: Any, eased: bool = False) -> tuple[Any, OnlineSoftmax, Any, Any]:
+    def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (2,), if.
 
         The last is a run-time bool, the same for a warp.
-
-        eased   compute some powers without `ex2`: not for scores that are masked, whose powers would not be 0
         """
         p, top, total = full((s.n,), 0.0, self.dtype), self.top, self.total
         ratio, moved, redone = full((2,), 1.0, f32), self.redone >= REDONE, self.redone
         if self.guess and self.redone < REDONE:
-            eased_here = self.eased if eased else 0
-            p, sums = powers(s, self.top * self.unit, self.unit, self.dtype, eased_here)  # NaN if nothing was seen yet
+            p, sums = powers(s, self.top * self.unit, self.unit, self.dtype)  # NaN where nothing was seen before
             total, moved = self.total + sums, not vote_all((sums[0] <= GROWN) & (sums[1] <= GROWN))
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s)
             moved, redone = vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)), redone + 1
-        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone, self.eased), ratio, moved
+        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
@@ -149,31 +141,7 @@ class OnlineSoftmax:
         return inverse, where(self.top == INF, INF, sums)
 
 
-def powers(s: Any, base: Any, unit: Any, dtype: Any, eased: int = 0) -> tuple[Any, Any]:
-    """Return ``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32.
-
-    base    (2,), one for each row
-    eased   groups of 8 columns that are computed by `exp2_of_sums`
-    """
-    x, parts = by_rows(s) * unit - base.reshape((1, 2, 1)), []
-    if eased == 0:
-        p = math.exp2(x, fast=True)
-    else:
-        for i in static_range(s.n // 4):
-            spread = (i + 1) * eased // (s.n // 4) > i * eased // (s.n // 4)
-            part = x[None, None, i]
-            parts.append(exp2_of_sums(part) if spread else math.exp2(part, fast=True))
-        p = vector(*parts).reshape((2, 2, s.n // 4))
+def powers(s: Any, base: Any, unit: Any, dtype: Any) -> tuple[Any, Any]:
+    """``2 ** (s * unit - base)`` in `dtype`, and the sums of this thread's columns in f32; `base` is (2,)."""
+    p = math.exp2(by_rows(s) * unit - base.reshape((1, 2, 1)), fast=True)
     return p.reshape((s.n,)).to(dtype), p.reduce("sum", (0, 2))
-
-
-def exp2_of_sums(x: Any) -> Any:
-    """Return ``2 ** x`` in f32 by additions and products: relief for kernels that `ex2` bounds.
-
-    Error   7.5e-5 relative; 2 ** -126 for less, 2 ** 127 for more. NaN gives NaN, or more than 2 ** 126
-    """
-    x = math.minimum(math.maximum(x, -126.0), 127.0)
-    shifted = x + ROUND  # the nearest integer is in its last bits
-    rest = x - (shifted - ROUND)
-    power = ((0.05517167 * rest + 0.24261112) * rest + 0.69326099) * rest + 0.99992807
-    return bitcast(bitcast(power, i32) + (bitcast(shifted, i32) << 23), f32)

@@ -36,7 +36,6 @@ class Config:
     pairs     unroll the loop over blocks without a mask by two, which saves copies of registers
     walk      'grid': a block of threads for each tile; 'static': as many as run at once, tiles are dealt to them;
               'dynamic': as many as run at once, each takes the next tile that is left
-    eased     groups of 8 columns of a block without a mask whose powers are computed without `ex2`
     regs      registers of a thread that loads, and of one that computes
     """
 
@@ -48,7 +47,6 @@ class Config:
     guess: bool = False
     pairs: bool = False
     walk: str = "dynamic"
-    eased: int = 0
     regs: tuple[int, int] = (24, 240)
 
 
@@ -180,7 +178,7 @@ class Plan:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
         unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
         s = self.modified(s, tile.end - 1, tile, here.given, group, True)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess, self.config.eased)
+        p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
@@ -224,7 +222,7 @@ class Plan:
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
             s, out, turn = self.multiply(p, out, turn, here)
-            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here.given, group, masked), not masked)
+            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here.given, group, masked))
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:

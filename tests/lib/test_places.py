@@ -1,4 +1,4 @@
-"""Parts of the softmax of accumulators: powers without `ex2`, and indices that become floats."""
+"""`places`: indices of a fragment that become floats."""
 
 # mypy: disable-error-code="valid-type"
 
@@ -11,34 +11,6 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.lang.places import places
-from cutelite.lib.softmax import exp2_of_sums
-
-N = cl.dims("N")
-
-
-def powers(x: Any) -> Any:
-    @cl.kernel(block=1)
-    def kernel(x: Tensor[f32, (N,), cl.align(16)], y: Tensor[f32, (N,), cl.align(16)]) -> None:
-        y.tile(4, cl.block_idx.x).store(exp2_of_sums(x.tile(4, cl.block_idx.x).load()))
-
-    y = np.zeros_like(x)
-    kernel[len(x) // 4](x, y)
-    return y
-
-
-def test_powers_without_ex2() -> None:
-    x = np.linspace(-125.9, 126.9, 400).astype(np.float32)
-    np.testing.assert_allclose(powers(x), np.exp2(x.astype(np.float64)), rtol=8e-5)
-
-
-def test_powers_without_ex2_outside_their_range() -> None:
-    """Too large, infinite and NaN show in a sum, by NaN or more than 2 ** 126; too small is next to 0."""
-    large, small = (
-        powers(np.array([128, 1e4, 1e30, np.inf] + [np.nan] * 4, np.float32)),
-        powers(np.array([-127, -1e4, -1e30, -np.inf], np.float32)),
-    )
-    assert not (large < 2.0**126).any()
-    assert (abs(small) <= 2.0**-126).all()
 
 
 def affine(q: Any, k: Any) -> Any:
