@@ -1,4 +1,4 @@
-"""What is written in the language of kernels itself: functions in here are inlined into kernels as a user's are.
+"""Library code in the language of kernels itself: its functions are inlined into kernels as a user's are.
 
 Ordinary Python over `cutelite.lang`: what they do, a user's own function could do as well.
 """

@@ -78,11 +78,11 @@ class ResultRing:
 
     @property
     def buffers(self) -> int:
-        """How many pieces the ring holds."""
+        """The number of pieces that the ring holds."""
         return int(self.ring.shape[2])
 
     def buffer(self, i: int) -> Any:
-        """Where piece `i` goes through."""
+        """Return the buffer that piece `i` goes through."""
         return self.ring[None, None, i % self.buffers]
 
     def acquire(self) -> None:
@@ -92,7 +92,7 @@ class ResultRing:
         self.group.sync()
 
     def take(self, i: int) -> Any:
-        """What has been brought into the buffer of piece `i`, as a vector in the order of the accumulator."""
+        """Read piece `i`, which a copy has brought, from its buffer, as a vector in the order of the accumulator."""
         found = make_tiled_mma(self.op).get_slice(self.thread).partition_C(self.buffer(i)).load()
         syncwarp()  # the warp writes to where others of it have read
         return found
@@ -226,7 +226,7 @@ class Epilogue:
         cls, shape: tuple[int, int], ring: ResultRing, d: Any, fused: Fused, fetch: Fetch, groups: int, group: Any,
         blocks: int = 1, memory: Any = None, sums: Any = f32, ready: NamedBarrier | None = None,
     ) -> Epilogue:  # fmt: skip
-        """The epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
+        """Make the epilogue of warpgroup `group` of `groups`; all warpgroups that have one call this.
 
         blocks  of the cluster, which share the K of each tile: then a block has one tile, and writes a part of it
         memory  pointer to shared memory for the accumulators of all groups then: operands may have lain there
@@ -260,12 +260,12 @@ class Epilogue:
 
     @property
     def pieces(self) -> int:
-        """How many of a tile this block finishes, at most."""
+        """The most pieces of a tile that this block finishes."""
         return -(-self.all_pieces // self.blocks)
 
     @property
     def all_pieces(self) -> int:
-        """How many a tile has."""
+        """The number of pieces of a tile."""
         return self.shape[0] // ROWS * (self.shape[1] // int(self.ring.op.n))
 
     def place(self, i: Any) -> tuple[Any, Any]:
@@ -359,7 +359,7 @@ class Epilogue:
         return total
 
     def finish(self, x: Any, i: int) -> Any:
-        """What becomes of a piece of the sums."""
+        """Scale a piece of the sums, add the bias, and apply what is fused."""
         if self.ring.dtype.is_int:
             return x
         down, right = self.place(self.first + i)

@@ -19,12 +19,12 @@ from cutelite.lib.scheduler import banded
 
 @dataclass(frozen=True)
 class GroupedTileScheduler:
-    """As many blocks (or clusters) as run at once, each taking every so many-th of the tiles of all groups, in order.
+    """A scheduler of resident blocks (or clusters), each taking tiles of all groups in order, at a stride of the grid.
 
     ends     where each group of rows ends, and the next one begins: i32, ascending; groups may be empty
     rows     of a tile; a group's last one may reach over its end
     columns  tiles along N
-    swizzle  within a group, tiles are walked in bands of so many columns
+    swizzle  columns of a band: within a group, tiles are walked band by band
     index    of the tile, `step` to the next one of this block
     group    that the tile is in, from row `begin` to `end`
     first    index of the group's first tile
@@ -60,7 +60,7 @@ class GroupedTileScheduler:
         return GroupedTileScheduler(ends, rows, columns, swizzle, index, step, 0, 0, ends[0], 0)._found()
 
     def is_valid(self) -> Any:
-        """Whether there is a tile left for this block."""
+        """Return whether there is a tile left for this block."""
         return self.group < self.ends.shape[0]
 
     def coordinate(self) -> tuple[Any, Any, Any, Any]:

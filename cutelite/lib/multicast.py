@@ -87,6 +87,6 @@ def multicast_peers(cluster: tuple[int, int]) -> tuple[Any, ...]:
 
 
 def _place(cluster: tuple[int, int]) -> tuple[Any, Any]:
-    """Where this block is in its cluster, along M and along N."""
+    """Return the place of this block in its cluster, along M and along N."""
     rank = block_rank_in_cluster()
     return rank % cluster[0], rank // cluster[0]

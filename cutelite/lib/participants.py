@@ -23,23 +23,23 @@ from cutelite.lang.pipeline import PipelineState
 
 @dataclass(frozen=True)
 class PipelineProducer:
-    """Who fills the buffers of `pipe`; `state` says which one is next."""
+    """A side of `pipe` that fills its buffers; `state` says which one is next."""
 
     pipe: Any
     state: PipelineState
 
     @property
     def index(self) -> Any:
-        """Which buffer, 0 to the pipeline's stages - 1."""
+        """The number of the buffer, 0 to the pipeline's stages - 1."""
         return self.state.index
 
     @property
     def barrier(self) -> Any:
-        """What asynchronous copies into the buffer arrive on."""
+        """The mbarrier on which asynchronous copies into the buffer arrive."""
         return self.pipe.full[self.state.index]
 
     def try_acquire(self) -> Any:
-        """Whether the buffer is empty; may sleep for a while to see it. For `acquire`."""
+        """Return whether the buffer is empty, for `acquire`; may sleep for a while before it says no."""
         return self.pipe.producer_try_acquire(self.state)
 
     def acquire(self, seen: Any = False) -> None:
@@ -51,11 +51,11 @@ class PipelineProducer:
         self.pipe.producer_commit(self.state)
 
     def advance(self, steps: Any = 1) -> PipelineProducer:
-        """At the next buffer, or so many further."""
+        """Return the same at the next buffer, or `steps` buffers further."""
         return PipelineProducer(self.pipe, self.state.advance(steps))
 
     def acquire_and_advance(self, seen: Any = False) -> tuple[PipelineProducer, PipelineProducer]:
-        """Wait for the buffer: this producer as its handle, and the one at the next buffer."""
+        """Wait for the buffer; return this producer as its handle, and the producer at the next buffer."""
         self.acquire(seen)
         return self, self.advance()
 
@@ -66,22 +66,22 @@ class PipelineProducer:
 
 @dataclass(frozen=True)
 class PipelineConsumer:
-    """Who empties the buffers of `pipe`; `state` says which one is next."""
+    """A side of `pipe` that empties its buffers; `state` says which one is next."""
 
     pipe: Any
     state: PipelineState
 
     @property
     def index(self) -> Any:
-        """Which buffer, 0 to the pipeline's stages - 1."""
+        """The number of the buffer, 0 to the pipeline's stages - 1."""
         return self.state.index
 
     def try_wait(self) -> Any:
-        """Whether the buffer is full; may sleep for a while to see it. For `wait`."""
+        """Return whether the buffer is full, for `wait`; may sleep for a while before it says no."""
         return self.pipe.consumer_try_wait(self.state)
 
     def test_wait(self) -> Any:
-        """Whether the buffer is full, without blocking. For `wait`."""
+        """Return whether the buffer is full, for `wait`, without blocking."""
         return self.pipe.consumer_test_wait(self.state)
 
     def wait(self, seen: Any = False) -> None:
@@ -93,10 +93,10 @@ class PipelineConsumer:
         self.pipe.consumer_release(self.state)
 
     def advance(self, steps: Any = 1) -> PipelineConsumer:
-        """At the next buffer, or so many further."""
+        """Return the same at the next buffer, or `steps` buffers further."""
         return PipelineConsumer(self.pipe, self.state.advance(steps))
 
     def wait_and_advance(self, seen: Any = False) -> tuple[PipelineConsumer, PipelineConsumer]:
-        """Wait for the buffer: this consumer as its handle, and the one at the next buffer."""
+        """Wait for the buffer; return this consumer as its handle, and the consumer at the next buffer."""
         self.wait(seen)
         return self, self.advance()

@@ -56,7 +56,7 @@ def pipeline_init_wait(cluster: bool = False) -> None:
 
 
 def barriers(stages: int, arrivals: int) -> Any:
-    """An mbarrier for each stage, each phase of which expects so many arrivals; not yet for use by other threads."""
+    """Make an mbarrier for each stage, with `arrivals` to a phase; other threads may not use them yet."""
     check_stages(stages)
     made = shared(mbarrier, (stages,))
     if linear_thread_idx() == 0:
@@ -80,10 +80,10 @@ def lane_of_met_warp() -> Any:
 
 @dataclass(frozen=True)
 class Ring:
-    """What pipelines have in common.
+    """The base of all pipelines.
 
     full, empty   an mbarrier for each stage
-    stages        how many buffers
+    stages        number of buffers
     """
 
     full: Any
@@ -91,19 +91,19 @@ class Ring:
     stages: int
 
     def producer_state(self) -> PipelineState:
-        """Where producers start."""
+        """Return the state in which producers start."""
         return PipelineState.producer(self.stages)
 
     def consumer_state(self) -> PipelineState:
-        """Where consumers start."""
+        """Return the state in which consumers start."""
         return PipelineState.consumer(self.stages)
 
     def make_participants(self) -> tuple[PipelineProducer, PipelineConsumer]:
-        """A producer and a consumer, each at its start: the pipeline with a state that it carries itself."""
+        """Return a producer and a consumer, each at its start; each carries the pipeline and its state."""
         return PipelineProducer(self, self.producer_state()), PipelineConsumer(self, self.consumer_state())
 
     def producer_try_acquire(self, state: PipelineState) -> Any:
-        """Whether the buffer is empty; may sleep for a while to see it."""
+        """Return whether the buffer is empty; may sleep for a while before it says no."""
         return self.empty[state.index].try_wait(state.phase)
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
@@ -126,11 +126,11 @@ class Ring:
             self.full[state.index].wait(state.phase)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
-        """Whether the buffer is full; may sleep for a while to see it."""
+        """Return whether the buffer is full; may sleep for a while before it says no."""
         return self.full[state.index].try_wait(state.phase)
 
     def consumer_test_wait(self, state: PipelineState) -> Any:
-        """Whether the buffer is full, without blocking: to be asked ahead, also where nothing comes any more."""
+        """Return whether the buffer is full, without blocking; may be asked ahead, even past the last buffer."""
         return self.full[state.index].test_wait(state.phase)
 
     def consumer_release(self, state: PipelineState) -> None:
@@ -238,7 +238,7 @@ class PipelineTmaAsync(Ring):
         return PipelineTmaAsync(full, empty, stages, tx_bytes, peers, reads, loaded)
 
     def barrier(self, state: PipelineState) -> Any:
-        """What the copies into the buffer count their bytes on."""
+        """Return the mbarrier on which copies into the buffer count their bytes."""
         return self.full[state.index]
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
@@ -288,7 +288,7 @@ class PipelineTmaStore:
 
     @classmethod
     def create(cls, stages: int) -> PipelineTmaStore:
-        """A ring of so many buffers. It needs no barriers of its own."""
+        """Make a ring of `stages` buffers. It needs no barriers of its own."""
         return PipelineTmaStore(stages)
 
     def producer_acquire(self) -> None:

@@ -151,9 +151,9 @@ class Pending(NamedTuple):
 class Team:
     """Threads that work on something together, and where they meet.
 
-    threads  of each block: so many consecutive threads, counted x fastest; 1, 2, 4, 8, 16, or a multiple of 32
-    teams    how many teams a block has
-    cluster  how many blocks a team spans; above 1, a block has one team
+    threads  of each block, consecutive, counted x fastest: 1, 2, 4, 8, 16, or a multiple of 32
+    teams    number of teams of a block
+    cluster  number of blocks that a team spans; above 1, a block has one team
     index    the number of this team in its block
     lane     the number of this thread in its team in this block, 0 to threads - 1
     rank     the number of this block in its cluster
@@ -177,7 +177,7 @@ class Team:
     def create(
         threads: int | None = None, *, cluster: int = 1, reductions: int | None = None, under_way: int = 1
     ) -> Team:
-        """Divide the block into teams of so many `threads`; by default the block is one.
+        """Divide the block into teams of `threads` threads; by default the block is one team.
 
         cluster     blocks that work together: all of a cluster
         under_way   reductions that have been started and not finished at a time
@@ -213,7 +213,7 @@ class Team:
 
     @property
     def warps(self) -> int:
-        """How many warps of a block are in the team."""
+        """The number of warps of a block that are in the team."""
         return max(1, self.threads // WARP)
 
     def number(self) -> Any:
@@ -221,7 +221,7 @@ class Team:
         return block_idx.x // self.cluster * self.teams + self.index
 
     def count(self) -> Any:
-        """How many teams the grid has."""
+        """Return the number of teams of the grid."""
         return grid_dim.x // self.cluster * self.teams
 
     def ready(self) -> None:

@@ -38,7 +38,7 @@ class RowPartition:
     team     the threads: `Team`
     n        elements of a row, known at compile time
     vector   neighbouring elements that go to one thread: as many as 16 bytes hold, where rows are aligned so
-    granule  blocks of a cluster begin at multiples of so many elements, itself a multiple of `vector`
+    granule  blocks of a cluster begin at multiples of `granule` elements; itself a multiple of `vector`
     """
 
     team: Team
@@ -233,7 +233,7 @@ class RowTile:
 
     @property
     def team(self) -> Any:
-        """How many threads have the tile."""
+        """The number of threads that have the tile."""
         return block_dim.x if self.threads is None else self.threads
 
     @property

@@ -20,10 +20,10 @@ Raster = Literal["M", "N", "hilbert"]
 
 @dataclass(frozen=True)
 class StaticPersistentTileScheduler:
-    """As many blocks (or clusters) as run at once, each taking every so many-th tile.
+    """A scheduler of resident blocks (or clusters), each taking tiles at a stride of the grid.
 
-    tiles    how many tiles there are along M, along N, and if there are batches, how many of these
-    swizzle  tiles are walked in bands of so many along the other mode: what runs at once then shares operands
+    tiles    number of tiles along M, number along N, and if there are batches, their number
+    swizzle  tiles of a band along the other mode: blocks that run at once then share operands
     raster   'M': within a band the walk goes along M; 'N': along N; 'hilbert': along a Hilbert curve, without bands
     index    of the tile, `step` to the next one of this block
     """
@@ -52,7 +52,7 @@ class StaticPersistentTileScheduler:
         return StaticPersistentTileScheduler(tuple(i32(count) for count in tiles), swizzle, raster, first, step)
 
     def is_valid(self) -> Any:
-        """Whether there is a tile left for this block."""
+        """Return whether there is a tile left for this block."""
         count = self.tiles[0] * self.tiles[1]
         return self.index < (count if len(self.tiles) == 2 else count * self.tiles[2])
 

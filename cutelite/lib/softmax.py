@@ -52,7 +52,7 @@ def row_reduce(acc: Any, combine: Literal["max", "sum"], across: bool = True) ->
 
 
 def quad_reduce(x: Any, combine: Literal["max", "sum"]) -> Any:
-    """What the four threads that share rows of an accumulator have, combined. Who: all threads of a warp."""
+    """Combine the values of the four threads that share rows of an accumulator. Who: all threads of a warp."""
     for distance in (1, 2):
         other = shuffle_xor(x, distance)
         x = x + other if combine == "sum" else max(x, other)
@@ -72,15 +72,15 @@ def store_row(acc: Any, i: int, target: Any) -> None:
 
 @dataclass(frozen=True)
 class OnlineSoftmax:
-    """Where the softmax of this thread's two rows is.
+    """The state of the softmax of this thread's two rows.
 
-    Powers are taken of differences to the greatest scores. With `guess`, of blocks before: their sums, which are needed
-    anyway, show whether scores have grown beyond, and only then are powers taken anew, of the greatest scores of now.
-    So there is no maximum, no shuffle and no rescaling in the usual case. docs/attention.md says why that is exact.
+    Powers are taken of differences to the greatest scores. With `guess` these are the greatest of earlier blocks. The
+    sums, which are needed anyway, show whether scores have grown beyond them; only then are powers computed again, with
+    the greatest scores of now. The usual case has no maximum, shuffle or rescaling. docs/attention.md: why it is exact.
 
     unit    by which scores become powers of 2
     dtype   of the powers
-    guess   whether to
+    guess   whether to use the greatest scores of earlier blocks
     top     greatest scores so far, (2,), the same in the four threads of a row
     total   sums of this thread's powers so far, (2,)
     redone  blocks that were computed anew

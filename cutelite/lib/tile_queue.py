@@ -71,7 +71,7 @@ class TileQueue:
         return TileQueue(kind, where, count, counter, told, pipe, pipe.consumer_state())
 
     def is_valid(self) -> Any:
-        """Whether there is a tile."""
+        """Return whether there is a tile."""
         return self.valid
 
     def begin(self) -> TileQueue:
@@ -113,7 +113,7 @@ class TileQueue:
 
 
 def longest_first(index: Any, along: Any, across: Any, width: Any, reverse: bool) -> tuple[Any, Any]:
-    """(place along, place across) of a tile, in bands of `width` across, in each of which all first ones come first.
+    """Return (place along, place across) of a tile, in bands of `width` across; in a band all first ones come first.
 
     along    tiles of one length each, of which `reverse` says that the last are the longest
     across   what has so many tiles each: heads, say; what `width` of them read should fit L2
