@@ -43,7 +43,7 @@ KNOWN = (
     Known("norm", (modeling_llama.LlamaRMSNorm,), layers.RMSNorm),
     Known(
         "gated MLP", (modeling_llama.LlamaMLP, modeling_qwen3.Qwen3MLP), layers.GatedMLP,
-        lambda layer: isinstance(layer.act_fn, nn.SiLU) or type(layer.act_fn).__name__ == "SiLUActivation",
+        lambda layer: layers.is_silu(layer.act_fn),
     ),
     Known(
         "attention",
@@ -56,6 +56,7 @@ KNOWN = (
         (modeling_llama.LlamaDecoderLayer, modeling_qwen3.Qwen3DecoderLayer, modeling_qwen3_moe.Qwen3MoeDecoderLayer),
         layers.DecoderLayer, lambda layer: isinstance(layer.self_attn, attention.Attention),
     ),
+    Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
     Known("dense layer", (nn.Linear,), layers.Linear),
     Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_forward
 from cutelite.kernels.rows.operators_elements import gated
 from cutelite.models.operators import linear
@@ -59,6 +60,23 @@ class GatedMLP:
         return project(self.down_proj, gated(gate, up, "silu"), residual)
 
 
+class Router:
+    """The choice of experts: a dense layer, and softmax and the best of it in one kernel."""
+
+    weight: Tensor
+    top_k: int
+    num_experts: int
+    hidden_dim: int
+    norm_topk_prob: bool
+
+    def forward(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Logits, the weights of each token's experts, and the experts."""
+        x = hidden_states.reshape(-1, self.hidden_dim)
+        logits = linear(x, [self.weight]) if taken(x, self.weight) else nn.functional.linear(x, self.weight)
+        weights, index = route(logits, self.top_k, self.norm_topk_prob)
+        return logits, weights.to(logits.dtype), index
+
+
 class DecoderLayer:
     """A layer whose residuals are added in the GEMMs that end its halves."""
 
@@ -85,6 +103,11 @@ class DecoderLayer:
 def taken(*tensors: Tensor) -> bool:
     """Tell whether GEMMs take these: all bf16, or all f16."""
     return tensors[0].dtype in TYPES and all(tensor.dtype == tensors[0].dtype for tensor in tensors)
+
+
+def is_silu(function: Any) -> bool:
+    """Tell whether an activation of `transformers` or torch is SiLU."""
+    return isinstance(function, nn.SiLU) or type(function).__name__ == "SiLUActivation"
 
 
 def plain(layer: Any) -> bool:

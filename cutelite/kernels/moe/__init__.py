@@ -1,0 +1,18 @@
+"""A mixture of experts on Hopper: which experts a token goes to, what they make of it, and the sum.
+
+call.py      `experts` on arrays, and its reference        operators.py   operators of torch, with derivatives
+routing.py   `route`: the best experts of each token; `sort`: the rows of each expert side by side
+grouped.py   the GEMMs of all experts: gathered rows, gate and up together       gather.py   the ring that they come by
+combine.py   weighted sums of a token's results
+
+    from cutelite.kernels.moe import experts, route
+
+    weights, index = route(logits, 8)
+    y = experts(x, gate_up, down, index, weights)
+"""
+
+from cutelite.kernels.moe.call import experts, reference
+from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.routing import Routed, Sorted, route, sort
+
+__all__ = ["Routed", "Sorted", "combine", "experts", "reference", "route", "sort"]

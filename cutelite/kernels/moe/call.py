@@ -1,0 +1,71 @@
+"""`experts` on arrays: the choices of all tokens sorted, two grouped GEMMs, and their results added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.grouped import Problem, run
+from cutelite.kernels.moe.routing import sort
+
+DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
+
+
+@untraced
+def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any = None) -> Any:
+    """Compute ``sum(weights[t, j] * down[e] @ (silu(gate) * up))`` over the choices ``e = index[t, j]`` of each token.
+
+    x        (tokens, hidden), bf16 or f16, row-major
+    gate_up  (experts, 2 * inner, hidden): the rows of the gate, then those of `up`; ``gate, up = gate_up[e] @ x[t]``
+    down     (experts, hidden, inner)
+    index    (tokens, k), i32 or i64: see `route`. What is no expert's number adds nothing
+    weights  (tokens, k), f32, bf16 or f16
+    out      (tokens, hidden); made where it is not given
+    Memory   ``tokens * k * (inner + hidden)`` elements, while it runs
+    Sizes    hidden and inner are multiples of 8
+    Errors   ValueError for shapes that do not fit
+    """
+    dtype = check(x, gate_up, down, index, weights)
+    out = empty(x, tuple(x.shape)) if out is None else out
+    if left_out() or 0 in (*x.shape, *index.shape):
+        if not left_out() and 0 not in x.shape:
+            out[...] = 0
+        return out
+    pairs, inner = index.shape[0] * index.shape[1], down.shape[2]
+    order = sort(index, down.shape[0])
+    gated, found = empty(x, (pairs, inner)), empty(x, (pairs, x.shape[1]))
+    run(Problem(dtype, gather=True, gated=True), x, gate_up, order.ends, gated, order.rows)
+    run(Problem(dtype), gated, down, order.ends, found)
+    return combine(found, order.place, weights, out=out)
+
+
+def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
+    """The dtype of the GEMMs. Errors: ValueError for shapes and dtypes that do not fit."""
+    (tokens, hidden), (count, _, inner) = x.shape, down.shape
+    if tuple(gate_up.shape) != (count, 2 * inner, hidden) or down.shape[1] != hidden or hidden % 8 or inner % 8:
+        raise ValueError(f"x is {tuple(x.shape)}, gate_up {tuple(gate_up.shape)}, down {tuple(down.shape)}: no experts")
+    if tuple(index.shape) != tuple(weights.shape) or index.shape[0] != tokens:
+        raise ValueError(f"index is {tuple(index.shape)}, weights {tuple(weights.shape)}, for {tokens} tokens")
+    codes = {code_of(each) for each in (x, gate_up, down)}
+    if len(codes) > 1 or not codes <= DTYPES.keys():
+        raise ValueError(f"x, gate_up and down are {', '.join(sorted(codes))}: all are bf16, or all f16")
+    return DTYPES[codes.pop()]
+
+
+def reference(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
+    """The same in f64, of NumPy arrays."""
+    import numpy as np
+
+    x, gate_up, down, weights = (np.asarray(each).astype(np.float64) for each in (x, gate_up, down, weights))
+    out, inner = np.zeros_like(x), down.shape[2]
+    for e in range(len(down)):
+        tokens, choices = np.nonzero(np.asarray(index) == e)
+        both = x[tokens] @ gate_up[e].T
+        gate, up = both[:, :inner], both[:, inner:]
+        found = (gate / (1 + np.exp(-gate)) * up) @ down[e].T
+        np.add.at(out, tokens, weights[tokens, choices, None] * found)
+    return out

@@ -1,0 +1,67 @@
+"""Rows of experts back to their tokens: weighted sums over the choices of each."""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes, which no annotation can say to a checker)
+
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32
+from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows.arrays import DTYPES
+
+T, M, N = cl.dims("T M N:8")  # tokens, sorted rows, columns
+THREADS, VECTOR = 128, 8
+
+
+@cache
+def build(dtype: Any, k: int, weight: Any) -> Any:
+    """The kernel: a thread has eight columns of a token. `weight`: the dtype of weights, or None for sums."""
+
+    @cl.kernel(block=THREADS)
+    def combine(
+        x: Tensor[dtype, (M, N)], place: Tensor[i32, (T, k)], weights: Tensor[weight or f32, (T, k)] | None,
+        out: Tensor[dtype, (T, N)],
+    ) -> None:  # fmt: skip
+        tiles = cl.ceil_div(N, THREADS * VECTOR)
+        token, across = cl.block_idx.x // tiles, cl.block_idx.x % tiles * THREADS + cl.thread_idx.x
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        if across * VECTOR < N:
+            found = cl.make_rmem_tensor(dtype, (VECTOR, k))
+            for j in cl.static_range(k):  # all are under way at once
+                row = place[token, j]
+                found[None, j].store(cl.full((VECTOR,), 0, dtype))
+                if row >= 0:
+                    found[None, j].store(cl.local_tile(x[row, None], (VECTOR,), (across,)).load())
+            total = cl.full((VECTOR,), 0.0, f32)
+            for j in cl.static_range(k):
+                value = found[None, j].load().to(f32)
+                total = total + (value if weights is None else value * weights[token, j].to(f32))
+            cl.local_tile(out[token, None], (VECTOR,), (across,)).store(total.to(dtype))
+
+    return combine
+
+
+def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
+    """``sum(weights[t, j] * x[place[t, j]] for j)`` for every token t, added up in f32.
+
+    x        (rows, n) bf16, f16 or f32, row-major; n a multiple of 8
+    place    (tokens, k) i32; -1 counts as a row of zeros
+    weights  (tokens, k), f32, bf16 or f16; None: ones
+    out      (tokens, n); made where it is not given
+    Errors   `cl.ArgumentError` for other arrays
+    """
+    dtype, (tokens, k), n = DTYPES.get(code_of(x)), map(int, place.shape), int(x.shape[-1])
+    if dtype is None or len(x.shape) != 2 or n % VECTOR:
+        raise cl.ArgumentError(f"x is {x.dtype} of shape {tuple(x.shape)}; its rows are a multiple of {VECTOR} long")
+    weight = None if weights is None else DTYPES.get(code_of(weights))
+    if weights is not None and (weight is None or tuple(weights.shape) != (tokens, k)):
+        raise cl.ArgumentError(f"weights are {weights.dtype} of shape {tuple(weights.shape)}, for {tokens} x {k}")
+    out = empty(x, (tokens, n)) if out is None else out
+    if tokens and not left_out():
+        blocks = tokens * -(-n // (THREADS * VECTOR))
+        build(dtype, k, weight)[cl.Launch(blocks, THREADS, pdl=True)](x, place, weights, out)
+    return out

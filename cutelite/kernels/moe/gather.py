@@ -1,0 +1,86 @@
+"""A ring of buffers that a warpgroup fills by cp.async, and one of its threads by TMA too; wgmma reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cutelite import i32
+from cutelite.lang.cp_async import cp_async_commit_group, cp_async_wait_group
+from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.loops import static_range
+from cutelite.lang.tma import fence_proxy_async
+from cutelite.lib.pipeline import Ring, barriers, warp_arrives
+
+
+class Started(NamedTuple):
+    """Where a producer is: the next buffer to fill, the next to be said to be full, and how many were started."""
+
+    state: Any
+    told: Any
+    count: Any
+
+
+@dataclass(frozen=True)
+class GatherPipe(Ring):
+    """Producers copy by cp.async, whose results wgmma sees behind a fence that the copying thread executes.
+
+    So a thread starts the copies of `behind` more buffers, waits for those of a buffer, fences, and says that it is
+    full.
+
+    tx_bytes  bytes of a buffer that come by TMA
+    behind    less than `stages`
+    """
+
+    tx_bytes: int = 0
+    behind: int = 1
+
+    @classmethod
+    def create(cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int) -> GatherPipe:
+        """A pipeline; call `pipeline_init_sync` afterwards. Producers and consumers are whole warpgroups."""
+        full, empty = barriers(stages, 1 + producers // 32), barriers(stages, consumers // 128)
+        return GatherPipe(full, empty, stages, tx_bytes, behind)
+
+    def barrier(self, state: Any) -> Any:
+        """The barrier on which TMA counts its bytes."""
+        return self.full[state.index]
+
+    def start(self) -> Started:
+        """Where producers begin."""
+        return Started(self.producer_state(), self.consumer_state(), i32(0))
+
+    def acquire(self, at: Started) -> None:
+        """Wait until the buffer is empty. All producers."""
+        self.empty[at.state.index].wait(at.state.phase)
+
+    def expect(self, at: Started) -> None:
+        """Expect the bytes that come by TMA. One thread, which starts their copies."""
+        self.full[at.state.index].arrive_expect_tx(self.tx_bytes)
+
+    def commit(self, at: Started) -> Started:
+        """The copies since the last call fill a buffer. All producers."""
+        cp_async_commit_group()
+        told = at.told
+        if at.count >= self.behind:
+            cp_async_wait_group(self.behind)
+            told = self.tell(told)
+        return Started(at.state.advance(), told, at.count + 1)
+
+    def finish(self, at: Started) -> None:
+        """Say of the last buffers that they are full. All producers."""
+        cp_async_wait_group(0)
+        told = at.told
+        for i in static_range(self.behind):
+            if i < at.count:
+                told = self.tell(told)
+
+    def tell(self, told: Any) -> Any:
+        """Say that this thread's part of a buffer has come."""
+        fence_proxy_async("shared::cta")
+        warp_arrives(self.full[told.index])
+        return told.advance()
+
+    def consumer_release(self, state: Any) -> None:
+        """Say that this warpgroup's wgmma have read the buffer."""
+        if linear_thread_idx() % 128 == 0:
+            self.empty[state.index].arrive()

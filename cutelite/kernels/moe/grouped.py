@@ -1,0 +1,327 @@
+"""GEMMs of a mixture of experts: rows of A, sorted by expert or gathered, times the matrix of their expert.
+
+    d[i] = x[rows[i]] @ b[e].T                          of the expert e that row i belongs to; or a[i], already sorted
+    d[i] = silu(s[i, :N]) * s[i, N:], s as above        gated: b has the rows of the gate, then as many of `up`
+
+Only the device knows where an expert's rows end: blocks stay, and walk the tiles of all experts in order. Gathered rows
+of A come by cp.async of a whole warpgroup, matrices by TMA, into one ring of stages. With the gate, a tile multiplies
+as many rows of it as of `up`, so that both factors of a result are in registers of one thread.
+"""
+
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+# pyright: reportInvalidTypeForm=false
+# (kernels are made for types that no annotation can say to a checker)
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.arrays import clusters_at_once
+from cutelite.kernels.moe.gather import GatherPipe
+from cutelite.kernels.rows.gates import silu
+
+M, N, C, K, E, T = cl.dims("M N:8 C:8 K:8 E T")
+P = cl.Dim("P", 8)
+GROUP = 128  # threads of a warpgroup
+ROWS = 64  # of results that are stored at once
+VECTOR = 8  # elements of 16 bytes
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut up.
+
+    tile     rows of A, and rows of B, in a block's tile: with a gate, half of them are of `up`
+    across   the two warpgroups that multiply share the columns of a tile; False: its rows
+    stages   tiles of A and B, 128 bytes along K, that are held
+    buffers  pieces of results of a warpgroup that are held
+    swizzle  the tiles of an expert are walked in bands of this width
+    behind   stages started before one is said to be full, where rows are gathered
+    regs     registers of a thread that loads, and of one that multiplies
+    """
+
+    tile: tuple[int, int] = (128, 256)
+    across: bool = False
+    stages: int = 4
+    buffers: int = 1
+    swizzle: int = 8
+    behind: int = 1
+    regs: tuple[int, int] = (56, 224)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The kind of GEMM that a kernel is made for.
+
+    dtype   of A and B: bf16 or f16. Results are alike
+    gather  rows of A are gathered
+    gated   results are ``silu(gate) * up``
+    kept    the sums are stored too
+    major   along which mode B is contiguous: 'K', or 'MN'
+    """
+
+    dtype: Any
+    gather: bool = False
+    gated: bool = False
+    kept: bool = False
+    major: str = "K"
+
+
+@cache
+def build(config: Config, problem: Problem) -> Any:
+    """The kernel. Errors: ValueError for tiles that are not whole pieces."""
+    plan, dtype = Plan(config, problem), problem.dtype
+    (BM, BN), BK, WIDE = config.tile, plan.depth, plan.wide
+    if plan.rows % ROWS or plan.columns % WIDE or WIDE % 16 or plan.pieces % config.buffers:
+        raise ValueError(f"{config}: not whole pieces of {ROWS} x {WIDE} for each warpgroup and all buffers")
+    if problem.gather and config.stages < config.behind + 2:  # consumers hold one while they wait for the next
+        raise ValueError(f"{config}: stages must be two more than those that are started ahead")
+    A: Any = Tensor[dtype, (T, K), (P, 1)] if problem.gather else TmaTensor[dtype, (M, K), (BM, BK)]
+    box, order = ((1, plan.part, BK), (E, C, K)) if problem.major == "K" else ((1, BK, min(64, plan.part)), (E, K, C))
+    B: Any = TmaTensor[dtype, order, box]
+
+    class Storage(cl.SharedStorage):
+        a: Smem[dtype, cl.make_smem_layout(dtype, (BM, BK, config.stages))]
+        b: Smem[dtype, cl.make_smem_layout(dtype, (BN, BK, config.stages), problem.major)]
+        d: Smem[dtype, cl.make_smem_layout(dtype, (ROWS, WIDE, 2 * config.buffers))]
+
+    @cl.kernel(block=3 * GROUP)
+    def gemm(
+        a: A, b: B, ends: Tensor[i32, (E,)], rows: Tensor[i32, (M,)] | None,
+        d: TmaTensor[dtype, (M, N), (ROWS, WIDE)], by_rows: Tensor[dtype, (M, N)],
+        sums: TmaTensor[dtype, (M, C), (ROWS, WIDE)] | None, sums_by_rows: Tensor[dtype, (M, C)] | None,
+    ) -> None:  # fmt: skip
+        storage = Storage.allocate()
+        bytes = BN * 128 if problem.gather else (BM + BN) * 128
+        if problem.gather:
+            pipe: Any = GatherPipe.create(config.stages, bytes, GROUP, 2 * GROUP, config.behind)
+        else:
+            pipe = cl.PipelineTmaAsync.create(config.stages, bytes, 2 * GROUP, (), False, reads="wgmma")
+        cl.pipeline_init_sync()
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        tiles = cl.GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, plan.out), config.swizzle)
+        if cl.thread_idx.x < GROUP:
+            cl.setmaxnreg_dec(config.regs[0])
+            if problem.gather:
+                plan.gather(a, b, rows, storage, pipe, tiles)
+            elif cl.thread_idx.x == 0:
+                plan.produce(a, b, storage, pipe, tiles)
+        else:
+            cl.setmaxnreg_inc(config.regs[1])
+            group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
+            pieces = cl.local_tile(storage.d, (ROWS, WIDE, config.buffers), (0, 0, group))
+            out = cl.ResultRing.create(pieces, plan.piece, thread, cl.NamedBarrier(1 + group, GROUP))
+            plan.consume((d, by_rows), (sums, sums_by_rows), storage, pipe, tiles, out, group)
+
+    return gemm
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers that follow from a configuration, and the work of the threads of a block."""
+
+    config: Config
+    problem: Problem
+
+    @property
+    def depth(self) -> int:
+        """Columns along K of a stage: a swizzled row of shared memory."""
+        return int(128 // self.problem.dtype.bytes)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a warpgroup's tile."""
+        return self.config.tile[0] if self.config.across else self.config.tile[0] // 2
+
+    @property
+    def n(self) -> int:
+        """Rows of B that a warpgroup multiplies by."""
+        return self.config.tile[1] // 2 if self.config.across else self.config.tile[1]
+
+    @property
+    def part(self) -> int:
+        """Rows of B that lie together in memory, of those of a tile."""
+        return self.n // 2 if self.problem.gated else self.config.tile[1]
+
+    @property
+    def out(self) -> int:
+        """Columns of results of a tile."""
+        return self.config.tile[1] // 2 if self.problem.gated else self.config.tile[1]
+
+    @property
+    def columns(self) -> int:
+        """Columns of results of a warpgroup's tile."""
+        return self.out // 2 if self.config.across else self.out
+
+    @property
+    def wide(self) -> int:
+        """Columns of results that are stored at once."""
+        return min(64, self.columns)
+
+    @property
+    def pieces(self) -> int:
+        """Pieces that a warpgroup stores for a tile."""
+        return self.rows // ROWS * (self.columns // self.wide) * (3 if self.problem.kept else 1)
+
+    @property
+    def mma(self) -> Any:
+        """The instruction of a warpgroup."""
+        return cl.WarpgroupMmaOp(self.problem.dtype, f32, self.n)
+
+    @property
+    def piece(self) -> Any:
+        """The instruction whose results are a piece."""
+        return cl.WarpgroupMmaOp(self.problem.dtype, f32, self.wide)
+
+    def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
+        """Of this block's next tile: the expert, its first row, the expert's last row + 1, its first column."""
+        expert, row, end, n = tiles.coordinate()
+        return expert, row, end, n * self.out
+
+    def bring(self, b: Any, stage: Any, expert: Any, column: Any, k: Any, barrier: Any) -> None:
+        """One thread: start bringing a tile of B, the rows of `up` behind those of the gate for each warpgroup."""
+        each = cl.OperandTile.create(b, self.part, (1, 1), 1, self.problem.major)
+        for i in cl.static_range(self.config.tile[1] // self.part):
+            at = column
+            if self.problem.gated:
+                at = column + i // 2 * self.part + (i % 2) * N
+            each.load(stage.tile((self.part, self.depth), (i, 0)), (expert,), at, k, barrier)
+
+    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+        """One thread: fill the ring, tile after tile."""
+        state = pipe.producer_state()
+        while tiles.is_valid():
+            expert, row, _, column = self.place(tiles)
+            for i in range(cl.ceil_div(K, self.depth)):
+                pipe.producer_acquire(state)
+                full, k = pipe.barrier(state), i * self.depth
+                cl.tma_load(a, storage.a[None, None, state.index], at=(row, k), barrier=full)
+                self.bring(b, storage.b[None, None, state.index], expert, column, k, full)
+                state = state.advance()
+            tiles = tiles.advance()
+
+    def gather(self, a: Any, b: Any, rows: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+        """A warpgroup: fill the ring. Eight threads bring a row of A, 16 bytes each; rows behind the last are zeros."""
+        thread = cl.thread_idx.x
+        down, across, high = thread // 8, thread % 8 * VECTOR, GROUP // 8
+        states = pipe.start()
+        while tiles.is_valid():
+            expert, row, end, column = self.place(tiles)
+            places = cl.make_rmem_tensor(i32, (self.config.tile[0] // high,))
+            for i in cl.static_range(self.config.tile[0] // high):
+                places[i] = rows[min(row + i * high + down, end - 1)]
+            for step in range(cl.ceil_div(K, self.depth)):
+                k, stage = step * self.depth, states.state.index
+                pipe.acquire(states)
+                if thread == 0:
+                    pipe.expect(states)
+                    self.bring(b, storage.b[None, None, stage], expert, column, k, pipe.barrier(states.state))
+                at = min(k + across, K - VECTOR)
+                for i in cl.static_range(self.config.tile[0] // high):
+                    inside = row + i * high + down < end and k + across < K
+                    target = storage.a.at(i * high + down, across, stage)
+                    cl.cp_async(target, a.at(places[i], at), 16, src_bytes=cl.where(inside, 16, 0))
+                states = pipe.commit(states)
+            tiles = tiles.advance()
+        pipe.finish(states)
+
+    def consume(
+        self, d: tuple[Any, Any], sums: tuple[Any, Any], storage: Any, pipe: Any, tiles: Any, out: Any, group: Any
+    ) -> None:
+        """A warpgroup: multiply what comes, and write the results."""
+        mma, split = cl.make_tiled_mma(self.mma), self.config.across
+        mine = mma.get_slice(out.thread)
+        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (0 if split else group, 0)))
+        right = mine.partition_B(cl.local_tile(storage.b, (self.n, self.depth), (group if split else 0, 0)))
+        state = pipe.consumer_state()
+        while tiles.is_valid():
+            _, row, end, column = self.place(tiles)
+            if split:
+                column = column + group * self.columns
+            else:
+                row = row + group * self.rows
+            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.n)))
+            pipe.consumer_wait(state)
+            at = None, None, None, state.index
+            acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
+            before, state = state, state.advance()
+            for _ in range(1, cl.ceil_div(K, self.depth)):
+                pipe.consumer_wait(state)
+                at = None, None, None, state.index
+                acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
+                pipe.consumer_release(before)
+                before, state = state, state.advance()
+            acc = acc.wait()
+            pipe.consumer_release(before)
+            self.write(acc, d, sums, out, row, end, column)
+            tiles = tiles.advance()
+        out.tail()
+
+    def write(
+        self, acc: Any, d: tuple[Any, Any], sums: tuple[Any, Any], out: Any, row: Any, end: Any, column: Any
+    ) -> None:
+        """Write a warpgroup's tile."""
+        half, across_all = self.wide // 2, self.columns // self.wide
+        for i in cl.static_range(self.rows // ROWS):
+            for j in cl.static_range(across_all):
+                place, at = i * across_all + j, (row + i * ROWS, column + j * self.wide)
+                x = acc.parts[i][j * half : (j + 1) * half]
+                if self.problem.gated:
+                    up = acc.parts[i][self.n // 4 + j * half : self.n // 4 + (j + 1) * half]
+                    if self.problem.kept:
+                        self.store(x, sums, out, 3 * place + 1, at, end, 0)
+                        self.store(up, sums, out, 3 * place + 2, at, end, N)
+                        place = 3 * place
+                    x = silu(x, False)[0] * up
+                self.store(x, d, out, place, at, end, 0)
+
+    def store(self, x: Any, to: tuple[Any, Any], out: Any, i: int, at: tuple[Any, Any], end: Any, more: Any) -> None:
+        """Write a piece through buffer `i`, `more` columns further: by TMA, or row by row where the expert ends."""
+        by_tma, by_rows = to
+        out.acquire()
+        out.put(i, x.to(self.problem.dtype))
+        if at[0] + ROWS <= end and at[1] + self.wide <= N:
+            out.send(i, by_tma, (at[0], at[1] + more))
+        else:
+            self.write_rows(out.buffer(i), by_rows, at, end, more, out.thread)
+            if out.thread == 0:
+                cl.cp_async_bulk_commit_group()  # of nothing: the ring counts a group for each piece
+
+    def write_rows(self, held: Any, rows: Any, at: tuple[Any, Any], end: Any, more: Any, thread: Any) -> None:
+        """Write those rows and columns of a piece that there are; neighbouring threads write a row."""
+        units = self.wide // VECTOR
+        across, high = thread % units, GROUP // units
+        for i in cl.static_range(ROWS // high):
+            down = thread // units + i * high
+            if at[0] + down < end and at[1] + across * VECTOR < N:
+                target = cl.local_tile(rows[at[0] + down, None], (VECTOR,), ((at[1] + more) // VECTOR + across,))
+                target.store(cl.local_tile(held[down, None], (VECTOR,), (across,)).load())
+
+
+FEW = 64
+"""Rows of an expert on average: up to these, tiles are as low."""
+
+
+def chosen(rows: int, experts: int) -> Config:
+    """For so many rows of all experts: few of them are bound by the matrices, many by tensor cores."""
+    return Config((64, 256), True, 5) if rows <= FEW * experts else Config()
+
+
+def run(
+    problem: Problem, a: Any, b: Any, ends: Any, d: Any, rows: Any = None, sums: Any = None,
+    config: Config | None = None,
+) -> None:  # fmt: skip
+    """Launch the kernel.
+
+    a     (M, K) sorted, or (T, K) where `rows` says which of these rows come: (M,) i32
+    b     (E, N, K), gated (E, 2 N, K); with major 'MN' (E, K, N)
+    d     (M, N);  sums  (M, 2 N) where they are kept
+    """
+    config = config or chosen(d.shape[0], ends.shape[0])
+    plan = Plan(config, problem)
+    at_most = (-(-d.shape[0] // config.tile[0]) + min(ends.shape[0], d.shape[0])) * -(-d.shape[1] // plan.out)
+    launch = cl.Launch(min(at_most, clusters_at_once(1, d)), 3 * GROUP, pdl=True)
+    build(config, problem)[launch](a, b, ends, rows, d, d, sums, sums)

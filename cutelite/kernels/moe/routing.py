@@ -1,0 +1,232 @@
+"""Which experts a token goes to, and all rows of an expert side by side: `route` and `sort`.
+
+weights, index = route(logits, 8)        a token's greatest probabilities and their experts
+rows, place, ends = sort(index, 128)     a stable counting sort of all (token, choice) pairs by expert
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes and numbers of experts, which no annotation can say to a checker)
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import cutelite as cl
+from cutelite import Tensor, f32, i32, i64, u32
+from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows.arrays import Rows
+from cutelite.kernels.rows.select import ordered
+
+T, S, B = cl.dims("T S B")  # tokens, pairs of a token and a choice, blocks
+P = cl.Dim("P", 1)
+WARPS, WARP = 4, 32  # of a block that routes: a token each
+THREADS, EACH = 256, 8  # of a block that sorts: pairs of a thread
+MOST_EXPERTS, MOST_CHOICES = 1024, 32
+INDICES = {"i32": i32, "i64": i64}
+LOG2E = 1.4426950408889634
+
+
+class Routed(NamedTuple):
+    """The choices of each token, the greatest first: weights, f32, and experts, i32 or i64; (tokens, k) each."""
+
+    weights: Any
+    index: Any
+
+
+class Sorted(NamedTuple):
+    """Pairs of a token and a choice, sorted by expert; of one expert, in the order of tokens.
+
+    rows   (pairs,) i32: the token of each sorted pair
+    place  (tokens, k) i32: where the pair is
+    ends   (experts,) i32: where each expert's pairs end
+    """
+
+    rows: Any
+    place: Any
+    ends: Any
+
+
+@cache
+def routing(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any:
+    """The kernel of `route`: a warp has a token, and finds its greatest logits one after the other."""
+    per = -(-experts // WARP)
+
+    @cl.kernel(block=WARPS * WARP)
+    def route(
+        logits: Tensor[dtype, (T, experts), (P, 1)], weights: Tensor[f32, (T, k)], index: Tensor[kind, (T, k)]
+    ) -> None:
+        token, lane = cl.block_idx.x * WARPS + cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
+        if token < T:
+            x, keys = cl.make_rmem_tensor(f32, (per,)), cl.make_rmem_tensor(u32, (per,))
+            for i in cl.static_range(per):
+                x[i], keys[i] = f32(-float("inf")), u32(0)
+                if i * WARP + lane < experts:
+                    x[i] = logits[token, i * WARP + lane].to(f32)
+                    keys[i] = max(ordered(x[i]), u32(1))  # 0 is none
+            top = cl.warp_reduce(x.load().reduce("max"), "max")
+            powers = cl.math.exp2((x.load() - top) * LOG2E)
+            total, x = cl.warp_reduce(powers.reduce("sum")), cl.make_rmem_tensor(f32, (per,))
+            x.store(powers)
+            mine, column, chosen = f32(0), i32(0), f32(0)
+            for j in cl.static_range(k):
+                best = cl.redux(keys.load().reduce("max"), "max")
+                at, power = i32(experts), f32(0)
+                for i in cl.static_range(per):
+                    if keys[per - 1 - i] == best:
+                        at, power = (per - 1 - i) * WARP + lane, x[per - 1 - i]
+                first = cl.redux(at, "min")
+                for i in cl.static_range(per):
+                    if i * WARP + lane == first:
+                        keys[i] = u32(0)
+                power = cl.shuffle(power, first % WARP)
+                chosen = chosen + power
+                if lane == j:
+                    mine, column = power, first
+            if lane < k:
+                weights[token, lane] = mine / (chosen if normalise else total)
+                index[token, lane] = column.to(kind)
+
+    return route
+
+
+def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i32") -> Routed:
+    """Find the `k` most probable experts of each token.
+
+    logits     (tokens, experts): bf16, f16 or f32; at most 1024 experts. The softmax over them is computed in f32
+    k          at most 32, and the number of experts
+    normalise  weights add up to 1; False: they are the probabilities themselves
+    index_dtype  'i32' or 'i64'
+    Gives      `Routed`. Of equal logits the first experts are chosen
+    Errors     `cl.ArgumentError` for other arrays and numbers
+    """
+    rows = Rows(logits, "logits", most=MOST_EXPERTS)
+    if len(logits.shape) != 2 or not 1 <= k <= min(rows.n, MOST_CHOICES):
+        raise cl.ArgumentError(f"logits are {tuple(logits.shape)}, of which each row's {k} greatest cannot be found")
+    weights, index = empty(logits, (rows.m, k), "f32"), empty(logits, (rows.m, k), index_dtype)
+    if rows.m and not left_out():
+        kernel = routing(rows.dtype, INDICES[index_dtype], rows.n, k, normalise)
+        kernel[-(-rows.m // WARPS), WARPS * WARP](rows.matrix, weights, index)
+    return Routed(weights, index)
+
+
+@cache
+def counting(kind: Any, experts: int) -> Any:
+    """The kernel that counts the pairs of each expert among those of a block."""
+
+    @cl.kernel(block=THREADS)
+    def count(index: Tensor[kind, (S,)], counts: Tensor[i32, (B, experts)]) -> None:
+        found = cl.shared(i32, (experts,))
+        for e in range(cl.thread_idx.x, experts, THREADS):
+            found[e] = 0
+        cl.syncthreads()
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        for i in cl.static_range(EACH):
+            at = (cl.block_idx.x * EACH + i) * THREADS + cl.thread_idx.x
+            if at < S:
+                expert = index[at].to(i32)
+                if expert >= 0 and expert < experts:
+                    cl.atomic_add(found, expert, 1, scope="cta")
+        cl.syncthreads()
+        for e in range(cl.thread_idx.x, experts, THREADS):
+            counts[cl.block_idx.x, e] = found[e]
+
+    return count
+
+
+@cache
+def placing(kind: Any, experts: int, k: int) -> Any:
+    """The kernel that gives each pair its place: behind those of lower experts, and those of its own before it."""
+    warps, chunk = THREADS // WARP, EACH * WARP
+
+    @cl.kernel(block=THREADS)
+    def place(
+        index: Tensor[kind, (S,)], counts: Tensor[i32, (B, experts)] | None, rows: Tensor[i32, (S,)],
+        places: Tensor[i32, (S,)], ends: Tensor[i32, (experts,)],
+    ) -> None:  # fmt: skip
+        warp, lane = cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
+        found = cl.shared(i32, (warps, experts))  # first how many pairs a warp has of each, then where they go
+        for i in range(cl.thread_idx.x, warps * experts, THREADS):
+            found[i // experts, i % experts] = 0
+        cl.syncthreads()
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        mine, peers = cl.make_rmem_tensor(i32, (EACH,)), cl.make_rmem_tensor(u32, (EACH,))
+        first = (cl.block_idx.x * warps + warp) * chunk
+        for i in cl.static_range(EACH):
+            at, mine[i] = first + i * WARP + lane, i32(-1)
+            if at < S:
+                expert = index[at].to(i32)
+                if expert >= 0 and expert < experts:
+                    mine[i] = expert
+            peers[i] = cl.match_any(mine[i])
+            if mine[i] >= 0 and cl.ctz(peers[i]).to(i32) == lane:
+                found[warp, mine[i]] = found[warp, mine[i]] + cl.popc(peers[i]).to(i32)
+            cl.syncwarp()
+        cl.syncthreads()
+        base = i32(0)  # pairs of all experts before those that a round looks at
+        for start in range(0, experts, THREADS):
+            expert, total, before = start + cl.thread_idx.x, i32(0), i32(0)
+            if expert < experts:
+                if counts is None:
+                    for w in cl.static_range(warps):
+                        total = total + found[w, expert]
+                else:
+                    for b in range(B):
+                        if b == cl.block_idx.x:
+                            before = total
+                        total = total + counts[b, expert]
+            lower, all = cl.block_scan(total, i32(0))
+            if expert < experts:
+                if cl.block_idx.x == 0:
+                    ends[expert] = base + lower + total
+                at = base + lower + before
+                for w in cl.static_range(warps):
+                    here = found[w, expert]
+                    found[w, expert] = at
+                    at = at + here
+            base = base + all
+            cl.syncthreads()
+        for i in cl.static_range(EACH):
+            at = first + i * WARP + lane
+            if mine[i] >= 0:
+                low = (u32(1) << lane.to(u32)) - 1
+                to = found[warp, mine[i]] + cl.popc(peers[i] & low).to(i32)
+                rows[to], places[at] = at // k, to
+            elif at < S:
+                places[at] = i32(-1)
+            cl.syncwarp()
+            if mine[i] >= 0 and cl.ctz(peers[i]).to(i32) == lane:
+                found[warp, mine[i]] = found[warp, mine[i]] + cl.popc(peers[i]).to(i32)
+            cl.syncwarp()
+
+    return place
+
+
+def sort(index: Any, experts: int) -> Sorted:
+    """Sort all choices by expert.
+
+    index    (tokens, k) i32 or i64. What is no expert's number is nobody's: its place is -1
+    experts  at most 1024
+    Gives    `Sorted`. Rows behind the last end are not written
+    Errors   `cl.ArgumentError` for other arrays and numbers
+    """
+    kind = INDICES.get(code_of(index))
+    if kind is None or len(index.shape) != 2 or not 1 <= experts <= MOST_EXPERTS:
+        raise cl.ArgumentError(f"index is {index.dtype} of shape {tuple(index.shape)}, for {experts} experts")
+    tokens, k = map(int, index.shape)
+    pairs = tokens * k
+    rows, place, ends = (empty(index, shape, "i32") for shape in ((pairs,), (tokens, k), (experts,)))
+    if left_out():
+        return Sorted(rows, place, ends)
+    if not pairs:
+        ends[...] = 0
+        return Sorted(rows, place, ends)
+    blocks = -(-pairs // (THREADS * EACH))
+    launch, flat = cl.Launch(blocks, THREADS, pdl=True), index.reshape((pairs,))
+    counts = None
+    if blocks > 1:
+        counts = empty(index, (blocks, experts), "i32")
+        counting(kind, experts)[launch](flat, counts)
+    placing(kind, experts, k)[launch](flat, counts, rows, place.reshape((pairs,)), ends)
+    return Sorted(rows, place, ends)
