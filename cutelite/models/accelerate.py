@@ -58,6 +58,14 @@ KNOWN = (
     ),
     Known("router", (modeling_qwen3_moe.Qwen3MoeTopKRouter,), layers.Router),
     Known("dense layer", (nn.Linear,), layers.Linear),
+    Known(
+        "mask",
+        (
+            modeling_llama.LlamaModel, modeling_qwen2.Qwen2Model, modeling_qwen3.Qwen3Model,
+            modeling_qwen3_moe.Qwen3MoeModel, modeling_mistral.MistralModel,
+        ),
+        attention.Backbone,
+    ),
     Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
 )  # fmt: skip
 

@@ -40,34 +40,40 @@ def forward(
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
-    if not is_lengths(attention_mask) and causal and 1 < few < many and attention_mask is None:
+    lengths = attention_mask if is_lengths(attention_mask) else None
+    if attention_mask is None and causal and 1 < few < many:
         key, value, many = key[:, :, :few], value[:, :, :few], few  # of a static cache that was empty
+    whole = lengths is not None and (few == many or few > FEW)  # all keys are there, and the last query sees them
+    decoding = (few == 1 < many) if lengths is None else not whole
     sinks, window = more.get("s_aux"), more.get("sliding_window")
-    if not fits(query, key, value, attention_mask, dropout, more):
+    if not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
         if sinks is not None:
             raise ValueError("attention with sinks is computed in 16 bits, without masks, dropout and gradients")
-        if attention_mask is not None and is_lengths(attention_mask):
-            attention_mask = written_out(attention_mask, few, many)
+        if lengths is not None:
+            attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
         return sdpa_attention_forward(  # type: ignore[no-any-return]
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
         )
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
-    if sinks is None and (is_lengths(attention_mask) or few == 1 < many):
-        lengths = None if attention_mask is None else attention_mask.reshape(-1)
-        return decode(*given, lengths, None, left, more.get("softcap"), scaling), None
+    if decoding and sinks is None:
+        each = None if lengths is None else lengths.reshape(-1)
+        return decode(*given, each, None, left, more.get("softcap"), scaling), None
     out = attention(
-        *given, causal="top-left" if causal and few > 1 else False, window=(left, None), scale=scaling,
-        softcap=more.get("softcap"), sinks=None if sinks is None else sinks.float(),
+        *given, causal=causal and few > 1, window=(left, None), scale=scaling, softcap=more.get("softcap"),
+        sinks=None if sinks is None else sinks.float(),
     )  # fmt: skip
     return out, None
 
 
-def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, more: dict[str, Any]) -> bool:
+def fits(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, more: dict[str, Any], causal: bool,
+    decoding: bool,
+) -> bool:  # fmt: skip
     """Tell whether a kernel takes these."""
     dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
     derived, few, many = wants_gradient(query, key, value), query.shape[2], key.shape[2]
     return (
-        (is_lengths(mask) or (mask is None and few in (1, many)))
+        (is_lengths(mask) or (mask is None and (few in (1, many) or not causal)))
         and not dropout
         and query.dtype in TYPES
         and more.get("position_bias") is None
@@ -75,8 +81,8 @@ def fits(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout
         and all(dim % 8 == 0 and dim <= MOST_DIM for dim in dims)
         and dims[1] <= dims[0]
         and all(step % 8 == 0 for step in steps)
-        and not (derived and (more.get("s_aux") is not None or few < many))
-        and (dims[0] == dims[1] <= MOST_DERIVED or not derived)
+        and not (more.get("s_aux") is not None and (derived or (decoding and is_lengths(mask))))
+        and not (derived and (decoding or dims[0] != dims[1] or dims[0] > MOST_DERIVED))
     )
 
 
@@ -84,17 +90,44 @@ def mask(
     batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, kv_offset: int = 0,
     mask_function: Any = causal_mask_function, attention_mask: Tensor | None = None, **more: Any,
 ) -> Tensor | None:  # fmt: skip
-    """The mask of a call, for `forward`: torch's, but where all of a static cache up to the queries is seen.
+    """The mask of a call, for `forward`: torch's, but where a query sees all keys before it.
 
-    Then it is how many keys each sequence has, (B, 1, 1, 1) i32: the device alone knows how much the cache holds.
+    Then it is how many keys each sequence has, (B, 1, 1, 1) i32: of a static cache only the device knows it.
     """
-    plain = mask_function is causal_mask_function and kv_offset == 0 and q_length <= FEW
-    if plain and isinstance(q_offset, Tensor) and not padded(attention_mask):
+    fixed = isinstance(q_offset, int)
+    exact = fixed and q_offset + q_length == kv_length
+    plain = mask_function is causal_mask_function and kv_offset == 0 and (exact or (not fixed and q_length <= FEW))
+    if plain and not padded(attention_mask):
+        if exact:
+            return all_keys(batch_size, kv_length, more.get("device", "cpu"))
         return (q_offset + q_length).to(torch.int32).reshape(1, 1, 1, 1).expand(batch_size, 1, 1, 1).contiguous()
     made: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
     )
     return made
+
+
+def all_keys(batch: int, keys: int, device: Any) -> Tensor:
+    """The mask of sequences of so many keys each."""
+    return torch.full((batch, 1, 1, 1), keys, dtype=torch.int32, device=device)
+
+
+class Backbone:
+    """A model whose masks are not looked for where nothing is masked but the future.
+
+    `transformers` looks into positions and masks of tokens for sequences that are packed or padded; in a CUDA graph or
+    under torch.compile it cannot, and writes masks out.
+    """
+
+    config: Any
+
+    def forward(self, input_ids: Tensor | None = None, attention_mask: Any = None, **more: Any) -> Any:
+        """As the model's own."""
+        tokens = input_ids if input_ids is not None else more.get("inputs_embeds")
+        asked = attention_mask, more.get("position_ids"), more.get("past_key_values")
+        if all(x is None for x in asked) and tokens is not None and self.config._attn_implementation == NAME:
+            attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
+        return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
 
 
 def padded(tokens: Tensor | None) -> bool:
@@ -111,10 +144,14 @@ def is_lengths(mask: Tensor | None) -> bool:
     return mask is not None and mask.dtype == torch.int32 and mask.shape[1:] == (1, 1, 1)
 
 
-def written_out(lengths: Tensor, queries: int, keys: int) -> Tensor:
-    """The mask that these numbers of keys stand for, (B, 1, queries, keys): the last query sees all of them."""
-    last = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
-    return torch.arange(keys, device=lengths.device) < last
+def written_out(lengths: Tensor, queries: int, keys: int, window: int | None = None) -> Tensor:
+    """The mask that these numbers of keys stand for, (B, 1, queries, keys): the last query sees all of them.
+
+    window  how many of these a query sees at most
+    """
+    behind = lengths + torch.arange(1 - queries, 1, device=lengths.device)[:, None]
+    places = torch.arange(keys, device=lengths.device)
+    return (places < behind) if window is None else (places < behind) & (places >= behind - window)
 
 
 def register() -> None:

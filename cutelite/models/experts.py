@@ -27,19 +27,18 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
     hidden_states  (tokens, hidden)
     top_k_index    (tokens, k): the experts of each token; top_k_weights alike
     """
-    if not fits(layer, hidden_states, top_k_weights):
+    if not fits(layer, hidden_states):
         own: Tensor = moe.grouped_mm_experts_forward(layer, hidden_states, top_k_index, top_k_weights)
         return own
     return experts(hidden_states, layer.gate_up_proj, layer.down_proj, top_k_index, top_k_weights)
 
 
-def fits(layer: Any, x: Tensor, weights: Tensor) -> bool:
-    """Tell whether grouped GEMMs do what the layer does: bf16, gated, without bias, nothing to be differentiated."""
+def fits(layer: Any, x: Tensor) -> bool:
+    """Tell whether grouped GEMMs do what the layer does: bf16, gated by SiLU, without bias."""
     parameters = [getattr(layer, name, None) for name in ("gate_up_proj", "down_proj")]
     plain = layer.has_gate and not any(getattr(layer, name, False) for name in OTHERWISE) and is_swiglu(layer)
     bf16 = all(p is not None and p.dtype == torch.bfloat16 and p.shape[-1] % 8 == 0 for p in (x, *parameters))
-    given = [x, weights, *(p for p in parameters if p is not None)]
-    return plain and bf16 and not (torch.is_grad_enabled() and any(p.requires_grad for p in given))
+    return plain and bf16
 
 
 def is_swiglu(layer: Any) -> bool:

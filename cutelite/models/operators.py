@@ -89,7 +89,7 @@ def _(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool])
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     x, weights, *more = inputs
-    ctx.rows = [len(weight) for weight in weights]
+    ctx.rows, ctx.given = [len(weight) for weight in weights], len(inputs)
     ctx.bias, ctx.add = (len(more) > i and more[i] is not None for i in range(2))
     ctx.save_for_backward(x, *weights)
 
@@ -101,7 +101,8 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
     parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
     of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(grad.dtype) if ctx.bias else None
-    return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
+    given = of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
+    return given[: ctx.given]  # as many as the call had: torch asks for that
 
 
 linear.register_autograd(_differentiate, setup_context=_remember)

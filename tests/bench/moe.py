@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import statistics
 import sys
 from collections.abc import Callable
@@ -18,17 +19,16 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import torch
 import transformers
-from timing import graph, in_turns, rounds, timed
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import cutelite as cl
 from cutelite.kernels.moe import combine, grouped, route, sort
 from cutelite.models import accelerate
 from cutelite.models.experts import register
+from tests.bench.timing import graph, in_turns, rounds, timed
 
 TOKENS = (16, 64, 256, 1024, 4096, 8192)
 SIZES = {
@@ -58,6 +58,11 @@ def of_kind(block: Any, kind: str) -> Any:
     return found
 
 
+def only(call: Callable[[], Any]) -> Callable[[int], Any]:
+    """A call that is asked for by number, whichever it is."""
+    return lambda i: call()
+
+
 def parts(block: Any, x: Any) -> dict[str, Callable[[int], Any]]:
     """The kernels of a block by themselves."""
     e, tokens, k = SIZES["num_experts"], len(x), SIZES["num_experts_per_tok"]
@@ -77,17 +82,13 @@ def parts(block: Any, x: Any) -> dict[str, Callable[[int], Any]]:
         "64x128": grouped.Config((64, 128), True, 8, behind=3), "128x128": grouped.Config((128, 128), stages=6),
     }  # fmt: skip
     for name, config in configs.items():
-        calls[f"gather+gate {name}"] = lambda i, c=config: grouped.run(
-            grouped.Problem(cl.bf16, True, True), x, up, ends, gated, rows, config=c
-        )
-        calls[f"down {name}"] = lambda i, c=config: grouped.run(
-            grouped.Problem(cl.bf16), gated, down, ends, found, config=c
-        )
+        first: Any = functools.partial(grouped.run, grouped.Problem(cl.bf16, True, True), x, up, ends, gated, rows)
+        second: Any = functools.partial(grouped.run, grouped.Problem(cl.bf16), gated, down, ends, found)
+        calls[f"gather+gate {name}"] = only(functools.partial(first, config=config))
+        calls[f"down {name}"] = only(functools.partial(second, config=config))
     if hasattr(torch, "_grouped_mm"):
-        both = x.new_empty((tokens * k, up.shape[1]))
         calls["torch up"] = lambda i: torch._grouped_mm(x[rows.long()], up.transpose(1, 2), offs=ends)
         calls["torch down"] = lambda i: torch._grouped_mm(gated, down.transpose(1, 2), offs=ends)
-        del both
     return calls
 
 
@@ -123,7 +124,7 @@ def main() -> None:
             sides = {"cutelite": ours, "grouped_mm": theirs} | ({"compiled": compiled} if compiled else {})
             right = of_kind(block, "eager")(x)
             off = (ours(x).double() - right.double()).norm() / right.double().norm()
-            times = medians({name: lambda i, s=side, x=x: s(x) for name, side in sides.items()}, options.rounds)
+            times = medians({name: only(functools.partial(side, x)) for name, side in sides.items()}, options.rounds)
             times["eager"] = in_turns([lambda x=x: eager(x)], 3)[0]
             mine = times["cutelite"]
             line = "  ".join(f"{name} {1e6 * t:8.1f} us ({t / mine:.2f})" for name, t in times.items())

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 import torch
 import transformers
 
-from cutelite.models import accelerate, restore
+from cutelite.models import accelerate, attention, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import joined, linear
@@ -68,7 +68,7 @@ def test_logits(name: str) -> None:
     assert not any("Linear" in why or "Norm" in why or "MLP" in why for why in report.left)
 
 
-@pytest.mark.parametrize("name", ["Llama", "Qwen3"])
+@pytest.mark.parametrize("name", ["Llama", "Qwen3", "Qwen3Moe"])
 def test_gradients(name: str) -> None:
     model, ids = made(name), tokens()
 
@@ -126,6 +126,21 @@ def test_logits_behind_a_cache(name: str, cache: str) -> None:
         accelerate(model)
         found = steps(model)
     assert off(found, right) <= 1.2 * off(own, right) + 1e-3
+
+
+def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a CUDA graph and under torch.compile `transformers` cannot look whether it needs one."""
+    monkeypatch.setattr(transformers.masking_utils, "is_tracing", lambda *_: True)
+    monkeypatch.setattr(attention, "sdpa_attention_forward", lambda *_, **more: pytest.fail("torch's attention"))
+    for name in ("Llama", "Qwen3", "Mistral in windows"):
+        model = made(name).eval()
+        accelerate(model)
+        with torch.no_grad():
+            held = transformers.StaticCache(config=model.config, max_cache_len=32)
+            model(tokens(), use_cache=False)
+            model(tokens(2, 3), past_key_values=transformers.DynamicCache(config=model.config))
+            if "windows" not in name:  # whose masks behind a static cache are torch's
+                model(tokens(2, 3), past_key_values=held)
 
 
 def test_attention_that_says_how_many_keys_there_are() -> None:
@@ -189,7 +204,7 @@ def test_layers_that_differ_are_left_and_named() -> None:
             return super().forward(hidden_states).clamp(-1, 1)
 
     model, ids = made("Llama").eval(), tokens()
-    model.model.norm = Clipped(64).to(model.dtype)
+    model.model.norm = Clipped(64).to(DEVICE, model.dtype)
     model.model.layers[0].mlp.act_fn = torch.nn.GELU()
     with torch.no_grad():
         own = model(ids).logits

@@ -3,7 +3,7 @@
 call.py      `experts` on arrays, and its reference        operators.py   operators of torch, with derivatives
 routing.py   `route`: the best experts of each token; `sort`: the rows of each expert side by side
 grouped.py   the GEMMs of all experts: gathered rows, gate and up together       gather.py   the ring that they come by
-combine.py   weighted sums of a token's results
+combine.py   weighted sums of a token's results            backward.py, wgrad.py   their derivatives
 
     from cutelite.kernels.moe import experts, route
 
@@ -11,8 +11,12 @@ combine.py   weighted sums of a token's results
     y = experts(x, gate_up, down, index, weights)
 """
 
-from cutelite.kernels.moe.call import experts, reference
+from cutelite.kernels.moe.backward import Gradients, experts_backward
+from cutelite.kernels.moe.call import Kept, experts, experts_kept, reference
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.routing import Routed, Sorted, route, sort
 
-__all__ = ["Routed", "Sorted", "combine", "experts", "reference", "route", "sort"]
+__all__ = [
+    "Gradients", "Kept", "Routed", "Sorted", "combine", "experts", "experts_backward", "experts_kept", "reference",
+    "route", "sort",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
@@ -10,7 +10,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
-from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.moe.routing import Sorted, sort
 
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
@@ -29,18 +29,42 @@ def experts(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any 
     Sizes    hidden and inner are multiples of 8
     Errors   ValueError for shapes that do not fit
     """
+    return computed(x, gate_up, down, index, weights, out, False)[0]
+
+
+class Kept(NamedTuple):
+    """The result of `experts`, and what its derivative needs.
+
+    sums   (pairs, 2 * inner): gate and up of each pair, sorted
+    order  where the pairs are
+    """
+
+    out: Any
+    sums: Any
+    order: Sorted
+
+
+@untraced
+def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Kept:
+    """`experts`, and what `experts_backward` needs."""
+    return computed(x, gate_up, down, index, weights, None, True)
+
+
+def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
+    """The result, and with `kept` the sums."""
     dtype = check(x, gate_up, down, index, weights)
-    out = empty(x, tuple(x.shape)) if out is None else out
-    if left_out() or 0 in (*x.shape, *index.shape):
-        if not left_out() and 0 not in x.shape:
-            out[...] = 0
-        return out
+    out, order = empty(x, tuple(x.shape)) if out is None else out, sort(index, down.shape[0])
     pairs, inner = index.shape[0] * index.shape[1], down.shape[2]
-    order = sort(index, down.shape[0])
+    sums = empty(x, (pairs, 2 * inner)) if kept else None
+    if left_out():
+        return Kept(out, sums, order)
+    if not pairs:
+        out[...] = 0
+        return Kept(out, sums, order)
     gated, found = empty(x, (pairs, inner)), empty(x, (pairs, x.shape[1]))
-    run(Problem(dtype, gather=True, gated=True), x, gate_up, order.ends, gated, order.rows)
+    run(Problem(dtype, True, True, kept), x, gate_up, order.ends, gated, order.rows, sums)
     run(Problem(dtype), gated, down, order.ends, found)
-    return combine(found, order.place, weights, out=out)
+    return Kept(combine(found, order.place, weights, out=out), sums, order)
 
 
 def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:

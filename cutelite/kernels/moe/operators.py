@@ -11,13 +11,56 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import custom_op
-from cutelite.kernels.moe import call, routing
+from cutelite.kernels.moe import backward, call, routing
+
+
+def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+    """`cutelite.kernels.moe.experts` by an operator: by one with derivatives where a gradient is wanted."""
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (x, gate_up, down, weights)):
+        return experts_kept(x, gate_up, down, index, weights)[0]
+    return experts_alone(x, gate_up, down, index, weights)
 
 
 @custom_op("cutelite::experts", mutates_args=())
-def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
-    """`cutelite.kernels.moe.experts`."""
+def experts_alone(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+    """`cutelite.kernels.moe.experts`, without derivatives."""
     return call.experts(x, gate_up, down, index, weights)
+
+
+@custom_op("cutelite::experts_kept", mutates_args=())
+def experts_kept(
+    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The same, and what its derivative needs: sums, rows, places and ends of `cutelite.kernels.moe.call.Kept`."""
+    made = call.experts_kept(x, gate_up, down, index, weights)
+    return made.out, made.sums, *made.order
+
+
+@custom_op("cutelite::experts_backward", mutates_args=())
+def experts_backward(
+    gradient: Tensor, x: Tensor, gate_up: Tensor, down: Tensor, weights: Tensor, sums: Tensor, rows: Tensor,
+    place: Tensor, ends: Tensor, matrices: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.moe.experts_backward`; without `matrices` their gradients are empty."""
+    order = routing.Sorted(rows, place, ends)
+    return tuple(backward.experts_backward(gradient, x, gate_up, down, weights, sums, order, matrices=matrices))
+
+
+def _keep_experts(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, gate_up, down, _, weights = inputs
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(x, gate_up, down, weights, *output[1:])
+
+
+def _differentiate_experts(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
+    needs, weights = ctx.needs_input_grad, ctx.saved_tensors[3]
+    found = experts_backward(gradient.contiguous(), *ctx.saved_tensors, needs[1] or needs[2])
+    of_weights = found[3].to(weights.dtype)
+    each = found[0], found[1], found[2], None, of_weights
+    return tuple(x if need else None for x, need in zip(each, needs, strict=True))
+
+
+experts_kept.register_autograd(_differentiate_experts, setup_context=_keep_experts)
 
 
 @custom_op("cutelite::route", mutates_args=())
