@@ -125,7 +125,7 @@ def main() -> None:
             right = of_kind(block, "eager")(x)
             off = (ours(x).double() - right.double()).norm() / right.double().norm()
             times = medians({name: only(functools.partial(side, x)) for name, side in sides.items()}, options.rounds)
-            times["eager"] = in_turns([lambda x=x: eager(x)], 3)[0]
+            times["eager"] = in_turns([functools.partial(eager, x)], 3)[0]
             mine = times["cutelite"]
             line = "  ".join(f"{name} {1e6 * t:8.1f} us ({t / mine:.2f})" for name, t in times.items())
             print(f"{tokens:5} tokens  {line}  differ {float(off):.1e}", flush=True)

@@ -109,6 +109,16 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     return Routed(weights, index)
 
 
+def expert_of(index: Any, at: Any, experts: int) -> Any:
+    """The expert of a pair; -1 where there is none."""
+    found: Any = i32(-1)
+    if at < S:
+        expert = index[at].to(i32)
+        if expert >= 0 and expert < experts:
+            found = expert
+    return found
+
+
 @cache
 def counting(kind: Any, experts: int) -> Any:
     """The kernel that counts the pairs of each expert among those of a block."""
@@ -122,11 +132,9 @@ def counting(kind: Any, experts: int) -> Any:
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
         for i in cl.static_range(EACH):
-            at = (cl.block_idx.x * EACH + i) * THREADS + cl.thread_idx.x
-            if at < S:
-                expert = index[at].to(i32)
-                if expert >= 0 and expert < experts:
-                    cl.atomic_add(found, expert, 1, scope="cta")
+            expert = expert_of(index, (cl.block_idx.x * EACH + i) * THREADS + cl.thread_idx.x, experts)
+            if expert >= 0:
+                cl.atomic_add(found, expert, 1, scope="cta")
         cl.syncthreads()
         for e in range(cl.thread_idx.x, experts, THREADS):
             counts[cl.block_idx.x, e] = found[e]
@@ -137,7 +145,7 @@ def counting(kind: Any, experts: int) -> Any:
 @cache
 def placing(kind: Any, experts: int, k: int) -> Any:
     """The kernel that gives each pair its place: behind those of lower experts, and those of its own before it."""
-    warps, chunk = THREADS // WARP, EACH * WARP
+    warps = THREADS // WARP
 
     @cl.kernel(block=THREADS)
     def place(
@@ -152,41 +160,13 @@ def placing(kind: Any, experts: int, k: int) -> Any:
         cl.griddepcontrol_launch_dependents()
         cl.griddepcontrol_wait()
         mine, peers = cl.make_rmem_tensor(i32, (EACH,)), cl.make_rmem_tensor(u32, (EACH,))
-        first = (cl.block_idx.x * warps + warp) * chunk
+        first = (cl.block_idx.x * warps + warp) * EACH * WARP
         for i in cl.static_range(EACH):
-            at, mine[i] = first + i * WARP + lane, i32(-1)
-            if at < S:
-                expert = index[at].to(i32)
-                if expert >= 0 and expert < experts:
-                    mine[i] = expert
+            mine[i] = expert_of(index, first + i * WARP + lane, experts)
             peers[i] = cl.match_any(mine[i])
-            if mine[i] >= 0 and cl.ctz(peers[i]).to(i32) == lane:
-                found[warp, mine[i]] = found[warp, mine[i]] + cl.popc(peers[i]).to(i32)
-            cl.syncwarp()
+            add(found, warp, mine[i], peers[i], lane)
         cl.syncthreads()
-        base = i32(0)  # pairs of all experts before those that a round looks at
-        for start in range(0, experts, THREADS):
-            expert, total, before = start + cl.thread_idx.x, i32(0), i32(0)
-            if expert < experts:
-                if counts is None:
-                    for w in cl.static_range(warps):
-                        total = total + found[w, expert]
-                else:
-                    for b in range(B):
-                        if b == cl.block_idx.x:
-                            before = total
-                        total = total + counts[b, expert]
-            lower, all = cl.block_scan(total, i32(0))
-            if expert < experts:
-                if cl.block_idx.x == 0:
-                    ends[expert] = base + lower + total
-                at = base + lower + before
-                for w in cl.static_range(warps):
-                    here = found[w, expert]
-                    found[w, expert] = at
-                    at = at + here
-            base = base + all
-            cl.syncthreads()
+        settle(found, counts, ends)
         for i in cl.static_range(EACH):
             at = first + i * WARP + lane
             if mine[i] >= 0:
@@ -196,11 +176,48 @@ def placing(kind: Any, experts: int, k: int) -> Any:
             elif at < S:
                 places[at] = i32(-1)
             cl.syncwarp()
-            if mine[i] >= 0 and cl.ctz(peers[i]).to(i32) == lane:
-                found[warp, mine[i]] = found[warp, mine[i]] + cl.popc(peers[i]).to(i32)
-            cl.syncwarp()
+            add(found, warp, mine[i], peers[i], lane)
 
     return place
+
+
+def add(found: Any, warp: Any, expert: Any, peers: Any, lane: Any) -> None:
+    """Add the pairs of a warp to its numbers: one lane does for all, `peers`, that have the same expert."""
+    if expert >= 0 and cl.ctz(peers).to(i32) == lane:
+        found[warp, expert] = found[warp, expert] + cl.popc(peers).to(i32)
+    cl.syncwarp()
+
+
+def settle(found: Any, counts: Any, ends: Any) -> None:
+    """Make places of numbers: where the pairs of each warp begin. Block 0 writes where each expert's end.
+
+    found   (warps, experts), in shared memory
+    counts  (blocks, experts): what all blocks have; None: there is one
+    Who     the whole block
+    """
+    (warps, experts), base = found.shape, i32(0)  # pairs of all experts before those that a round looks at
+    for start in range(0, experts, THREADS):
+        expert, total, before = start + cl.thread_idx.x, i32(0), i32(0)
+        if expert < experts:
+            if counts is None:
+                for w in cl.static_range(warps):
+                    total = total + found[w, expert]
+            else:
+                for b in range(B):
+                    if b == cl.block_idx.x:
+                        before = total
+                    total = total + counts[b, expert]
+        lower, all = cl.block_scan(total, i32(0))
+        if expert < experts:
+            if cl.block_idx.x == 0:
+                ends[expert] = base + lower + total
+            at = base + lower + before
+            for w in cl.static_range(warps):
+                here = found[w, expert]
+                found[w, expert] = at
+                at = at + here
+        base = base + all
+        cl.syncthreads()
 
 
 def sort(index: Any, experts: int) -> Sorted:
