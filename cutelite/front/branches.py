@@ -33,7 +33,7 @@ def _jump(frame: Frame, state: State, instr: Instr) -> bool:
 def _jump_if(frame: Frame, state: State, instr: Instr) -> bool:
     known = _decided(state, truth_of(frame, state.stack.pop()))
     when_true, when_false = frame.block.successors
-    failing = [b for b in (when_true, when_false) if frame.cfg.blocks[b].is_assertion_failure]
+    failing = [b for b in (when_true, when_false) if frame.cfg.blocks[b].is_failure]
     if not isinstance(known, Scalar):
         target = when_true if known else when_false
         if target in failing:
@@ -153,25 +153,27 @@ def _raise(frame: Frame, state: State, instr: Instr) -> bool:
     if isinstance(raised, type) and issubclass(raised, BaseException):
         raised = raised()
     if isinstance(raised, AssertionError):
-        _fail(frame, state, raised.args[0] if raised.args else "")
-    if state.share == frame.start:
-        text = " ".join(_text(arg) for arg in getattr(raised, "args", ()))
+        _fail(frame, state, raised.args[0] if raised.args else "", "assertion failed")
+    args = getattr(raised, "args", ())
+    if state.share == frame.start or frame.certain_failure == frame.block.index:
+        text = " ".join(map(_text, args))
         raise mistake("raised", f"{type(raised).__name__}: {text}" if text else type(raised).__name__)
-    raise mistake(
-        "runtime-raise",
-        "an exception cannot be raised under a run-time condition",
-        help="use `assert`, which stops the kernel where assertions are enabled",
-    )
+    texts = [arg for arg in args if isinstance(arg, RuntimeText)]
+    _fail(frame, state, texts[0] if texts else " ".join(map(_text, args)), type(raised).__name__)
+    return True
 
 
-def _fail(frame: Frame, state: State, message: Any) -> None:
-    """Let an assertion fail: while compiling, or, where only some of the threads come here, while running."""
+def _fail(frame: Frame, state: State, message: Any, what: str) -> None:
+    """Let a kernel fail: while compiling, or, where only some of the threads come here, while running."""
     if state.share == frame.start or frame.certain_failure == frame.block.index:
         raise mistake("assertion", "an assertion fails at compile time", _text(message))
     if isinstance(message, RuntimeText):
         frame.evaluation.printf(message)
-        message = "assertion failed"
-    frame.builder.emit(AssertFail(_text(message) or "assertion failed"))
+        message = ""
+    text = _text(message)
+    if what != "assertion failed":
+        text = f"{what}: {text}" if text else what
+    frame.builder.emit(AssertFail(text or what))
     raise DeadEnd
 
 

@@ -69,6 +69,9 @@ The stack is written with its top on the right; `a b -> c` takes b, then a, and 
     IMPORT          name                     level fromlist -> module
     IMPORT_FROM     name                     module -> module value
 
+    WITH            "cond"                   object -> does the block run?     (a bool of elect.sync may say no)
+                    "exit", "enter"          object -> its method, bound
+
     ITER                                     iterable -> iterator
     FOR_ITER        target                   iterator -> iterator value        and on to the next instruction, or
                                              iterator ->                       and to the target, when exhausted
@@ -239,7 +242,7 @@ _EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
     **dict.fromkeys(("CONST", "LOAD", "GLOBAL", "LOAD_CELL", "CLOSURE", "ASSERTION_ERROR"), (0, 1)),
     **dict.fromkeys(("COPY", "GET_LEN", "MATCH_SEQUENCE", "MATCH_MAPPING", "IMPORT_FROM", "MATCH_KEYS"), (0, 1)),
     **dict.fromkeys(("SWAP", "DELETE", "MAKE_CELL", "JUMP", "UNSUPPORTED"), (0, 0)),
-    **dict.fromkeys(("UNARY", "ATTR", "CONVERT", "LIST_TO_TUPLE", "ITER", "YIELD"), (1, 1)),
+    **dict.fromkeys(("UNARY", "WITH", "ATTR", "CONVERT", "LIST_TO_TUPLE", "ITER", "YIELD"), (1, 1)),
     **dict.fromkeys(("BINARY", "COMPARE", "SUBSCR", "IMPORT"), (2, 1)),
     **dict.fromkeys(("TUPLE", "LIST", "SET", "STRING", "SLICE"), lambda n: (n, 1)),
     "FOR_ITER": (0, 1),
@@ -262,7 +265,7 @@ _EFFECTS: dict[str, tuple[int, int] | Callable[[Any], tuple[int, int]]] = {
 # ---------------------------------------------------------------- what kernels cannot do
 
 _TRY = UnsupportedSyntax("`try`", "test for the condition beforehand: nothing raises or is caught while a kernel runs")
-_WITH = UnsupportedSyntax("`with`", "call the functions that begin and end the block")
+_WITH = UnsupportedSyntax("`with` in this version of Python", "call the functions that begin and end the block")
 _YIELD = UnsupportedSyntax("`yield`", "loop where the values are used, or take a function to call with each of them")
 _ASYNC = UnsupportedSyntax("`async` and `await`", "use a plain `def`; kernels wait at barriers")
 _GLOBAL = UnsupportedSyntax("assigning to a global", "return the value, or store it in a tensor")
@@ -392,18 +395,18 @@ class _Translation:
         self.asserted: Span | None = None  # that of the `assert` being read
         self.keywords: tuple[str, ...] = ()
         self.out: list[Instr] = []
+        self.labels: dict[int, int] = {}  # offset -> index in `out`; a label of our own has a negative offset
 
     def run(self) -> tuple[list[Instr], dict[int, int]]:
         """Return the instructions, with jumps to offsets, and the index that each offset has become."""
-        labels: dict[int, int] = {}
         blocks = self.unsupported_blocks()
         for raw in self.raws:
             self.raw = raw
-            labels[raw.offset] = len(self.out)
+            self.labels[raw.offset] = len(self.out)
             if raw.offset in blocks:
                 self.out.append(blocks[raw.offset])
             self.table[raw.name](self, raw.arg)
-        return self.out, labels
+        return self.out, self.labels
 
     def unsupported_blocks(self) -> dict[int, Instr]:
         """Return the UNSUPPORTED of each `try` and `with`, by the offset where the statement begins."""
@@ -414,8 +417,8 @@ class _Translation:
                 keyword = self.raws[at - 1] if at and self.raws[at - 1].name == "NOP" else self.raws[at]  # NOP: `try:`
                 found[start] = Instr("UNSUPPORTED", _TRY, start, keyword.span.first_line())
         for at, raw in enumerate(self.raws):
-            if raw.name == "BEFORE_WITH" or (raw.name == "LOAD_SPECIAL" and raw.arg == _EXIT):
-                first, span = self.expression_before(at if raw.name == "BEFORE_WITH" else at - 1)  # ahead of a COPY
+            if raw.name == "LOAD_SPECIAL" and raw.arg == _EXIT:
+                first, span = self.expression_before(at - 1)  # ahead of a COPY
                 found.setdefault(first.offset, Instr("UNSUPPORTED", _WITH, first.offset, span))
         return found
 
@@ -464,6 +467,25 @@ class _Translation:
     def get_iter(self, _: int) -> None:
         self.iterated = self.expression_before(self.by_offset[self.raw.offset])[1]
         self.out.append(Instr("ITER", None, self.raw.offset, self.iterated))
+
+    def before_with(self, _: int) -> None:
+        """Translate the beginning of a `with`: call `__enter__`, leave `__exit__` on the stack.
+
+        A block that is not run goes on where CPython goes on when `__exit__` has swallowed an exception. There the
+        handler pops the exception, the one handled before, a place in the code, and `__exit__`.
+        """
+        at = self.by_offset[self.raw.offset]
+        span = self.expression_before(at)[1]
+        behind = self.raws[at + 1].offset
+        (handler,) = {h for start, h in _protected(self.pycode) if start == behind and self.statement_of(h) is _WITH}
+        first = self.by_offset[handler]
+        swallowed = next(raw.target for raw in self.raws[first:] if raw.name.endswith("IF_TRUE"))
+        go = -1 - self.raw.offset
+        rest: list[tuple[str, Any]] = [("COPY", 1), ("WITH", "cond"), ("JUMP_IF_TRUE", go)]
+        rest += [("CONST", None)] * 3 + [("JUMP", swallowed)]
+        self.labels[go] = len(self.out) + len(rest)
+        rest += [("COPY", 1), ("WITH", "exit"), ("SWAP", 2), ("WITH", "enter"), ("CALL", Call(0))]
+        self.out += [Instr(op, arg, self.raw.offset, span) for op, arg in rest]
 
     def jump_if(self, op: str) -> None:
         self.tested = self.value_before().span
@@ -727,8 +749,10 @@ _COMMON: dict[str, _Rule] = {
     "RETURN_VALUE": _put("RETURN"),
     "RAISE_VARARGS": _Translation.raise_varargs,
     # What cannot be compiled. Handlers are never reached; their instructions only need a name.
-    **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "POP_EXCEPT", "RERAISE"), _no(_TRY)),
-    **dict.fromkeys(("BEFORE_WITH", "WITH_EXCEPT_START"), _no(_WITH)),
+    **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH", "CHECK_EG_MATCH", "RERAISE"), _no(_TRY)),
+    "BEFORE_WITH": _Translation.before_with,
+    "WITH_EXCEPT_START": _no(_WITH),
+    "POP_EXCEPT": _put("POP"),  # behind a `with` whose block is not run
     **dict.fromkeys(("SEND", "GET_YIELD_FROM_ITER"), _no(_YIELD)),
     **dict.fromkeys(("GET_AITER", "GET_ANEXT", "END_ASYNC_FOR", "BEFORE_ASYNC_WITH", "GET_AWAITABLE"), _no(_ASYNC)),
     **dict.fromkeys(("STORE_GLOBAL", "DELETE_GLOBAL"), _no(_GLOBAL)),

@@ -32,6 +32,7 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.lang.annotations import Tensor, TmaTensor
 from cutelite.lang.emit import Runtime, describe, mistake
 from cutelite.lang.promotion import to_dtype
+from cutelite.ops.registers import Elect
 
 MAX_DEPTH = 400
 """Calls that may be inlined into each other."""
@@ -78,6 +79,42 @@ def _call_ex(frame: Frame, state: State, instr: Instr) -> None:
     kwargs = state.stack.pop() if instr.arg else {}
     args, function = state.stack.pop(), state.stack.pop()
     state.stack.append(call(frame, function, list(iterate_static(args)), dict(kwargs)))
+
+
+@handles("WITH")
+def _with(frame: Frame, state: State, instr: Instr) -> None:
+    """Ask an object that a `with` is given: does the block run, and what is called before and behind it?"""
+    obj = state.stack.pop()
+    elected = isinstance(obj, Runtime) and isinstance(obj.value.op, Elect)
+    if instr.arg == "cond":
+        if not elected and (isinstance(obj, Runtime) or not hasattr(type(obj), "__enter__")):
+            raise mistake(
+                "with",
+                f"{describe(obj)} is no context manager",
+                help="`with` takes an object with `__enter__` and `__exit__`, or `cl.elect_one()`; else write an `if`",
+            )
+        state.stack.append(obj if elected else True)
+    elif elected:
+        state.stack.append(_nothing)
+    elif instr.arg == "exit" and (rest := getattr(obj, "gen", None)) is not None:
+        state.stack.append(functools.partial(_left, obj, rest))
+    else:
+        state.stack.append(getattr(obj, f"__{instr.arg}__"))
+
+
+def _nothing(*args: Any) -> None:
+    """Begin or end a block that needs nothing for it."""
+
+
+def _left(obj: Any, rest: types.GeneratorType[Any, Any, Any], *args: Any) -> None:
+    """End the block of a function decorated by `contextlib.contextmanager`: its generator goes on, once."""
+    if rest.gi_frame is None:
+        raise mistake(
+            "with",
+            "the block is left in several ways, and the end of this context manager can be executed once",
+            help="write a class with `__enter__` and `__exit__`, which are inlined; or leave the block at its end only",
+        )
+    obj.__exit__(*args)
 
 
 def call(frame: Frame, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

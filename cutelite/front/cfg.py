@@ -56,7 +56,7 @@ class Block:
                   both; where it ends in FOR_ITER (with a value, exhausted); () where control ends
     predecessors  in ascending order, each once
     loops         the loops it lies in, outermost first
-    is_assertion_failure  True where it raises the AssertionError of an `assert`, or only leads to a block that does
+    is_failure    True where it raises an exception, as for an `assert`, or only leads to a block that does
     """
 
     index: int
@@ -65,7 +65,7 @@ class Block:
     successors: tuple[int, ...]
     predecessors: tuple[int, ...]
     loops: tuple[Loop, ...]
-    is_assertion_failure: bool
+    is_failure: bool
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def build(code: Bytecode) -> Cfg:
             successors=successors[i],
             predecessors=predecessors[i],
             loops=tuple(loop for loop in loops if i in loop.blocks),  # an outer loop has the smaller header
-            is_assertion_failure=_fails_assertion(i, successors, instrs),
+            is_failure=_fails(i, successors, instrs),
         )
         for i, old in enumerate(order)
     )
@@ -354,11 +354,12 @@ def _predecessors(successors: Successors) -> Successors:
     return tuple(tuple(sorted(blocks)) for blocks in came_from)
 
 
-def _fails_assertion(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) -> bool:
-    """Tell whether a block leads to the AssertionError of an `assert`, at most past the POP of a chained comparison."""
+def _fails(block: int, successors: Successors, instrs: list[tuple[Instr, ...]]) -> bool:
+    """Tell whether a block raises, as that of an `assert` does, at most past the POP of a chained comparison."""
     if instrs[block] and all(i.op == "POP" for i in instrs[block]) and len(successors[block]) == 1:
         (block,) = successors[block]
-    return bool(instrs[block]) and instrs[block][0].op == "ASSERTION_ERROR"
+    body = instrs[block]
+    return bool(body) and (body[0].op == "ASSERTION_ERROR" or body[-1].op == "RAISE")
 
 
 _ADDING = ("LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD")
@@ -509,8 +510,8 @@ def _block_facts(graph: Cfg, block: Block) -> Iterator[str]:
     if block.predecessors:
         yield f"from {' '.join(map(str, block.predecessors))}"
     yield f"live {' '.join(sorted(graph.live_in[block.index])) or 'nothing'}"
-    if block.is_assertion_failure:
-        yield "assertion failure"
+    if block.is_failure:
+        yield "failure"
     meeting = graph.post_dominators[block.index]
     if len(block.successors) > 1 and meeting is not None:
         yield f"meets at {meeting}"

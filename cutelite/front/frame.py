@@ -73,7 +73,7 @@ class Frame:
         self.instr: Instr | None = None
         self.calls = 0  # made by the instruction being executed
         self.start: Share = 0
-        self.certain_failure = -1  # the block of an assertion that fails whenever a thread comes there
+        self.certain_failure = -1  # the block of a failure that happens whenever a thread comes to it
         self.yielded: list[Any] | None = [] if code.is_genexpr else None
         self.regions = Regions(cfg, self.builder, self, evaluation.memory, key, evaluation.mutables)
         self._spans = evaluation.spans_of(code, call)

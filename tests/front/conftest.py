@@ -280,6 +280,10 @@ class Frame:
     def op_import_from(self, name: str) -> None:
         self.stack.append(getattr(self.stack[-1], name))
 
+    def op_with(self, part: str) -> None:
+        obj = self.stack.pop()
+        self.stack.append(True if part == "cond" else getattr(obj, f"__{part}__"))
+
     def op_iter(self, _: None) -> None:
         self.stack.append(iter(self.stack.pop()))
 

@@ -217,17 +217,17 @@ def test_branches_meet_behind_what_does_not_return() -> None:
     assert graph.post_dominators[meeting.index] is None
 
 
-def test_assertion_failures_are_marked() -> None:
+def test_failures_are_marked() -> None:
     graph = from_source("""def f(a):
         assert a > 0, f"{a}"
         assert a < 9
         if a == 5:
-            raise AssertionError
+            raise ValueError(a)
         assert False, "never"
     """)
-    marked = [b for b in graph.blocks if b.is_assertion_failure]
-    assert [graph.instrs(b)[-1].op for b in marked] == ["RAISE", "RAISE", "RAISE"]
-    assert sorted(graph.instrs(b)[-1].span.line for b in marked) == [2, 3, 6]
+    marked = [b for b in graph.blocks if b.is_failure]
+    assert [graph.instrs(b)[-1].op for b in marked] == ["RAISE"] * 4
+    assert sorted(graph.instrs(b)[-1].span.line for b in marked) == [2, 3, 5, 6]
 
 
 # ---------------------------------------------------------------- the text

@@ -1,0 +1,127 @@
+"""`with` and `raise` in kernels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, SimError, Tensor, i32
+
+N = cl.dims("N")
+
+
+class Around:
+    def __init__(self, x: Any, by: int) -> None:
+        self.x, self.by = x, by
+
+    def __enter__(self) -> int:
+        self.x[1] = self.x[1] * 10 + self.by
+        return self.by
+
+    def __exit__(self, *args: object) -> None:
+        if self.x[1] > 0:
+            self.x[2] = self.x[2] * 10 + self.by
+
+
+@contextlib.contextmanager
+def added(x: Any, n: int) -> Iterator[int]:
+    x[3] = x[3] + n
+    yield n * 2
+    x[4] = x[4] + n
+
+
+@cl.kernel(block=64)
+def elects(x: Tensor[i32, (N,)]) -> None:
+    with cl.elect_one():
+        cl.atomic_add(x, 0, 1)
+    for i in range(4):
+        with cl.elect_one():
+            if i != x[6]:
+                cl.atomic_add(x, 1, 1)
+    with cl.elect_one():
+        return
+    cl.atomic_add(x, 2, 1)
+
+
+def test_an_elected_thread_executes_the_block() -> None:
+    x = np.array([0, 0, 0, 0, 0, 0, 2, 0], np.int32)
+    elects[1](x)
+    assert x.tolist() == [2, 6, 62, 0, 0, 0, 2, 0]
+
+
+@cl.kernel(block=1)
+def manages(x: Tensor[i32, (N,)]) -> None:
+    for _ in range(2):
+        with Around(x, 5) as five, Around(x, 6):
+            with added(x, five) as ten:
+                x[5] = ten
+            if x[0] == 1:
+                return
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, [0, 5656, 6565, 10, 10, 10]), (1, [1, 56, 65, 5, 5, 10])])
+def test_context_managers_begin_and_end_however_the_block_is_left(first: int, expected: list[int]) -> None:
+    x = np.zeros(6, np.int32)
+    x[0] = first
+    manages[1](x)
+    assert x.tolist() == expected
+
+
+def test_a_generator_ends_a_block_once() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (N,)]) -> None:
+        for _ in cl.static_range(2):
+            with added(x, 1):
+                if x[0] == 1:
+                    return
+
+    with pytest.raises(CompileError, match="the block is left in several ways"):
+        kernel.compile()
+
+
+def checked(v: Any) -> Any:
+    if v < 0:
+        raise ValueError("negative")
+    elif v > 100:
+        raise OverflowError(f"too large: {v}")
+    return v
+
+
+@cl.kernel(block=32)
+def checks(x: Tensor[i32, (N,)]) -> None:
+    parts = []
+    i = cl.thread_idx.x % 3
+    if x[i] > 1000:
+        raise ValueError
+    parts.append(i)  # the same threads as before: those that failed are gone
+    x[i] = checked(x[i]) * 2
+
+
+@pytest.mark.parametrize(("value", "message"), [(-1, "ValueError: negative"), (101, "OverflowError")])
+def test_a_raise_stops_the_kernel_in_builds_with_assertions(
+    value: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.array([1, 2, value], np.int32)
+    with pytest.raises(SimError, match=message):
+        checks[1](x)
+    assert ("too large: 101\n" in capsys.readouterr().out) == (value > 0)
+    assert "assertfail" in checks.compile(assertions=True).ptx
+    assert "setp" not in checks.compile().ptx
+
+
+def test_a_raise_that_all_threads_come_to_is_an_error_of_the_compile() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (N,)], n: cl.Constexpr[int]) -> None:
+        if x[0] > 0:
+            x[1] = 0
+            if n > 2:
+                raise ValueError(f"{n} is too many")
+
+    kernel.compile(n=2)
+    with pytest.raises(CompileError, match="ValueError: 3 is too many"):
+        kernel.compile(n=3)
