@@ -1,5 +1,6 @@
 """`attention_backward` against float64: masks, lengths, head dims, mods, layouts, schedules, refusals."""
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -7,7 +8,12 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.attention import attention, attention_backward
+from cutelite.kernels.attention import (
+    attention,
+    attention_backward,
+    attention_varlen,
+    attention_varlen_backward,
+)
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import seen
@@ -115,6 +121,44 @@ def test_either_layout_and_the_gradient_of_the_logsumexp() -> None:
         np.testing.assert_array_equal(x.swapaxes(1, 2), y)
 
 
+@pytest.mark.parametrize(
+    ("lengths_q", "lengths_k", "heads", "dim", "how", "more"),
+    [
+        ([70, 0, 3, 150], [70, 10, 200, 0], (2, 1), 64, {"causal": True}, {}),
+        ([70, 140, 3, 90], [130, 128, 200, 64], (2, 1), 128, {"window": (40, 3)}, {"deterministic": True}),
+        ([70, 90], [30, 128], (2, 2), 40, {"score_mod": slope, "mask_mod": near, "causal": "top-left"}, {}),
+        ([1, 64, 65], [129, 64, 1], (1, 1), 128, {}, {}),
+    ],
+)
+def test_sequences_of_any_lengths(
+    lengths_q: list[int], lengths_k: list[int], heads: tuple[int, int], dim: int, how: Any, more: Any
+) -> None:
+    """Rows of other sequences, NaN here, do nothing; rows behind the last one get zeros."""
+    starts_q, starts_k = (np.cumsum([0, *x]).astype(np.int32) for x in (lengths_q, lengths_k))
+    end_q, end_k = starts_q[-1], starts_k[-1]
+    q, k, v, do = (x[0] for x in inputs(end_q + 150, end_k + 190, *heads, dim))
+    slices = [(slice(*starts_q[i : i + 2]), slice(*starts_k[i : i + 2])) for i in range(len(lengths_q))]
+    for poisoned in range(len(slices)) if len(slices) < 4 else (2,):
+        mine_q, mine_k = slices[poisoned]
+        q1, do1, k1, v1 = (x.copy() for x in (q, do, k, v))
+        q1[mine_q], do1[mine_q], k1[mine_k], v1[mine_k] = (np.nan,) * 4
+        q1[end_q:], do1[end_q:], k1[end_k:], v1[end_k:] = (np.nan,) * 4
+        o, lse = attention_varlen(q1, k1, v1, starts_q, starts_k, return_lse=True, **how)
+        found = attention_varlen_backward(do1, q1, k1, v1, o, lse, starts_q, starts_k, **how, **more)
+        for x, end in zip(found, (end_q, end_k, end_k), strict=True):
+            assert not x[end:].astype(np.float32).any()
+        for i, (rows, keys) in enumerate(slices):
+            if i == poisoned:
+                continue
+            parts = found[0][rows], found[1][keys], found[2][keys]
+            if 0 in (lengths_q[i], lengths_k[i]):
+                assert not any(x.astype(np.float32).any() for x in parts)
+                continue
+            want = exact(q[None, rows], k[None, keys], v[None, keys], do[None, rows], **how)
+            for x, y in zip(parts, want, strict=True):
+                assert np.linalg.norm(x.astype(np.float64) - y[0]) <= 6e-3 * np.linalg.norm(y) + 1e-5
+
+
 def test_sums_in_the_order_of_keys_are_the_same_bits_each_time() -> None:
     q, k, v, do = inputs(100, 400, 2, 1, 64)
     first, second = (compare(q, k, v, do, more={"deterministic": True}, window=(150, 0)) for _ in range(2))
@@ -128,22 +172,24 @@ def test_of_no_keys_or_queries() -> None:
         assert not any(x.astype(np.float32).any() for x in found)
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-def test_no_race_in_a_few_schedules(ordered: bool) -> None:
+@pytest.mark.parametrize(("ordered", "ragged"), [(False, False), (True, False), (False, True)])
+def test_no_race_in_a_few_schedules(ordered: bool, ragged: bool) -> None:
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, 64))
     o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
-    config = chosen(64, True)
-    blocks = -(-150 // config.rows)
+    config, problem = chosen(64, True), replace(PROBLEM, ragged=ragged)
+    starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
+    blocks = -(-150 // config.rows) + ragged
     base = np.empty((1, 1, blocks, 2 * config.rows), np.float32)
     sums = np.empty((1, 1, blocks, config.groups, 64 * Plan(config, PROBLEM).columns), np.float32)
     turns = np.empty((1, 1, blocks, config.groups), np.int32) if ordered else None
     dq, dk, dv = (np.empty_like(x) for x in (q, k, v))
-    kernels = build(config, PROBLEM, ordered)
-    ends = -10, 1 << 30, 0
+    kernels = build(config, problem, ordered)
+    ends = int(ragged) or -10, 1 << 30, 0
+    dq_array, *arrays = (dq, dk, dv) if ragged else (None, None, None)
     for kernel, grid, block, args in (
-        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, *ends[:2])),
-        (kernels.gradients, 2, 384, (q, k, v, do, base, sums, turns, dk, dv, 0.1, *ends, 1)),
-        (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1)),
+        (kernels.prepare, (blocks, 1, 1), 256, (o, do, lse, None, base, sums, turns, *ends[:2], *starts)),
+        (kernels.gradients, 2 + ragged, 384, (q, k, v, do, base, sums, turns, dk, dv, 0.1, *ends, 1, *arrays, *starts)),
+        (kernels.finish, (blocks, 1, 1), 256, (dq, sums, 0.1, dq_array, *starts)),
     ):
         report = kernel.check(grid, block, *args, seeds=1 if ordered else 2)
         assert not report.kinds, str(report)
@@ -193,6 +239,39 @@ def test_operator_of_torch() -> None:
         attention(q, k, v, torch.empty_like(q))
     with pytest.raises(ValueError, match="one head dim up to 128"):
         attention(*(torch.randn(1, 8, 1, 192, **on) for _ in range(3)))
+
+
+def test_operator_of_torch_for_sequences() -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    on = {"device": device, "dtype": torch.bfloat16, "requires_grad": True}
+    q, k, v = torch.randn(110, 2, 64, **on), torch.randn(160, 1, 64, **on), torch.randn(160, 1, 64, **on)
+    starts = [torch.tensor(x, dtype=torch.int32, device=device) for x in ([0, 40, 100], [0, 100, 150])]
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    outs, sums = [], []
+    for (a, b), (c, d) in (((0, 40), (0, 100)), ((40, 100), (100, 150))):
+        s = torch.einsum("qhd,khd->hqk", wide[0][a:b], wide[1][c:d].expand(-1, 2, -1)) * 64**-0.5
+        sees = torch.ones(b - a, d - c, dtype=torch.bool, device=device).tril(d - c - (b - a))
+        s = s.masked_fill(~sees, -torch.inf)
+        p = torch.where(sees.any(-1, keepdim=True), s.softmax(-1), 0.0).nan_to_num(0.0)
+        outs.append(torch.einsum("hqk,khd->qhd", p, wide[2][c:d].expand(-1, 2, -1)))
+        sums.append(torch.where(sees.any(-1), s.logsumexp(-1), 0.0))
+    want = torch.cat(outs), torch.cat(sums, -1)
+    do, dlse = torch.randn_like(want[0]), torch.randn_like(want[1])
+    exactly = torch.autograd.grad((want[0] * do).sum() + (want[1][:, 50:] * dlse[:, 50:]).sum(), wide)
+
+    def total(q: Any, k: Any, v: Any, **how: Any) -> Any:
+        o, lse = attention_varlen(q, k, v, *starts, causal=True, return_lse=True, **how)
+        return (o[:100] * do).sum() + (lse[:, 50:100] * dlse[:, 50:]).sum()
+
+    compiled = torch.compile(total, backend="aot_eager", fullgraph=True)
+    neutral = {"score_mod": lambda score, b, h, q_idx, kv_idx: score * 1.0}
+    for function, how in ((total, {}), (compiled, {}), (total, neutral)):
+        for x, y in zip(torch.autograd.grad(function(q, k, v, **how), (q, k, v)), exactly, strict=True):
+            assert (x.double() - y).norm() < 4e-3 * y.norm()
+    whole = *(x.detach()[:n].requires_grad_() for x, n in ((q, 100), (k, 150), (v, 150))), *starts
+    torch.library.opcheck(torch.ops.cutelite.attention_varlen.default, (*whole, "top-left", 5, None, 3.0, 0.1))
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -7,8 +7,8 @@ tiles.py           its tiles: their places, and the keys they see
 scores.py          score functions and masks, applied to a fragment of scores
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels
-backward_call.py   `attention_backward` on arrays
-backward.py        its kernels
+backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
+backward.py        their kernels
 operators.py       `attention` and its derivative as operators of torch
 
     from cutelite.kernels.attention import attention
@@ -16,9 +16,16 @@ operators.py       `attention` and its derivative as operators of torch
     o = attention(q, k, v, causal=True)
 """
 
-from cutelite.kernels.attention.backward_call import attention_backward
+from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.call import attention, reference
 from cutelite.kernels.attention.decoding_call import decode
 from cutelite.kernels.attention.varlen import attention_varlen
 
-__all__ = ["attention", "attention_backward", "attention_varlen", "decode", "reference"]
+__all__ = [
+    "attention",
+    "attention_backward",
+    "attention_varlen",
+    "attention_varlen_backward",
+    "decode",
+    "reference",
+]

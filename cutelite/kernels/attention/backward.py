@@ -17,7 +17,21 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, f32, i32
-from cutelite.kernels.attention.backward_plan import HK, MB, SK, SQ, B, Config, H, Plan, Tile, finish, prepare
+from cutelite.kernels.attention.backward_plan import (
+    HK,
+    MB,
+    SK,
+    SQ,
+    STARTS,
+    B,
+    Config,
+    H,
+    Plan,
+    Starts,
+    Tile,
+    finish,
+    prepare,
+)
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
 
@@ -66,6 +80,11 @@ class Block:
         return i32(H // HK) * (self.tile.end - self.tile.begin)
 
     @property
+    def everyone(self) -> Any:
+        """The named barrier of all computing warpgroups."""
+        return cl.NamedBarrier(1, self.plan.config.groups * GROUP)
+
+    @property
     def first(self) -> Any:
         """The first block of queries, and its head."""
         return self.tile.begin, self.tile.kv * i32(H // HK)
@@ -78,36 +97,38 @@ class Block:
 
     def produce(self, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
         """Load keys and values, then the blocks of queries in their order. Executed by one thread."""
-        (keys, rows, *_), storage, tile = self.pipes, self.storage, self.tile
+        (keys, rows, *_), storage, tile, sequence = self.pipes, self.storage, self.tile, self.tile.sequence
         once, state = keys.producer_state(), rows.producer_state()
         keys.producer_acquire(once)
-        cl.tma_load(k, storage.k, at=(tile.batch, tile.kv, tile.key, 0), barrier=keys.barrier(once))
-        cl.tma_load(v, storage.v, at=(tile.batch, tile.kv, tile.key, 0), barrier=keys.barrier(once))
+        of_keys = sequence.batch, tile.kv, sequence.key + tile.key, 0
+        cl.tma_load(k, storage.k, at=of_keys, barrier=keys.barrier(once))
+        cl.tma_load(v, storage.v, at=of_keys, barrier=keys.barrier(once))
         place = self.first
         for _ in range(self.steps):
             m, head = place
             rows.producer_acquire(state)
-            full, at = rows.barrier(state), (tile.batch, head, m * self.plan.config.rows, 0)
+            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * self.plan.config.rows, 0)
             cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
             cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            of_rows = base[tile.batch, head, m, None]
+            of_rows = base[sequence.batch, head, sequence.block + m, None]
             cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * self.plan.config.rows, barrier=full)
             place, state = self.following(place), state.advance()
 
     def accumulate(self, sums: Sums, group: Any) -> None:
         """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
-        pipe, plan, tile, leads = self.pipes.parts, self.plan, self.tile, cl.lane_idx() == 0
+        pipe, plan, sequence, leads = self.pipes.parts, self.plan, self.tile.sequence, cl.lane_idx() == 0
         state, place, bytes = cl.PipelineState(plan.config.groups, group, 0), self.first, 4 * ROWS * plan.columns
         for _ in range(self.steps):
-            (m, head), number = place, tile.key // plan.keys
+            (m, head), number = place, self.tile.key // plan.keys
+            at = sequence.batch, head, sequence.block + m
             pipe.consumer_wait(state)
             if leads:
                 if sums.turns is not None:
-                    turn = sums.turns[tile.batch, head, m, None]
+                    turn = sums.turns[*at, None]
                     while cl.load_acquire(turn, group) != number:
                         cl.nanosleep(20)
                     cl.fence_proxy_async("global")
-                target = sums.parts[tile.batch, head, m, group, None]
+                target = sums.parts[*at, group, None]
                 cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], bytes, "add")
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
@@ -136,6 +157,9 @@ class Worker:
     def run(self) -> Any:
         """Return the gradients of its keys, without the scale, and of its values."""
         block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
+        tile, storage = block.tile, block.storage
+        if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
+            self.clear_behind((storage.k, storage.v), tile.sequence.keys - tile.key)
         none, held, groups = cl.wgmma.zeros_accumulator(plan.dim), plan.config.held, plan.config.groups
         before = cl.PipelineState(held, held - 1, 1), block.first
         states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
@@ -156,6 +180,8 @@ class Worker:
         q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
         base = storage.base[state.index, None]
         rows.consumer_wait(state)
+        if plan.problem.ragged and (place[0] + 1) * BM > block.tile.sequence.queries:
+            self.clear_behind((q, do), block.tile.sequence.queries - place[0] * BM)
         s = multiply(self.k, q, cl.wgmma.zeros_accumulator(BM), False)
         dp = multiply(self.v, do, cl.wgmma.zeros_accumulator(BM), False)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
@@ -203,7 +229,8 @@ class Worker:
     def powers(self, s: Any, base: Any, place: Any) -> Any:
         """Return probabilities (2, 2, rows / 8), 0 where a query does not see a key, and the slope of `score_mod`."""
         block, (m, head), slope = self.block, place, 1.0
-        BM, problem, given, batch = block.plan.config.rows, block.plan.problem, block.given, block.tile.batch
+        BM, problem, given, sequence = block.plan.config.rows, block.plan.problem, block.given, block.tile.sequence
+        batch, offset = sequence.number, block.plan.offset(sequence, given.offset)
         spots = cl.wgmma.coordinates(8)
         columns, keys = cl.make_rmem_tensor(i32, (2, BM // 8)), cl.make_rmem_tensor(i32, (2,))
         for c in cl.static_range(BM // 4):
@@ -218,19 +245,19 @@ class Worker:
         else:
             p = cl.math.exp2(s * (given.scale * LOG2E) - base, fast=True)
         modified = problem.score_mod is not None or problem.mask_mod is not None
-        masked = modified or self.key + ROWS > i32(SK)
+        masked = modified or self.key + ROWS > sequence.keys
         if problem.right:
-            masked = masked or m * BM + given.offset + given.right < self.key + ROWS - 1
+            masked = masked or m * BM + offset + given.right < self.key + ROWS - 1
         if problem.left:
-            masked = masked or m * BM + BM - 1 + given.offset - given.left > self.key
+            masked = masked or m * BM + BM - 1 + offset - given.left > self.key
         if masked:
-            own = key - given.offset - first  # the column of the query whose own place the key is
+            own = key - offset - first  # the column of the query whose own place the key is
             never = cl.full((2,), NEVER, i32).reshape((1, 2, 1))
-            sees = column >= cl.where(key < i32(SK), own - given.right if problem.right else never - NEVER, never)
+            sees = column >= cl.where(key < sequence.keys, own - given.right if problem.right else never - NEVER, never)
             if problem.left:
                 sees = sees & (column <= own + given.left)
             if modified:
-                sees = sees & (column < i32(SQ) - first)
+                sees = sees & (column < sequence.queries - first)
             if problem.mask_mod is not None:
                 sees = sees & problem.mask_mod(batch, head, column + first, key)
             p = cl.where(sees, p, 0.0)
@@ -250,8 +277,9 @@ class Worker:
         """Add this warpgroup's part of a block of dq to the sums, or pass it to the warp that does."""
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.config.direct:
-            (m, head), batch = place, self.block.tile.batch
-            mine = plan.accumulators(self.sums.parts[batch, head, m, self.group, None])
+            (m, head), sequence = place, self.block.tile.sequence
+            part = self.sums.parts[sequence.batch, head, sequence.block + m, self.group, None]
+            mine = plan.accumulators(part)
             for c in cl.static_range(plan.columns // 8):
                 cl.red(mine[None, c], None, "add", dq[4 * c : 4 * c + 4])
         else:
@@ -265,15 +293,46 @@ class Worker:
         """The named barrier of this warpgroup."""
         return cl.NamedBarrier(2 + self.group, GROUP)
 
-    def write(self, grad: Any, target: Any, tensor: Any) -> None:
-        """Write the gradients of this warpgroup's keys by way of `target`, which nobody reads any more."""
-        tile = self.block.tile
-        self.block.plan.put(grad, target)
+    def clear_behind(self, tiles: tuple[Any, ...], count: Any) -> None:
+        """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
+        dtype, eights = self.block.plan.problem.dtype, self.block.plan.dim // 8
+        threads = self.block.plan.config.groups * GROUP
+        for tile in tiles:
+            for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
+                target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
+                target.store(cl.full((8,), 0.0, dtype))
         cl.fence_proxy_async("shared::cta")
-        self.together.sync()
-        if cl.thread_idx.x % GROUP == 0 and self.key < i32(SK):
-            cl.tma_store(target, tensor, at=(tile.batch, tile.kv, self.key, 0))
-            cl.cp_async_bulk_commit_group()
+        self.block.everyone.sync()
+
+    def finish(self, grads: Any, tensors: Any, arrays: Any, length: Any) -> None:
+        """Write the gradients of this warpgroup's keys and values: see `write`."""
+        self.write(grads[1], self.v, tensors[1], arrays[1], length)
+        self.block.everyone.sync()  # the others have read these keys
+        self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
+        if cl.thread_idx.x % GROUP == 0:
+            cl.cp_async_bulk_wait_group(0, read=True)
+
+    def write(self, grad: Any, target: Any, tensor: Any, array: Any, length: Any) -> None:
+        """Write the gradients of this warpgroup's keys by way of `target`, which nobody reads any more.
+
+        tensor, array  for TMA, and for access by rows: of ragged sequences
+        length         rows to write for this sequence
+        """
+        tile, sequence, dtype = self.block.tile, self.block.tile.sequence, self.block.plan.problem.dtype
+        if self.block.plan.problem.ragged and self.key + ROWS > sequence.keys:  # what follows is another sequence's
+            spots = cl.wgmma.coordinates(8)
+            for i in cl.static_range(2):
+                key = self.key + spots[2 * i][0]
+                if key < length:
+                    rows = cl.where(key < sequence.keys, grad, 0.0).to(dtype)
+                    cl.store_row(rows, i, array[0, tile.kv, sequence.key + key, None])
+        else:
+            self.block.plan.put(grad, target)
+            cl.fence_proxy_async("shared::cta")
+            self.together.sync()
+            if cl.thread_idx.x % GROUP == 0 and self.key < length:
+                cl.tma_store(target, tensor, at=(sequence.batch, tile.kv, sequence.key + self.key, 0))
+                cl.cp_async_bulk_commit_group()
 
 
 def emptied(state: cl.PipelineState) -> cl.PipelineState:
@@ -298,7 +357,7 @@ def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
 def gradients(plan: Plan, ordered: bool) -> Any:
     """Return the kernel that computes all five products."""
     config, dtype, BM, BN, D = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dim
-    Q, KV, DKV = plan.box(H, SQ, BM), plan.box(HK, SK, BN), plan.box(HK, SK, ROWS)
+    Q, KV, DKV, ARRAY = plan.box(H, SQ, BM), plan.box(HK, SK, BN), plan.box(HK, SK, ROWS), plan.array(HK, SK)
     BASE = Tensor[f32, (B, H, MB, 2 * BM), cl.align(16)]
 
     class Storage(cl.SharedStorage):
@@ -314,12 +373,15 @@ def gradients(plan: Plan, ordered: bool) -> Any:
     @cl.kernel(block=(1 + config.groups) * GROUP)
     def gradients(
         q: Q, k: KV, v: KV, do: Q, base: BASE, sums: plan.sums, turns: plan.turns | None, dk: DKV, dv: DKV,
-        scale: f32, offset: i32, left: i32, right: i32, band: i32,
+        scale: f32, offset: i32, left: i32, right: i32, band: i32, dk_array: ARRAY = None,
+        dv_array: ARRAY = None, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         """
         base     logsumexps to base 2 and row sums of o * do, as `prepare` writes them
         sums     dq without the scale, zero at the start
-        scale... as `Given` has them
+        scale ... band       as in `Given`
+        dk_array, dv_array   `dk` and `dv` again, for ragged sequences
+        of_queries, of_keys  the start of each ragged sequence, and the end of the last one
         """
         if cl.thread_idx.x == 0:
             for t in (q, k, v, do, dk, dv):
@@ -330,7 +392,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
         cl.pipeline_init_sync()
-        block = Block(plan, storage, Pipes(keys, rows, changes, parts), plan.place(given), given)
+        tile = plan.place(given, Starts(of_queries, of_keys))
+        block = Block(plan, storage, Pipes(keys, rows, changes, parts), tile, given)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             warp = cl.make_warp_uniform(cl.warp_idx())
@@ -345,11 +408,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
             mine = [cl.local_tile(t, (ROWS, D), (group, 0)) for t in (storage.k, storage.v)]
             keys.consumer_wait(keys.consumer_state())
             worker = Worker(block, group, mine[0], mine[1], Sums(sums, turns))
-            grad_k, grad_v = worker.run()
-            worker.write(grad_v, mine[1], dv)
-            cl.NamedBarrier(1, threads).sync()  # the others have read these keys
-            worker.write(grad_k * scale, mine[0], dk)
-            if cl.thread_idx.x % GROUP == 0:
-                cl.cp_async_bulk_wait_group(0, read=True)
+            sequence = tile.sequence
+            length = plan.written(sequence.number, sequence.key, sequence.keys, of_keys, i32(SK))
+            worker.finish(worker.run(), (dk, dv), (dk_array, dv_array), length)
 
     return gradients

@@ -14,6 +14,8 @@ from cutelite.kernels.attention.call import FAR, LAYOUTS, Mod, Window, capped_mo
 from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
 from cutelite.kernels.functions import settled
 
+Starts = tuple[Any, Any]
+"""The start of each ragged sequence and the end of the last one, of queries and of keys."""
 MOST = 128
 """The greatest head dim with a derivative."""
 IN_L2 = 24 * 2**20
@@ -44,8 +46,47 @@ def attention_backward(
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    out = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else out
-    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *out)]
+    results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
+    mods = capped_mod(softcap, score_mod), settled(mask_mod)
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config)
+    return results
+
+
+@untraced
+def attention_varlen_backward(
+    do: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
+    dlse: Any = None, causal: bool | str = False, window: Window = (None, None), softcap: float | None = None,
+    scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None, deterministic: bool = False,
+    config: Config | None = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """Return dq, dk and dv from the gradient of ``attention_varlen(q, k, v, ...)``: see `attention_backward`.
+
+    q, do, o                    (TQ, H, D); k and v (TK, HK, D)
+    lse, dlse                   (H, TQ) f32
+    cu_seqlens_q, cu_seqlens_k  the same arguments as of `attention_varlen`. Rows behind the last sequence become 0
+    """
+    cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
+    starts = cu_seqlens_q, cu_seqlens_k
+    if cu_seqlens_q.ndim != 1 or cu_seqlens_q.shape[0] < 2 or tuple(cu_seqlens_k.shape) != tuple(cu_seqlens_q.shape):
+        raise ValueError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
+    results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
+    by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
+    lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
+    mods = capped_mod(softcap, score_mod), settled(mask_mod)
+    differentiate(by_head, lse, dlse, causal, window, scale, mods, deterministic, config, starts)
+    return results
+
+
+def differentiate(
+    by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
+    mods: tuple[Mod | None, Mod | None], deterministic: bool, config: Config | None, starts: Starts | None = None,
+) -> None:  # fmt: skip
+    """Check q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D), and launch the kernels.
+
+    mods    `score_mod` and `mask_mod`, compiled in
+    starts  of ragged sequences: of their queries and keys
+    """
     (batch, heads, sq, dim), (_, kv_heads, sk, _) = by_head[0].shape, by_head[1].shape
     wanted: dict[str, tuple[Any, ...]] = dict.fromkeys(("q", "do", "o", "dq"), (batch, heads, sq, dim))
     wanted |= dict.fromkeys(("k", "v", "dk", "dv"), (batch, kv_heads, sk, dim)) | {"lse": (batch, heads, sq)}
@@ -55,27 +96,41 @@ def attention_backward(
     if dim % 8 or not 8 <= dim <= MOST:
         raise ValueError(f"head dims with a derivative are multiples of 8 up to {MOST}, one for q and v; not {dim}")
     scale = dim**-0.5 if scale is None else scale
-    left, right, offset = seen(causal, window, sk - sq)
-    mod = capped_mod(softcap, score_mod)
-    config = config or chosen(-(-dim // BOX) * BOX, left is not None or right is not None)
-    problem = Problem(getattr(cl, code_of(q)), dim, dim, left is not None, right is not None, mod, settled(mask_mod))
-    plan, blocks = Plan(config, problem), -(-sq // config.rows)
+    left, right, offset = seen(causal, window, 1 if starts else sk - sq)
+    masks = left is not None, right is not None
+    config = config or chosen(-(-dim // BOX) * BOX, any(masks))
+    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim, *masks, *mods, ragged=starts is not None)
     if left_out():
-        return tuple(out)
+        return
     if 0 in (batch, sq, sk):
-        for x in out:
+        for x in by_head[5:]:
             x[...] = 0
-        return tuple(out)
-    tq, tk, tv, tdo, to, tdq, tdk, tdv = by_head
+        return
+    band = max(1, IN_L2 // (sq * dim * 8 * heads // kv_heads))
+    band = min(1 << (band.bit_length() - 1), batch * kv_heads)
+    ends = (FAR if x is None else x for x in (left, right))
+    launch(config, problem, by_head, lse, dlse, (scale, offset, *ends, band), deterministic, starts or (None, None))
+
+
+def launch(
+    config: Config, problem: Problem, by_head: list[Any], lse: Any, dlse: Any, numbers: tuple[Any, ...],
+    deterministic: bool, starts: Starts,
+) -> None:  # fmt: skip
+    """Launch the three kernels. `numbers` are the fields of `Given`."""
+    q, k, v, do, o, dq, dk, dv = by_head
+    scale, offset, left, *_ = numbers
+    plan, (batch, heads, sq, _), (_, kv_heads, sk, _) = Plan(config, problem), q.shape, k.shape
+    blocks, tiles = -(-sq // config.rows), -(-sk // plan.keys)
+    arrays = (None, None, None)
+    if problem.ragged:
+        count, arrays = starts[0].shape[0] - 1, (dq, dk, dv)
+        blocks, tiles = sq // config.rows + count, sk // plan.keys + count
     base = empty(lse, (batch, heads, blocks, 2 * config.rows))
     sums = empty(lse, (batch, heads, blocks, config.groups, plan.columns * ROWS))
     turns = empty(lse, (batch, heads, blocks, config.groups), "i32") if deterministic else None
-    band = max(1, IN_L2 // (sq * dim * 8 * heads // kv_heads))
-    band = min(1 << (band.bit_length() - 1), batch * kv_heads)
-    ends = tuple(FAR if x is None else x for x in (left, right))
     kernels = build(config, problem, deterministic)
-    kernels.prepare[(blocks, heads, batch), 256](to, tdo, lse, dlse, base, sums, turns, offset, ends[0])
-    tiles = -(-sk // plan.keys) * kv_heads * batch
-    kernels.gradients[tiles](tq, tk, tv, tdo, base, sums, turns, tdk, tdv, scale, offset, *ends, band)
-    kernels.finish[(blocks, heads, batch), GROUP * config.groups](tdq, sums, scale)
-    return tuple(out)
+    grid = (blocks, heads, batch)
+    kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, offset, left, *starts)
+    given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts)
+    kernels.gradients[tiles * kv_heads * batch](*given)
+    kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)

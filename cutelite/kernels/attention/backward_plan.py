@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem
-from cutelite.kernels.attention.tiles import Given
+from cutelite.kernels.attention.tiles import Given, sequence_at
 
-B, H, HK, SQ, SK, MB = cl.dims("B H HK SQ SK MB")
+B, H, HK, SQ, SK, MB, ENDS = cl.dims("B H HK SQ SK MB ENDS")
+ARRAY_B, ARRAY_H, ARRAY_S = cl.dims("ARRAY_B ARRAY_H ARRAY_S")
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,39 @@ def chosen(dim: int, some: bool) -> Config:
     return Config() if some else Config(held=3, direct=True)
 
 
-class Tile(NamedTuple):
-    """A thread block's batch, head of keys and first key, and the range of the blocks of queries that see it."""
+class Sequence(NamedTuple):
+    """A sequence, and where its parts begin in the arrays.
 
+    number   of the sequence: what mods get as batch
+    batch    of the arrays: `number`, or 0 for ragged sequences
+    query    its first query, `queries` of them; likewise `key`, `keys`
+    block    its first block of queries in `base` and in the sums
+    """
+
+    number: Any
     batch: Any
+    query: Any
+    queries: Any
+    key: Any
+    keys: Any
+    block: Any
+
+
+class Tile(NamedTuple):
+    """A thread block's sequence, head of keys and first key, and the range of the blocks of queries that see it."""
+
+    sequence: Sequence
     kv: Any
     key: Any
     begin: Any
     end: Any
+
+
+class Starts(NamedTuple):
+    """The start of each ragged sequence, of queries and of keys, and the end of the last one; None if not ragged."""
+
+    queries: Any
+    keys: Any
 
 
 @dataclass(frozen=True)
@@ -97,21 +123,63 @@ class Plan:
         shape = B, heads, length, self.problem.dim
         return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
 
-    def place(self, given: Given) -> Tile:
+    def array(self, heads: Any, length: Any) -> Any:
+        """Return the type of the same tensors for access by rows, which ragged sequences need; None for others."""
+        shape, strides = (B, heads, length, self.problem.dim), (ARRAY_B, ARRAY_H, ARRAY_S, 1)
+        return Tensor[self.problem.dtype, shape, strides] | None
+
+    def ragged(self, number: Any, starts: Starts) -> Sequence:
+        """Return a ragged sequence."""
+        query, key = starts.queries[number], starts.keys[number]
+        queries, keys = starts.queries[number + 1] - query, starts.keys[number + 1] - key
+        return Sequence(number, 0, query, queries, key, keys, query // self.config.rows + number)
+
+    def queries(self, place: Any, batch: Any, starts: Starts) -> tuple[Sequence, Any]:
+        """Return the sequence of a block of queries, given by its place in the sums, and its first row there.
+
+        Keys are known of ragged sequences alone.
+        """
+        if not self.problem.ragged:
+            return Sequence(batch, batch, 0, i32(SQ), 0, 0, 0), place * self.config.rows
+        sequence = self.ragged(sequence_at(starts.queries, place, self.config.rows), starts)
+        return sequence, (place - sequence.block) * self.config.rows
+
+    def written(self, number: Any, first: Any, count: Any, starts: Any, total: Any) -> Any:
+        """Return how many rows of gradients to write for a sequence; zeros follow the last one to the arrays' end."""
+        return cl.where(number == i32(starts.shape[0]) - 2, total - first, count) if self.problem.ragged else count
+
+    def offset(self, sequence: Sequence, offset: Any) -> Any:
+        """Return the index of the key at the first query's place, from `Given.offset`."""
+        return offset * (sequence.keys - sequence.queries) if self.problem.ragged else offset
+
+    def place(self, given: Given, starts: Starts) -> Tile:
         """Return this thread block's tile: a band of heads takes all its blocks of keys before the next band."""
-        BM, BN = self.config.rows, self.keys
-        index, across, heads = cl.block_idx.x, i32(cl.ceil_div(SK, BN)), i32(HK)
+        BN, index, heads = self.keys, cl.block_idx.x, i32(HK)
+        if self.problem.ragged:
+            places = i32(SK) // BN + i32(starts.keys.shape[0]) - 1
+            head, place = index // places, index % places
+            sequence = self.ragged(sequence_at(starts.keys, place, BN), starts)
+            key = (place - (sequence.key // BN + sequence.number)) * BN
+            begin, end = self.seeing(key, sequence, given)
+            return Tile(sequence, head, key, begin, cl.where(key < sequence.keys, end, begin))
+        across = i32(cl.ceil_div(SK, BN))
         major = given.band * across
         part, rest = index // major, index % major
         here = min(given.band, i32(B) * heads - part * given.band)
         head, key = part * given.band + rest % here, rest // here * BN
-        end: Any = i32(cl.ceil_div(SQ, BM))
+        sequence = Sequence(head // heads, head // heads, 0, i32(SQ), 0, i32(SK), 0)
+        return Tile(sequence, head % heads, key, *self.seeing(key, sequence, given))
+
+    def seeing(self, key: Any, sequence: Sequence, given: Given) -> tuple[Any, Any]:
+        """Return the range of the blocks of queries that see some of a thread block's keys."""
+        BM, own = self.config.rows, key - self.offset(sequence, given.offset)
+        end: Any = (sequence.queries + BM - 1) // BM
         begin: Any = i32(0)
         if self.problem.right:
-            begin = min(end, max(0, key - given.offset - given.right) // BM)
+            begin = min(end, max(0, own - given.right) // BM)
         if self.problem.left:
-            end = max(begin, min(end, (max(-BM, key + BN - 1 - given.offset + given.left) + BM) // BM))
-        return Tile(head // heads, head % heads, key, begin, end)
+            end = max(begin, min(end, (max(-BM, own + self.keys - 1 + given.left) + BM) // BM))
+        return begin, end
 
     def accumulators(self, part: Any) -> Any:
         """Return this thread's view of a part of the sums: (4, columns / 8)."""
@@ -133,6 +201,9 @@ class Plan:
         cl.copy(copy, mine.retile(held.view(cl.make_layout(((2, 2, n // 8), 1, 1)))), mine.partition_D(target))
 
 
+STARTS = Tensor[i32, (ENDS,)] | None
+
+
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
     dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dim
@@ -142,18 +213,20 @@ def prepare(plan: Plan) -> Any:
     @cl.kernel(block=256)
     def prepare(
         o: O, do: O, lse: ROW, dlse: ROW | None, base: Tensor[f32, (B, H, MB, 2 * BM)], sums: plan.sums,
-        turns: plan.turns | None, offset: i32, left: i32,
+        turns: plan.turns | None, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, D)), align=1024) for _ in range(2)]
         pipe = cl.PipelineTmaAsync.create(1, 2 * BM * D * dtype.bytes, 256)
         if t == 0:
             state = pipe.producer_state()
             pipe.producer_acquire(state)
             for tensor, tile in zip((o, do), tiles, strict=True):
-                cl.tma_load(tensor, tile, at=(batch, head, m * BM, 0), barrier=pipe.barrier(state))
+                cl.tma_load(tensor, tile, at=(batch, head, sequence.query + row, 0), barrier=pipe.barrier(state))
             for g in cl.static_range(plan.config.groups if turns is not None else 0):
-                turns[batch, head, m, g] = max(0, m * BM + offset - left) // plan.keys  # the first that adds
+                first = max(0, row + plan.offset(sequence, offset) - left) // plan.keys  # the first that adds
+                turns[batch, head, m, g] = first
         mine = cl.with_layout(sums[batch, head, m, None, None], cl.make_layout((4, 256, BM * D // 1024), (1, 4, 1024)))
         for i in cl.static_range(BM * D // 1024):
             mine[None, t, i].store(cl.full((4,), 0.0, f32))
@@ -166,10 +239,12 @@ def prepare(plan: Plan) -> Any:
                     total = total + (x * y).reduce("sum")
             total, known = cl.warp_reduce(total, width=8), -INF
             if t % 8 == 0 and (BM % 32 == 0 or r < BM):
-                if m * BM + r < i32(SQ):
-                    known = lse[batch, head, m * BM + r]
+                if row + r < sequence.queries:
+                    known = lse[batch, head, sequence.query + row + r]
                     if dlse is not None:
-                        total = total - dlse[batch, head, m * BM + r]
+                        total = total - dlse[batch, head, sequence.query + row + r]
+                elif plan.problem.ragged:
+                    total = f32(0.0)  # whatever the next sequence has
                 at = r // 16 * 16 + r % 8 // 2 * 4 + r // 8 % 2 * 2 + r % 2  # as `Worker.of_rows` reads it
                 base[batch, head, m, at] = cl.where(known == -INF, INF, known / LN2)
                 base[batch, head, m, BM + at] = total
@@ -179,20 +254,34 @@ def prepare(plan: Plan) -> Any:
 
 def finish(plan: Plan) -> Any:
     """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
-    BM, turned = plan.config.rows, plan.config.turned
+    BM, turned, threads = plan.config.rows, plan.config.turned, plan.config.groups * GROUP
 
-    @cl.kernel(block=plan.config.groups * GROUP)
-    def finish(dq: plan.box(H, SQ, BM), sums: plan.sums, scale: f32) -> None:
+    @cl.kernel(block=threads)
+    def finish(
+        dq: plan.box(H, SQ, BM), sums: plan.sums, scale: f32, rows: plan.array(H, SQ) = None,
+        of_queries: STARTS = None, of_keys: STARTS = None,
+    ) -> None:  # fmt: skip
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
+        sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
         tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dim)), align=1024)
         values = plan.accumulators(sums[batch, head, m, part, None]).load() * scale
         target = cl.local_tile(cl.select(tile, (1, 0)) if turned else tile, (ROWS, plan.columns), (part, 0))
         plan.put(values.reshape((plan.columns // 2,)), target, turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
-        if cl.thread_idx.x == 0:
-            cl.tma_store(tile, dq, at=(batch, head, m * BM, 0))
-            cl.cp_async_bulk_commit_group()
-            cl.cp_async_bulk_wait_group(0, read=True)
+        length = plan.written(sequence.number, sequence.query, sequence.queries, of_queries, i32(SQ))
+        if not plan.problem.ragged or row + BM <= sequence.queries:
+            if cl.thread_idx.x == 0:
+                cl.tma_store(tile, dq, at=(batch, head, sequence.query + row, 0))
+                cl.cp_async_bulk_commit_group()
+                cl.cp_async_bulk_wait_group(0, read=True)
+        else:  # what follows is another sequence's
+            pairs = plan.problem.dim // 2
+            for i in range(cl.thread_idx.x, min(BM, length - row) * pairs, threads):
+                pair = cl.local_tile(tile[i // pairs, None], (2,), (i % pairs,)).load()
+                pair = cl.where(row + i // pairs < sequence.queries, pair, 0.0)
+                cl.local_tile(rows[batch, head, sequence.query + row + i // pairs, None], (2,), (i % pairs,)).store(
+                    pair
+                )
 
     return finish

@@ -55,7 +55,7 @@ def attention(
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
         if sinks is None and operators.wanted(q, k, v, out, mods):
-            found = operators.attend(q, k, v, operators.how_of(causal, window, softcap, scale, layout), mods)
+            found = operators.attend((q, k, v), operators.how_of(causal, window, softcap, scale, layout), mods)
             return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
-from cutelite.kernels.attention import backward_call, call, decoding_call
+from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
@@ -34,7 +34,7 @@ class How(NamedTuple):
     right: int | None
     softcap: float | None
     scale: float | None
-    layout: str
+    layout: str = "bshd"
 
     def named(self, mods: Mods) -> dict[str, Any]:
         """Return them as keywords of `attention`."""
@@ -73,11 +73,14 @@ def wants_gradient(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
-    """Return output and logsumexp, by an operator or a function of autograd's."""
-    if mods == (None, None):
-        return attention(q, k, v, *how)
-    return Modified.apply(q, k, v, how, mods)
+def attend(tensors: tuple[Tensor, ...], how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+    """Return output and logsumexp, by an operator or a function of autograd's.
+
+    tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
+    """
+    if mods != (None, None):
+        return Modified.apply(how, mods, *tensors)
+    return attention(*tensors, *how) if len(tensors) == 3 else attention_varlen(*tensors, *how[:-1])
 
 
 @custom_op("cutelite::attention", mutates_args=())
@@ -86,7 +89,7 @@ def attention(
     scale: float | None, layout: str,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """`cutelite.kernels.attention.attention` with ``return_lse=True``."""
-    return forward(q, k, v, How(causal, left, right, softcap, scale, layout), (None, None))
+    return forward((q, k, v), How(causal, left, right, softcap, scale, layout), (None, None))
 
 
 @custom_op("cutelite::attention_backward", mutates_args=())
@@ -97,6 +100,26 @@ def attention_backward(
     """`cutelite.kernels.attention.attention_backward`."""
     how = How(causal, left, right, softcap, scale, layout)
     return backward(do, dlse, (q, k, v, o, lse), how, (None, None), deterministic)
+
+
+@custom_op("cutelite::attention_varlen", mutates_args=())
+def attention_varlen(
+    q: Tensor, k: Tensor, v: Tensor, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, causal: str, left: int | None,
+    right: int | None, softcap: float | None, scale: float | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.attention_varlen` with ``return_lse=True``."""
+    return forward((q, k, v, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale), (None, None))
+
+
+@custom_op("cutelite::attention_varlen_backward", mutates_args=())
+def attention_varlen_backward(
+    do: Tensor, dlse: Tensor | None, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor, causal: str, left: int | None, right: int | None, softcap: float | None, scale: float | None,
+    deterministic: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.attention_varlen_backward`."""
+    saved, how = (q, k, v, o, lse, cu_seqlens_q, cu_seqlens_k), How(causal, left, right, softcap, scale)
+    return backward(do, dlse, saved, how, (None, None), deterministic)
 
 
 @custom_op("cutelite::decode", mutates_args=())
@@ -111,14 +134,22 @@ def decode(
     return result
 
 
-def forward(q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
-    return call.attend(q, k, v, return_lse=True, **how.named(mods))
+def forward(tensors: tuple[Tensor, ...], how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+    named = how.named(mods)
+    if len(tensors) == 3:
+        return call.attend(*tensors, return_lse=True, **named)
+    del named["layout"]
+    return varlen.attend_varlen(*tensors, return_lse=True, **named)
 
 
 def backward(
     do: Tensor, dlse: Tensor | None, saved: tuple[Tensor, ...], how: How, mods: Mods, deterministic: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **how.named(mods))
+    named = how.named(mods)
+    if len(saved) == 5:
+        return backward_call.attention_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
+    del named["layout"]
+    return backward_call.attention_varlen_backward(do, *saved, dlse=dlse, deterministic=deterministic, **named)
 
 
 def dense(gradient: Tensor) -> Tensor:
@@ -129,32 +160,36 @@ def dense(gradient: Tensor) -> Tensor:
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    q, k, v, *how = inputs
+    starts, how = [x for x in inputs[3:] if isinstance(x, Tensor)], [x for x in inputs if not isinstance(x, Tensor)]
     ctx.how = How(*how)
-    ctx.save_for_backward(q, k, v, *output)
+    ctx.save_for_backward(*inputs[:3], *output, *starts)
 
 
 def _differentiate(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
-    strict = torch.are_deterministic_algorithms_enabled()
-    return *attention_backward(dense(do), dlse.contiguous(), *ctx.saved_tensors, *ctx.how, strict), *(None,) * len(
-        How._fields
-    )
+    strict, saved = torch.are_deterministic_algorithms_enabled(), ctx.saved_tensors
+    if len(saved) == 5:
+        found = attention_backward(dense(do), dlse.contiguous(), *saved, *ctx.how, strict)
+        return *found, *(None,) * len(How._fields)
+    found = attention_varlen_backward(dense(do), dlse.contiguous(), *saved, *ctx.how[:-1], strict)
+    return *found, None, None, *(None,) * (len(How._fields) - 1)
 
 
 attention.register_autograd(_differentiate, setup_context=_remember)
+attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 
 
 class Modified(torch.autograd.Function):  # type: ignore[misc]
     """Attention with functions of the caller's."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, how: How, mods: Mods, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         ctx.how, ctx.mods = how, mods
-        o, lse = forward(q, k, v, how, mods)
-        ctx.save_for_backward(q, k, v, o, lse)
+        o, lse = forward(tensors, how, mods)
+        ctx.save_for_backward(*tensors[:3], o, lse, *tensors[3:])
         return o, lse
 
     @staticmethod
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         strict = torch.are_deterministic_algorithms_enabled()
-        return *backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict), None, None
+        found = backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict)
+        return None, None, *found, *(None,) * (len(ctx.saved_tensors) - 5)

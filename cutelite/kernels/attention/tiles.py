@@ -31,6 +31,23 @@ class Given(NamedTuple):
     band: Any
 
 
+def sequence_at(starts: Any, place: Any, rows: int) -> Any:
+    """Return the number of the sequence that has a place: see `Tiles.ragged_place`.
+
+    starts  (N + 1,): the start of each sequence, and the end of the last one
+    rows    of a tile
+    """
+    low: Any = i32(0)
+    high: Any = i32(starts.shape[0]) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] // rows + middle <= place:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 class Tile(NamedTuple):
     """The place of a tile: its first row of queries, and the first and the end of the blocks of keys that it sees."""
 
@@ -86,14 +103,7 @@ class Tiles:
         count, BM = i32(ENDS) - 1, self.rows
         places = i32(SQ) // BM + count
         head, place = index // places, index % places
-        low: Any = i32(0)
-        high: Any = count
-        while high - low > 1:
-            middle = (low + high) // 2
-            if of_queries[middle] // BM + middle <= place:
-                low = middle
-            else:
-                high = middle
+        low = sequence_at(of_queries, place, BM)
         first, first_key = of_queries[low], of_keys[low]
         queries, keys = of_queries[low + 1] - first, of_keys[low + 1] - first_key
         row = (place - (first // BM + low)) * BM

@@ -14,7 +14,6 @@ from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 
-@untraced
 def attention_varlen(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any = None, out: Any = None, *,
     causal: bool | str = False, window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
@@ -31,9 +30,32 @@ def attention_varlen(
     cu_seqlens_k  the same for keys; None: `cu_seqlens_q`
     mods          `b` is the number of the sequence, and indices are places in it
     return_lse    also return (H, TQ) f32
-    Errors        ValueError for shapes that do not fit, and for torch's tensors that want a gradient: there is none yet
+    Errors        ValueError for shapes that do not fit
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        if sinks is not None and operators.wants_gradient(q, k, v, sinks):
+            raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
+        if sinks is None and operators.wanted(q, k, v, out, (score_mod, mask_mod)):
+            how = operators.how_of(causal, window, softcap, scale, "bshd")
+            found = operators.attend((q, k, v, cu_seqlens_q, cu_seqlens_k), how, (score_mod, mask_mod))
+            return found if return_lse else found[0]
+    return attend_varlen(
+        q, k, v, cu_seqlens_q, cu_seqlens_k, out, causal=causal, window=window, softcap=softcap, scale=scale,
+        score_mod=score_mod, mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, config=config,
+    )  # fmt: skip
+
+
+@untraced
+def attend_varlen(
+    q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, out: Any = None, *, causal: bool | str = False,
+    window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Compute `attention_varlen`; torch's arrays are real ones, and nothing is remembered for derivatives."""
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
     if tuple(k.shape) != (total_k, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
         raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")
@@ -44,11 +66,6 @@ def attention_varlen(
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
-    if type(q).__module__.startswith("torch"):
-        from cutelite.kernels.attention import operators
-
-        if operators.wants_gradient(q, k, v):
-            raise ValueError("attention_varlen has no derivative: detach q, k and v, or call it under torch.no_grad()")
     out = empty(q, (total, heads, dim_v)) if out is None else out
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
