@@ -1,0 +1,46 @@
+"""The site: `make docs` builds it with Sphinx from the pages beside this file, which are Markdown, and from docstrings.
+
+Steps of the tutorial are Python files with cells, read by jupytext and executed by myst-nb, so that what a page shows
+is what the code printed when the page was built.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "tools")]
+
+from api_pages import write  # noqa: E402
+
+from cutelite import __version__  # noqa: E402
+
+project, author, copyright = "cutelite", "the cutelite authors", "the cutelite authors"
+release = version = __version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
+root_doc = "README"
+exclude_patterns = ["tools", "_build", "conf.py", "**/__pycache__"]
+source_suffix = {".md": "myst-nb", ".py": "myst-nb"}
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.xref_missing"]  # links to files of the repository; tests/test_docs.py tries each
+
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+autodoc_member_order = "bysource"
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cutelite"
+html_theme_options = {
+    "switcher": {"json_url": "https://cutelite.dev/versions.json", "version_match": release},
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+}
+
+write(ROOT / "docs" / "api")

@@ -1,0 +1,101 @@
+# %% [markdown]
+# # 1. A first kernel
+#
+# A kernel is a Python function that every thread of a GPU executes. cutelite compiles it: Python's values that are known
+# beforehand are folded, the rest becomes machine code. This page needs no GPU. NumPy arrays run in cutelite's simulator,
+# which executes the same compiled program, and checks it more strictly than a GPU does.
+
+# %%
+import numpy as np
+
+import cutelite as cl
+from cutelite import Tensor, f32
+
+N = cl.dims("N")
+
+
+@cl.kernel
+def add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    if i < N:
+        c[i] = a[i] + b[i]
+
+
+# %% [markdown]
+# `Tensor[f32, (N,)]` is an array of 32-bit floats with one mode of `N` elements. `N` is a *dim*: a size that each launch
+# takes from the arrays it gets. All three arrays say `N`, so their lengths must agree, and the launch checks that.
+#
+# A launch names the grid (how many blocks) and the block (how many threads), then the arguments. Each thread computes
+# its own `i`; the last block has threads beyond the end, which is what `if i < N` is for.
+
+# %%
+n, threads = 1000, 256
+a, b = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
+c = np.full(n, np.nan, np.float32)
+
+add[-(-n // threads), threads](a, b, c)
+assert (c == a + b).all()
+print(c[:5], c[-1])
+
+# %% [markdown]
+# Arrays of torch, CuPy and JAX run where they are: on the GPU that holds them. Nothing else changes.
+#
+# ## When something is wrong
+#
+# What the compiler refuses, it refuses at your line:
+
+# %%
+
+
+@cl.kernel
+def rounded(x: Tensor[f32, (N,)]) -> None:
+    i = cl.thread_idx.x
+    x[i] = x[i].floor()
+
+
+try:
+    rounded.compile(block=32)
+except cl.CompileError as error:
+    message = str(error)
+    print(message)
+
+assert "no attribute `floor`" in message
+
+# %% [markdown]
+# (`cl.math.floor(x[i])` is what was meant.) What goes wrong when the kernel runs, the simulator finds. Without the
+# `if`, the last threads would read beyond the arrays. A GPU might not notice; the simulator names the line, the index and
+# the threads:
+
+# %%
+
+
+@cl.kernel
+def add_without_bounds(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * cl.block_dim.x + cl.thread_idx.x
+    c[i] = a[i] + b[i]
+
+
+try:
+    add_without_bounds[-(-n // threads), threads](a, b, c)
+except cl.SimError as error:
+    message = str(error)
+    print(message)
+
+assert "the index is 1000, but the extent is N = 1000" in message
+
+# %% [markdown]
+# ## What it became
+#
+# `compile` gives everything between Python and the machine code, also where there is no GPU: the typed IR, PTX, and, where
+# NVIDIA's disassembler is installed, SASS.
+
+# %%
+compiled = add.compile(block=256, arch="sm_90a")
+print(compiled.ir)
+print(f"{compiled.registers} registers a thread")
+
+# %% [markdown]
+# Try: a kernel `saxpy(x, y, a: f32)` for `y = a * x + y`. A number is a parameter like any other. Then launch it with
+# an `x` shorter than `y`, and read what the launch says.
+#
+# Next: [rows, blocks and reductions](02_rows_and_reductions).

@@ -1,0 +1,148 @@
+# %% [markdown]
+# # 2. Rows, blocks and reductions
+#
+# Here a block of threads works together: each thread adds up a part of a row, and then they combine what they have.
+# The kernel is softmax over the rows of a matrix, first with shuffles and shared memory by hand, then with the
+# library's reductions.
+
+# %%
+import numpy as np
+
+import cutelite as cl
+from cutelite import Tensor, f32
+
+M, N = cl.dims("M N")
+THREADS = 128
+
+# %% [markdown]
+# A *warp* is 32 threads that execute together. `cl.shuffle_xor(x, d)` gives each lane the `x` of the lane whose number
+# differs in the bit `d`; five exchanges combine all 32. The loop over a Python tuple is unrolled, and the function is
+# inlined, so it costs five shuffles and nothing else.
+
+# %%
+
+
+def warp_combine(x, combine):
+    """Combine the `x` of all lanes; every lane has the result."""
+    for distance in (16, 8, 4, 2, 1):
+        x = combine(x, cl.shuffle_xor(x, distance))
+    return x
+
+
+def block_combine(x, combine, neutral, scratch):
+    """Combine the `x` of all threads of a block; every thread has the result. `scratch` has a place for each warp."""
+    warp, lane = cl.thread_idx.x // 32, cl.lane_idx()
+    x = warp_combine(x, combine)
+    if lane == 0:
+        scratch[warp] = x
+    cl.syncthreads()
+    x = warp_combine(scratch[lane] if lane < THREADS // 32 else neutral, combine)
+    cl.syncthreads()  # all have read: the places may be used again
+    return x
+
+
+@cl.kernel(block=THREADS)
+def softmax_by_hand(x: Tensor[f32, (M, N)], y: Tensor[f32, (M, N)]) -> None:
+    scratch = cl.shared(f32, (THREADS // 32,))
+    row = cl.block_idx.x
+    greatest = f32(float("-inf"))
+    for column in range(cl.thread_idx.x, N, THREADS):
+        greatest = max(greatest, x[row, column])
+    greatest = block_combine(greatest, max, f32(float("-inf")), scratch)
+    total = f32(0)
+    for column in range(cl.thread_idx.x, N, THREADS):
+        total += cl.math.exp(x[row, column] - greatest)
+    total = block_combine(total, lambda p, q: p + q, f32(0), scratch)
+    for column in range(cl.thread_idx.x, N, THREADS):
+        y[row, column] = cl.math.exp(x[row, column] - greatest) / total
+
+
+def reference(x):
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+x = np.random.default_rng(0).standard_normal((6, 1000), dtype=np.float32)
+y = np.full_like(x, np.nan)
+softmax_by_hand[len(x), THREADS](x, y)
+np.testing.assert_allclose(y, reference(x), rtol=1e-5, atol=1e-7)
+
+# %% [markdown]
+# `range` with run-time bounds is a loop on the GPU: thread 5 takes columns 5, 133, 261, ... so neighbouring threads read
+# neighbouring columns, and a warp reads 128 bytes at once.
+#
+# ## Is the synchronisation right?
+#
+# A right result under one schedule proves little. `check` runs the kernel in the simulator under several schedules and
+# follows PTX's memory model: it reports each pair of accesses that nothing orders, whether or not it went wrong this time.
+# The kernel above is clean. Without the first `syncthreads` it is not:
+
+# %%
+report = softmax_by_hand.check(len(x), THREADS, x, y)
+print(report)
+assert report
+
+
+def combine_without_barrier(x, combine, neutral, scratch):
+    warp, lane = cl.thread_idx.x // 32, cl.lane_idx()
+    x = warp_combine(x, combine)
+    if lane == 0:
+        scratch[warp] = x
+    return warp_combine(scratch[lane] if lane < THREADS // 32 else neutral, combine)
+
+
+@cl.kernel(block=THREADS)
+def racy_sum(x: Tensor[f32, (M, N)], sums: Tensor[f32, (M,)]) -> None:
+    scratch = cl.shared(f32, (THREADS // 32,))
+    row = cl.block_idx.x
+    total = f32(0)
+    for column in range(cl.thread_idx.x, N, THREADS):
+        total += x[row, column]
+    total = combine_without_barrier(total, lambda p, q: p + q, f32(0), scratch)
+    if cl.thread_idx.x == 0:
+        sums[row] = total
+
+
+report = racy_sum.check(1, THREADS, x[:1], np.zeros(1, np.float32))
+print(report)
+assert {finding.kind for finding in report.findings} & {"race", "uninitialised"}
+
+# %% [markdown]
+# ## The library's reductions
+#
+# `cl.block_reduce` does the same for numbers, vectors, tuples and dataclasses, with any combining function, and keeps its
+# places in shared memory and its barriers to itself. Softmax in one pass combines pairs (the greatest, the sum relative to
+# it):
+
+# %%
+
+
+def merge(p, q):
+    """The pair of what both pairs stand for."""
+    greatest = max(p[0], q[0])
+    return greatest, p[1] * cl.math.exp(p[0] - greatest) + q[1] * cl.math.exp(q[0] - greatest)
+
+
+@cl.kernel(block=THREADS)
+def softmax(x: Tensor[f32, (M, N)], y: Tensor[f32, (M, N)]) -> None:
+    row = cl.block_idx.x
+    pair = f32(-1e30), f32(0)
+    for column in range(cl.thread_idx.x, N, THREADS):
+        pair = merge(pair, (x[row, column], f32(1)))
+    greatest, total = cl.block_reduce(pair, merge)
+    for column in range(cl.thread_idx.x, N, THREADS):
+        y[row, column] = cl.math.exp(x[row, column] - greatest) / total
+
+
+y.fill(np.nan)
+softmax[len(x), THREADS](x, y)
+np.testing.assert_allclose(y, reference(x), rtol=1e-5, atol=1e-7)
+assert softmax.check(len(x), THREADS, x, y)
+
+# %% [markdown]
+# The library's own softmax (`cutelite.kernels.rows.softmax`) keeps the row in registers, reads 16 bytes at a time and
+# spreads long rows over a cluster of blocks; {doc}`/rows` tells how.
+#
+# Try: the sum of each row's squares, then its `1 / sqrt(mean + eps)`: RMSNorm is one more line.
+#
+# Next: [layouts](03_layouts).

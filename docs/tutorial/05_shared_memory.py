@@ -1,0 +1,119 @@
+# %% [markdown]
+# # 5. Shared memory, swizzles and bank conflicts
+#
+# A transpose reads rows and writes rows; between them data must change hands. Shared memory is where threads of a block do
+# that. It has 32 banks, and the layout of the tile decides whether a warp finds what it wants in one go.
+
+# %%
+import numpy as np
+
+import cutelite as cl
+from cutelite import Layout, Tensor, f32
+from cutelite.layout import Swizzle, bank_conflicts, composition, row_major
+
+M, N = cl.dims("M N")
+TILE, THREADS = 32, 256
+
+
+def transposer(layout):
+    """A kernel that transposes through a tile of shared memory with this layout."""
+
+    @cl.kernel(block=THREADS)
+    def transpose(x: Tensor[f32, (M, N)], out: Tensor[f32, (N, M)]) -> None:
+        tile = cl.shared(f32, layout)
+        lane, first = cl.thread_idx.x % 32, cl.thread_idx.x // 32
+        row, column = cl.block_idx.x * TILE, cl.block_idx.y * TILE
+        for j in cl.static_range(0, TILE, THREADS // 32):
+            if row + first + j < M and column + lane < N:
+                tile[first + j, lane] = x[row + first + j, column + lane]
+        cl.syncthreads()
+        for j in cl.static_range(0, TILE, THREADS // 32):
+            if column + first + j < N and row + lane < M:
+                out[column + first + j, row + lane] = tile[lane, first + j]
+
+    return transpose
+
+
+x = np.random.default_rng(0).standard_normal((70, 90), dtype=np.float32)
+grid = -(-x.shape[0] // TILE), -(-x.shape[1] // TILE)
+
+plain = transposer(row_major((TILE, TILE)))
+out = np.full((90, 70), np.nan, np.float32)
+plain[grid, THREADS](x, out)
+assert (out == x.T).all()
+
+# %% [markdown]
+# The result is right, and the reads are slow: `tile[lane, j]` lies 32 words apart for neighbouring lanes, all in one bank.
+# `check(..., notes=True)` counts what each access of a warp costs, and the least it could:
+
+# %%
+report = plain.check(grid, THREADS, x, out, notes=True)
+print(report)
+assert any(note.kind == "bank-conflict" for note in report.notes)
+
+# %% [markdown]
+# ## Two ways out
+#
+# *Padding*: one more word in each row, so that a column walks through the banks. *Swizzling*: XOR the row's number into the
+# column's, which takes no more memory, and is what TMA and the tensor cores understand.
+
+# %%
+padded = Layout((TILE, TILE), (TILE + 1, 1))
+swizzled = composition(Swizzle(5, 0, 5), row_major((TILE, TILE)))
+
+for layout in (row_major((TILE, TILE)), padded, swizzled):
+    column = composition(layout, Layout((TILE, 1), (1, 0)))  # thread i reads row i of column 0
+    print(f"{layout!s:40} {bank_conflicts(column, bits=32).ways} ways")
+
+for layout in (padded, swizzled):
+    kernel = transposer(layout)
+    out.fill(np.nan)
+    kernel[grid, THREADS](x, out)
+    assert (out == x.T).all()
+    notes = kernel.check(grid, THREADS, x, out, notes=True).notes
+    assert not any(note.kind == "bank-conflict" for note in notes)
+
+# %% [markdown]
+# Indexing `tile[i, j]` is the same in all three; only the layout changed. For tiles of tensor cores,
+# `cl.make_smem_layout(dtype, shape)` gives the swizzled layout that TMA fills, `ldmatrix` reads without conflicts and
+# wgmma accepts, and `synthesize_swizzle` searches one for accesses of your own.
+#
+# ## Copies that do not wait
+#
+# `cp.async` copies from global to shared memory while threads go on. It is a copy atom like others; a thread commits its
+# copies as a group and waits for groups:
+
+# %%
+ROWS, COLUMNS = 32, 64
+FETCH = cl.make_tiled_copy_tv(
+    cl.make_copy_atom(cl.CopyG2SOp(bits=128), f32),
+    cl.make_layout((16, 16), stride=(16, 1)),
+    cl.make_layout((1, 4)),
+)
+
+
+@cl.kernel(block=THREADS)
+def sums_of_columns(x: Tensor[f32, (ROWS, COLUMNS)], sums: Tensor[f32, (COLUMNS,)]) -> None:
+    tile = cl.shared(f32, cl.make_smem_layout(f32, (ROWS, COLUMNS)))
+    mine = FETCH.get_slice(cl.thread_idx.x)
+    cl.copy(FETCH, mine.partition_S(x), mine.partition_D(tile))
+    cl.cp_async_commit_group()
+    cl.cp_async_wait_group(0)  # this thread's copies are there
+    cl.syncthreads()  # and everybody's
+    if cl.thread_idx.x < COLUMNS:
+        total = f32(0)
+        for i in cl.static_range(ROWS):
+            total += tile[i, cl.thread_idx.x]
+        sums[cl.thread_idx.x] = total
+
+
+x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS), dtype=np.float32)
+sums = np.full(COLUMNS, np.nan, np.float32)
+sums_of_columns[1, THREADS](x, sums)
+np.testing.assert_allclose(sums, x.sum(axis=0), rtol=1e-4, atol=1e-5)
+assert sums_of_columns.check(1, THREADS, x, sums)
+
+# %% [markdown]
+# Try: leave out `cp_async_wait_group`, and `check` the kernel.
+#
+# Next: [tensor cores: mma.sync](06_mma_sync).
