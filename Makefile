@@ -11,6 +11,7 @@
 # make fleet            32 processes over one kernel cache, killed, out of disk and so on; about a minute
 # make mutate           breaks every kernel with asynchrony in every way; the checker must find it
 # make fuzz             random kernels by NumPy and the simulator, and on a GPU if there is one; FUZZ=20000 for so many
+# make docs             a site of the pages and a reference of the names in docs/_build; runs the tutorial
 # make update-launcher  the IR of the launcher, after its C was changed
 # make update           rewrite what is made: golden files, messages, the stub, pages; read the diff like code
 #
@@ -36,7 +37,7 @@ export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 FRONT_TESTS := $(wildcard tests/front tests/diag tests/lang tests/golden tests/errors tests/run/test_examples.py)
 PIP := -m pip install --quiet --config-settings editable_mode=compat --editable
 
-.PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo update update-launcher pythons
+.PHONY: test lint gpu-test bench bench-rows bench-attention bench-launch bench-gemm demo docs update update-launcher pythons
 .NOTPARALLEL:
 
 test: pythons lint $(OTHERS:%=front-tests-%) $(INSTALLED)
@@ -97,6 +98,10 @@ fuzz: $(INSTALLED)
 demo: $(if $(INSTALLED),.venv/$(V)/.run)
 	$(PY) -m cutelite.cli demo
 
+docs: $(if $(INSTALLED),.venv/$(V)/.docs)
+	$(PY) -m sphinx --fail-on-warning --keep-going -q -d docs/_build/pages docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 update-launcher: $(INSTALLED)
 	$(PY) -m tests.rt.launcher_ll
 
@@ -112,6 +117,9 @@ update: $(INSTALLED)
 	@touch $@
 .venv/%/.run: pyproject.toml | .venv/%/bin/python
 	.venv/$*/bin/python $(PIP) '.[cuda]'
+	@touch $@
+.venv/%/.docs: pyproject.toml | .venv/%/bin/python
+	.venv/$*/bin/python $(PIP) '.[docs,cuda]'
 	@touch $@
 .venv/%/bin/python:
 	$(call python_of,$*) -m venv .venv/$*

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "tools")]
 
-from api_pages import write  # noqa: E402
+from api_pages import reworked, write  # noqa: E402
+from pygments.lexers.special import TextLexer  # noqa: E402
 
 from cutelite import __version__  # noqa: E402
 
 project, author, copyright = "cutelite", "the cutelite authors", "the cutelite authors"
 release = version = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
-root_doc = "README"
-exclude_patterns = ["tools", "_build", "conf.py", "**/__pycache__"]
+root_doc = "index"
+exclude_patterns = ["README.md", "tools", "_build", "conf.py", "**/__pycache__"]
 source_suffix = {".md": "myst-nb", ".py": "myst-nb"}
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
@@ -38,9 +40,17 @@ autodoc_member_order = "bysource"
 html_theme = "pydata_sphinx_theme"
 html_title = "cutelite"
 html_theme_options = {
-    "switcher": {"json_url": "https://cutelite.dev/versions.json", "version_match": release},
+    "switcher": {"json_url": "/versions.json", "version_match": release},  # of all versions that a site holds
+    "check_switcher": False,
+    "navbar_end": ["version-switcher", "theme-switcher"],
     "navigation_with_keys": False,
     "show_toc_level": 2,
 }
 
 write(ROOT / "docs" / "api")
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", reworked)
+    for name in ("cfg", "cir", "first"):  # the IR at some stage
+        app.add_lexer(name, TextLexer)

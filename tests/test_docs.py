@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+MADE = (ROOT / "docs" / "api", ROOT / "docs" / "_build")  # by `make docs`
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+PAGES = [page for page in PAGES if not any(folder in page.parents for folder in MADE)]
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 MENTION = re.compile(r"(?<![\w/.-])((?:docs|examples|tests|cutelite|cutelite_rt)/[\w/.-]+\.(?:md|py|svg|json))")
@@ -24,4 +26,19 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_list_has_every_page() -> None:
     index = ROOT / "docs" / "README.md"
     listed = {(index.parent / link).resolve() for link in LINK.findall(index.read_text(encoding="utf-8"))}
-    assert {page for page in (ROOT / "docs").rglob("*.md") if page != index} == listed
+    site = index.with_name("index.md")  # the same list, for the site
+    assert {page for page in PAGES if ROOT / "docs" in page.parents and page not in (index, site)} == listed
+
+
+def test_the_site_has_every_page() -> None:
+    """Pages of the tutorial and the lab are found by their folders' lists."""
+    folder = ROOT / "docs"
+    trees = "\n".join(
+        re.findall(r"```{toctree}\n(.*?)```", (folder / "index.md").read_text(encoding="utf-8"), re.DOTALL)
+    )
+    pages = {page.relative_to(folder).with_suffix("").as_posix() for page in PAGES if folder in page.parents}
+    named = {line for line in trees.splitlines() if line and not line.startswith(":")}
+    top = {page for page in pages if "/" not in page} - {"README", "index"}
+    assert top | {"tutorial/index", "lab/index"} == {name for name in named if not name.startswith("api/")}
+    steps = (folder / "tutorial" / "index.md").read_text(encoding="utf-8")
+    assert all(f"\n{step.stem}\n" in steps and f"({step.name})" in steps for step in (folder / "tutorial").glob("*.py"))

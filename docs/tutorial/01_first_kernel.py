@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 1. A first kernel
 #
-# A kernel is a Python function that every thread of a GPU executes. cutelite compiles it: Python's values that are known
-# beforehand are folded, the rest becomes machine code. This page needs no GPU. NumPy arrays run in cutelite's simulator,
-# which executes the same compiled program, and checks it more strictly than a GPU does.
+# A kernel is a Python function that every thread of a GPU executes. cutelite compiles it: Python's values that are
+# known beforehand are folded, the rest becomes machine code. This page needs no GPU. NumPy arrays run in cutelite's
+# simulator, which executes the same compiled program, and checks it more strictly than a GPU does.
 
 # %%
 import numpy as np
@@ -22,8 +22,9 @@ def add(a: Tensor[f32, (N,)], b: Tensor[f32, (N,)], c: Tensor[f32, (N,)]) -> Non
 
 
 # %% [markdown]
-# `Tensor[f32, (N,)]` is an array of 32-bit floats with one mode of `N` elements. `N` is a *dim*: a size that each launch
-# takes from the arrays it gets. All three arrays say `N`, so their lengths must agree, and the launch checks that.
+# `Tensor[f32, (N,)]` is an array of 32-bit floats with one mode of `N` elements. `N` is a *dim*: a size that each
+# launch takes from the arrays it gets. All three arrays say `N`, so their lengths must agree, and the launch checks
+# that.
 #
 # A launch names the grid (how many blocks) and the block (how many threads), then the arguments. Each thread computes
 # its own `i`; the last block has threads beyond the end, which is what `if i < N` is for.
@@ -63,8 +64,8 @@ assert "no attribute `floor`" in message
 
 # %% [markdown]
 # (`cl.math.floor(x[i])` is what was meant.) What goes wrong when the kernel runs, the simulator finds. Without the
-# `if`, the last threads would read beyond the arrays. A GPU might not notice; the simulator names the line, the index and
-# the threads:
+# `if`, the last threads would read beyond the arrays. A GPU might not notice; the simulator names the line, the index
+# and the threads:
 
 # %%
 
@@ -86,8 +87,8 @@ assert "the index is 1000, but the extent is N = 1000" in message
 # %% [markdown]
 # ## What it became
 #
-# `compile` gives everything between Python and the machine code, also where there is no GPU: the typed IR, PTX, and, where
-# NVIDIA's disassembler is installed, SASS.
+# `compile` gives everything between Python and the machine code, also where there is no GPU: the typed IR, PTX, and,
+# where NVIDIA's disassembler is installed, SASS.
 
 # %%
 compiled = add.compile(block=256, arch="sm_90a")

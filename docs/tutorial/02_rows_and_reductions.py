@@ -15,9 +15,9 @@ M, N = cl.dims("M N")
 THREADS = 128
 
 # %% [markdown]
-# A *warp* is 32 threads that execute together. `cl.shuffle_xor(x, d)` gives each lane the `x` of the lane whose number
-# differs in the bit `d`; five exchanges combine all 32. The loop over a Python tuple is unrolled, and the function is
-# inlined, so it costs five shuffles and nothing else.
+# A *warp* is 32 threads that execute together. `cl.shuffle_xor(x, d)` gives each lane the `x` of the lane whose
+# number differs in the bit `d`; five exchanges combine all 32. The loop over a Python tuple is unrolled, and the
+# function is inlined, so it costs five shuffles and nothing else.
 
 # %%
 
@@ -68,14 +68,14 @@ softmax_by_hand[len(x), THREADS](x, y)
 np.testing.assert_allclose(y, reference(x), rtol=1e-5, atol=1e-7)
 
 # %% [markdown]
-# `range` with run-time bounds is a loop on the GPU: thread 5 takes columns 5, 133, 261, ... so neighbouring threads read
-# neighbouring columns, and a warp reads 128 bytes at once.
+# `range` with run-time bounds is a loop on the GPU: thread 5 takes columns 5, 133, 261, ... so neighbouring threads
+# read neighbouring columns, and a warp reads 128 bytes at once.
 #
 # ## Is the synchronisation right?
 #
-# A right result under one schedule proves little. `check` runs the kernel in the simulator under several schedules and
-# follows PTX's memory model: it reports each pair of accesses that nothing orders, whether or not it went wrong this time.
-# The kernel above is clean. Without the first `syncthreads` it is not:
+# A right result under one schedule proves little. `check` runs the kernel in the simulator under several schedules
+# and follows PTX's memory model: it reports each pair of accesses that nothing orders, whether or not it went wrong
+# this time. The kernel above is clean. Without the first `syncthreads` it is not:
 
 # %%
 report = softmax_by_hand.check(len(x), THREADS, x, y)
@@ -110,9 +110,9 @@ assert {finding.kind for finding in report.findings} & {"race", "uninitialised"}
 # %% [markdown]
 # ## The library's reductions
 #
-# `cl.block_reduce` does the same for numbers, vectors, tuples and dataclasses, with any combining function, and keeps its
-# places in shared memory and its barriers to itself. Softmax in one pass combines pairs (the greatest, the sum relative to
-# it):
+# `cl.block_reduce` does the same for numbers, vectors, tuples and dataclasses, with any combining function, and keeps
+# its places in shared memory and its barriers to itself. Softmax in one pass combines pairs (the greatest, the sum
+# relative to it):
 
 # %%
 

@@ -2,11 +2,11 @@
 # # 3. Layouts, drawn
 #
 # A layout is a function from coordinates to offsets: a shape and a stride for each mode. Who holds which element, in
-# which order a tile lies in memory, how a tile is cut out of a matrix: all of these are layouts, known at compile time,
-# and plain Python objects that you can print, call and draw.
+# which order a tile lies in memory, how a tile is cut out of a matrix: all of these are layouts, known at compile
+# time, and plain Python objects that you can print, call and draw.
 
 # %%
-from cutelite.layout import Layout, Swizzle, bank_conflicts, composition, local_tile, row_major, viz, zipped_divide
+from cutelite.layout import Layout, Swizzle, bank_conflicts, composition, row_major, viz, zipped_divide
 
 row = row_major((4, 8))
 column = Layout((4, 8), (1, 4))
@@ -14,8 +14,8 @@ print(row, column)
 print(row(2, 3), column(2, 3))
 
 # %% [markdown]
-# `(4,8):(8,1)` reads: shape `(4,8)`, stride `(8,1)`; the offset of `(i, j)` is `8 i + j`. A layout also takes one number,
-# which counts through the coordinates with the first mode fastest: `row(1)` is the offset of `(1, 0)`.
+# `(4,8):(8,1)` reads: shape `(4,8)`, stride `(8,1)`; the offset of `(i, j)` is `8 i + j`. A layout also takes one
+# number, which counts through the coordinates with the first mode fastest: `row(1)` is the offset of `(1, 0)`.
 
 # %%
 assert row(1) == row(1, 0) == 8
@@ -27,8 +27,8 @@ viz.offsets(column)
 # %% [markdown]
 # ## Modes nest
 #
-# A mode may itself have modes. Here columns come in pairs: within a pair they are 1 apart, pairs are 8 apart. The shape
-# is still 4 by 8, and coordinates `(i, j)` still work.
+# A mode may itself have modes. Here columns come in pairs: within a pair they are 1 apart, pairs are 8 apart. The
+# shape is still 4 by 8, and coordinates `(i, j)` still work.
 
 # %%
 blocked = Layout((4, (2, 4)), (2, (1, 8)))
@@ -38,8 +38,8 @@ viz.offsets(blocked)
 # %% [markdown]
 # ## Cutting tiles
 #
-# `zipped_divide` cuts a layout into tiles: mode 0 goes through a tile, mode 1 through the tiles. `local_tile` picks one.
-# Nothing is copied; strides say where the tile's elements are.
+# `zipped_divide` cuts a layout into tiles: mode 0 goes through a tile, mode 1 through the tiles. `local_tile` picks
+# one. Nothing is copied; strides say where the tile's elements are.
 
 # %%
 matrix = row_major((8, 16))
@@ -52,9 +52,9 @@ assert of_tiles(1, 1) == matrix(4, 8)
 # %% [markdown]
 # ## Who holds what
 #
-# A *(thread, value)* layout maps a thread and one of its values to an element of a tile. This one deals a tile of 8 by 8
-# out to 16 threads with 4 values each: `T5V2` is the third value of thread 5. Elements are counted down the columns, as
-# above.
+# A *(thread, value)* layout maps a thread and one of its values to an element of a tile. This one deals a tile of 8
+# by 8 out to 16 threads with 4 values each: `T5V2` is the third value of thread 5. Elements are counted down the
+# columns, as above.
 
 # %%
 owners = Layout(((4, 4), (2, 2)), ((16, 2), (8, 1)))
@@ -71,8 +71,8 @@ viz.operands(WarpMmaOp(f16, f32))[-1]
 # %% [markdown]
 # ## Composition
 #
-# `composition(f, g)` is the layout of `f(g(x))`: first `g` picks, then `f` places. It is how a tile of a matrix, dealt out
-# to threads, becomes offsets in memory.
+# `composition(f, g)` is the layout of `f(g(x))`: first `g` picks, then `f` places. It is how a tile of a matrix,
+# dealt out to threads, becomes offsets in memory.
 
 # %%
 where = composition(row_major((8, 8)), owners)
@@ -96,8 +96,8 @@ assert bank_conflicts(swizzled, bits=32).ways == 1
 viz.banks(composition(Swizzle(3, 0, 3), row_major((8, 8))), bits=128)
 
 # %% [markdown]
-# All of this happens when a kernel is compiled; at run time what is left of a layout is an add or a shift. {doc}`/layouts`
-# lists the algebra. From a shell, `cutelite layout '(4,(2,4)):(2,(1,8))'` draws any of them.
+# All of this happens when a kernel is compiled; at run time what is left of a layout is an add or a shift.
+# {doc}`/layouts` lists the algebra. From a shell, `cutelite layout '(4,(2,4)):(2,(1,8))'` draws any of them.
 #
 # Try: draw `Layout((8, 8), (1, 9))`. What does padding by one do to the banks, and what does it cost?
 #

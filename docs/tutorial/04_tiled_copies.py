@@ -2,8 +2,8 @@
 # # 4. Tiled copies and vector widths
 #
 # Memory is fastest when every thread moves 16 bytes at a time and a warp touches whole lines. Written by index
-# arithmetic, that is where most mistakes are made. A *tiled copy* says it with layouts: which threads, how many values
-# each, with which instruction.
+# arithmetic, that is where most mistakes are made. A *tiled copy* says it with layouts: which threads, how many
+# values each, with which instruction.
 
 # %%
 import numpy as np
@@ -22,9 +22,9 @@ COPY = cl.make_tiled_copy_tv(
 COPY  # noqa: B018 (a notebook shows it: who moves what)
 
 # %% [markdown]
-# The tile that all threads move at once is 16 x 64. A thread takes its *slice* of it and partitions tensors of any size
-# with that: `partition_S(tile)` has the modes (values of one instruction, repeats down, repeats across). `cl.copy` goes
-# through the repeats.
+# The tile that all threads move at once is 16 x 64. A thread takes its *slice* of it and partitions tensors of any
+# size with that: `partition_S(tile)` has the modes (values of one instruction, repeats down, repeats across).
+# `cl.copy` goes through the repeats.
 
 # %%
 
@@ -50,7 +50,8 @@ assert (y == 2 * x).all()
 
 # %% [markdown]
 # The accesses are what the atom says, 128 bits wide. The compiler proves that they are aligned: the dim is `N:8`, and
-# tiles begin at multiples of 64. Where it cannot, it says which fact is missing instead of reading element by element.
+# tiles begin at multiples of 64. Where it cannot, it says which fact is missing instead of reading element by
+# element.
 
 # %%
 ptx = scale_tiles.compile(block=THREADS, arch="sm_90a").ptx
@@ -78,8 +79,8 @@ assert "divisib" in message or "align" in message
 # %% [markdown]
 # ## Edges
 #
-# For sizes that tiles do not divide, make a tensor of coordinates, cut it in the same way, and compare: each thread then
-# knows where its elements are. `pred=` takes one boolean for each instruction.
+# For sizes that tiles do not divide, make a tensor of coordinates, cut it in the same way, and compare: each thread
+# then knows where its elements are. `pred=` takes one boolean for each instruction.
 
 # %%
 
@@ -108,7 +109,7 @@ assert (y == x).all()
 assert copy_any_size.check(grid, THREADS, x, y)
 
 # %% [markdown]
-# Try: `THREADS` down by 8 and across by 16. How many lines of 128 bytes does a warp touch then? (`cutelite.layout.sectors`
-# counts.)
+# Try: `THREADS` down by 8 and across by 16. How many lines of 128 bytes does a warp touch then?
+# (`cutelite.layout.sectors` counts.)
 #
 # Next: [shared memory, swizzles and bank conflicts](05_shared_memory).

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 5. Shared memory, swizzles and bank conflicts
 #
-# A transpose reads rows and writes rows; between them data must change hands. Shared memory is where threads of a block do
-# that. It has 32 banks, and the layout of the tile decides whether a warp finds what it wants in one go.
+# A transpose reads rows and writes rows; between them data must change hands. Shared memory is where threads of a
+# block do that. It has 32 banks, and the layout of the tile decides whether a warp finds what it wants in one go.
 
 # %%
 import numpy as np
@@ -43,8 +43,8 @@ plain[grid, THREADS](x, out)
 assert (out == x.T).all()
 
 # %% [markdown]
-# The result is right, and the reads are slow: `tile[lane, j]` lies 32 words apart for neighbouring lanes, all in one bank.
-# `check(..., notes=True)` counts what each access of a warp costs, and the least it could:
+# The result is right, and the reads are slow: `tile[lane, j]` lies 32 words apart for neighbouring lanes, all in one
+# bank. `check(..., notes=True)` counts what each access of a warp costs, and the least it could:
 
 # %%
 report = plain.check(grid, THREADS, x, out, notes=True)
@@ -54,34 +54,48 @@ assert any(note.kind == "bank-conflict" for note in report.notes)
 # %% [markdown]
 # ## Two ways out
 #
-# *Padding*: one more word in each row, so that a column walks through the banks. *Swizzling*: XOR the row's number into the
-# column's, which takes no more memory, and is what TMA and the tensor cores understand.
+# *Padding*: one more word in each row, so that a column walks through the banks. *Swizzling*: XOR the row's number
+# into the column's, which takes no more memory, and is what TMA and the tensor cores understand.
 
 # %%
 padded = Layout((TILE, TILE), (TILE + 1, 1))
-swizzled = composition(Swizzle(5, 0, 5), row_major((TILE, TILE)))
+full = composition(Swizzle(5, 0, 5), row_major((TILE, TILE)))
+hopper = composition(Swizzle(3, 2, 3), row_major((TILE, TILE)))  # TMA's and wgmma's, of 128 bytes
 
-for layout in (row_major((TILE, TILE)), padded, swizzled):
+for layout in (row_major((TILE, TILE)), padded, full, hopper):
     column = composition(layout, Layout((TILE, 1), (1, 0)))  # thread i reads row i of column 0
     print(f"{layout!s:40} {bank_conflicts(column, bits=32).ways} ways")
 
-for layout in (padded, swizzled):
-    kernel = transposer(layout)
-    out.fill(np.nan)
-    kernel[grid, THREADS](x, out)
-    assert (out == x.T).all()
-    notes = kernel.check(grid, THREADS, x, out, notes=True).notes
-    assert not any(note.kind == "bank-conflict" for note in notes)
+kernel = transposer(padded)
+out.fill(np.nan)
+kernel[grid, THREADS](x, out)
+assert (out == x.T).all()
+notes = kernel.check(grid, THREADS, x, out, notes=True).notes
+assert not any(note.kind == "bank-conflict" for note in notes)
 
 # %% [markdown]
-# Indexing `tile[i, j]` is the same in all three; only the layout changed. For tiles of tensor cores,
+# The swizzle of all five bits is free of conflicts by the algebra, but a swizzle is applied to *addresses*, so what
+# it permutes together must begin at a multiple of its size, and shared memory is aligned to 1024 bytes at most: that
+# is 8 rows of 128 bytes, the size of Hopper's largest. With 16 bytes a thread it is all that is needed: here a warp
+# reads 8 elements of f16 at a time, a column of 8 x 8 blocks, as `ldmatrix` does.
+
+# %%
+halves = row_major((32, 64))  # f16: 64 elements are 128 bytes
+vectors = Layout((32, 8), (1, 32))  # thread i reads 8 elements of row i
+for swizzle in (None, Swizzle(3, 3, 3)):
+    layout = halves if swizzle is None else composition(swizzle, halves)
+    reads = composition(layout, vectors)
+    print(f"{layout!s:40} {bank_conflicts(reads, bits=16).ways} ways")
+
+# %% [markdown]
+# Indexing `tile[i, j]` is the same in all of them; only the layout changes. For tiles of tensor cores,
 # `cl.make_smem_layout(dtype, shape)` gives the swizzled layout that TMA fills, `ldmatrix` reads without conflicts and
 # wgmma accepts, and `synthesize_swizzle` searches one for accesses of your own.
 #
 # ## Copies that do not wait
 #
-# `cp.async` copies from global to shared memory while threads go on. It is a copy atom like others; a thread commits its
-# copies as a group and waits for groups:
+# `cp.async` copies from global to shared memory while threads go on. It is a copy atom like others; a thread commits
+# its copies as a group and waits for groups:
 
 # %%
 ROWS, COLUMNS = 32, 64

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 6. Tensor cores: mma.sync
 #
-# `mma.sync` multiplies small matrices with one warp: 16 x 16 by 16 x 8 for 16-bit types. Its operands are spread over the
-# registers of the 32 lanes, as the instruction defines. A *tiled MMA* repeats it over a tile with several warps, and
-# knows who holds what.
+# `mma.sync` multiplies small matrices with one warp: 16 x 16 by 16 x 8 for 16-bit types. Its operands are spread over
+# the registers of the 32 lanes, as the instruction defines. A *tiled MMA* repeats it over a tile with several warps,
+# and knows who holds what.
 
 # %%
 import numpy as np
@@ -18,9 +18,9 @@ OP = cl.WarpMmaOp(f16, f32)
 viz.operands(OP)[0]  # A: lane and value of each element
 
 # %% [markdown]
-# Four warps, two down and two across, make 32 x 32; `(None, 32, None)` lets each warp take 16 columns, two instructions, so
-# that one `ldmatrix` brings its operand of B. `ldmatrix` moves 8 x 8 matrices from shared memory into exactly this
-# distribution.
+# Four warps, two down and two across, make 32 x 32; `(None, 32, None)` lets each warp take 16 columns, two
+# instructions, so that one `ldmatrix` brings its operand of B. `ldmatrix` moves 8 x 8 matrices from shared memory
+# into exactly this distribution.
 
 # %%
 BM, BN, BK, THREADS = 64, 64, 32, 128
@@ -70,8 +70,8 @@ np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rto
 assert gemm.check((2, 1), THREADS, a, b, c)
 
 # %% [markdown]
-# `partition_A(tile_a)` has the modes (values of one instruction, repeats along M, repeats along K). `cl.gemm` goes through the
-# repeats: for these tiles, 16 instructions a warp and step.
+# `partition_A(tile_a)` has the modes (values of one instruction, repeats along M, repeats along K). `cl.gemm` goes
+# through the repeats: for these tiles, 16 instructions a warp and step.
 
 # %%
 ptx = gemm.compile(block=THREADS, arch="sm_80").ptx

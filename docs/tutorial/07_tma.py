@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 7. TMA and mbarriers
 #
-# From here on, instructions are Hopper's. The *tensor memory accelerator* copies whole boxes of a tensor: one thread starts
-# it, no thread computes addresses, and what lies beyond an edge reads as zero and is not written. Completion is counted in
-# bytes, on an *mbarrier*.
+# From here on, instructions are Hopper's. The *tensor memory accelerator* copies whole boxes of a tensor: one thread
+# starts it, no thread computes addresses, and what lies beyond an edge reads as zero and is not written. Completion
+# is counted in bytes, on an *mbarrier*.
 
 # %%
 import numpy as np
@@ -15,8 +15,8 @@ M, N = cl.dims("M N:4")  # rows are multiples of 16 bytes: TMA asks for that
 ROWS, COLUMNS, THREADS = 32, 32, 128
 
 # %% [markdown]
-# `TmaTensor[f32, (M, N), (ROWS, COLUMNS)]` is an array with a *tensor map* for boxes of this size, which the launch makes.
-# `cl.tma_shared` is a tile of shared memory in the layout (and swizzle) in which the box arrives.
+# `TmaTensor[f32, (M, N), (ROWS, COLUMNS)]` is an array with a *tensor map* for boxes of this size, which the launch
+# makes. `cl.tma_shared` is a tile of shared memory in the layout (and swizzle) in which the box arrives.
 
 # %%
 
@@ -58,9 +58,9 @@ assert double.check(grid, THREADS, x, y)
 #
 # ## What must be said, and what finds it missing
 #
-# TMA accesses shared memory through another path, the *async proxy*. Three things order it with ordinary code: the mbarrier
-# for what it brings, `fence_proxy_async` for what it takes, groups for when it is done. Without the fence this kernel
-# may well pass its tests for months. The checker knows the rule:
+# TMA accesses shared memory through another path, the *async proxy*. Three things order it with ordinary code: the
+# mbarrier for what it brings, `fence_proxy_async` for what it takes, groups for when it is done. Without the fence
+# this kernel may well pass its tests for months. The checker knows the rule:
 
 # %%
 
@@ -84,9 +84,9 @@ assert [finding.kind for finding in report.findings] == ["proxy-fence"]
 # %% [markdown]
 # ## Phases
 #
-# An mbarrier is used again and again: each completion begins the next phase, and `wait(parity)` waits for the phase of that
-# parity to end, 0 for the first, 1 for the second, 0 again. Here one buffer is filled three times. The block must have
-# read it before it is filled anew, which the second `syncthreads` says.
+# An mbarrier is used again and again: each completion begins the next phase, and `wait(parity)` waits for the phase
+# of that parity to end, 0 for the first, 1 for the second, 0 again. Here one buffer is filled three times. The block
+# must have read it before it is filled anew, which the second `syncthreads` says.
 
 # %%
 STEPS = 3
@@ -120,6 +120,7 @@ np.testing.assert_allclose(sums, x.reshape(STEPS, ROWS, COLUMNS).sum(axis=0), rt
 assert add_boxes.check(1, THREADS, x, sums)
 
 # %% [markdown]
-# Try: take out the `syncthreads` at the end of the loop and `check` again: the next box may overwrite what others still read.
+# Try: take out the `syncthreads` at the end of the loop and `check` again: the next box may overwrite what others
+# still read.
 #
 # Next: [wgmma](08_wgmma).

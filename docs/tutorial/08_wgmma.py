@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 8. wgmma, and accumulators in flight
 #
-# Hopper's tensor cores take their operands from shared memory and work while the threads go on: `wgmma` multiplies a (64, k)
-# tile by an (n, k) tile, started by a *warpgroup* of 128 threads. The accumulator lies in their registers, and until the
-# product has been waited for, those registers belong to the tensor core.
+# Hopper's tensor cores take their operands from shared memory and work while the threads go on: `wgmma` multiplies a
+# (64, k) tile by an (n, k) tile, started by a *warpgroup* of 128 threads. The accumulator lies in their registers,
+# and until the product has been waited for, those registers belong to the tensor core.
 
 # %%
 import numpy as np
@@ -48,8 +48,8 @@ assert multiply.check(1, 128, a, b, c)
 # %% [markdown]
 # ## In flight is a type
 #
-# On a GPU, an accumulator that is read too early gives wrong numbers, sometimes. Here an accumulator in flight has a type of
-# its own, and reading it does not compile:
+# On a GPU, an accumulator that is read too early gives wrong numbers, sometimes. Here an accumulator in flight has a
+# type of its own, and reading it does not compile:
 
 # %%
 
@@ -74,10 +74,10 @@ assert "flight" in message
 # %% [markdown]
 # ## Who holds what
 #
-# Each thread has BN / 2 of the 64 x BN sums: two rows, and in each eight columns two neighbours. `cl.wgmma.partition(c)` is the
-# thread's part of a tensor in that order, `row_reduce` combines rows over the four threads that share them, and
-# `coordinate_vectors` are the rows and columns of a thread's sums. With these, a mask and a softmax of the tile's rows, in
-# registers:
+# Each thread has BN / 2 of the 64 x BN sums: two rows, and in each eight columns two neighbours.
+# `cl.wgmma.partition(c)` is the thread's part of a tensor in that order, `row_reduce` combines rows over the four
+# threads that share them, and `coordinate_vectors` are the rows and columns of a thread's sums. With these, a mask
+# and a softmax of the tile's rows, in registers:
 
 # %%
 

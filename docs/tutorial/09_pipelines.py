@@ -1,10 +1,10 @@
 # %% [markdown]
 # # 9. Warp specialisation and pipelines
 #
-# Tensor cores are fast enough that copying must happen meanwhile. So warps take roles: one thread, the *producer*, keeps TMA
-# busy; warpgroups, the *consumers*, multiply what has come. Between them lies a ring of buffers, and for each buffer two
-# mbarriers: `full`, on which consumers wait, and `empty`, on which the producer does. `cl.PipelineTmaAsync` is that pair
-# with its phases.
+# Tensor cores are fast enough that copying must happen meanwhile. So warps take roles: one thread, the *producer*,
+# keeps TMA busy; warpgroups, the *consumers*, multiply what has come. Between them lies a ring of buffers, and for
+# each buffer two mbarriers: `full`, on which consumers wait, and `empty`, on which the producer does.
+# `cl.PipelineTmaAsync` is that pair with its phases.
 
 # %%
 import numpy as np
@@ -61,9 +61,7 @@ def consume(c, storage, pipe, t):
 
 
 @cl.kernel(block=THREADS)
-def gemm(
-    a: TmaTensor[bf16, (M, K), (BM, BK)], b: TmaTensor[bf16, (N, K), (BN, BK)], c: Tensor[f32, (M, N)]
-) -> None:
+def gemm(a: TmaTensor[bf16, (M, K), (BM, BK)], b: TmaTensor[bf16, (N, K), (BN, BK)], c: Tensor[f32, (M, N)]) -> None:
     storage = Storage.allocate()
     pipe = cl.PipelineTmaAsync.create(STAGES, a.tile_bytes + b.tile_bytes, CONSUMERS)
     if cl.thread_idx.x < 128:
@@ -84,13 +82,13 @@ np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rto
 assert gemm.check(grid, THREADS, a, b, c)
 
 # %% [markdown]
-# The states (`state.index`, `state.phase`) are values: they go around the ring by `advance()`, and each role has its own. The
-# producer runs ahead as far as there are empty stages, and nothing but the barriers keeps the two together.
+# The states (`state.index`, `state.phase`) are values: they go around the ring by `advance()`, and each role has its
+# own. The producer runs ahead as far as there are empty stages, and nothing but the barriers keeps the two together.
 #
 # ## A deadlock, made and found
 #
-# The mistake that everyone makes once: a consumer that does not release its stage. On a GPU the kernel hangs, and says
-# nothing. The simulator says who waits where, for what, and who should have arrived:
+# The mistake that everyone makes once: a consumer that does not release its stage. On a GPU the kernel hangs, and
+# says nothing. The simulator says who waits where, for what, and who should have arrived:
 
 # %%
 
@@ -127,13 +125,14 @@ except cl.SimError as error:
 assert "deadlock" in message
 
 # %% [markdown]
-# With K = 128 there would have been two steps for three stages, and all would have gone well: a test of one size proves
-# little, and `check` on an uneven one is cheap.
+# With K = 128 there would have been two steps for three stages, and all would have gone well: a test of one size
+# proves little, and `check` on an uneven one is cheap.
 #
 # ## Seen in time
 #
-# A simulated launch can be recorded: rows are warps, copies, the tensor core and the barriers, times a simple model of
-# Hopper's. Save it and open it in <https://ui.perfetto.dev>: see how far the producer is ahead, and what waits for what.
+# A simulated launch can be recorded: rows are warps, copies, the tensor core and the barriers, times a simple model
+# of Hopper's. Save it and open it in <https://ui.perfetto.dev>: see how far the producer is ahead, and what waits for
+# what.
 
 # %%
 timeline = gemm.trace_launch(cl.Launch((1, 1), THREADS), a[:64], b[:64], c[:64, :64].copy())
@@ -142,7 +141,7 @@ print(f"{timeline.cycles:.0f} cycles by the model, {len(waits)} waits")
 # timeline.save("gemm.json")
 
 # %% [markdown]
-# Try: `STAGES = 1`, and compare the cycles. Then release a stage one step later, so that the next product starts before the
-# last one is waited for (`acc.keep(1)`).
+# Try: `STAGES = 1`, and compare the cycles. Then release a stage one step later, so that the next product starts
+# before the last one is waited for (`acc.keep(1)`).
 #
 # Next: [a GEMM at cuBLAS's speed](10_gemm).

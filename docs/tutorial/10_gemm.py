@@ -4,12 +4,15 @@
 # The kernel of the last page is right, and has half of cuBLAS's rate. Four changes make up the rest. Each is a
 # consequence of a number:
 #
-# | what holds it back | change |
-# |---|---|
-# | a 64 x 64 tile reads 128 bytes of shared memory for each 16 clocks of products; the port gives 128 a clock | tiles of 128 x 256, half of the rows for each of two consumer warpgroups |
-# | after each product the tensor core waits until the next one is started | one product stays in flight: `keep(1)`, and a stage is released one step later |
-# | results written a few bytes at a time, while nothing multiplies | `stmatrix` to shared memory, TMA from there, nobody waits |
-# | a new block starts with empty buffers; tiles that run at once share little in L2 | as many blocks as there are SMs take tiles in turn, in bands |
+# - A 64 x 64 tile makes shared memory the limit: each product reads 64 x 64 elements of A and of B, which takes as
+#   long as multiplying them. *Tiles of 128 x 256*, half of the rows for each of two consumer warpgroups, read B once
+#   for twice the rows.
+# - After each product the tensor core waits until the next one is started. *One product stays in flight*: `keep(1)`,
+#   and a stage is released one step later.
+# - Results leave a few bytes at a time, while nothing multiplies. *`stmatrix` puts them into shared memory, TMA
+#   takes them from there*, and nobody waits.
+# - A new block starts with empty buffers, and tiles that run at once share little in L2. *As many blocks as there
+#   are SMs take tiles in turn*, in bands.
 
 # %%
 import numpy as np
@@ -112,8 +115,8 @@ np.testing.assert_allclose(c.astype(np.float64), reference(a, b), rtol=1e-2, ato
 assert gemm.check(3, THREADS, a, b, c)
 
 # %% [markdown]
-# TMA reads zeros beyond the edges and does not write there, so odd sizes need no code at all. `produce` runs ahead into the
-# next tile while `consume` writes the last one: only the ring's depth keeps them together.
+# TMA reads zeros beyond the edges and does not write there, so odd sizes need no code at all. `produce` runs ahead
+# into the next tile while `consume` writes the last one: only the ring's depth keeps them together.
 #
 # ## What it costs
 #
@@ -122,7 +125,9 @@ assert gemm.check(3, THREADS, a, b, c)
 
 # %%
 compiled = gemm.compile(block=THREADS, arch="sm_90a")
-print(f"{compiled.registers} registers, {compiled.spills} bytes spilled, {compiled.shared_memory} bytes of shared memory")
+print(
+    f"{compiled.registers} registers, {compiled.spills} bytes spilled, {compiled.shared_memory} bytes of shared memory"
+)
 assert compiled.spills == 0
 
 # %% [markdown]
@@ -130,8 +135,9 @@ assert compiled.spills == 0
 #
 # FIGURES
 #
-# The library's GEMM (`cutelite.kernels.gemm`, 260 lines) goes on from here: clusters of blocks that bring halves of a shared
-# operand for each other, ping-pong (one warpgroup writes while the other multiplies), K forwards and backwards in turn,
-# other tiles for other sizes, and a model that picks among them. {doc}`/lab/gemm` has what each gave, and what did not help.
+# The library's GEMM (`cutelite.kernels.gemm`, 260 lines) goes on from here: clusters of blocks that bring halves of a
+# shared operand for each other, ping-pong (one warpgroup writes while the other multiplies), K forwards and backwards
+# in turn, other tiles for other sizes, and a model that picks among them. {doc}`/lab/gemm` has what each gave, and
+# what did not help.
 #
 # Next: [an epilogue of your own, as an operator of torch](11_epilogue).

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 11. An epilogue of your own, as an operator of torch
 #
-# What happens to the sums before they are written is where fusions pay: the result is in registers, and a further kernel
-# would read and write all of it again. First a function that the library's GEMM compiles in, then the same idea in a kernel
-# of your own, then an operator that `torch.compile` takes without a break.
+# What happens to the sums before they are written is where fusions pay: the result is in registers, and a further
+# kernel would read and write all of it again. First a function that the library's GEMM compiles in, then the same
+# idea in a kernel of your own, then an operator that `torch.compile` takes without a break.
 
 # %%
 import numpy as np
@@ -30,9 +30,9 @@ np.testing.assert_allclose(d.astype(np.float64), expected, rtol=2e-2, atol=2e-2)
 # %% [markdown]
 # ## In a kernel of your own
 #
-# The sums of a tile are a vector, `acc.load()`; rows and columns of each element are vectors too. Here, the row-wise absolute
-# maxima of a product, which quantising it needs, without ever storing the product: each thread reduces its rows, and one
-# atomic for each row combines tiles.
+# The sums of a tile are a vector, `acc.load()`; rows and columns of each element are vectors too. Here, the row-wise
+# absolute maxima of a product, which quantising it needs, without ever storing the product: each thread reduces its
+# rows, and one atomic for each row combines tiles.
 
 # %%
 M, N, K = cl.dims("M:64 N:64 K:64")
@@ -78,8 +78,9 @@ assert row_maxima.check((2, 3), 128, a, b, maxima)
 # %% [markdown]
 # ## As an operator of torch
 #
-# `custom_op` is `torch.library.custom_op` with a fake implementation made for you: torch runs the function on fake tensors, with
-# the launches left out. The kernel below is simulated where torch has no GPU, so this page can be tried anywhere.
+# `custom_op` is `torch.library.custom_op` with a fake implementation made for you: torch runs the function on fake
+# tensors, with the launches left out. The kernel below is simulated where torch has no GPU, so this page can be tried
+# anywhere.
 
 # %%
 LENGTH = cl.dims("L")
@@ -157,7 +158,7 @@ if importlib.util.find_spec("torch"):
     try_operator()
 
 # %% [markdown]
-# `torch.compile(loss, fullgraph=True)` takes it as it is. GEMM, attention and the kernels of rows are operators of torch
-# already: {doc}`/interop` and {doc}`/rows` list them.
+# `torch.compile(loss, fullgraph=True)` takes it as it is. GEMM, attention and the kernels of rows are operators of
+# torch already: {doc}`/interop` and {doc}`/rows` list them.
 #
 # That was the last step. {doc}`/cookbook` has short answers to common tasks; {doc}`/language` is the reference.

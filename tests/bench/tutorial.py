@@ -14,14 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
 from cutelite.kernels.gemm import gemm as library
 from tests.bench.timing import Replay, rounds
 
+ROOT = Path(__file__).resolve().parents[2]
 COPIES = 3  # of the operands, more than L2 holds
 
 
@@ -51,7 +52,7 @@ def rivals(size: int) -> dict[str, Callable[[int], Any]]:
         kernel, tiles = module["gemm"], -(-size // module["BM"]) * -(-size // module["BN"])
         kernel[min(processors, tiles), module["THREADS"]](a[i % COPIES], b[i % COPIES], c)
 
-    calls = {
+    calls: dict[str, Callable[[int], Any]] = {
         "step 9": last,
         "example": partial(persistent, vars(example)),
         "step 10": partial(persistent, ten),
