@@ -154,13 +154,21 @@ from cutelite.lang.index import block_dim as block_dim
 from cutelite.lang.index import block_idx as block_idx
 from cutelite.lang.index import block_in_cluster as block_in_cluster
 from cutelite.lang.index import block_rank_in_cluster as block_rank_in_cluster
+from cutelite.lang.index import blocks_in_cluster as blocks_in_cluster
+from cutelite.lang.index import cluster_count as cluster_count
 from cutelite.lang.index import cluster_dim as cluster_dim
 from cutelite.lang.index import cluster_idx as cluster_idx
 from cutelite.lang.index import grid_dim as grid_dim
+from cutelite.lang.index import gridid as gridid
 from cutelite.lang.index import lane_idx as lane_idx
+from cutelite.lang.index import lanemask as lanemask
 from cutelite.lang.index import linear_thread_idx as linear_thread_idx
+from cutelite.lang.index import nsmid as nsmid
+from cutelite.lang.index import nwarpid as nwarpid
+from cutelite.lang.index import smid as smid
 from cutelite.lang.index import thread_idx as thread_idx
 from cutelite.lang.index import warp_idx as warp_idx
+from cutelite.lang.index import warpid as warpid
 from cutelite.lang.loops import range as range
 from cutelite.lang.loops import static_range as static_range
 from cutelite.lang.matrix import ldmatrix as ldmatrix
@@ -197,6 +205,9 @@ from cutelite.lang.tma import tma_reduce as tma_reduce
 from cutelite.lang.tma import tma_store as tma_store
 from cutelite.lang.values import Scalar as Scalar
 from cutelite.lang.values import Vector as Vector
+from cutelite.lang.values import ones as ones
+from cutelite.lang.values import ones_like as ones_like
+from cutelite.lang.values import zeros as zeros
 from cutelite.lang.warp import active_mask as active_mask
 from cutelite.lang.warp import ballot as ballot
 from cutelite.lang.warp import make_warp_uniform as make_warp_uniform
@@ -283,6 +294,7 @@ from cutelite.layout import wrap as wrap
 from cutelite.lib.copy import cooperative_clear as cooperative_clear
 from cutelite.lib.copy import copy as copy
 from cutelite.lib.derivative import value_and_derivative as value_and_derivative
+from cutelite.lib.divmod import FastDivmod as FastDivmod
 from cutelite.lib.epilogue import Epilogue as Epilogue
 from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import Fused as Fused
@@ -322,6 +334,11 @@ from cutelite.lib.softmax import OnlineSoftmax as OnlineSoftmax
 from cutelite.lib.softmax import row_reduce as row_reduce
 from cutelite.lib.softmax import scale_rows as scale_rows
 from cutelite.lib.softmax import store_row as store_row
+from cutelite.lib.tensors import all_ as all_
+from cutelite.lib.tensors import any_ as any_
+from cutelite.lib.tensors import gather as gather
+from cutelite.lib.tensors import print_tensor as print_tensor
+from cutelite.lib.tensors import scatter as scatter
 from cutelite.lib.tile_queue import TileQueue as TileQueue
 from cutelite.lib.tile_queue import longest_first as longest_first
 from cutelite.sim import SimError as SimError
@@ -506,6 +523,7 @@ __all__ = [
     "Dim",
     "E",
     "Epilogue",
+    "FastDivmod",
     "Fetch",
     "Fused",
     "GroupedTileScheduler",
@@ -559,6 +577,8 @@ __all__ = [
     "add_sat",
     "after_stage",
     "align",
+    "all_",
+    "any_",
     "append",
     "append_ones",
     "assert_",
@@ -592,6 +612,7 @@ __all__ = [
     "block_reduce",
     "block_scan",
     "blocked_product",
+    "blocks_in_cluster",
     "bmsk",
     "boolean",
     "brev",
@@ -601,6 +622,7 @@ __all__ = [
     "clock",
     "clock64",
     "cluster_arrive",
+    "cluster_count",
     "cluster_dim",
     "cluster_idx",
     "cluster_reduce",
@@ -660,6 +682,7 @@ __all__ = [
     "full_like",
     "funnel_left",
     "funnel_right",
+    "gather",
     "gemm",
     "get",
     "get_divisibility",
@@ -673,6 +696,7 @@ __all__ = [
     "grid_dim",
     "griddepcontrol_launch_dependents",
     "griddepcontrol_wait",
+    "gridid",
     "group_modes",
     "has_scaled_basis",
     "has_underscore",
@@ -690,6 +714,7 @@ __all__ = [
     "is_weakly_congruent",
     "kernel",
     "lane_idx",
+    "lanemask",
     "ldmatrix",
     "leading_dim",
     "left_inverse",
@@ -747,8 +772,12 @@ __all__ = [
     "nanosleep",
     "narrow_place",
     "next_tile",
+    "nsmid",
+    "nwarpid",
     "off_compile",
     "on_compile",
+    "ones",
+    "ones_like",
     "passes",
     "pipeline_init_arrive",
     "pipeline_init_sync",
@@ -759,6 +788,7 @@ __all__ = [
     "prepend",
     "prepend_ones",
     "pretty_str",
+    "print_tensor",
     "printf",
     "prmt",
     "product",
@@ -782,6 +812,7 @@ __all__ = [
     "row_reduce",
     "sad",
     "scale_rows",
+    "scatter",
     "select",
     "setmaxnreg_dec",
     "setmaxnreg_inc",
@@ -794,6 +825,7 @@ __all__ = [
     "size",
     "size_in_bytes",
     "slice_",
+    "smid",
     "st_async",
     "static_range",
     "stmatrix",
@@ -838,11 +870,13 @@ __all__ = [
     "warp_reduce",
     "warp_scan",
     "warpgroup_idx",
+    "warpid",
     "wgmma",
     "where",
     "with_layout",
     "with_shape",
     "wrap",
+    "zeros",
     "zeros_like",
     "zipped_divide",
 ]

@@ -32,11 +32,12 @@ from cutelite.front.unready import (
 )
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import boolean
-from cutelite.lang.emit import Runtime, describe, mistake, wrap
+from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value
-from cutelite.lang.tensor import Tensor, make_tensor
+from cutelite.lang.tensor import Tensor
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector, logical_and, logical_not, logical_or, truth, where
 from cutelite.layout import DimExpr, prove_le, prove_lt
+from cutelite.ops.tensor import TensorMake
 
 UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -335,25 +336,52 @@ def subscript(frame: Frame, obj: Any, key: Any) -> Any:
         what = "a dict" if isinstance(obj, dict) else "a NumPy array that is no argument"
         help = "use `match` or `if`, or pass it to the kernel as a tensor"
         raise mistake("runtime-index", f"{what} is looked into at compile time", f"the key is {describe(key)}", help)
-    if type(obj) in (tuple, list) and isinstance(key, Scalar) and _is_array_of_tensors(obj):
+    if type(obj) in (tuple, list) and isinstance(key, Scalar) and key.dtype.is_int and obj:
         return _chosen(obj, key)
     result = frame.native(operator.getitem, obj, key)
     return frame.made(result) if isinstance(key, slice) else result
 
 
-def _is_array_of_tensors(items: tuple[Any, ...] | list[Any]) -> bool:
-    """Tell whether a run-time index may choose: these are tensors of one type, in global memory."""
-    first = items[0] if items else None
-    if not isinstance(first, Tensor) or first.space != "gmem":
-        return False
-    return all(isinstance(item, Tensor) and item.value.type == first.value.type for item in items)
+def _chosen(items: tuple[Any, ...] | list[Any], key: Scalar) -> Any:
+    """Return the item that a run-time index names, by a select for each; an index out of range names the first.
+
+    Items are numbers, or tensors of one type, or tuples and structures of those with equal compile-time parts.
+    """
+    leaves: list[list[Any]] = []
+    structures = []
+    for item in items:
+        leaves.append([])
+        structures.append(tree.flatten(item, leaves[-1]))
+    for i, other in enumerate(structures):
+        if not tree.same_structure(structures[0], other):
+            raise _not_alike(items[0], items[i], i)
+    columns = (_chosen_leaf(column, key) for column in zip(*leaves, strict=True))
+    return tree.with_leaves(items[0], columns)
 
 
-def _chosen(items: tuple[Tensor, ...] | list[Tensor], key: Scalar) -> Tensor:
-    """Return the tensor that a run-time index names, by its address; an index out of range names the first."""
+def _chosen_leaf(items: tuple[Any, ...], key: Scalar) -> Any:
     first = items[0]
+    if all(tree.same_leaf(first, item) for item in items):
+        return first
+    if not isinstance(first, Tensor):
+        for i, item in enumerate(items):
+            if not isinstance(item, RuntimeNumber | DimExpr | int | float):
+                raise _not_alike(first, item, i)
+        return functools.reduce(lambda a, i: where(key == i, items[i], a), range(1, len(items)), first)
+    for i, item in enumerate(items):
+        if not isinstance(item, Tensor) or item.value.type != first.value.type or first.space == "rmem":
+            raise _not_alike(first, item, i)
     address = functools.reduce(lambda a, i: where(key == i, items[i].ptr, a), range(1, len(items)), first.ptr)
-    return make_tensor(address, first.layout, first.dtype)
+    return emit(TensorMake(address.value, first.value.type))
+
+
+def _not_alike(first: Any, other: Any, i: int) -> CompileError:
+    return mistake(
+        "runtime-index",
+        "a run-time index chooses among numbers, or among tensors of one type, not these",
+        f"item 0 is {describe(first)}, item {i} is {describe(other)}",
+        "use `match` or `if`, or an array in memory: `cl.shared`, `cl.constant`, a parameter",
+    )
 
 
 @handles("STORE_SUBSCR")

@@ -91,6 +91,52 @@ def linear_thread_idx() -> Any:
     return x + nx * (y + ny * z)
 
 
+def lanemask(which: str) -> Scalar:
+    """A u32 with a bit for each lane of the warp that stands so to this thread's.
+
+    which   'eq': the lane itself; 'lt', 'le', 'gt', 'ge': those below, up to, above, from it on
+    Source  PTX ISA: %lanemask_eq and its like
+    """
+    if which not in ("eq", "lt", "le", "gt", "ge"):
+        raise mistake("lanemask", f"lanemask takes 'eq', 'lt', 'le', 'gt' or 'ge', not {which!r}")
+    return emit(Special(f"lanemask_{which}"))  # type: ignore[no-any-return]
+
+
+def smid() -> Scalar:
+    """The multiprocessor that this block runs on, as the hardware numbers them. Source: PTX ISA: %smid."""
+    return emit(Special("smid"))  # type: ignore[no-any-return]
+
+
+def nsmid() -> Scalar:
+    """One more than the largest `smid` of this GPU. Source: PTX ISA: %nsmid."""
+    return emit(Special("nsmid"))  # type: ignore[no-any-return]
+
+
+def warpid() -> Scalar:
+    """The place of this warp on its multiprocessor; `warp_idx` is the number in the block. Source: PTX ISA: %warpid."""
+    return emit(Special("warpid"))  # type: ignore[no-any-return]
+
+
+def nwarpid() -> Scalar:
+    """One more than the largest `warpid` of this GPU. Source: PTX ISA: %nwarpid."""
+    return emit(Special("nwarpid"))  # type: ignore[no-any-return]
+
+
+def gridid() -> Scalar:
+    """The number of this launch in the context, a u64. Source: PTX ISA: %gridid."""
+    return emit(Special("gridid"))  # type: ignore[no-any-return]
+
+
+def cluster_count() -> Axes:
+    """The clusters of the grid along each axis: `.x`, `.y`, `.z`. Source: PTX ISA: %nclusterid."""
+    return Axes("cluster_count()", "nclusterid")
+
+
+def blocks_in_cluster() -> Scalar:
+    """The number of blocks in this block's cluster. Source: PTX ISA: %cluster_nctarank."""
+    return emit(Special("cluster_nctarank"))  # type: ignore[no-any-return]
+
+
 def block_rank_in_cluster() -> Scalar:
     """The number of this block in its cluster."""
     return emit(Special("cluster_ctarank"))  # type: ignore[no-any-return]

@@ -22,6 +22,8 @@ from cutelite.lang import fastmath, libm
 from cutelite.lang.emit import builder_here, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, differentiable, promote, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, Vector
+from cutelite.lang.values import maximum as larger
+from cutelite.lang.values import minimum as smaller
 from cutelite.ops import math as ops
 from cutelite.ops.arith import Abs, Fma
 
@@ -421,6 +423,9 @@ def rint(x: N) -> N:
     return _emit(ops.Rint, "rint", x)
 
 
+roundeven = rint
+
+
 def round(x: N) -> N:
     """The nearest whole number; of two, the one farther from 0, as C's round() has it. Exact."""
     return _call("round", False, x)
@@ -459,6 +464,13 @@ def maximum(a: N, b: N) -> N:
     return _emit(ops.MaxNan, "maximum", a, b)
 
 
+def clamp(x: N, low: Any, high: Any) -> N:
+    """`x`, or the nearer end of `low` to `high` where it is outside; NaN becomes `low`. Exact."""
+    if _literal(x, low, high):
+        return min(max(x, low), high) if x == x else low  # type: ignore[return-value]
+    return smaller(larger(x, low), high)  # type: ignore[no-any-return]
+
+
 def saturate(x: N) -> N:
     """`x` clamped to 0..1; NaN becomes 0. Exact (cvt.sat)."""
     return _emit(ops.Saturate, "saturate", x)
@@ -477,6 +489,16 @@ def isinf(x: Any) -> Any:
 def isfinite(x: Any) -> Any:
     """Return whether `x` is neither infinite nor NaN."""
     return _emit(lambda value: ops.FpTest(value, kind="finite"), "isfinite", x)
+
+
+def isnormal(x: Any) -> Any:
+    """Return whether `x` is neither 0, subnormal, infinite nor NaN."""
+    if _literal(x):
+        return python_math.isfinite(x) and abs(x) >= 2.0**-1022
+    (x,) = _floats(x)
+    least = {"f16": 2.0**-14, "f64": 2.0**-1022}.get(x.dtype.name, 2.0**-126)
+    size = fabs(x)
+    return (size >= least) & (size < python_math.inf)
 
 
 def signbit(x: Any) -> Any:

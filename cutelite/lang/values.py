@@ -405,6 +405,21 @@ def full_like(v: Any, x: Any, dtype: DType | None = None) -> Vector:
     return full(v.shape, x, dtype or v.dtype)
 
 
+def ones_like(v: Any, dtype: DType | None = None) -> Vector:
+    """Return a vector of ones, of the shape of `v`."""
+    return full_like(v, True if (dtype or v.dtype) == boolean else 1, dtype)
+
+
+def zeros(shape: Any, dtype: DType) -> Vector:
+    """Return a vector of zeros of this shape. Also for what is written before it is read: registers cost nothing."""
+    return full(shape, False if dtype == boolean else 0, dtype)
+
+
+def ones(shape: Any, dtype: DType) -> Vector:
+    """Return a vector of ones of this shape."""
+    return full(shape, True if dtype == boolean else 1, dtype)
+
+
 def zeros_like(v: Any, dtype: DType | None = None) -> Vector:
     """Return a vector of zeros, of the shape of `v`."""
     dtype = dtype or v.dtype

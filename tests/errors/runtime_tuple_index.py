@@ -6,7 +6,7 @@ N = cl.dims("N")
 
 @cl.kernel
 def kernel(a: Tensor[f32, (N,)], n: i32) -> None:
-    table = (1.0, 2.0, 4.0)
+    table = (1.0, "two", 4.0)
     a[0] = table[n]
 
 

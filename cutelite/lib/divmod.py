@@ -1,0 +1,58 @@
+"""Division by a number that is the same many times: by a multiplication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import i32, u32, u64
+from cutelite.lang.bits import clz, mul_hi
+from cutelite.lang.values import Scalar, where
+from cutelite.layout import DimExpr
+
+
+@dataclass(frozen=True)
+class FastDivmod:
+    """A divisor, with the numbers that make a division by it a multiplication and a shift.
+
+        rows = cl.FastDivmod.of(N)            # in a kernel, once: a division; or before the launch, for an argument
+        row, column = rows.divmod(i)
+
+    As an argument it is made on the host, and annotated `FastDivmod`. A divisor known at compile time needs none: the
+    compiler does the same for ``i // 7``. The dividend is from 0 to 2**31 - 1.
+
+    divisor     1 to 2**31 - 1
+    multiplier  2**(32 + shift) // divisor, rounded up; 0 for a divisor of 1
+    shift       the digits of ``divisor - 1`` in binary, less 1
+    Source      Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994
+    """
+
+    divisor: i32
+    multiplier: u32
+    shift: i32
+
+    @classmethod
+    def of(cls, divisor: Any) -> FastDivmod:
+        """Return the numbers for a divisor: on the host for an int, in a kernel also for a run-time one."""
+        if isinstance(divisor, int) and not isinstance(divisor, (DimExpr, Scalar)):
+            if not 0 < divisor < 1 << 31:
+                raise ValueError(f"a divisor is from 1 to 2**31 - 1, not {divisor}")
+            shift = max((divisor - 1).bit_length() - 1, 0)
+            multiplier = 0 if divisor == 1 else -(-(1 << 32 + shift) // divisor)
+            return cls(divisor, multiplier, shift)
+        n = i32(divisor)
+        shift = i32(max(31 - clz(n - 1), 0))
+        power = u64(1) << (shift + 32).to(u64)
+        wide = n.to(u64)
+        multiplier = where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32))
+        return cls(n, multiplier, shift)
+
+    def div(self, x: Any) -> Any:
+        """Return ``x // divisor``."""
+        quotient = (mul_hi(i32(x).to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
+        return where(self.divisor == 1, i32(x), quotient)
+
+    def divmod(self, x: Any) -> tuple[Any, Any]:
+        """Return ``x // divisor`` and ``x % divisor``."""
+        quotient = self.div(x)
+        return quotient, i32(x) - quotient * self.divisor

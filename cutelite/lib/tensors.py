@@ -1,0 +1,87 @@
+"""Tensors and vectors as a whole: gathered, scattered, asked, printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import boolean, f32
+from cutelite.lang.algebra import rank, size
+from cutelite.lang.debug import printf
+from cutelite.lang.loops import static_range
+from cutelite.lang.values import Vector, vector
+
+
+def gather(t: Any, index: Any, mask: Any = None, other: Any = 0) -> Any:
+    """Return the elements of `t` that `index` names, as a vector of the shape of `index`.
+
+    t       a tensor; of more modes than one, its elements count colexicographically
+    index   a vector of integers
+    mask    a vector of bools: where one is false, nothing is read, and `other` is taken
+    Who     each thread for itself
+    """
+    items = []
+    for i in static_range(index.n):
+        if mask is None:
+            items.append(t[index[i]])
+        else:
+            item = t.dtype(other)
+            if mask[i]:
+                item = t[index[i]]
+            items.append(item)
+    made = vector(*items, dtype=t.dtype)
+    return made if index.shape is None else made.reshape(index.shape)
+
+
+def scatter(t: Any, index: Any, values: Any, mask: Any = None) -> None:
+    """Write element i of the vector `values` to ``t[index[i]]``, in this order; where `mask` is false, nothing.
+
+    Arguments are as for `gather`. Of equal indices in one thread, the last one counts.
+    """
+    for i in static_range(index.n):
+        if mask is None or mask[i]:
+            t[index[i]] = values[i]
+
+
+def any_(x: Any) -> Any:
+    """Tell whether an element of a vector is true: not 0."""
+    found = truth_of(x[0])
+    for i in static_range(1, x.n):
+        found = found | truth_of(x[i])
+    return found
+
+
+def all_(x: Any) -> Any:
+    """Tell whether every element of a vector is true: not 0."""
+    found = truth_of(x[0])
+    for i in static_range(1, x.n):
+        found = found & truth_of(x[i])
+    return found
+
+
+def truth_of(x: Any) -> Any:
+    return x if x.dtype == boolean else x != 0
+
+
+def print_tensor(x: Any, name: str = "tensor") -> None:
+    """Print a tensor or vector: a line with its type and layout, then a line for each row of the last mode.
+
+    A tensor is read element by element, when the kernel runs; each thread that comes here prints, and the lines of
+    several threads mix. The extents need not be known at compile time.
+    """
+    if isinstance(x, Vector):
+        printf(f"{name}: {x.dtype} vector of {x.n}\n")
+        for i in static_range(x.n):
+            print(f"  {shown(x[i])}", end="")
+        printf("\n")
+    else:
+        printf(f"{name}: {x.dtype} {x.space} {x.layout}\n")
+        rows = size(x) // size(x.layout, rank(x) - 1)
+        for row in range(rows):
+            for column in range(size(x.layout, rank(x) - 1)):
+                print(f"  {shown(x[row + rows * column])}", end="")
+            printf("\n")
+
+
+def shown(x: Any) -> Any:
+    """Return a number as `printf` takes it: storage formats and narrow floats as f32."""
+    return x.to(f32) if x.dtype.is_float and x.dtype.bits < 32 else x

@@ -1,0 +1,143 @@
+"""Gathering, scattering, asking, printing; tuples indexed at run time; division by a number that stays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, bf16, f32, i32, u32, u64
+
+N, M = cl.dims("N M")
+RANDOM = np.random.default_rng(0)
+
+
+@cl.kernel(block=32)
+def gathers(x: Tensor[f32, (N,)], y: Tensor[f32, (M,)], flags: Tensor[i32, (4,)]) -> None:
+    i = cl.thread_idx.x
+    index = cl.vector(i, i + 1, i + 2)
+    found = cl.gather(x, index, index < N, -1)
+    y[i] = found.reduce("sum")
+    if i == 0:
+        flags[0] = cl.any_(found > 1).to(i32)
+        flags[1] = cl.any_(found > 9).to(i32)
+        flags[2] = cl.all_(found > -1).to(i32)
+        flags[3] = cl.all_(cl.gather(x, index)).to(i32)
+    cl.scatter(x, index, cl.ones_like(found) * 50, index == 3)
+
+
+def test_gather_scatter_any_and_all() -> None:
+    x, y, flags = np.arange(32, dtype=np.float32), np.zeros(32, np.float32), np.zeros(4, np.int32)
+    gathers[1](x, y, flags)
+    padded = np.array([*range(32), -1, -1], np.float32)
+    assert y.tolist() == [padded[i : i + 3].sum() for i in range(32)]
+    assert flags.tolist() == [1, 0, 1, 0]
+    assert x.tolist() == [0, 1, 2, 50, *range(4, 32)]
+
+
+@cl.kernel(block=1)
+def prints(x: Tensor[bf16, (M, N)]) -> None:
+    cl.print_tensor(x, "x")
+    cl.print_tensor(cl.zeros((2,), i32))
+
+
+def test_a_tensor_is_printed_row_by_row(capsys: pytest.CaptureFixture[str]) -> None:
+    import ml_dtypes
+
+    prints[1](np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16))
+    lines = ["x: bf16 gmem (M,N):(N,1)", "  0  1  2", "  3  4  5", "tensor: i32 vector of 2", "  0  0"]
+    assert capsys.readouterr().out.splitlines() == lines
+    assert "vprintf" in prints.compile().ptx
+
+
+class Pair(NamedTuple):
+    a: int
+    b: float
+
+
+@cl.kernel(block=8)
+def chooses(x: Tensor[i32, (8,)], y: Tensor[f32, (8,)]) -> None:
+    i = cl.thread_idx.x
+    pair = [Pair(1, 2.5), Pair(4, 0.5), Pair(1, 8.0)][i % 3]
+    y[i] = pair.a * pair.b + (1.0, y[i], 3)[i % 3]
+    both = cl.shared(i32, (8,)), cl.shared(i32, (8,))
+    both[i & 1][i] = i
+    cl.syncthreads()
+    x[i] = both[i & 1][i] * 10 + (3, 5, 9)[i % 3] + (x[0],)[i]
+
+
+def test_a_run_time_number_chooses_in_a_tuple() -> None:
+    x, y = np.zeros(8, np.int32), np.full(8, 7, np.float32)
+    chooses[1](x, y)
+    assert x.tolist() == [10 * i + (3, 5, 9)[i % 3] for i in range(8)]
+    assert y.tolist() == [(2.5 + 1, 2 + 7, 8 + 3)[i % 3] for i in range(8)]
+
+
+@pytest.mark.parametrize("items", [(1, "a"), (Pair(1, 2.0), (1, 2.0)), ((1,), (1, 2)), ("a", "b")])
+def test_what_it_cannot_choose_from(items: Any) -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (8,)]) -> None:
+        x[0] = items[x[1]]
+
+    with pytest.raises(CompileError, match="a run-time index chooses among numbers, or among tensors of one type"):
+        kernel.compile()
+
+
+@cl.kernel(block=32)
+def divides(x: Tensor[i32, (N,)], q: Tensor[i32, (N, 4)], by: cl.FastDivmod, n: i32) -> None:
+    i = cl.block_idx.x * 32 + cl.thread_idx.x
+    if i < N:
+        q[i, 0], q[i, 1] = by.divmod(x[i])
+        q[i, 2], q[i, 3] = cl.FastDivmod.of(n).divmod(x[i])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 77, 641, 65536, 2**30, 2**30 + 1, 2**31 - 1])
+def test_fast_division(n: int) -> None:
+    edges = [0, 1, n - 1, n, min(n + 1, 2**31 - 1), 2**31 - 1, 2**31 - 2, 2**31 // n * n - 1]
+    x = np.array([*edges, *RANDOM.integers(0, 2**31, 50)], np.int32)
+    q = np.zeros((len(x), 4), np.int32)
+    divides[2](x, q, cl.FastDivmod.of(n), n)
+    assert (q[:, 0] == x // n).all() and (q[:, 1] == x % n).all()
+    assert (q[:, 2:] == q[:, :2]).all()
+
+
+def test_divisors_that_there_are_not() -> None:
+    with pytest.raises(ValueError, match="from 1 to"):
+        cl.FastDivmod.of(0)
+
+
+@cl.kernel(block=32)
+def places(x: Tensor[u32, (32, 3)], y: Tensor[u64, (1,)]) -> None:
+    i = cl.thread_idx.x
+    x[i, 0] = cl.lanemask("lt")
+    x[i, 1] = cl.lanemask("ge")
+    x[i, 2] = (cl.blocks_in_cluster() * 100 + cl.cluster_count().x * 10 + (cl.smid() < cl.nsmid()).to(i32)).to(u32)
+    y[0] = cl.gridid()
+
+
+def test_places_of_lanes_and_clusters() -> None:
+    x = np.zeros((32, 3), np.uint32)
+    places[2](x, np.zeros(1, np.uint64))
+    assert x[:, 0].tolist() == [2**i - 1 for i in range(32)]
+    assert x[:, 1].tolist() == [2**32 - 2**i for i in range(32)]
+    assert x[:, 2].tolist() == [121] * 32
+
+
+@cl.kernel(block=32)
+def clamps(x: Tensor[f32, (32,)], y: Tensor[f32, (32, 3)]) -> None:
+    v = x[cl.thread_idx.x]
+    y[cl.thread_idx.x, 0] = cl.math.clamp(v, -1.0, 2.0) + cl.math.clamp(9, 0, 1)
+    y[cl.thread_idx.x, 1] = cl.math.isnormal(v).to(f32) + 2 * cl.math.isnormal(1e-320)
+    y[cl.thread_idx.x, 2] = cl.math.roundeven(v)
+
+
+def test_clamp_isnormal_and_roundeven() -> None:
+    x = np.zeros(32, np.float32)
+    x[:9] = [np.nan, np.inf, -np.inf, 1e-40, 2**-126, 1.5, 2.5, -0.5, 1.0]
+    y = np.zeros((32, 3), np.float32)
+    clamps[1](x, y)
+    assert y[:9, 0].tolist() == [0, 3, 0, 1 + np.float32(1e-40), 1 + 2**-126, 2.5, 3, 0.5, 2]
+    assert y[:9, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1]
+    assert y[5:9, 2].tolist() == [2, 2, -0.0, 1]
