@@ -12,7 +12,7 @@ _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled on_compile off_compile"
     " CompileEvent CompileForbidden",
     "cutelite.builds.hooks": "after_stage before_stage remove_hook StageEvent",
-    "cutelite.tune": "autotune AutotuneError Config",
+    "cutelite.tune": "autotune AutotuneError Config Warmed warm",
     "cutelite.diag": "CompileError InternalError",
     "cutelite.toolchain": "ToolchainError",
     "cutelite.sim": "SimError",

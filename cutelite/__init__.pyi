@@ -345,7 +345,9 @@ from cutelite.sim import SimError as SimError
 from cutelite.toolchain import ToolchainError as ToolchainError
 from cutelite.tune import AutotuneError as AutotuneError
 from cutelite.tune import Config as Config
+from cutelite.tune import Warmed as Warmed
 from cutelite.tune import autotune as autotune
+from cutelite.tune import warm as warm
 from cutelite_rt import CudaError as CudaError
 from cutelite_rt import DeviceArray as DeviceArray
 from cutelite_rt import to_device as to_device
@@ -570,6 +572,7 @@ __all__ = [
     "TmaTensor",
     "ToolchainError",
     "Vector",
+    "Warmed",
     "WarpMmaOp",
     "WarpgroupMmaOp",
     "__version__",
@@ -866,6 +869,7 @@ __all__ = [
     "vote_all",
     "vote_any",
     "vote_uniform",
+    "warm",
     "warp_idx",
     "warp_reduce",
     "warp_scan",

@@ -205,10 +205,11 @@ class Kernel:
         """
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
-    def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Callable[[], Compiled] | None:
+    def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
         """Return what a launch would do before it launches: checks now, and the compile when the result is called.
 
-        The result may be called in any thread; None for a grid of no blocks. Errors: as `launch`, each in its half
+        The result may be called in any thread; its last argument is the specialisation. None for a grid of no blocks.
+        Errors  as `launch`, each in its half
         """
         checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
         if checked is None:

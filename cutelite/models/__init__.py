@@ -6,7 +6,7 @@
 
 accelerate.py   which layers are changed, recognised by their code     layers.py      what they do then
 attention.py    the attention that `transformers` calls               experts.py     experts of a mixture
-loss.py         the loss of a language model in training
+loss.py         the loss of a language model in training               calls.py       what `cutelite.warm` calls
 operators.py    products of one input with several weights, as an operator of torch
 """
 

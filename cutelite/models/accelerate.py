@@ -19,13 +19,14 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from torch import nn
+from transformers import PreTrainedModel
 from transformers.models.llama import modeling_llama
 from transformers.models.mistral import modeling_mistral
 from transformers.models.qwen2 import modeling_qwen2
 from transformers.models.qwen3 import modeling_qwen3
 from transformers.models.qwen3_moe import modeling_qwen3_moe
 
-from cutelite.models import attention, experts, layers, loss
+from cutelite.models import attention, calls, experts, layers, loss
 from cutelite.models.operators import beside
 
 
@@ -104,6 +105,8 @@ def accelerate(model: nn.Module) -> Report:
         ):
             report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
         lay_out(layer)
+    if isinstance(model, PreTrainedModel) and not isinstance(model, calls.Whole):
+        model.__class__ = subclass(calls.Whole, model.__class__)
     if hasattr(model, "set_attn_implementation"):
         attention.register()
         model.set_attn_implementation(attention.NAME)

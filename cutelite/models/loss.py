@@ -8,12 +8,13 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
+from cutelite.models.calls import Whole
 from cutelite.models.layers import Linear, plain, taken
 
 IGNORED = -100
 
 
-class CausalLM:
+class CausalLM(Whole):
     """A model with a head of words, whose loss in training takes the head's GEMM into the cross entropy.
 
     Then its output has no logits. In evaluation, without labels, or with a hooked head it does what it did before.
@@ -29,7 +30,7 @@ class CausalLM:
         own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
         head = self.lm_head
         if own or not (isinstance(head, Linear) and plain(head) and head.bias is None):
-            return super().forward(*args, labels=labels, **more)  # type: ignore[misc]
+            return super().forward(*args, labels=labels, **more)
         found = self.model(*args, **more)
         hidden, weight = found.last_hidden_state, head.weight
         logits = None

@@ -35,7 +35,7 @@ def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> 
     """Compile the kernels that `calls` launch; `jobs` at a time, by default as many as this process has CPUs."""
     from concurrent.futures import ThreadPoolExecutor  # 10 ms, for those who tune
 
-    with ThreadPoolExecutor(jobs or _cpus(), thread_name_prefix="cutelite-compile") as pool:
+    with ThreadPoolExecutor(jobs or cpus(), thread_name_prefix="cutelite-compile") as pool:
         started = [_started(call, pool) for call in calls]
         return [outcome if isinstance(outcome, Outcome) else _finished(outcome) for outcome in started]
 
@@ -63,7 +63,8 @@ def _finished(compiling: list[Future[Compiled]]) -> Outcome:
         return Outcome(error=error)
 
 
-def _cpus() -> int:
+def cpus() -> int:
+    """The CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,6 +6,7 @@ Tiny models of random weights; on a GPU where there is one, else simulated.
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip("transformers")
 import torch
 import transformers
 
+import cutelite as cl
 from cutelite.models import accelerate, attention, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
@@ -184,6 +186,17 @@ def test_weights_beside_each_other_keep_their_names() -> None:
     x = torch.randn(3, 64, dtype=torch.bfloat16, device=DEVICE)
     weights = [layer.q_proj.weight, layer.k_proj.weight]
     assert off(linear(x, weights), x.double() @ torch.cat(weights).double().T) < 4e-3
+
+
+def test_a_warm_model_compiles_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CACHE_DIR", str(tmp_path))
+    model = made("Qwen3Moe")
+    accelerate(model)
+    cases: list[dict[str, Any]] = [{"shapes": [(2, 9)], "train": True}, {"shapes": [(2, 1), (1, 5)], "cache": 24}]
+    for how in cases:
+        first, again = (cl.warm(model, **how) for _ in range(2))
+        assert first.kernels == again.kernels > 10 and again.compiled == 0
+    assert model.training and all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_restored() -> None:

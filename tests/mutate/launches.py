@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -140,6 +140,45 @@ def attention_backward(sq: int, sk: int, dim: int, **config: Any) -> Run:
     return run
 
 
+def experts(tokens: int, rows: int, kept: bool = False) -> Run:
+    """The GEMM of experts that gathers rows, with a gate, on one block: three experts, one of them without rows."""
+
+    def run() -> None:
+        from cutelite.kernels.moe import grouped
+
+        vars(grouped)["clusters_at_once"] = lambda blocks, like: 1
+        random, n, k = of_examples("common").random, 72, 264
+        x, b, d = (random(*shape, dtype="bfloat16") for shape in ((tokens, k), (3, 2 * n, k), (rows, n)))
+        ends, places = np.array([70, 70, rows], np.int32), np.arange(rows, dtype=np.int32) % tokens
+        config = grouped.Config((64, 256), True, 4, behind=2) if kept else grouped.Config((128, 128), stages=3)
+        sums = random(rows, 2 * n, dtype="bfloat16") if kept else None
+        grouped.run(grouped.Problem(cl.bf16, True, True, kept), x, b, ends, d, places, sums, config)
+
+    return run
+
+
+def experts_gradient(side: Literal["A", "B"]) -> Run:
+    """The GEMM of the gradients of experts' matrices, on one block."""
+
+    def run() -> None:
+        from cutelite.kernels.moe import wgrad
+
+        vars(wgrad)["clusters_at_once"] = lambda blocks, like: 1
+        random, rows = of_examples("common").random, np.arange(201, dtype=np.int32) % 60
+        a, b = (random(count, 136, dtype="bfloat16") for count in ((60, 201) if side == "A" else (201, 60)))
+        ends, d = np.array([70, 70, 201], np.int32), random(3, 136, 136, dtype="bfloat16")
+        wgrad.run(cl.bf16, side, a, b, ends, rows, d, wgrad.Config(128, 3))
+
+    return run
+
+
+def sorted_by_expert() -> None:
+    """The kernel that gives pairs their places."""
+    from cutelite.kernels.moe import sort
+
+    sort(np.random.default_rng(0).integers(0, 40, (60, 4)).astype(np.int32), 40)
+
+
 SOURCES: dict[str, Run] = {
     "hopper_gemm": example("hopper_gemm", 128, 256, 520),  # 9 steps through a ring of 4, so that it turns twice
     "hopper_gemm_tiled": example("hopper_gemm_tiled", 128, 512, 456, 1),  # two tiles by one block, a ring of 3
@@ -206,6 +245,10 @@ LARGE: dict[str, Run] = {
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_decode": attention_decode(386, 24),
+    "experts": experts(50, 201),
+    "experts_kept": experts(50, 201, True),
+    "experts_gradient": experts_gradient("A"),
+    "experts_sort": sorted_by_expert,
 }
 """Those that take too long for `make test`."""
 

@@ -15,6 +15,7 @@ from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
 from cutelite.kernels.lent import is_jax, on_jax
+from cutelite.tune.warm import tuning_wanted
 from cutelite_rt.dtype import DTYPES
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def multiply(
         return out
     given = arguments(a, b, out, fused, precision)
     if config is None or config == "tuned":
-        config = pick(*given) if config is None else measured(*given)
+        config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
         raise ValueError(f"config is a Config, None or 'tuned', not {config!r}")
     run(config, *given)

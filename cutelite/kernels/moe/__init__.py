@@ -14,9 +14,9 @@ combine.py   weighted sums of a token's results            backward.py, wgrad.py
 from cutelite.kernels.moe.backward import Gradients, experts_backward
 from cutelite.kernels.moe.call import Kept, experts, experts_kept, reference
 from cutelite.kernels.moe.combine import combine
-from cutelite.kernels.moe.routing import Routed, Sorted, route, sort
+from cutelite.kernels.moe.routing import Routed, Sorted, route, route_backward, sort
 
 __all__ = [
     "Gradients", "Kept", "Routed", "Sorted", "combine", "experts", "experts_backward", "experts_kept", "reference",
-    "route", "sort",
+    "route", "route_backward", "sort",
 ]  # fmt: skip

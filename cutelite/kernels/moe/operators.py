@@ -81,14 +81,19 @@ def _keep_route(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]
     ctx.save_for_backward(logits, *output)
 
 
+@custom_op("cutelite::route_backward", mutates_args=())
+def route_backward(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
+    """`cutelite.kernels.moe.route_backward`."""
+    return routing.route_backward(gradient, logits, routing.Routed(weights, index), normalise=normalise)
+
+
+@route_backward.register_fake
+def _(gradient: Tensor, logits: Tensor, weights: Tensor, index: Tensor, normalise: bool) -> Tensor:
+    return torch.empty_like(logits)
+
+
 def _differentiate_route(ctx: Any, gradient: Tensor, _: Any) -> tuple[Any, ...]:
-    logits, weights, index = ctx.saved_tensors
-    shares = weights if ctx.normalise else logits.float().softmax(-1)
-    given = gradient if ctx.normalise else torch.zeros_like(shares).scatter(1, index, gradient)
-    found = shares * (given - (shares * given).sum(-1, keepdim=True))
-    if ctx.normalise:  # a softmax over the logits that were chosen
-        found = torch.zeros_like(logits, dtype=torch.float32).scatter(1, index, found)
-    return found.to(logits.dtype), None, None
+    return route_backward(gradient.contiguous(), *ctx.saved_tensors, ctx.normalise), None, None
 
 
 route.register_autograd(_differentiate_route, setup_context=_keep_route)

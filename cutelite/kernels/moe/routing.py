@@ -109,6 +109,56 @@ def route(logits: Any, k: int, *, normalise: bool = True, index_dtype: str = "i3
     return Routed(weights, index)
 
 
+@cache
+def routing_backward(dtype: Any, kind: Any, experts: int, k: int, normalise: bool) -> Any:
+    """The kernel of `route_backward`: a warp has a token."""
+    per = -(-experts // WARP)
+
+    @cl.kernel(block=WARPS * WARP)
+    def backward(
+        gradient: Tensor[f32, (T, k)], logits: Tensor[dtype, (T, experts), (P, 1)], weights: Tensor[f32, (T, k)],
+        index: Tensor[kind, (T, k)], out: Tensor[dtype, (T, experts)],
+    ) -> None:  # fmt: skip
+        token, lane = cl.block_idx.x * WARPS + cl.thread_idx.x // WARP, cl.thread_idx.x % WARP
+        if token < T:
+            given, shares = cl.make_rmem_tensor(f32, (per,)), cl.make_rmem_tensor(f32, (per,))
+            for i in cl.static_range(per):
+                given[i], shares[i] = f32(0), f32(0 if normalise else -float("inf"))
+                if not normalise and i * WARP + lane < experts:
+                    shares[i] = logits[token, i * WARP + lane].to(f32)
+            if not normalise:
+                top = cl.warp_reduce(shares.load().reduce("max"), "max")
+                powers = cl.math.exp2((shares.load() - top) * LOG2E)
+                shares.store(powers / cl.warp_reduce(powers.reduce("sum")))
+            for j in cl.static_range(k):
+                column, value = index[token, j].to(i32), gradient[token, j]
+                for i in cl.static_range(per):
+                    if i * WARP + lane == column:
+                        given[i] = value
+                        if normalise:
+                            shares[i] = weights[token, j]
+            total = cl.warp_reduce((shares.load() * given.load()).reduce("sum"))
+            for i in cl.static_range(per):
+                if i * WARP + lane < experts:
+                    out[token, i * WARP + lane] = (shares[i] * (given[i] - total)).to(dtype)
+
+    return backward
+
+
+def route_backward(gradient: Any, logits: Any, made: Routed, *, normalise: bool = True) -> Any:
+    """Compute the gradient of the logits, of that of the weights of ``made = route(logits, k, normalise=normalise)``.
+
+    gradient  (tokens, k), f32, row-major
+    Gives     (tokens, experts), of the logits' dtype
+    """
+    rows, k = Rows(logits, "logits", most=MOST_EXPERTS), int(made.index.shape[1])
+    out = empty(logits, (rows.m, rows.n))
+    if rows.m and not left_out():
+        kernel = routing_backward(rows.dtype, INDICES[code_of(made.index)], rows.n, k, normalise)
+        kernel[-(-rows.m // WARPS), WARPS * WARP](gradient, rows.matrix, made.weights, made.index, out)
+    return out
+
+
 def expert_of(index: Any, at: Any, experts: int) -> Any:
     """The expert of a pair; -1 where there is none."""
     found: Any = i32(-1)

@@ -1,0 +1,56 @@
+"""The calls of a model that `cutelite.warm` compiles beforehand: forward, behind a cache, or in training."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import StaticCache
+
+
+class Whole:
+    """A model that knows its own calls."""
+
+    def __cutelite_calls__(
+        self, shapes: Sequence[tuple[int, int]], cache: int | None = None, train: bool = False
+    ) -> list[Callable[[], object]]:
+        """The calls that `cutelite.warm` compiles: one for each shape of tokens.
+
+        shapes  (sequences, tokens) each
+        cache   the tokens that a static cache has room for, and the last of which these tokens are; None: no cache
+        train   forward, loss and backward, as the model is in training. Its gradients are as before
+        """
+        return [functools.partial(trained if train else run, self, *shape, cache) for shape in shapes]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """As the model's own."""
+        return super().forward(*args, **kwargs)  # type: ignore[misc]
+
+
+def tokens_for(model: Any, batch: int, count: int) -> Tensor:
+    """Tokens that stand for any others."""
+    return torch.zeros((batch, count), dtype=torch.int64, device=next(model.parameters()).device)
+
+
+def run(model: Any, batch: int, count: int, cache: int | None) -> None:
+    """A forward pass without derivatives."""
+    held = None if cache is None else StaticCache(config=model.config, max_cache_len=cache)
+    with torch.no_grad():
+        model(tokens_for(model, batch, count), past_key_values=held, use_cache=held is not None, logits_to_keep=1)
+
+
+def trained(model: Any, batch: int, count: int, cache: int | None) -> None:
+    """A training step, whose gradients are thrown away."""
+    was, before = model.training, [parameter.grad for parameter in model.parameters()]
+    tokens = tokens_for(model, batch, count)
+    try:
+        for parameter in model.parameters():
+            parameter.grad = None
+        model.train()(tokens, labels=tokens, use_cache=False).loss.backward()
+    finally:
+        model.train(was)
+        for parameter, gradient in zip(model.parameters(), before, strict=True):
+            parameter.grad = gradient

@@ -1,0 +1,148 @@
+"""`warm`: compile beforehand what some calls will launch, in parallel; tune what they tune.
+
+In    functions to call, or an object that knows its own (`__cutelite_calls__`)
+Out   their kernels, in memory and in the disk cache; and a `Warmed` that says how many there were
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cutelite.dispatch.compiling import CompileEvent, off_compile, on_compile
+from cutelite.dispatch.divert import diverted
+from cutelite.dispatch.kernel import Kernel
+from cutelite.dispatch.launch import Launch
+from cutelite.tune.compile import cpus
+from cutelite_rt import forks
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Progress = Callable[[int, int, float], object]
+"""It gets how many kernels are ready, how many are known to be needed, and the seconds since the start."""
+
+wanted: ContextVar[bool] = ContextVar("tuning wanted", default=False)
+"""Whether library functions that pick configurations by a model are to measure them instead: `tuning_wanted`."""
+
+
+class Warmed(NamedTuple):
+    """The result of `warm`.
+
+    kernels   how many different ones the calls launch
+    compiled  how many of them were neither in memory nor on disk
+    seconds   all of it took
+    """
+
+    kernels: int
+    compiled: int
+    seconds: float
+
+
+def tuning_wanted() -> bool:
+    """Tell whether `warm(..., tune=True)` is calling."""
+    return wanted.get()
+
+
+def warm(
+    what: Any, /, *, tune: bool = False, jobs: int | None = None, progress: Progress | bool = False, **how: Any
+) -> Warmed:
+    """Compile the kernels that calls launch, so that no later call waits for a compiler.
+
+        cl.warm([lambda: gemm(a, b), lambda: attention(q, k, v)])
+        cl.warm(model, shapes=[(1, 8192), (8, 1)], progress=True)       # a model of `cutelite.models.accelerate`
+
+    what      a function without parameters, or several: they are called in order, with launches left out, so that
+              results hold whatever memory held; code that looks into them goes wrong. Or an object with a method
+              ``__cutelite_calls__(**how)`` that gives such functions
+    tune      call them once more for real, with the GEMMs of `cutelite.kernels` measuring their configurations; as for
+              functions of `@autotune`, which are tuned in any case, winners are kept on disk
+    jobs      kernels compiled at a time; default: as many as this process has CPUs
+    progress  True: a line on stderr; or a function of kernels ready, kernels needed and seconds
+    how       what an object's own method takes
+    Gives     a `Warmed`; kernels are in the disk cache then, unless that is off, and other processes find them there
+    Errors    TypeError for what cannot be called; the first error of a call or a compile, once all that was started is
+              done; `CompileForbidden` where CUTELITE_COMPILE=error forbids a compile
+    """
+    calls = calls_of(what, how)
+    tell = show if progress is True else progress or (lambda *_: None)
+    compiled: list[CompileEvent] = []
+    start, listener = perf_counter(), on_compile(compiled.append)
+    try:
+        kernels = compile_calls(calls, jobs, lambda ready, needed: tell(ready, needed, perf_counter() - start))
+        if tune:
+            for call in calls:
+                token = wanted.set(True)
+                try:
+                    with in_this_thread():
+                        call()
+                finally:
+                    wanted.reset(token)
+    finally:
+        off_compile(listener)
+    return Warmed(kernels, len(compiled), perf_counter() - start)
+
+
+def calls_of(what: Any, how: dict[str, Any]) -> list[Callable[[], object]]:
+    """The functions that `warm` calls. Errors: TypeError."""
+    own = getattr(what, "__cutelite_calls__", None)
+    if own is not None:
+        return list(own(**how))
+    if how:
+        raise TypeError(f"warm() takes {', '.join(how)} only for objects that know their calls, not for {what!r}")
+    calls = list(what) if isinstance(what, Iterable) else [what]
+    for call in calls:
+        if not callable(call):
+            raise TypeError(f"warm() takes functions without parameters, not {call!r}")
+    return calls
+
+
+def compile_calls(
+    calls: Iterable[Callable[[], object]], jobs: int | None, tell: Callable[[int, int], object]
+) -> int:  # fmt: skip
+    """Compile what they launch; `tell` hears how many kernels are ready and needed. Gives how many there are."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    lock, ready = forks.lock(), 0
+    errors: list[BaseException] = []
+    started: dict[Any, Future[Any]] = {}
+
+    def finished(_: Any) -> None:
+        nonlocal ready
+        with lock:
+            ready += 1
+            tell(ready, len(started))
+
+    with ThreadPoolExecutor(jobs or cpus(), thread_name_prefix="cutelite-compile") as pool:
+
+        def submit(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            compile = kernel.compiling(launch, *args, **kwargs)
+            if compile is not None and (key := (kernel, compile.args[-1])) not in started:
+                started[key] = pool.submit(compile)
+                started[key].add_done_callback(finished)
+
+        try:
+            for call in calls:
+                with diverted(submit), in_this_thread():
+                    call()
+        except Exception as error:
+            errors.append(error)
+    errors += [error for error in (future.exception() for future in started.values()) if error is not None]
+    if errors:
+        raise errors[0]
+    return len(started)
+
+
+def in_this_thread() -> AbstractContextManager[object]:
+    """Have torch's derivatives computed in the calling thread, whose launches are diverted."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.autograd.set_multithreading_enabled(False)
+
+
+def show(ready: int, needed: int, seconds: float) -> None:
+    """Say on stderr how far it is, in one line that is written over."""
+    print(f"\rcutelite: {ready} of {needed} kernels, {seconds:.1f} s", end="", file=sys.stderr, flush=True)
