@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LEAVES = {"config", "diag", "layout", "options", "parsers", "target"}  # which anyone may import
+LEAVES = {"config", "diag", "layout", "options", "parsers", "sass", "target"}  # which anyone may import
 MIDDLE = {"ops", "ir"}
 BELOW_PIPELINE = {"front", "lang", "passes", "lower", "sim", "toolchain", *MIDDLE}
 ARROWS: dict[str, set[str]] = {
@@ -30,7 +30,8 @@ ARROWS: dict[str, set[str]] = {
     "interop": {"dispatch", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},
     "models": {"interop", "kernels"},
-    "cli": {"__init__", "dispatch", "ir", "kernels", "lang", "sim", "toolchain", "cutelite_rt", *LEAVES},
+    "explore": {"builds", "dispatch", "ir", "layout", "sass", "sim", "toolchain", *LEAVES},
+    "cli": {"explore", "__init__", "dispatch", "ir", "kernels", "lang", "sim", "toolchain", "cutelite_rt", *LEAVES},
     "__init__": LEAVES | {"dispatch", "lang", "lib", "tune"},
     "cutelite_rt": set(),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cutelite import toolchain
 from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.sass import Sass
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
 
@@ -105,10 +106,14 @@ class Compiled:
             raise toolchain.ToolchainError("find", message)
         return self.artifact.cubin
 
+    @property
+    def _has_lines(self) -> bool:
+        return ".loc" in self.artifact.ptx
+
     @cached_property
-    def sass(self) -> str | None:
-        """The machine code as text; None where no disassembler is found (`cutelite doctor`)."""
-        return toolchain.disassemble(self.cubin)
+    def sass(self) -> Sass | None:
+        """The machine code, a text that can be asked: ``sass.loops[0].mix``. None without a disassembler."""
+        return toolchain.disassemble(self.cubin, self.build.ptx if self._has_lines else "")
 
     def stage(self, name: str) -> dict[str, str | bytes]:
         """A stage as files: `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.

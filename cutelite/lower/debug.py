@@ -1,70 +1,67 @@
-"""Source lines as LLVM debug metadata: enough for `.loc`, which profilers and compute-sanitizer read.
+"""Source places as LLVM debug metadata, which comes out as `.loc` of PTX.
 
-A span that was inlined has a scope for each function it went through, and a location for each call.
+The backend is told a number in place of each source line, and a table in the text's comments says which place a number
+stands for (`toolchain/places.py` reads it and writes the places into the PTX). So two calls of a function stay apart:
+a place is a line, a column and the chain of calls that it was inlined through. LLVM's backend for PTX writes no chains.
+
+    ; place 3 in 1: 74 8 "/home/me/gemm.py" "load"      number 3, inlined by the call at place 1; 0 is the kernel itself
 """
 
 from __future__ import annotations
 
+import json
 import os
 
 from cutelite.diag import Span
 
 
 class LineInfo:
-    """The metadata nodes, numbered from `first`, each distinct one once."""
+    """The metadata nodes, numbered from `first`, and the table of places, numbered from 1."""
 
     def __init__(self, kernel: str, first: int = 0) -> None:
         self.kernel = kernel
         self.nodes: list[str] = []
         self.first = first
-        self._known: dict[str, int] = {}
-        self._spans: dict[Span, str] = {}
-        self.unit: int | None = None
-        self.kernel_scope: int | None = None
+        self.places: list[str] = []
+        self._spans: dict[Span, int] = {}
+        self._nodes: dict[int, int] = {}
+        self.unit = self._node("")  # written when the file is known
+        self.scope = self._node("")
 
-    def node(self, text: str) -> int:
-        if text not in self._known:
-            self._known[text] = self.first + len(self.nodes)
-            self.nodes.append(text)
-        return self._known[text]
+    def _node(self, text: str) -> int:
+        self.nodes.append(text)
+        return self.first + len(self.nodes) - 1
 
     def start(self, span: Span | None) -> str:
         """Return the reference to put behind `define`: the scope of the kernel, whose body holds `span`."""
         outermost = [span, *span.callers()][-1] if span else None
-        file = self._file(outermost.filename if outermost else "<unknown>")
-        unit = f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{file}, emissionKind: DebugDirectivesOnly)"
-        self.unit = self.node(unit)
-        self.kernel_scope = self._subprogram(self.kernel, file, outermost.line if outermost else 0)
-        return f" !dbg !{self.kernel_scope}"
+        directory, name = os.path.split(outermost.filename if outermost else "<unknown>")
+        file = self._node(f'!DIFile(filename: "{_escaped(name)}", directory: "{_escaped(directory)}")')
+        signature = self._node(f"!DISubroutineType(types: !{self._node('!{}')})")
+        self.nodes[self.unit - self.first] = (
+            f"distinct !DICompileUnit(language: DW_LANG_Python, file: !{file}, emissionKind: DebugDirectivesOnly)"
+        )
+        self.nodes[self.scope - self.first] = (
+            f'distinct !DISubprogram(name: "{_escaped(self.kernel)}", scope: !{file}, file: !{file}, line: 0, '
+            f"type: !{signature}, unit: !{self.unit}, spFlags: DISPFlagDefinition)"
+        )
+        return f" !dbg !{self.scope}"
 
     def at(self, span: Span | None) -> str:
         """Return the reference to put behind an instruction. Calls must have one, so an unknown place is line 0."""
-        if span is None:
-            return f", !dbg !{self.node(f'!DILocation(line: 0, scope: !{self.kernel_scope})')}"
+        number = 0 if span is None else self._place(span)
+        if number not in self._nodes:
+            self._nodes[number] = self._node(f"!DILocation(line: {number}, scope: !{self.scope})")
+        return f", !dbg !{self._nodes[number]}"
+
+    def _place(self, span: Span) -> int:
         if span not in self._spans:
-            self._spans[span] = f", !dbg !{self._location(span)}"
+            caller = 0 if span.caller is None else self._place(span.caller)
+            self._spans[span] = number = len(self.places) + 1
+            column = 0 if span.col is None else span.col + 1
+            names = f"{json.dumps(span.filename)} {json.dumps(span.function or '<lambda>')}"
+            self.places.append(f"; place {number} in {caller}: {span.line} {column} {names}")
         return self._spans[span]
-
-    def _location(self, span: Span) -> int:
-        column = 0 if span.col is None else span.col + 1
-        if span.caller is None:
-            return self.node(f"!DILocation(line: {span.line}, column: {column}, scope: !{self.kernel_scope})")
-        called = self._location(span.caller)
-        scope = self._subprogram(span.function or "<lambda>", self._file(span.filename), 0)
-        return self.node(
-            f"distinct !DILocation(line: {span.line}, column: {column}, scope: !{scope}, inlinedAt: !{called})"
-        )
-
-    def _subprogram(self, name: str, file: int, line: int) -> int:
-        signature = self.node(f"!DISubroutineType(types: !{self.node('!{}')})")
-        return self.node(
-            f'distinct !DISubprogram(name: "{_escaped(name)}", scope: !{file}, file: !{file}, line: {line}, '
-            f"type: !{signature}, unit: !{self.unit}, spFlags: DISPFlagDefinition)"
-        )
-
-    def _file(self, filename: str) -> int:
-        directory, name = os.path.split(filename)
-        return self.node(f'!DIFile(filename: "{_escaped(name)}", directory: "{_escaped(directory)}")')
 
 
 def _escaped(text: str) -> str:

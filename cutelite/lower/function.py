@@ -217,7 +217,7 @@ class _Module:
             lines += [f"!{i} = distinct !{{!{i}, !0}}" for i in range(1, 1 + self.loops)]
         if self.debug:
             lines += [f"!{self.debug.first + i} = {node}" for i, node in enumerate(self.debug.nodes)]
-            lines += [f"!llvm.dbg.cu = !{{!{self.debug.unit}}}"]
+            lines += [f"!llvm.dbg.cu = !{{!{self.debug.unit}}}", *self.debug.places]
             last = self.debug.first + len(self.debug.nodes)
             lines += [f"!llvm.module.flags = !{{!{last}}}", f'!{last} = !{{i32 2, !"Debug Info Version", i32 3}}']
         return lines

@@ -5,7 +5,7 @@ write_ptx    the same, before the bugs of assemblers are avoided      backend.py
 for_ptxas    PTX without what the assembler at hand gets wrong        assemble.py, ptxas_bugs/
 to_cubin     PTX -> cubin, by ptxas, nvJitLink or the driver          assemble.py
 crossed      PTX + cubin -> what ptxas moved across marks             order.py
-disassemble  cubin -> SASS, if a disassembler is found                sass.py
+disassemble  cubin -> `cutelite.sass`, if a disassembler is found     sass.py
 tools        what is there, for `cutelite doctor`                     tools.py
 identity     which of it makes a cubin, for the cache                 identity.py
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cutelite.toolchain.errors import ToolchainError
     from cutelite.toolchain.log import ToolWarning
     from cutelite.toolchain.order import crossed
-    from cutelite.toolchain.sass import disassemble
+    from cutelite.toolchain.sass import disassemble, live_registers
 
 _HOME = {
     "Cubin": "cubin",
@@ -36,6 +36,7 @@ _HOME = {
     "disassemble": "sass",
     "first_there": "assemble",
     "for_ptxas": "assemble",
+    "live_registers": "sass",
     "to_cubin": "assemble",
     "to_ptx": "backend",
     "version_of": "assemble",
@@ -51,6 +52,7 @@ __all__ = [
     "disassemble",
     "first_there",
     "for_ptxas",
+    "live_registers",
     "to_cubin",
     "to_ptx",
     "version_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cutelite.target import Target
 from cutelite.toolchain import llvm, nvvm, ptxas_bugs
+from cutelite.toolchain.places import with_places
 
 BACKENDS = {"llvm": llvm.to_ptx, "nvvm": nvvm.to_ptx}
 
@@ -22,7 +23,7 @@ def write_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: st
     Threads    any number at once; LLVM itself runs one at a time (llvmlite holds a lock around each call)
     Errors     `ToolchainError` for text that does not parse or breaks LLVM's rules, or for a missing backend
     """
-    return BACKENDS[backend](llvm_text, target, opt_level=opt_level)
+    return with_places(BACKENDS[backend](llvm_text, target, opt_level=opt_level), llvm_text)
 
 
 def check_backend(backend: str) -> None:

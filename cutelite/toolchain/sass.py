@@ -1,20 +1,41 @@
-"""Cubin -> SASS text, by nvdisasm where there is one."""
+"""Cubin -> SASS, by nvdisasm where there is one."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
+from cutelite.sass import Sass
 from cutelite.toolchain import find
 from cutelite.toolchain.errors import ToolchainError
 
 
-def disassemble(image: bytes) -> str | None:
+def disassemble(image: bytes, ptx: str = "") -> Sass | None:
     """Return the instructions of a cubin, with source lines if it holds them; None where no nvdisasm is found.
 
-    Errors   `ToolchainError` for bytes that nvdisasm does not take
+    ptx     that it was assembled from, if it is at hand
+    Errors  `ToolchainError` for bytes that nvdisasm does not take
     """
+    printed = _nvdisasm(image, "--print-line-info-inline", "--print-line-info-ptx")
+    return None if printed is None else Sass.of(printed, image, ptx)
+
+
+def live_registers(image: bytes) -> dict[int, int] | None:
+    """Return the registers of a thread that are live at each address of a cubin's first kernel; None as above."""
+    printed = _nvdisasm(image, "--life-range-mode", "count")
+    if printed is None:
+        return None
+    found: dict[int, int] = {}
+    for address, count in re.findall(r"^\s*/\*([0-9a-f]{4,})\*/.*?// \|\s*(\d*)\s*\|", printed, re.MULTILINE):
+        if int(address, 16) in found:
+            break
+        found[int(address, 16)] = int(count or 0)
+    return found
+
+
+def _nvdisasm(image: bytes, *flags: str) -> str | None:
     program = find.program("nvdisasm")
     if program is None:
         return None
@@ -22,7 +43,7 @@ def disassemble(image: bytes) -> str | None:
         file = Path(work, "kernel.cubin")
         file.write_bytes(image)
         run = subprocess.run(
-            [program, "--print-code", "--print-line-info", str(file)],
+            [program, "--print-code", *flags, str(file)],
             capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     if run.returncode != 0:

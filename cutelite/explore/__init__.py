@@ -1,0 +1,1 @@
+"""Source lines of a kernel, and the machine code that is theirs."""

@@ -1,0 +1,167 @@
+"""Instructions -> blocks that branches part, and the loops they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cutelite.sass.instruction import Instruction
+
+_OF_A_SPIN = frozenset({"sync", "control", "integer", "uniform", "move", "none", "global load", "shared load"})
+
+
+@dataclass(eq=False)
+class Block:
+    """Instructions that are executed one after the other.
+
+    next    blocks that may follow
+    before  blocks that it may follow
+    """
+
+    instructions: tuple[Instruction, ...]
+    next: list[Block] = field(default_factory=list)
+    before: list[Block] = field(default_factory=list)
+
+    @property
+    def address(self) -> int:
+        return self.instructions[0].address
+
+    def __repr__(self) -> str:
+        return f"<block {self.address:#06x}: {len(self.instructions)} instructions>"
+
+
+@dataclass(eq=False)
+class Loop:
+    """A natural loop: a block to which control comes back, and all on the way there.
+
+    header  the block that is entered
+    blocks  of the loop, those of inner loops too, by address
+    inner   loops directly inside
+    outer   the loop around it; None for an outermost one
+    """
+
+    header: Block
+    blocks: tuple[Block, ...]
+    inner: list[Loop] = field(default_factory=list)
+    outer: Loop | None = None
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Every instruction of the loop, those of inner loops once."""
+        return tuple(each for block in self.blocks for each in block.instructions)
+
+    @property
+    def mix(self) -> Counter[str]:
+        """The number of instructions of each class (`KINDS`); 0 for a class that is not there."""
+        return mix_of(self.instructions)
+
+    @property
+    def stalls(self) -> int:
+        """The sum of stalls: cycles of one iteration of a warp at least, if it comes to every block once."""
+        return sum(each.control.stall for each in self.instructions)
+
+    @property
+    def depth(self) -> int:
+        """1 for an outermost loop."""
+        return 1 if self.outer is None else 1 + self.outer.depth
+
+    @property
+    def spins(self) -> bool:
+        """Tell whether it only waits: it looks at a barrier or flag and computes nothing, within 16 instructions."""
+        mix = self.mix
+        waits = mix["sync"] > 0 or any(".STRONG" in each.opcode for each in self.instructions)
+        return waits and len(self.instructions) <= 16 and set(mix) <= _OF_A_SPIN and not self.inner
+
+    def __repr__(self) -> str:
+        return f"<loop at {self.header.address:#06x}: {len(self.instructions)} instructions, depth {self.depth}>"
+
+
+def mix_of(instructions: Sequence[Instruction]) -> Counter[str]:
+    """Count instructions by class."""
+    return Counter(each.kind for each in instructions)
+
+
+def blocks_of(instructions: Sequence[Instruction], entries: set[int]) -> list[Block]:
+    """Part instructions into blocks; `entries` are addresses where functions begin. Unreachable code is left out."""
+    starts = set(entries)
+    for i, each in enumerate(instructions):
+        if each.branches_to is not None:
+            starts.add(each.branches_to)
+        if (each.branches_to is not None or not each.falls_through) and i + 1 < len(instructions):
+            starts.add(instructions[i + 1].address)
+    parts: list[list[Instruction]] = []
+    for each in instructions:
+        if each.address in starts or not parts:
+            parts.append([])
+        parts[-1].append(each)
+    found = {part[0].address: Block(tuple(part)) for part in parts}
+    ordered = list(found.values())
+    for i, block in enumerate(ordered):
+        last = block.instructions[-1]
+        if last.falls_through and i + 1 < len(ordered):
+            block.next.append(ordered[i + 1])
+        if last.branches_to in found and found[last.branches_to] not in block.next:
+            block.next.append(found[last.branches_to])
+    reached = _reached([found[address] for address in sorted(entries) if address in found])
+    for block in ordered:
+        for after in block.next if block in reached else ():
+            after.before.append(block)
+    return [block for block in ordered if block in reached]
+
+
+def _reached(start: Sequence[Block]) -> set[Block]:
+    seen, work = set(start), list(start)
+    while work:
+        for after in work.pop().next:
+            if after not in seen:
+                seen.add(after)
+                work.append(after)
+    return seen
+
+
+def loops_of(blocks: Sequence[Block], entries: set[int]) -> list[Loop]:
+    """Return the natural loops, by the address of their header; an outer one comes before those inside it."""
+    dominators = _dominators(blocks, entries)
+    bodies: dict[Block, set[Block]] = {}
+    for block in blocks:
+        for header in block.next:
+            if header in dominators[block]:  # a back edge
+                bodies.setdefault(header, {header}).update(_body(header, block))
+    loops = [
+        Loop(header, tuple(sorted(body, key=lambda block: block.address)))
+        for header, body in sorted(bodies.items(), key=lambda item: (-len(item[1]), item[0].address))
+    ]
+    for i, loop in enumerate(loops):
+        around = [other for other in loops[:i] if loop.header in other.blocks and other is not loop]
+        if around:
+            loop.outer = around[-1]
+            around[-1].inner.append(loop)
+    return sorted(loops, key=lambda loop: (loop.header.address, loop.depth))
+
+
+def _body(header: Block, end: Block) -> Iterator[Block]:
+    """Yield the blocks from which `end` is reached without passing the header."""
+    seen, work = {header}, [end]
+    while work:
+        block = work.pop()
+        if block not in seen:
+            seen.add(block)
+            yield block
+            work += block.before
+
+
+def _dominators(blocks: Sequence[Block], entries: set[int]) -> dict[Block, set[Block]]:
+    """Return, by block, those that every way to it goes through."""
+    everything = set(blocks)
+    found = {block: {block} if block.address in entries else set(everything) for block in blocks}
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            if block.address in entries:
+                continue
+            new = set.intersection(*(found[before] for before in block.before)) | {block} if block.before else {block}
+            if new != found[block]:
+                found[block], changed = new, True
+    return found

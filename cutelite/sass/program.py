@@ -1,0 +1,240 @@
+"""The machine code of a cubin: text to read, structure to ask."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import PurePath
+
+from cutelite.sass.graph import Block, Loop, blocks_of, loops_of, mix_of
+from cutelite.sass.instruction import LABEL_OPERAND, Control, Instruction, Place
+
+PTX_FILE = ".nv_debug_ptx_txt"
+"""The file that nvdisasm names where it tells lines of PTX."""
+
+_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);")
+_LINE = re.compile(r'\s*//## File "([^"]+)", line (\d+)(?: inlined at "([^"]+)", line (\d+))?')
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+\d+(, function_name)?")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_LABEL = re.compile(r"([.$\w]+):\s*(?://.*)?$")
+_SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
+
+
+class Sass(str):
+    """The machine code of a kernel: what nvdisasm prints, as a string, and its structure.
+
+    ``sass.loops[0].mix["tensor"]``, ``sass.at("gemm.py", 74)``, ``sass.waits_for(instruction)``. The structure is read
+    from the text and the cubin when it is first asked for.
+    """
+
+    _image: bytes
+    _printed: str
+    _ptx: str
+
+    @classmethod
+    def of(cls, printed: str, image: bytes, ptx: str = "") -> Sass:
+        """Make it of what ``nvdisasm --print-code --print-line-info-inline --print-line-info-ptx`` prints.
+
+        ptx  that the cubin was assembled from, if it is at hand: its `.loc` tell two calls of a function apart where
+             their instructions are neighbours, for which the cubin has one entry
+        """
+        shown = "".join(line for line in printed.splitlines(keepends=True) if f'//## File "{PTX_FILE}"' not in line)
+        made = cls(shown)
+        made._image, made._printed, made._ptx = image, printed, ptx
+        return made
+
+    @property
+    def text(self) -> str:
+        """What nvdisasm prints, source lines included."""
+        return str(self)
+
+    @cached_property
+    def functions(self) -> dict[str, tuple[Instruction, ...]]:
+        """The instructions of each section of code, by its name: one for each kernel of the cubin."""
+        return dict(_functions(self._printed, dict(_texts(self._image)), ptx_places(self._ptx)))
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The instructions that the kernel can come to, by address; padding is not among them."""
+        return tuple(each for block in self.blocks for each in block.instructions)
+
+    @cached_property
+    def _entries(self) -> dict[str, set[int]]:
+        """By section: where the kernel begins, and functions inside it that are called."""
+        return {
+            name: {0, *(each.target for each in code if each.name == "CALL" and each.target is not None)}
+            for name, code in self.functions.items()
+        }
+
+    @cached_property
+    def _graphs(self) -> list[tuple[list[Block], set[int]]]:
+        return [(blocks_of(code, self._entries[name]), self._entries[name]) for name, code in self.functions.items()]
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Blocks of instructions, by address; `Block.next` makes the control-flow graph."""
+        return tuple(block for blocks, _ in self._graphs for block in blocks)
+
+    @cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops by address, an outer one before those inside; loops that only wait are among them."""
+        return tuple(loop for blocks, entries in self._graphs for loop in loops_of(blocks, entries))
+
+    @property
+    def hot(self) -> Loop | None:
+        """The loop without inner ones (but waits) that has the most products, then instructions; None without loops."""
+        leaves = [loop for loop in self.loops if not loop.spins and all(inner.spins for inner in loop.inner)]
+        return max(leaves, key=lambda loop: (loop.mix["tensor"], len(loop.instructions)), default=None)
+
+    @property
+    def mix(self) -> Counter[str]:
+        """The number of instructions of each class (`KINDS`)."""
+        return mix_of(self.instructions)
+
+    @cached_property
+    def lines(self) -> dict[tuple[str, int], tuple[Instruction, ...]]:
+        """Instructions by (file, line); those of an inlined function are under the lines of its calls too."""
+        found: dict[tuple[str, int], list[Instruction]] = defaultdict(list)
+        for each in self.instructions:
+            for line in dict.fromkeys(each.place.lines()) if each.place else ():
+                found[line].append(each)
+        return {line: tuple(instructions) for line, instructions in found.items()}
+
+    def at(self, file: str, line: int) -> tuple[Instruction, ...]:
+        """Return the instructions of a source line; `file` may be the end of its path."""
+        ends = PurePath(file).parts
+        return tuple(
+            dict.fromkeys(
+                each
+                for (name, number), instructions in self.lines.items()
+                if number == line and PurePath(name).parts[-len(ends) :] == ends
+                for each in instructions
+            )
+        )
+
+    def waits_for(self, instruction: Instruction) -> tuple[Instruction, ...]:
+        """Return the instructions whose results or reads this one waits for, by the barriers of its control word."""
+        return tuple(each for barrier in instruction.control.waits for each in self._setters(instruction, barrier))
+
+    def _setters(self, instruction: Instruction, barrier: int) -> Iterator[Instruction]:
+        """Yield those that set a barrier, back to the last instruction on each way that waited for it too."""
+        at = next(block for block in self.blocks if instruction in block.instructions)
+        place = at.instructions.index(instruction)
+        seen: set[Block] = set()
+        work: list[tuple[Block, Sequence[Instruction]]] = [(at, at.instructions[:place])]
+        while work:
+            block, code = work.pop()
+            for each in reversed(code):
+                if barrier in (each.control.sets_write, each.control.sets_read):
+                    yield each
+                if barrier in each.control.waits:
+                    break
+            else:
+                for before in block.before:
+                    if before not in seen:
+                        seen.add(before)
+                        work.append((before, before.instructions))
+
+
+def ptx_places(ptx: str) -> dict[int, Place]:
+    """Return the source place of each line of PTX that has one, by its number from 1, as the `.loc` before it tells."""
+    files = {int(number): name for number, name in _FILE.findall(ptx)}
+    found: dict[int, Place] = {}
+    chain: list[tuple[str, int]] = []  # of the calls, outermost first, then the place
+    for number, line in enumerate(ptx.splitlines(), 1):
+        if told := _LOC.match(line):
+            here = (files.get(int(told[1]), ""), int(told[2]))
+            chain = [*chain, here] if told[3] else [here]
+        elif chain and chain[-1][1]:
+            found[number] = Place(*chain[-1], tuple(reversed(chain[:-1])))
+    return found
+
+
+def _functions(
+    printed: str, code: dict[str, bytes], of_ptx: dict[int, Place]
+) -> Iterator[tuple[str, tuple[Instruction, ...]]]:
+    """Yield the instructions of each section of code."""
+    for name, lines in _sections(printed):
+        labels, found = _labels(lines), []
+        place: Place | None = None
+        ptx_line: int | None = None
+        chain: list[tuple[str, int, str, int]] = []
+        for line in lines:
+            if told := _LINE.match(line):
+                if told[1] == PTX_FILE:
+                    ptx_line = int(told[2])
+                    continue
+                chain.append((told[1], int(told[2]), told[3] or "", int(told[4] or 0)))
+            elif read := _INSTRUCTION.match(line):
+                if chain:
+                    place = _place(chain)
+                    chain = []
+                found.append(_instruction(read, code[name], labels, of_ptx.get(ptx_line or 0, place), ptx_line))
+        yield name, tuple(found)
+
+
+def _place(chain: list[tuple[str, int, str, int]]) -> Place | None:
+    file, line = chain[0][:2]
+    return Place(file, line, tuple((name, number) for _, _, name, number in chain if name)) if line else None
+
+
+def _instruction(
+    read: re.Match[str], code: bytes, labels: dict[str, int], place: Place | None, ptx_line: int | None
+) -> Instruction:
+    address, operands = int(read[1], 16), _operands(read[4])
+    named = [found[1] for operand in operands if (found := LABEL_OPERAND.search(operand))]
+    target = labels.get(named[-1]) if named else None
+    word = int.from_bytes(code[address : address + 16], "little")
+    return Instruction(address, read[2] or "", read[3], operands, Control.of(word), place, ptx_line, target)
+
+
+def _operands(text: str) -> tuple[str, ...]:
+    """Part operands at commas that stand in no bracket."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "[({") - (c in "])}")
+        if c == "," and not depth:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return (*parts, *([last] if last else []))
+
+
+def _sections(printed: str) -> Iterator[tuple[str, list[str]]]:
+    name, lines = "", list[str]()
+    for line in printed.splitlines():
+        if (found := _SECTION.match(line)) or line.startswith("//-----"):
+            if name:
+                yield name, lines
+            name, lines = (found[1] if found else ""), []
+        lines.append(line)
+    if name:
+        yield name, lines
+
+
+def _labels(lines: list[str]) -> dict[str, int]:
+    """Return the address of each label: that of the instruction that follows it."""
+    labels: dict[str, int] = {}
+    waiting: list[str] = []
+    for line in lines:
+        if found := _LABEL.match(line):
+            waiting.append(found[1])
+        elif waiting and (read := _INSTRUCTION.match(line)):
+            labels.update(dict.fromkeys(waiting, int(read[1], 16)))
+            waiting = []
+    return labels
+
+
+def _texts(image: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of each section of code of an ELF file."""
+    (table,) = struct.unpack_from("<Q", image, 40)
+    size, count, names = struct.unpack_from("<HHH", image, 58)
+    sections = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
+    start = sections[names][4]
+    for name, _, _, _, offset, length in sections:
+        text = image[start + name : image.index(0, start + name)].decode()
+        if text.startswith(".text."):
+            yield text.removeprefix(".text."), image[offset : offset + length]

@@ -1,0 +1,88 @@
+"""PTX whose `.loc` are numbers of places -> PTX whose `.loc` are source lines, with the chains of calls.
+
+`lower/debug.py` numbers the places and writes their table into comments of the LLVM IR; backends copy the numbers.
+ptxas carries chains (`function_name`, `inlined_at`; PTX ISA 7.2, debugging directives: .loc) into the cubin, where
+`nvdisasm --print-line-info-inline` and Nsight Compute find them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+_PLACE = re.compile(r'^; place (\d+) in (\d+): (\d+) (\d+) ("(?:[^"\\]|\\.)*") ("(?:[^"\\]|\\.)*")$', re.MULTILINE)
+_LOC = re.compile(r"^[ \t]*\.loc[ \t]+\d+[ \t]+(\d+)\b[^\n]*$", re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+\d+[ \t]+"[^\n]*\n?', re.MULTILINE)
+_ISA = re.compile(r"^[ \t]*\.version[ \t]+(\d+)\.(\d+)", re.MULTILINE)
+
+
+class Place(NamedTuple):
+    """A place in the source. `caller` is the number of the call that inlined it; 0 in the kernel itself."""
+
+    caller: int
+    line: int
+    column: int
+    file: str
+    function: str
+
+
+def places(llvm_text: str) -> dict[int, Place]:
+    """Return the table of places in the comments of LLVM IR, by number; {} where it was lowered without lines."""
+    return {
+        int(number): Place(int(caller), int(line), int(column), json.loads(file), json.loads(function))
+        for number, caller, line, column, file, function in _PLACE.findall(llvm_text)
+    }
+
+
+def with_places(ptx: str, llvm_text: str) -> str:
+    """Return the PTX with source lines for numbers of places, by the table in `llvm_text`."""
+    table = places(llvm_text)
+    if not table:
+        return ptx
+    isa = _ISA.search(ptx)
+    chains = isa is not None and (int(isa[1]), int(isa[2])) >= (7, 2)
+    writer = _Writer(table, chains)
+    text = _LOC.sub(writer.loc, _FILE.sub("", ptx))
+    return text.rstrip("\n") + "\n" + writer.ending()
+
+
+class _Writer:
+    def __init__(self, table: dict[int, Place], chains: bool) -> None:
+        self.table, self.chains = table, chains
+        self.files: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+
+    def loc(self, found: re.Match[str]) -> str:
+        """Return the directives for a `.loc`: those of the calls first, since ptxas wants to have seen them."""
+        place = self.table.get(int(found[1]))
+        if place is None:
+            return f"\t.loc\t{self._file(next(iter(self.table.values())).file)} 0 0"
+        chain = [place]
+        while chain[-1].caller:
+            chain.append(self.table[chain[-1].caller])
+        lines, outer = [], ""
+        for each in reversed(chain):
+            here = f"{self._file(each.file)} {each.line} {each.column}"
+            name = self.names.setdefault(each.function, len(self.names)) if outer else 0
+            called = f", function_name $L__info_string{name}, inlined_at {outer}" if outer else ""
+            lines.append(f"\t.loc\t{here}{called}")
+            outer = here
+        return "\n".join(lines) if self.chains else f"\t.loc\t{outer}"
+
+    def ending(self) -> str:
+        """Return the tables of files and names, which stand at the end."""
+        lines = [f'\t.file\t{number} "{_escaped(file)}"' for file, number in self.files.items()]
+        if self.names and self.chains:
+            lines += ["\t.section\t.debug_str", "\t{"]
+            for name, number in self.names.items():
+                lines += [f"$L__info_string{number}:", f"\t.b8 {','.join(map(str, (*name.encode(), 0)))}"]
+            lines.append("\t}")
+        return "\n".join(lines) + "\n"
+
+    def _file(self, name: str) -> int:
+        return self.files.setdefault(name, len(self.files) + 1)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
