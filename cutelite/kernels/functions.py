@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from types import CellType, FunctionType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cutelite.dispatch import fingerprint
+from cutelite.kernels.arrays import code_of
+from cutelite.lang.tables import Captured, copied, replaced
 
 F = TypeVar("F")
 
@@ -27,17 +29,52 @@ def settled(function: F) -> F:
     if found is None:
         while len(_settled) >= MOST:
             del _settled[next(iter(_settled))]
-        found = _settled[key] = _copy(function) if function.__closure__ else function
+        cells = [CellType(cell.cell_contents) for cell in function.__closure__ or ()]
+        found = _settled[key] = copied(function, cells) if function.__closure__ else function
     return found  # type: ignore[return-value]
 
 
 _settled: dict[object, FunctionType] = {}
 
 
-def _copy(function: FunctionType) -> FunctionType:
-    cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
-    made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__dict__.update(function.__dict__)
-    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
-    return made
+def lifted(function: Any, arrays: list[Any]) -> Any:
+    """Return `function` with `Captured` in place of each array that it captured or has as a global variable.
+
+    Functions that it captured are lifted too. `arrays` gets the arrays, each once.
+
+    Errors   ValueError for an array without modes, or of a dtype that kernels do not have
+    """
+
+    def place(x: Any) -> Any:
+        if isinstance(x, FunctionType):
+            return lifted(x, arrays)
+        if not _is_array(x):
+            return x
+        if x.ndim == 0 or not code_of(x):
+            raise ValueError(f"a function captured an array of {x.ndim} modes of {x.dtype}, which kernels cannot index")
+        index = next((i for i, known in enumerate(arrays) if known is x), len(arrays))
+        if index == len(arrays):
+            arrays.append(x)
+        return Captured(index, code_of(x), x.ndim)
+
+    return replaced(function, place)
+
+
+def captured_types(*functions: Any) -> tuple[Captured, ...]:
+    """Return the `Captured` of some functions, in the order of their indices."""
+    found: dict[int, Captured] = {}
+
+    def place(x: Any) -> Any:
+        if isinstance(x, FunctionType):
+            replaced(x, place)
+        elif isinstance(x, Captured):
+            found[x.index] = x
+        return x
+
+    for function in functions:
+        replaced(function, place)
+    return tuple(found[i] for i in sorted(found))
+
+
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "ndim") and (hasattr(x, "__dlpack__") or hasattr(x, "__array_interface__"))

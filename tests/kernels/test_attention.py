@@ -116,7 +116,7 @@ def test_no_race_in_a_few_schedules(config: Config, problem: Problem) -> None:
     if problem.ragged:
         ragged = o, *(np.array([0, 70, 70, 200], np.int32) for _ in "qk")
     report = build(config, problem).check(
-        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, seeds=3
+        1, None, q, k, v, o, lse, None, taken, 0.1 / LN2, 0, 30, 0, 1, *ragged, None, None, (), seeds=3
     )
     assert not report.kinds, str(report)
     assert counter[0] == 0
@@ -166,7 +166,7 @@ def test_powers_are_taken_while_values_are_multiplied(dim: int, keys: int) -> No
     kernel = build(config, Problem(cl.bf16, dim, dim_v, right=True))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
     counter = (1,) if config.walk == "dynamic" else None
-    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, None, None, None, arch="sm_90a")
+    compiled = kernel.compile(*shapes, (1, 2, 512), None, counter, 1.0, 0, 0, 0, 1, *(None,) * 5, (), arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
     steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
     assert steps

@@ -55,3 +55,46 @@ def test_functions_of_flex_attention(score_mod: Mod, mask_mod: Mod) -> None:
     o, lse = attention(q, k, v, score_mod=score_mod, mask_mod=mask_mod, layout="bhsd", return_lse=True)
     np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
     np.testing.assert_allclose(np.asarray(lse), sums.numpy(), atol=1e-3, rtol=1e-4)
+
+
+NUMBERS = torch.arange(200) // 37
+
+
+def of_documents(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+    return (NUMBERS[q_idx] == NUMBERS[kv_idx]) & (q_idx >= kv_idx)
+
+
+@pytest.mark.parametrize("mask_mod", [below, of_documents, dilated])
+def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
+
+    from cutelite.kernels.attention import create_block_mask as create_ours
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, heads, 200, 64, dtype=torch.bfloat16) for heads in (2, 1, 1))
+    mask = create_block_mask(mask_mod, None, None, 200, 200, device="cpu", BLOCK_SIZE=(128, 64))
+    bias = torch.linspace(-1, 1, 200)
+
+    def biased(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        return score + bias[kv_idx] * h
+
+    given = (x.float() for x in (q, k, v))
+    want = flex_attention(*given, score_mod=biased, block_mask=mask, enable_gqa=True)
+    for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, "cpu", (128, 64))):
+        o = attention(q, k, v, score_mod=biased, block_mask=given_mask, layout="bhsd")
+        np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
+    lists = torch.tensor([[[1, 1]]]).int(), torch.tensor([[[[1, 0, 2, 3], [3, 0, 1, 2]]]]).int()
+    mask = BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=(128, 64))  # without a function: keys 64 to 127, and 192 on
+    o = attention(q, k, v, block_mask=mask, layout="bhsd")
+    want = flex_attention(*(x.float() for x in (q, k, v)), mask_mod_of(mask), enable_gqa=True)
+    np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
+
+
+def mask_mod_of(mask: Any) -> Callable[..., Any]:
+    """The same as a score function: query blocks of 128 see keys 64 to 127, and those behind 191."""
+
+    def scored(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        seen = torch.where(q_idx < 128, (kv_idx >= 64) & (kv_idx < 128), kv_idx >= 192)
+        return torch.where(seen, score, -float("inf"))
+
+    return scored

@@ -102,7 +102,28 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
         q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
         numbers = 0.1, sk - sq, 1 << 30, 0, 1
         lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
-        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, None, None, None)
+        forward.build(made, problem)[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 5, ())
+
+    return run
+
+
+def attention_blocks(sq: int, sk: int, **config: Any) -> Run:
+    """The kernel of attention with a block mask of which some blocks are empty, some full, some neither."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import create_block_mask, forward, scores
+
+        def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+            return (kv_idx - q_idx < 100) & (q_idx - kv_idx < 60)
+
+        random, problem = of_examples("common").random, scores.Problem(cl.bf16, 64, 64, mask_mod=near, blocks=(128, 64))
+        with diverted(None):
+            mask = create_block_mask(near, None, None, sq, sk, "cpu", (128, 64))
+        q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
+        lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
+        numbers = 0.1, 0, 0, 0, 1
+        made = forward.build(forward.Config(**config), problem)
+        made[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 3, mask.order, mask.counts, ())
 
     return run
 
@@ -244,6 +265,7 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention": attention(200, 330, columns=64, guess=True),
+    "attention_blocks": attention_blocks(200, 330, columns=64, guess=True),
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 201),
     "experts_kept": experts(50, 201, True),

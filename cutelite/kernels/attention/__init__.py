@@ -5,6 +5,7 @@ varlen.py          `attention_varlen` on arrays: sequences of any lengths, witho
 forward.py         their kernel: TMA, wgmma, softmax in registers
 tiles.py           its tiles: their places, and the keys they see
 scores.py          score functions and masks, applied to a fragment of scores
+blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
@@ -17,15 +18,18 @@ operators.py       `attention` and its derivative as operators of torch
 """
 
 from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
+from cutelite.kernels.attention.blocks import BlockMask, create_block_mask
 from cutelite.kernels.attention.call import attention, reference
 from cutelite.kernels.attention.decoding_call import decode
 from cutelite.kernels.attention.varlen import attention_varlen
 
 __all__ = [
+    "BlockMask",
     "attention",
     "attention_backward",
     "attention_varlen",
     "attention_varlen_backward",
+    "create_block_mask",
     "decode",
     "reference",
 ]

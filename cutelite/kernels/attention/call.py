@@ -9,9 +9,10 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
 from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import lifted, settled
 
 Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]
@@ -25,7 +26,8 @@ IN_L2 = 32 * 2**20
 def attention(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
-    sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+    block_mask: Any = None, sinks: Any = None, return_lse: bool = False, layout: str = "bshd",
+    config: Config | None = None,
 ) -> Any:  # fmt: skip
     """``softmax(scale * q @ k.T) @ v`` for each head; with `return_lse`, also the logsumexp of the scores.
 
@@ -39,8 +41,11 @@ def attention(
     softcap     scores become ``softcap * tanh(score / softcap)``
     scale       positive; default: ``D ** -0.5``
     score_mod   ``(score, b, h, q_idx, kv_idx) -> score``, compiled in: `score` is a vector of f32, the last two are
-                vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them
+                vectors of i32 that broadcast to it. Arithmetic, `cl.where` and `cl.math` work on them. Arrays that it
+                captured, or has as global variables, are parameters of the kernel: index them with these
     mask_mod    ``(b, h, q_idx, kv_idx) -> bool``, likewise: whether the query sees the key
+    block_mask  of `create_block_mask`, ours or torch's: its empty blocks are skipped, and its `mask_mod` is applied in
+                those that are seen in part. Without `causal`, `window` and `mask_mod`
     sinks       (H,) f32: a score of each head that is in the sums of every row, with a value of zeros
     return_lse  also return (B, H, SQ) f32: natural logarithms, -inf for queries that see nothing, whose output is 0
     config      None: the one that was measured best for these shapes
@@ -54,12 +59,13 @@ def attention(
         mods = score_mod, mask_mod
         if sinks is not None and operators.wants_gradient(q, k, v, sinks):
             raise ValueError("attention with sinks has no derivative: detach q, k, v and sinks")
-        if sinks is None and operators.wanted(q, k, v, out, mods):
-            found = operators.attend((q, k, v), operators.how_of(causal, window, softcap, scale, layout), mods)
+        if sinks is None and operators.wanted(q, k, v, out, mods, block_mask):
+            how = operators.how_of(causal, window, softcap, scale, layout)
+            found = operators.attend((q, k, v), how, mods, block_mask)
             return found if return_lse else found[0]
     return attend(
         q, k, v, out, causal=causal, window=window, softcap=softcap, scale=scale, score_mod=score_mod,
-        mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, layout=layout, config=config,
+        mask_mod=mask_mod, block_mask=block_mask, sinks=sinks, return_lse=return_lse, layout=layout, config=config,
     )  # fmt: skip
 
 
@@ -67,7 +73,8 @@ def attention(
 def attend(
     q: Any, k: Any, v: Any, out: Any = None, *, causal: bool | str = False, window: Window = (None, None),
     softcap: float | None = None, scale: float | None = None, score_mod: Mod | None = None, mask_mod: Mod | None = None,
-    sinks: Any = None, return_lse: bool = False, layout: str = "bshd", config: Config | None = None,
+    block_mask: Any = None, sinks: Any = None, return_lse: bool = False, layout: str = "bshd",
+    config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
     if layout not in LAYOUTS:
@@ -89,38 +96,45 @@ def attend(
         raise ValueError(f"scale is positive, not {scale}")
     lse = empty(q, (batch, heads, sq), "f32")
     left, right, offset = seen(causal, window, sk - sq)
-    mod = capped_mod(softcap, score_mod)
+    if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
+        raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
+    arrays: list[Any] = []
+    mod = capped_mod(softcap, lifted(score_mod, arrays))
     if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
-            problem = Problem(
-                getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod)
-            )
-            config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None)
+            mask = None if block_mask is None else block_mask_of(block_mask, sq, sk)
+            mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays))
+            ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
+            problem = Problem(getattr(cl, code_of(q)), dim, dim_v, *ends, mod, mask_mod, blocks=blocks)
+            config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = max(1, IN_L2 // (sk * (dim + dim_v) * 2))
             band = min(1 << (band.bit_length() - 1), batch * heads)
-            ends = (FAR if x is None else x for x in (left, right))
-            numbers = scale if mod is not None else scale / LN2, offset, *ends, band
-            launch(config, problem, tiles, by_head, lse, sinks, numbers)
+            far = (FAR if x is None else x for x in (left, right))
+            numbers = scale if mod is not None else scale / LN2, offset, *far, band
+            lists = (None, None) if mask is None else (mask.order, mask.counts)
+            launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
 
 
 def launch(
     config: Config, problem: Problem, tiles: int, by_head: list[Any], lse: Any, sinks: Any, numbers: tuple[Any, ...],
-    ragged: tuple[Any, Any, Any] = (None, None, None),
+    ragged: tuple[Any, Any, Any] = (None, None, None), lists: tuple[Any, Any] = (None, None), arrays: Any = (),
 ) -> None:  # fmt: skip
     """Launch the forward kernel: a block for each tile, or as many blocks as the GPU runs at once.
 
     tiles    of queries, of all heads and sequences
     by_head  q, k, v and the output, (B, H, S, D) each
     numbers  `tiles.Given`
-    ragged   the last three parameters of the kernel
+    ragged   `rows`, `of_queries` and `of_keys` of the kernel
+    lists    order and counts of a `BlockMask`
+    arrays   those that functions captured
     """
     blocks = tiles if config.walk == "grid" else min(tiles, clusters_at_once(1, by_head[0]))
     taken = counter(by_head[0]) if config.walk == "dynamic" else None
-    build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged)
+    build(config, problem)[blocks](*by_head, lse, sinks, taken, *numbers, *ragged, *lists, tuple(arrays))
 
 
 def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int | None, int]:

@@ -181,7 +181,7 @@ class Plan:
             s = cl.wgmma.wait_group(0, s)
             keys.consumer_release(state)
             offset, first = given.offset * (part.length - i32(SQ)), j * self.config.columns + spots[0][1]
-            sight = Sight(at, first, part.length, offset, given.left, given.right)
+            sight = Sight(at, first, None, part.length, offset, given.left, given.right)
             if self.problem.score_mod is None and not masked:
                 return s
             return modified(self.problem, s, given.scale, sight, part.batch, head, masked)

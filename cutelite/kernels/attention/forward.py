@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
 from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
-from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, Given, H, RaggedTile, Tile, Tiles
+from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
 from cutelite.lang.places import places
+from cutelite.lang.tables import bound
 
 FEW = 1024  # keys: with as many or fewer, tiles of 192 rows leave a large remainder
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
@@ -50,8 +52,15 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, keys: int = FEW + 1, causal: bool = False) -> Config:
-    """Return the configuration that was measured best for a head dim, a multiple of 64 (docs/lab/attention.md)."""
+def chosen(dim: int, keys: int = FEW + 1, causal: bool = False, blocks: tuple[int, int] | None = None) -> Config:
+    """Return the configuration that was measured best for a head dim, a multiple of 64 (docs/lab/attention.md).
+
+    blocks  queries and keys of a block of a block mask, which those of the configuration divide
+    """
+    if blocks is not None:
+        columns = 64 if dim > 128 or blocks[1] % 128 else 128
+        groups = 2 if blocks[0] % 128 == 0 else 1
+        return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=dim != 192, pairs=dim == 128)
     if dim == 64 and causal and keys <= FEW:
         return Config(stages=3, queries=2, guess=True)
     if dim == 64:
@@ -71,6 +80,7 @@ class Here(NamedTuple):
     keys: Any
     values: Any
     given: Given
+    listed: Any
 
 
 class Result(NamedTuple):
@@ -95,10 +105,14 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads."""
+    """The sizes that follow from a configuration and a problem, and the code of the kernel's threads.
+
+    arrays   the problem's functions captured some, and have them now
+    """
 
     config: Config
     problem: Problem
+    arrays: bool = False
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -115,28 +129,35 @@ class Plan:
         """The columns of the output that one TMA copy stores, and the buffers of that size of a warpgroup."""
         return (self.dims[1], 1) if self.dims[1] <= 128 else (BOX, 2)
 
+    def with_arrays(self, tables: Any) -> Any:
+        """Return the plan whose functions have these arrays in place of those that they captured."""
+        if not tables:
+            return self
+        return replace(self, problem=bound(self.problem, tables), arrays=True)
+
     def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
         """Return the type of an array (batch, heads, length, dim) that TMA reads or writes in boxes of `rows`."""
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
 
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
         """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread."""
-        BN, storage = self.config.columns, here.storage
+        storage = here.storage
         sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
             ticket, tile = tiles.take(), tiles.place
-            row, _, key, _ = self.tiles.lengths(tile)
-            kv, row, key = tile.head // i32(H // HK), row + tile.row, key + (tile.end - 1) * BN
+            row, _, first, _ = self.tiles.lengths(tile)
+            kv, row = tile.head // i32(H // HK), row + tile.row
             batch = 0 if self.problem.ragged else tile.batch
             if not self.problem.ragged or tile.end > 0:
+                key = first + self.tiles.key(tile.end - 1, tile, here.listed)
                 sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
                 for g in cl.static_range(self.config.groups):
                     sq = bring(q, storage.q, here.queries, sq, (batch, tile.head, row + g * ROWS, 0))
                 for i in range(1, tile.end - tile.start):
-                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, key - i * BN, 0))
-                    bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key + (1 - i) * BN, 0))
-                last = key + (1 + tile.start - tile.end) * BN
-                bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, last, 0))
+                    before, key = key, first + self.tiles.key(tile.end - 1 - i, tile, here.listed)
+                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
+                    bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, before, 0))
+                bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
             tiles = tiles.tell(ticket)
 
     def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
@@ -177,7 +198,7 @@ class Plan:
         if self.problem.ragged and tile.keys < tile.end * self.config.columns:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
         unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
-        s = self.modified(s, tile.end - 1, tile, here.given, group, True)
+        s = self.modified(s, tile.end - 1, tile, here, group, True)
         p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
@@ -222,7 +243,7 @@ class Plan:
         def step(j: Any, so_far: Any, masked: bool) -> Any:
             p, out, softmax, turn = so_far
             s, out, turn = self.multiply(p, out, turn, here)
-            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here.given, group, masked))
+            p, softmax, ratio, moved = softmax.step(self.modified(s, j, tile, here, group, masked))
             out, p, total = cl.wgmma.wait_group(0, out, after=(p, softmax.total))
             here.values.consumer_release(turn.keys.advance(-2))
             if moved:
@@ -240,14 +261,15 @@ class Plan:
                 so_far = step(low - 1 - i, so_far, True)
         return so_far
 
-    def modified(self, s: Any, j: Any, tile: Tile, given: Given, group: Any, masked: bool) -> Any:
+    def modified(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
         """Return the scores of block j after mods and masks."""
         if self.problem.score_mod is None and not masked:
             return s
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))
-        key, offset = j * self.config.columns + spots[0][1], self.tiles.offset(tile, given)
-        sight = Sight(rows, key, self.tiles.lengths(tile)[3], offset, given.left, given.right)
+        given, (_, queries, _, keys) = here.given, self.tiles.lengths(tile)
+        key, offset = self.tiles.key(j, tile, here.listed) + spots[0][1], self.tiles.offset(tile, given)
+        sight = Sight(rows, key, queries if self.arrays else None, keys, offset, given.left, given.right)
         return modified(self.problem, s, given.scale, sight, tile.batch, tile.head, masked)
 
     def finish(self, out: Any, softmax: Any, tile: Tile, result: Result, ring: Any, group: Any) -> None:
@@ -279,7 +301,8 @@ def bring(tensor: Any, ring: Any, pipe: Any, state: Any, at: Any) -> Any:
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem) -> Any:
     """Return the kernel."""
-    plan, dtype = Plan(config, problem), problem.dtype
+    shaped, dtype = Plan(config, problem), problem.dtype
+    TABLES, plan = tables_of(problem.score_mod, problem.mask_mod), shaped
     G, BN, STAGES, (D, DV), (WIDE, BUFFERS) = config.groups, config.columns, config.stages, plan.dims, plan.piece
     Q, O = plan.box(H, SQ, problem.dim, ROWS), plan.box(H, SQ, problem.dim_v, ROWS)  # noqa: E741
     K, V = plan.box(HK, SK, problem.dim, BN), plan.box(HK, SK, problem.dim_v, BN)
@@ -297,13 +320,17 @@ def build(config: Config, problem: Problem) -> Any:
         q: Q, k: K, v: V, o: O, lse: Tensor[f32, (B, H, SQ)], sinks: Tensor[f32, (H,)] | None,
         counter: Tensor[i32, (1,)] | None, scale: f32, offset: i32, left: i32, right: i32, band: i32,
         rows: ROW | None, of_queries: Tensor[i32, (ENDS,)] | None, of_keys: Tensor[i32, (ENDS,)] | None,
+        listed: Tensor[i32, (MB, MH, QB, KB)] | None, counts: Tensor[i32, (MB, MH, QB, 2)] | None, tables: TABLES,
     ) -> None:  # fmt: skip
         """
         counter              of `cl.TileQueue`
         scale ... band       `Given` explains them
         rows                 `o` again, for ragged sequences
         of_queries, of_keys  the start of each ragged sequence, and the end of the last one
+        listed, counts       of a `BlockMask`, where its order is `listed`
+        tables               arrays that functions captured
         """
+        plan = shaped.with_arrays(tables)
         if cl.thread_idx.x == 0:
             for t in (q, k, v, o):
                 cl.prefetch_tensormap(t)
@@ -318,8 +345,10 @@ def build(config: Config, problem: Problem) -> Any:
         where: Any = lambda index: plan.tiles.place(index, given)  # noqa: E731
         if problem.ragged:
             kind, where = RaggedTile, lambda index: plan.tiles.ragged_place(index, of_queries, of_keys, given)
+        if problem.blocks is not None:
+            kind, where = BlockTile, lambda index: plan.tiles.listed_place(index, counts, given)
         tiles = cl.TileQueue.create(kind, where, plan.tiles.count(), counter, G * GROUP)
-        here = Here(storage, queries, keys, values, given)
+        here = Here(storage, queries, keys, values, given, listed)
         cl.pipeline_init_sync()
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])

@@ -21,6 +21,8 @@ from torch import Tensor
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
 from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
+from cutelite.kernels.attention.blocks import block_mask_of
+from cutelite.kernels.functions import lifted
 
 Mods = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 """`score_mod` and `mask_mod`."""
@@ -52,9 +54,9 @@ def how_of(
     return How(aligned, *window, softcap, scale, layout)
 
 
-def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods) -> bool:
+def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None) -> bool:
     """Tell whether a call goes to an operator. Errors: ValueError for a derivative that there is not."""
-    plain = mods == (None, None)
+    plain = mods == (None, None) and block_mask is None
     if torch.compiler.is_compiling():
         return plain and out is None
     if left_out():
@@ -73,14 +75,26 @@ def wants_gradient(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def attend(tensors: tuple[Tensor, ...], how: How, mods: Mods) -> tuple[Tensor, Tensor]:
+def attend(
+    tensors: tuple[Tensor, ...], how: How, mods: Mods, block_mask: Any = None
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Return output and logsumexp, by an operator or a function of autograd's.
 
     tensors  q, k and v; of ragged sequences also the starts of their queries and of their keys
     """
-    if mods != (None, None):
-        return Modified.apply(how, mods, *tensors)
-    return attention(*tensors, *how) if len(tensors) == 3 else attention_varlen(*tensors, *how[:-1])
+    if mods == (None, None) and block_mask is None:
+        return attention(*tensors, *how) if len(tensors) == 3 else attention_varlen(*tensors, *how[:-1])
+    if block_mask is not None:
+        mode = 1 if how.layout == "bshd" else 2
+        mods = mods[0], block_mask_of(block_mask, tensors[0].shape[mode], tensors[1].shape[mode]).mask_mod
+        if mods[1] is None:
+            raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
+    captured: list[Any] = []
+    for mod in mods:
+        lifted(mod, captured)
+    if captured:
+        raise ValueError("functions that captured arrays have no derivative: detach q, k and v")
+    return Modified.apply(how, mods, block_mask, *tensors)
 
 
 @custom_op("cutelite::attention", mutates_args=())
@@ -182,9 +196,12 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     """Attention with functions of the caller's."""
 
     @staticmethod
-    def forward(ctx: Any, how: How, mods: Mods, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, how: How, mods: Mods, block_mask: Any, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         ctx.how, ctx.mods = how, mods
-        o, lse = forward(tensors, how, mods)
+        if block_mask is None:
+            o, lse = forward(tensors, how, mods)
+        else:
+            o, lse = call.attend(*tensors, block_mask=block_mask, return_lse=True, **how.named((mods[0], None)))
         ctx.save_for_backward(*tensors[:3], o, lse, *tensors[3:])
         return o, lse
 
@@ -192,4 +209,4 @@ class Modified(torch.autograd.Function):  # type: ignore[misc]
     def backward(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
         strict = torch.are_deterministic_algorithms_enabled()
         found = backward(dense(do), dlse.contiguous(), ctx.saved_tensors, ctx.how, ctx.mods, strict)
-        return None, None, *found, *(None,) * (len(ctx.saved_tensors) - 5)
+        return None, None, None, *found, *(None,) * (len(ctx.saved_tensors) - 5)

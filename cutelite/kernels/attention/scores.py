@@ -31,6 +31,7 @@ class Problem:
     score_mod      (score, batch, head, query, key) -> score, on vectors of f32 and i32
     mask_mod       (batch, head, query, key) -> True where the query sees the key
     ragged         sequences of any lengths lie one after the other, as one (the forward kernel)
+    blocks         queries and keys of a block of a block mask; None: there is none (the forward kernel)
     """
 
     dtype: Any
@@ -41,6 +42,7 @@ class Problem:
     score_mod: Callable[..., Any] | None = None
     mask_mod: Callable[..., Any] | None = None
     ragged: bool = False
+    blocks: tuple[int, int] | None = None
 
 
 class Sight(NamedTuple):
@@ -48,12 +50,14 @@ class Sight(NamedTuple):
 
     at       index of the query of each of the two rows, (1, 2, 1)
     key      index of the first key; the others are 8 i and 8 i + 1 behind it
+    rows     number of queries, where functions captured arrays; else None
     end      number of keys
     offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen
     """
 
     at: Any
     key: Any
+    rows: Any
     end: Any
     offset: Any
     left: Any
@@ -70,9 +74,12 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
     offsets = tuple(i // 2 * 8 + i % 2 for i in range(s.n // 2))
     column, at = cl.vector(*offsets, dtype=i32).reshape((2, 1, s.n // 4)), sight.at
     s, key = s.reshape((2, 2, s.n // 4)), places(sight.key, offsets, (2, 1, s.n // 4))
+    query, place = at, key
+    if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
+        query, place = max(0, min(at, sight.rows - 1)), max(0, min(key, sight.end - 1))
     if problem.score_mod is not None:
         exact = approximate_quotients(True)
-        s = problem.score_mod(s * scale, batch, head, at, key)
+        s = problem.score_mod(s * scale, batch, head, query, place)
         approximate_quotients(exact)
     if masked:
         end = cl.full((2,), sight.end - sight.key, i32).reshape((1, 2, 1))
@@ -82,6 +89,6 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
         if problem.left:
             sees = sees & (column >= at + (sight.offset - sight.left - sight.key))
         if problem.mask_mod is not None:
-            sees = sees & problem.mask_mod(batch, head, at, key)
+            sees = sees & problem.mask_mod(batch, head, query, place)
         s = cl.where(sees, s, -INF)
     return s.reshape((s.n,))

@@ -3,7 +3,7 @@
 In    the number of a tile, from `cl.TileQueue`; the window of keys that a query sees
 Out   a `Tile`: its sequence, head, first row, and the blocks of keys to compute
 """
-# mypy: disable-error-code="name-defined, attr-defined"
+# mypy: disable-error-code="name-defined, attr-defined, index"
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -58,6 +58,17 @@ class Tile(NamedTuple):
     end: Any
 
 
+class BlockTile(NamedTuple):
+    """As `Tile`, of a block mask: `start` and `end` are places in its list, whose blocks below `full` have no mask."""
+
+    batch: Any
+    head: Any
+    row: Any
+    start: Any
+    end: Any
+    full: Any
+
+
 class RaggedTile(NamedTuple):
     """A `Tile` with the start and number of its sequence's queries and keys. `end` 0: it is empty."""
 
@@ -93,6 +104,30 @@ class Tiles:
         tile = Tile(head // heads, head % heads, m * self.rows, 0, 0)
         start, end = self.seen(tile, given)
         return tile._replace(start=start, end=end)
+
+    def listed_place(self, index: Any, counts: Any, given: Given) -> BlockTile:
+        """Return the tile of a number, of a block mask."""
+        last, width = self.count() - 1, self.problem.blocks[1]
+        tile = self.place(min(index, last), given)  # `cl.TileQueue` asks for more
+        here = counts[self.listed(tile, counts)]
+        full, all_of = here[0], here[1]
+        parts = width // self.columns
+        return BlockTile(*tile[:3], 0, max(all_of, 1) * parts, full * parts)
+
+    def listed(self, tile: Any, array: Any) -> tuple[Any, Any, Any, Any]:
+        """Return the index of a tile's list in an array of a block mask, in which B or H may be 1."""
+        return (
+            min(tile.batch, i32(array.shape[0]) - 1), min(tile.head, i32(array.shape[1]) - 1),
+            tile.row // self.problem.blocks[0], None,
+        )  # fmt: skip
+
+    def key(self, j: Any, tile: Any, order: Any) -> Any:
+        """Return the first key of block `j` of a tile, within its sequence."""
+        if self.problem.blocks is None:
+            return j * self.columns
+        width = self.problem.blocks[1]
+        parts = width // self.columns
+        return order[self.listed(tile, order)][j // parts] * width + j % parts * self.columns
 
     def ragged_place(self, index: Any, of_queries: Any, of_keys: Any, given: Given) -> RaggedTile:
         """Return the tile of a number: head by head, sequence by sequence, longest rows first.
@@ -139,6 +174,8 @@ class Tiles:
         """Return the first and the end of the blocks, without the last one, that all rows of a tile see as a whole."""
         low, high, BN = tile.start, tile.end - 1, self.columns
         place = tile.row + self.offset(tile, given)
+        if self.problem.blocks is not None:
+            return low, min(high, tile.full)
         if self.problem.mask_mod is not None:
             return low, low
         if self.problem.right:

@@ -11,7 +11,7 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, launch, seen
 from cutelite.kernels.attention.forward import Config, chosen
 from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import lifted, settled
 
 
 def attention_varlen(
@@ -69,9 +69,10 @@ def attend_varlen(
     out = empty(q, (total, heads, dim_v)) if out is None else out
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
-    mod = capped_mod(softcap, score_mod)
+    arrays: list[Any] = []
+    mod = capped_mod(softcap, lifted(score_mod, arrays))
     if 0 not in lse.shape and not left_out():
-        mods, dtype = (mod, settled(mask_mod)), getattr(cl, code_of(q))
+        mods, dtype = (mod, settled(lifted(mask_mod, arrays))), getattr(cl, code_of(q))
         problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True)
         config = config or chosen(-(-dim // BOX) * BOX)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
@@ -90,5 +91,6 @@ def attend_varlen(
                 sinks,
                 numbers,
                 (by_head[3], cu_seqlens_q, cu_seqlens_k),
+                arrays=arrays,
             )
     return (out, lse) if return_lse else out

@@ -1,0 +1,180 @@
+"""Block masks: for each block of queries, the blocks of keys that some query sees, and those that all queries see.
+
+In    a `mask_mod`, or a `BlockMask` of torch's FlexAttention
+Out   a `BlockMask`, which `attention` takes: other blocks of keys are skipped, and those seen as a whole are not masked
+"""
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+
+import sys
+import weakref
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Tensor, i32
+from cutelite.kernels.functions import captured_types, lifted, settled
+from cutelite.lang.places import places
+from cutelite.lang.tables import Holder, bound
+
+MB, MH, QB, KB = cl.dims("MB MH QB KB")
+THREADS = 128
+COLUMNS = 16  # keys that a thread evaluates a mask for at once
+PARTIAL, FULL = 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMask:
+    """A mask and where it has blocks of keys.
+
+    order     (B, H, blocks of queries, blocks of keys) i32: the blocks that all queries of a block see, then those that
+              some see. B or H is 1 where the mask is the same for all. Where nothing is seen, the first number is the
+              number of blocks of keys
+    counts    (B, H, blocks of queries, 2) i32: the number of the former, and of both
+    block     queries and keys of a block
+    mask_mod  what decides within blocks of the second kind; None: all of their keys are seen
+    lengths   of queries and keys
+    """
+
+    order: Any
+    counts: Any
+    block: tuple[int, int]
+    mask_mod: Any
+    lengths: tuple[int, int]
+
+    def sparsity(self) -> float:
+        """Return the percentage of blocks that are skipped."""
+        visited = float(self.counts[..., 1].sum())
+        whole = 1
+        for extent in self.order.shape:
+            whole *= extent
+        return 100.0 * (1.0 - visited / whole)
+
+
+def create_block_mask(
+    mask_mod: Any, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = "cuda",
+    BLOCK_SIZE: int | tuple[int, int] = 128,
+) -> BlockMask:  # fmt: skip
+    """Evaluate a mask in each block, as torch's function of this name does.
+
+    mask_mod    (b, h, q_idx, kv_idx) -> bool, as `attention` takes it
+    B, H        None where the mask does not depend on the sequence, or on the head
+    device      torch's name of a GPU, on which torch's arrays are made; 'cpu': NumPy's, in the simulator
+    BLOCK_SIZE  queries and keys of a block: multiples of 64
+    """
+    block = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) else (BLOCK_SIZE, BLOCK_SIZE)
+    checked(block)
+    shape = B or 1, H or 1, -(-Q_LEN // block[0]), -(-KV_LEN // block[1])
+    if str(device) == "cpu":
+        import numpy
+
+        kinds = numpy.empty(shape, numpy.int32)
+    else:
+        import torch
+
+        kinds = torch.empty(shape, dtype=torch.int32, device=device)
+    arrays: list[Any] = []
+    mod = settled(lifted(mask_mod, arrays))
+    grid = cl.Launch((shape[3], shape[2], shape[0] * shape[1]), THREADS)
+    of_kinds(mod, block)[grid](kinds, tuple(arrays), Q_LEN, KV_LEN)
+    return of_blocks(kinds, block, mask_mod, (Q_LEN, KV_LEN))
+
+
+def checked(block: tuple[int, int]) -> None:
+    """Check the sizes of a block. Errors: ValueError."""
+    if block[0] <= 0 or block[1] <= 0 or block[0] % 64 or block[1] % 64:
+        raise ValueError(f"blocks of {block[0]} queries and {block[1]} keys: both are multiples of 64")
+
+
+def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[int, int]) -> BlockMask:
+    """Return the mask of blocks of these kinds: 0, `PARTIAL` or `FULL`."""
+    torch = sys.modules["torch"] if type(kinds).__module__.startswith("torch") else None
+    if torch is not None:
+        order = torch.argsort(-kinds, dim=-1, stable=True).int()
+        counts = torch.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).int()
+        order[..., 0] = torch.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
+        return BlockMask(order, counts, block, mask_mod, lengths)
+    import numpy
+
+    order = numpy.argsort(-kinds, axis=-1, kind="stable").astype(numpy.int32)
+    counts = numpy.stack([(kinds == FULL).sum(-1), (kinds > 0).sum(-1)], -1).astype(numpy.int32)
+    order[..., 0] = numpy.where(counts[..., 1] == 0, kinds.shape[-1], order[..., 0])
+    return BlockMask(order, counts, block, mask_mod, lengths)
+
+
+def block_mask_of(mask: Any, sq: int, sk: int) -> BlockMask:
+    """Return a `BlockMask`, ours or torch's, as ours. Torch's is converted at its first use.
+
+    Errors   ValueError for one of other lengths, or of blocks that are no multiples of 64
+    """
+    if not isinstance(mask, BlockMask):
+        known = _converted.get(id(mask))
+        if known is None or known[0]() is not mask:
+            name = id(mask)
+            known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, sq, sk)
+            _converted[name] = known
+        mask = known[1]
+    blocks = -(-sq // mask.block[0]), -(-sk // mask.block[1])
+    if tuple(mask.order.shape[2:]) != blocks:
+        have = " x ".join(map(str, mask.order.shape[2:]))
+        raise ValueError(f"the block mask has {have} blocks of {mask.block}, which do not fit {sq} queries, {sk} keys")
+    return mask  # type: ignore[no-any-return]
+
+
+_converted: dict[int, tuple[weakref.ref[Any], BlockMask]] = {}
+
+
+def _of_torch(mask: Any, sq: int, sk: int) -> BlockMask:
+    torch = sys.modules["torch"]
+    block = tuple(mask.BLOCK_SIZE)
+    checked(block)
+    columns = -(-sk // block[1])
+    kinds = torch.zeros(*mask.kv_indices.shape[:3], columns + 1, dtype=torch.int32, device=mask.kv_indices.device)
+    listed = (PARTIAL, mask.kv_num_blocks, mask.kv_indices), (FULL, mask.full_kv_num_blocks, mask.full_kv_indices)
+    for kind, count, indices in listed:
+        if count is not None:
+            within = torch.arange(indices.shape[-1], device=indices.device) < count[..., None]
+            kinds.scatter_(-1, torch.where(within, indices, columns).long(), kind)
+    kinds = kinds[..., :columns]
+    if sk % block[1]:  # keys behind the last one have to be masked
+        kinds[..., -1].clamp_(max=PARTIAL)
+    mod = None if mask.mask_mod is None or "noop" in getattr(mask.mask_mod, "__name__", "") else mask.mask_mod
+    return of_blocks(kinds.contiguous(), block, mod, (sq, sk))
+
+
+@lru_cache(maxsize=256)
+def of_kinds(mask_mod: Any, block: tuple[int, int]) -> Any:
+    """Return the kernel that evaluates a mask: one block of threads for each block of the mask."""
+    TABLES = tables_of(mask_mod)
+    rows, width = block
+    held = Holder(mask_mod)
+
+    @cl.kernel(block=THREADS)
+    def kinds(kind: Tensor[i32, (MB, MH, QB, KB)], tables: TABLES, queries: i32, keys: i32) -> None:
+        mod = bound(held, tables).function
+        batch, head = i32(cl.block_idx.z) // i32(MH), i32(cl.block_idx.z) % i32(MH)
+        some, all_of = cl.full((COLUMNS,), False, cl.boolean), cl.full((COLUMNS,), True, cl.boolean)
+        for i in range((rows + THREADS - 1) // THREADS):
+            row = i32(cl.block_idx.y) * rows + i * THREADS + cl.thread_idx.x
+            if i * THREADS + cl.thread_idx.x < rows and row < queries:
+                for j in range(width // COLUMNS):
+                    key = places(i32(cl.block_idx.x) * width + j * COLUMNS, tuple(range(COLUMNS)), (COLUMNS,))
+                    seen = mod(batch, head, places(row, (0,), (1,)), min(key, keys - 1)) & (key < keys)
+                    some, all_of = some | seen, all_of & seen
+        some_here, all_here = some.reduce("any"), all_of.reduce("all")
+        found, whole = cl.syncthreads_or(some_here), cl.syncthreads_and(all_here)
+        if cl.thread_idx.x == 0:
+            kind[batch, head, cl.block_idx.y, cl.block_idx.x] = cl.where(whole, FULL, cl.where(found, PARTIAL, 0))
+
+    return kinds
+
+
+def tables_of(*functions: Any) -> Any:
+    """Return the annotation of the parameter that has the arrays which functions captured."""
+    kinds = []
+    for captured in captured_types(*functions):
+        names = (f"T{captured.index}_{i}" for i in range(captured.ndim))
+        kinds.append(
+            Tensor[getattr(cl, "boolean" if captured.dtype == "bool" else captured.dtype), tuple(map(cl.dims, names))]
+        )
+    return tuple[tuple(kinds)] if kinds else tuple[()]  # type: ignore[misc]
