@@ -39,7 +39,7 @@ _WHERE = {
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
-    "cutelite.lib.rows": "RowPartition RowStream RowTile RowVectors",
+    "cutelite.lib.rows": "RowPart RowPartition RowStream RowTile RowVectors",
     "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",
     "cutelite.lib.scan": "look_back next_tile",

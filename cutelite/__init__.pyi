@@ -323,6 +323,7 @@ from cutelite.lib.reduce import block_scan as block_scan
 from cutelite.lib.reduce import cluster_reduce as cluster_reduce
 from cutelite.lib.reduce import warp_reduce as warp_reduce
 from cutelite.lib.reduce import warp_scan as warp_scan
+from cutelite.lib.rows import RowPart as RowPart
 from cutelite.lib.rows import RowPartition as RowPartition
 from cutelite.lib.rows import RowStream as RowStream
 from cutelite.lib.rows import RowTile as RowTile
@@ -550,6 +551,7 @@ __all__ = [
     "PipelineTmaStore",
     "Pointer",
     "ResultRing",
+    "RowPart",
     "RowPartition",
     "RowStream",
     "RowTile",

@@ -37,13 +37,16 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     return numpy.empty(shape, getattr(ml_dtypes, row.numpy or ""))
 
 
-def clusters_at_once(blocks: int, like: Any) -> int:
-    """How many clusters of so many blocks, each filling a multiprocessor, run at once on the GPU that holds `like`.
+def clusters_at_once(blocks: int, like: Any, resident: int = 1) -> int:
+    """Return the number of clusters of `blocks` blocks that run at once on the GPU that holds `like`.
 
+    resident  blocks that a multiprocessor holds
     In the simulator, where time does not count: a few.
     """
     where, ordinal = rt.read(like).device
-    return rt.max_active_clusters(blocks, ordinal) if where == "cuda" else max(1, 4 // blocks)
+    if where == "cuda":
+        return rt.max_active_clusters(blocks, ordinal, resident)
+    return max(1, 4 // blocks) * resident
 
 
 def counter(like: Any) -> Any:

@@ -66,6 +66,10 @@ class RowPartition:
         """The column of the first element of one of this thread's vectors."""
         return self.team.rank * self.chunk + (piece * self.team.threads + self.team.lane) * self.vector
 
+    def piece(self, number: int) -> RowVectors:
+        """One of this thread's vectors of a row."""
+        return RowVectors(self, number, 1, self.inside(number))
+
     def columns(self) -> Any:
         """The columns of this thread's elements: a vector of i32 of shape (vector, pieces)."""
         found = make_rmem_tensor(i32, make_layout(self.shape))
@@ -115,13 +119,17 @@ class RowPartition:
         check_row(row, self.n)
         return self.read(row, fill, 0)
 
-    def read(self, memory: Any, fill: Any, begin: Any) -> Any:
-        """Read this thread's elements from `memory`, which begins at column `begin` of the row."""
-        held = make_rmem_tensor(memory.dtype, make_layout(self.shape))
-        if not self.whole:
+    def read(self, memory: Any, fill: Any, begin: Any, start: int = 0, count: int | None = None) -> Any:
+        """Read this thread's elements from `memory`, which begins at column `begin` of the row.
+
+        start, count   of the thread's vectors these; by default all
+        """
+        count = self.pieces if count is None else count
+        held = make_rmem_tensor(memory.dtype, make_layout((self.vector, count)))
+        if not self.inside(start + count - 1):
             fill_tensor(held, fill)
-        for i in static_range(self.pieces):
-            self.move(memory, held, i, begin, into=False)
+        for i in static_range(count):
+            self.move(memory, held, start + i, begin, into=False, place=i)
         return held.load()
 
     def fold(self, row: Any, state: Any, step: Any, *, pieces: int = 4, fill: Any = 0) -> Any:
@@ -196,6 +204,16 @@ class RowVectors:
                 found[j, i] = self.part.first(self.start + i) + j
         return found.load()
 
+    def store(self, v: Any, row: Any) -> None:
+        """Write the elements `v`, of shape (vector, pieces), to `row`; `start` is known at compile time.
+
+        Who   each thread of the team for itself
+        """
+        held = make_rmem_tensor(row.dtype, make_layout((self.part.vector, self.pieces)))
+        held.store(v)
+        for i in static_range(self.pieces):
+            self.part.move(row, held, self.start + i, 0, into=True, place=i)
+
     def keep(self, v: Any, fill: Any = 0) -> Any:
         """Replace the elements of `v`, of shape (vector, pieces), that are beyond the row by `fill`."""
         if self.whole:
@@ -207,6 +225,36 @@ class RowVectors:
                 beyond = self.part.first(self.start + i) + j >= self.part.end()
                 held[j, i] = fill if beyond else held[j, i]
         return held.load()
+
+
+@dataclass(frozen=True)
+class RowPart:
+    """A thread's part of a row that has come, in registers or in shared memory.
+
+    part     the part of a row that each thread has
+    held     a vector of shape (vector, pieces), or what this block has of the row in shared memory
+    fill     what threads find beyond the row
+    outside  it is in shared memory, and read from there each time
+    """
+
+    part: RowPartition
+    held: Any
+    fill: Any = 0
+    outside: bool = False
+
+    def load(self) -> Any:
+        """All elements, a vector of shape (vector, pieces)."""
+        return self.read(0, self.part.pieces) if self.outside else self.held
+
+    def piece(self, number: int) -> Any:
+        """One of the vectors, of shape (vector, 1)."""
+        if self.outside:
+            return self.read(number, 1)
+        return self.held[None, number].reshape((self.part.vector, 1))
+
+    def read(self, start: int, count: int) -> Any:
+        """Read vectors from shared memory."""
+        return self.part.read(self.held, self.fill, self.part.team.rank * self.part.chunk, start, count)
 
 
 @dataclass(frozen=True)
@@ -337,26 +385,30 @@ class RowStream:
         """Say whether `each_reduced` starts a row's reduction before it finishes the last one's."""
         return self.stages >= OVERLAPPING
 
-    def hold(self, row: Any) -> Any:
-        """Take what is needed with every row, such as weights: a function that gives this thread's part of `row`.
+    def hold(self, row: Any, kept: bool = True) -> Any:
+        """Take what is needed with every row, such as weights: a function that gives this thread's `RowPart` of `row`.
 
-        Where a team works on many rows it is kept in shared memory. Each thread reads what it wrote itself.
+        row   None: the function gives None
+        kept  where a team works on many rows, in shared memory: each thread reads what it wrote itself. Otherwise it
+              is read from global memory, or a cache of it, with each row
         """
         part = self.part
-        if not self.stages:
-            return lambda: part.load(row)
+        if row is None:
+            return nothing
+        if not self.stages or not kept:
+            return lambda _: RowPart(part, part.load(row))
         begin = part.team.rank * part.chunk
-        kept = shared(row.dtype, (part.chunk,), align=128)
+        place = shared(row.dtype, (part.chunk,), align=128)
         found = make_rmem_tensor(row.dtype, make_layout(part.shape))
         found.store(part.load(row))
         for i in static_range(part.pieces):
-            part.move(kept, found, i, begin, into=True)
-        return lambda: part.read(kept, 0, begin)
+            part.move(place, found, i, begin, into=True)
+        return lambda _: RowPart(part, place, 0, True)
 
     def each(self, work: Any, ask: Any = None) -> None:
-        """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's part of each array.
+        """Call ``work(row, asked, *parts)`` for every row of the team, with this thread's `RowPart` of each array.
 
-        work  calls `refill` once, behind the first reduction or barrier of the team: then all have taken their parts
+        work  calls `refill` once, behind a barrier of the team at which all have read their parts for the last time
         ask   ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the row has come
         """
         ask = nothing if ask is None else ask
@@ -365,50 +417,47 @@ class RowStream:
         if not self.stages:
             if team.teams == 1 or first < rows:
                 asked = ask(first)
-                parts = [self.part.load(x[first, None], self.fill) for x in self.arrays]
+                parts = [RowPart(self.part, self.part.load(x[first, None], self.fill)) for x in self.arrays]
                 team.ready()
                 work(first, asked, *parts)
         else:
-            coming, begin = ask(min(first, rows - 1)), team.rank * self.part.chunk
+            coming = ask(min(first, rows - 1))
             team.ready()
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
-                stage = self.turn[0] % self.stages
-                self.full[stage].wait(self.turn[0] // self.stages)
-                places = [self.ring[None, stage, i] for i in range(len(self.arrays))]
-                work(row, asked, *[self.part.read(place, self.fill, begin) for place in places])
+                self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
+                work(row, asked, *self.taken(0))
             team.leave()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
-        """For every row reduce ``x = first(row, asked, *parts)``, and call ``last(row, asked, x, all, *parts)``.
+        """For every row reduce ``x = first(row, *parts)``, and call ``last(row, asked, x, all, *parts)``.
 
-        With three stages and more, a row's reduction is started before the last one's is finished, so that blocks do
-        not wait for each other; both functions then read their parts from shared memory. Teams have two reductions
-        `under_way`.
+        With stages, `parts` are read from shared memory each time, so that no registers hold them during a reduction.
+        With three and more, a row's reduction is started before the last one's is finished, so that blocks do not wait
+        for each other; teams then have two reductions `under_way`.
 
         combine  as for `Team.reduce`
-        ask      as for `each`
+        ask      ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the reduction
         """
         ask, team, rows = nothing if ask is None else ask, self.part.team, self.arrays[0].shape[0]
         if not self.overlaps:
 
-            def work(row: Any, asked: Any, *parts: Any) -> None:
-                x = first(row, asked, *parts)
-                all = team.reduce(x, combine)
+            def work(row: Any, _: Any, *parts: Any) -> None:
+                x, asked = first(row, *parts), ask(row)
+                last(row, asked, x, team.reduce(x, combine), *parts)
+                if self.stages:
+                    team.sync()  # all have read their parts for the last time
                 self.refill()
-                last(row, asked, x, all, *parts)
 
-            self.each(work, ask)
+            self.each(work)
             return
         row, step = team.number(), team.count()
-        asked, coming = ask(min(row, rows - 1)), ask(min(row + step, rows - 1))
         team.ready()
-        x = first(row, asked, *self.take())
-        places = team.places(x)
+        x = first(row, *self.take())
+        places, asked = team.places(x), ask(row)
         pending = team.start(places, x, combine)
         for later in range(row + step, rows, step):
-            asked_later, coming = coming, ask(min(later + step, rows - 1))
-            y = first(later, asked_later, *self.take())
+            y, asked_later = first(later, *self.take()), ask(later)
             next = team.start(places, y, combine)
             self.bring((self.turn[0] + 2 * self.stages - 3) % self.stages)
             last(row, asked, x, team.finish(places, pending, combine), *self.taken(2))
@@ -416,19 +465,17 @@ class RowStream:
         last(row, asked, x, team.finish(places, pending, combine), *self.taken(1))
         team.leave()
 
-    def take(self) -> list[Any]:
-        """Wait for the next row, and read this thread's part of each array."""
+    def take(self) -> list[RowPart]:
+        """Wait for the next row, and give this thread's part of each array."""
         turn = self.turn[0]
         self.full[turn % self.stages].wait(turn // self.stages)
         self.turn[0] = (turn + 1) % (2 * self.stages)
         return self.taken(1)
 
-    def taken(self, back: int) -> list[Any]:
-        """Read this thread's part of each array of the row that was taken last, or of the one before (2)."""
+    def taken(self, back: int) -> list[RowPart]:
+        """Give this thread's part of each array: of the row that is next (0), taken last (1), or the one before (2)."""
         stage = (self.turn[0] + 2 * self.stages - back) % self.stages
-        begin = self.part.team.rank * self.part.chunk
-        places = [self.ring[None, stage, i] for i in range(len(self.arrays))]
-        return [self.part.read(place, self.fill, begin) for place in places]
+        return [RowPart(self.part, self.ring[None, stage, i], self.fill, True) for i in range(len(self.arrays))]
 
     def refill(self) -> None:
         """Start the copy of a later row in the place of the one that has been taken."""

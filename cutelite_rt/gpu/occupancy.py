@@ -9,28 +9,31 @@ from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.device import device as device_of
 from cutelite_rt.gpu.launch import LaunchConfig, load
 
+_RESERVED = 1024  # bytes of shared memory of each block that the driver takes; a multiprocessor has as many more
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
 
 
-def max_active_clusters(cluster: int, ordinal: int | None = None) -> int:
-    """Return the number of clusters of that size that run at once, where each block has a multiprocessor to itself.
+def max_active_clusters(cluster: int, ordinal: int | None = None, resident: int = 1) -> int:
+    """Return the number of clusters of that size that run at once.
 
     The grid of a persistent kernel: one more cluster would begin only after another has ended, with all its tiles.
     Clusters do not reach over groups of multiprocessors, so that not all of these can be filled by large ones.
 
-    cluster  blocks; 1 gives the number of multiprocessors
-    ordinal  of the device; default: the current one
+    cluster   blocks; 1 gives the number of multiprocessors, times `resident`
+    ordinal   of the device; default: the current one
+    resident  blocks that a multiprocessor holds; by default each block has one to itself
     Errors   `CudaError` without a driver or a device, and for more blocks than a cluster can have
     """
     device = device_of(ordinal)
-    return int(device.limits.sm_count) if cluster == 1 else _clusters(cluster, device)
+    return int(device.limits.sm_count) * resident if cluster == 1 else _clusters(cluster, device, resident)
 
 
 @lru_cache
-def _clusters(cluster: int, device: Device) -> int:
+def _clusters(cluster: int, device: Device, resident: int) -> int:
     function = load(Artifact("occupancy", "sm_90", ptx=_EMPTY), device)
     shape = (cluster, 1, 1)
-    config = LaunchConfig(shape, (128, 1, 1), cluster=shape, smem=device.limits.smem_per_block_optin)
+    smem = (device.limits.smem_per_block_optin + _RESERVED) // resident // 128 * 128 - _RESERVED
+    config = LaunchConfig(shape, (32, 1, 1), cluster=shape, smem=smem)
     with device.active():
         raw = function.prepared(config)
         doing = f"asking how many clusters of {cluster} blocks run at once"

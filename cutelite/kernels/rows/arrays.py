@@ -50,9 +50,12 @@ class Rows:
             raise rt.ArgumentError(f"{name} is {here}, and should be {there}")
         return self
 
-    def at_once(self, cluster: int) -> int:
-        """How many clusters of so many blocks run at once, a multiprocessor for each block; in the simulator a few."""
-        return clusters_at_once(cluster, self.matrix)
+    def at_once(self, cluster: int, resident: int = 1) -> int:
+        """Return the number of clusters of `cluster` blocks that run at once; in the simulator a few.
+
+        resident  blocks that a multiprocessor holds
+        """
+        return clusters_at_once(cluster, self.matrix, resident)
 
 
 def contiguous(array: Any) -> Any:

@@ -121,7 +121,7 @@ def backward(loss: Loss, p: Plan) -> Any:
             target, lse, gradient = asked
             g = f32(0) if target == loss.ignore else gradient
             scale = g * (1.0 + 2.0 * loss.z * lse)
-            d = power(held.to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
+            d = power(held.load().to(f32) - lse, exact) * scale - g * (loss.smoothing / n)
             hit = (part.columns() == target.to(i32)).to(f32)
             part.store((d - hit * (g * (1.0 - loss.smoothing))).to(dtype), dx[row, None])
 

@@ -53,8 +53,18 @@ class Norm:
         return p.team(self.n) if self.narrow is None else p.team(self.n, 2, self.narrow.block)
 
     def summed(self, held: Any, *residual: Any) -> Any:
-        """What is normed, of what has been loaded."""
+        """Return what is normed, of what has been loaded."""
         return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
+
+    def known(self, part: Any, before: Any, v: Any, number: int) -> Any:
+        """Return what is known of a thread's vectors up to this number: sum of squares, or moments."""
+        if not self.center:
+            squares = (v * v).reduce("sum")
+            return squares if before is None else before + squares
+        more = moments(part.piece(number), v)
+        if before is None:
+            return more
+        return next_moments(before, more, number) if part.inside(number) else merge(before, more)
 
 
 class Moments(NamedTuple):
@@ -65,12 +75,23 @@ class Moments(NamedTuple):
     squares: f32
 
 
-def moments(part: Any, v: Any) -> Moments:
-    """Of a thread's elements: computed in two steps, so that nothing cancels."""
-    count = f32(part.shape[0] * part.shape[1]) if part.whole else part.keep(v * 0.0 + 1.0).reduce("sum")
-    mean = v.reduce("sum") / max(count, 1.0)
-    rest = part.keep(v - mean)
+def moments(some: Any, v: Any) -> Moments:
+    """Compute the moments of a vector of a thread, in two steps, so that nothing cancels.
+
+    some  the `RowVectors` that `v` is of
+    """
+    v = v.reshape((v.n, 1))
+    count = f32(v.n) if some.whole else some.keep(v * 0.0 + 1.0).reduce("sum")
+    mean = v.reduce("sum") * (1.0 / v.n) if some.whole else v.reduce("sum") / max(count, 1.0)
+    rest = some.keep(v - mean)
     return Moments(count, mean, (rest * rest).reduce("sum"))
+
+
+def next_moments(before: Moments, more: Moments, number: int) -> Moments:
+    """Merge the moments of a thread's vector of this number, all of which are within the row, with those before it."""
+    apart, share = more.mean - before.mean, 1.0 / (number + 1)
+    squares = before.squares + more.squares + apart * apart * (more.count * (number * share))
+    return Moments(before.count + more.count, before.mean + apart * share, squares)
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -108,22 +129,24 @@ def forward(norm: Norm, p: Plan) -> Any:
         team, part = norm.team(p)
         stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
 
-        scale, shift = None if w is None else stream.hold(w), None if b is None else stream.hold(b)
+        held_weights = [stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
-        def weighted(v: Any) -> Any:
-            return v if w is None else v * (scale().to(f32) + norm.offset)
+        def weighted(v: Any, scales: Any, i: int) -> Any:
+            return v if w is None else v * (scales.piece(i).to(f32) + norm.offset)
 
-        def first(row: Any, _: Any, *held: Any) -> Any:
-            v = norm.summed(*held)
-            if total is not None:
-                part.store(v.to(dtype), total[row, None])
-            if norm.center:
-                return moments(part, v)
-            squares = (v * v).reduce("sum")  # and the greatest magnitude, where that gives the scale
-            return (squares, abs(weighted(v)).reduce("max")) if at_once else squares
+        def first(row: Any, *held: Any) -> Any:
+            known, top, scales = None, f32(0), held_weights[0](row) if at_once else None
+            for i in cl.static_range(part.pieces):
+                v = norm.summed(*(each.piece(i) for each in held))
+                known = norm.known(part, known, v, i)
+                if at_once:  # the greatest magnitude gives the scale
+                    top = max(top, abs(weighted(v, scales, i)).reduce("max"))
+                if total is not None:
+                    part.piece(i).store(v.to(dtype), total[row, None])
+            return (known, top) if at_once else known
 
-        def last(row: Any, _: Any, mine: Any, all: Any, *held: Any) -> None:
+        def last(row: Any, vectors: Any, mine: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             if team.lane == 0 and team.rank == 0:
@@ -131,15 +154,21 @@ def forward(norm: Norm, p: Plan) -> Any:
                     means[row] = mean
                 if rstds is not None:
                     rstds[row] = rstd
-            v = weighted((norm.summed(*held) - mean) * rstd if norm.center else norm.summed(*held) * rstd)
-            v = v if b is None else v + shift().to(f32)
-            if narrow is None:
-                part.store(v.to(dtype), y[row, None])
-            else:
+            out = cl.make_rmem_tensor(f32, cl.make_layout(part.shape))
+            for i in cl.static_range(part.pieces):
+                v = norm.summed(*(each.piece(i) for each in held))
+                v = weighted((v - mean) * rstd if norm.center else v * rstd, vectors[0], i)
+                v = v if b is None else v + vectors[1].piece(i).to(f32)
+                if narrow is None:
+                    part.piece(i).store(v.to(dtype), y[row, None])
+                else:
+                    out[None, i].store(v.reshape((p.vector,)))
+            if narrow is not None:
                 top = all[1] * rstd if at_once else None
-                part.store(narrow.quantised(part, v, scales[row, None], top), y[row, None])
+                part.store(narrow.quantised(part, out.load(), scales[row, None], top), y[row, None])
 
-        stream.each_reduced(first, last, merge if norm.center else sum_and_greatest if at_once else "add")
+        combine = merge if norm.center else sum_and_greatest if at_once else "add"
+        stream.each_reduced(first, last, combine, ask=lambda row: [each(row) for each in held_weights])
 
     return norm_forward
 

@@ -32,6 +32,7 @@ class Plan:
     vector        elements of one access
     blocks        that a multiprocessor is to hold at a time: sets how many registers a thread may have
     stages        rows that are copied to shared memory ahead; a block then works on one after the other
+    held          weights are then kept in shared memory; otherwise they are read with each row
     shared_sums   sums over rows are kept in shared memory, not in registers
     aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
@@ -44,6 +45,7 @@ class Plan:
     stages: int = 0
     shared_sums: bool = False
     aligned: int | None = None
+    held: bool = True
 
     @property
     def block(self) -> int:
@@ -69,7 +71,7 @@ class Plan:
     def grid(self, rows: Any) -> int:
         """The blocks for `rows`, a `Rows`: without stages each works once."""
         teams: int = -(-rows.m // self.teams)
-        return self.cluster * (min(teams, self.blocks * rows.at_once(self.cluster)) if self.stages else teams)
+        return self.cluster * (min(teams, rows.at_once(self.cluster, self.blocks)) if self.stages else teams)
 
 
 def width(bytes: int, *places: int) -> int:

@@ -16,7 +16,7 @@ from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
-THREADS, ACCESSES = 256, 4  # of a block; accesses of 16 bytes of a thread
+THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
 
 
 @cache
@@ -26,7 +26,7 @@ def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
     vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
     size = THREADS * vector * ACCESSES
 
-    @cl.kernel(block=THREADS, min_blocks=4)
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def cumulative(
         x: Tensor[dtype, (M, N), (P, 1)], y: Tensor[dtype, (M, N), (Q, 1)], states: Tensor[i64, (S,)]
     ) -> None:

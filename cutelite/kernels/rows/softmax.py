@@ -63,16 +63,24 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
 
-        def first(row: Any, _: Any, held: Any) -> Exponentials:
-            return exponentials(held.to(f32), exact)
+        def first(row: Any, held: Any) -> Exponentials:
+            if not p.stages:
+                return exponentials(held.load().to(f32), exact)
+            known = Exponentials(f32(LOWEST), f32(0))
+            for i in cl.static_range(part.pieces):
+                v = held.piece(i).to(f32)
+                top = max(known.top, v.reduce("max"))
+                known = Exponentials(
+                    top, known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
+                )
+            return known
 
         def last(row: Any, _: Any, mine: Exponentials, all: Exponentials, held: Any) -> None:
-            v = held.to(f32)
-            if log:
-                out = v - all.top - cl.math.log(all.total)
-            else:
-                out = power(v - mine.top, exact) * (power(mine.top - all.top, exact) / all.total)
-            part.store(out.to(dtype), y[row, None])
+            top, less = (all.top, cl.math.log(all.total)) if log or p.stages else (mine.top, f32(0))
+            scale = power(top - all.top, exact) / all.total
+            for i in cl.static_range(part.pieces):
+                v = held.piece(i).to(f32) - top
+                part.piece(i).store((v - less if log else power(v, exact) * scale).to(dtype), y[row, None])
 
         stream.each_reduced(first, last, merge(exact))
 
@@ -92,12 +100,12 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
 
-        def first(row: Any, _: Any, held: Any, values: Any) -> Any:
-            g = held.to(f32)
-            return (g if log else g * values.to(f32)).reduce("sum")
+        def first(row: Any, held: Any, values: Any) -> Any:
+            g = held.load().to(f32)
+            return (g if log else g * values.load().to(f32)).reduce("sum")
 
         def last(row: Any, _: Any, mine: Any, total: Any, held: Any, values: Any) -> None:
-            g, out = held.to(f32), values.to(f32)
+            g, out = held.load().to(f32), values.load().to(f32)
             part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
 
         stream.each_reduced(first, last)

@@ -3,9 +3,10 @@
     y, order = sort(x)                        # and the places where they were
     y, v = sort(x, values, descending=True)   # by key
 
-A pass counts the digits of each tile, sums the counts up (`scan.py`), and moves each key to its place: the first one of
-its digit and tile, and as many more as keys of its digit are before it in the tile. These are counted by warps, whose
-lanes find their equals by `match_any`.
+One launch counts the digits of all passes. Each pass then reads and writes every key once: a block ranks the keys of
+its tile, learns by look-back how many keys of each digit are in the tiles before, orders the tile in shared memory, and
+writes it, where keys of a digit lie side by side. Keys of a tile are ranked by warps: lanes find their equals by votes.
+(Adinets, Merrill: Onesweep, 2022.)
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
@@ -16,20 +17,21 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import flat
-from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.select import ordered
 
-N, T, C = cl.dims("N T C")  # numbers, tiles, counts
+N, S, C = cl.dims("N S C")  # numbers, words of state, counts
 KEYS = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "i64": i64}
 VALUES = KEYS | {"u32": u32, "u64": u64}
-DIGITS, WARPS, EACH = 256, 8, 16  # of eight bits; warps of a block, which has a thread for each digit; keys of a thread
-TILE = DIGITS * EACH
+BITS, DIGITS = 8, 256
+THREADS, EACH, BLOCKS = 512, 16, 2  # of a block; keys of a thread; blocks of a multiprocessor
+AHEAD = 4  # tiles that look-back reads together
+LOWEST = {"bf16": 16, "f16": 8}  # the first digit's bit of these as f32: the bits below are 0
 
 
 def order(key: Any, flip: bool) -> Any:
-    """A number as an unsigned one of 32 or 64 bits of the same order, or with `flip` of the opposite."""
+    """Return a number as an unsigned one of 32 or 64 bits of the same order, or with `flip` of the opposite."""
     if key.dtype in (i32, i64):
         found = cl.bitcast(key, u64) ^ (u64(1) << 63) if key.dtype == i64 else cl.bitcast(key, u32) ^ (u32(1) << 31)
     else:
@@ -38,76 +40,130 @@ def order(key: Any, flip: bool) -> Any:
 
 
 def digit(key: Any, shift: int, flip: bool) -> Any:
-    """Eight bits of a key, as an i32."""
+    """Return eight bits of a key, as an i32."""
     return ((order(key, flip) >> shift) & (DIGITS - 1)).to(i32)
 
 
-def first_of(warp: Any) -> Any:
-    """The number of the first key of a warp of this tile, whose keys follow each other."""
-    return cl.block_idx.x * TILE + warp * (32 * EACH)
+def equals(number: Any) -> Any:
+    """Return the lanes of the warp whose number, of eight bits, is this lane's, as bits of a u32."""
+    found = ~u32(0)
+    for i in cl.static_range(BITS):
+        bit = (number >> i) & 1 == 1
+        votes = cl.ballot(bit)
+        found &= cl.where(bit, votes, ~votes)
+    return found
 
 
 @cache
-def counting(key: Any, shift: int, flip: bool) -> Any:
-    """The kernel that counts the digits of each tile: counts of a digit lie side by side."""
+def counting(key: Any, shifts: tuple[int, ...], flip: bool) -> Any:
+    """Make the kernel that counts the digits of all passes: (pass, digit), added to what is there."""
+    passes, tile = len(shifts), DIGITS * EACH
 
-    @cl.kernel(block=DIGITS)
-    def count(x: Tensor[key, (N,)], counts: Tensor[i32, (DIGITS, T)]) -> None:
-        t, found = cl.thread_idx.x, cl.shared(i32, (DIGITS,))
-        found[t] = 0
+    @cl.kernel(block=DIGITS, min_blocks=4)
+    def count(x: Tensor[key, (N,)], counts: Tensor[i32, (C,)]) -> None:
+        t, found = cl.thread_idx.x, cl.shared(i32, (passes * DIGITS,))
+        for i in cl.static_range(passes):
+            found[i * DIGITS + t] = 0
         cl.syncthreads()
-        for i in cl.static_range(EACH):
-            at = cl.block_idx.x * TILE + i * DIGITS + t
-            if at < N:
-                cl.atomic_add(found, digit(x[at], shift, flip), 1, scope="cta")
+        for number in range(cl.block_idx.x, cl.ceil_div(N, tile), cl.grid_dim.x):
+            keys = cl.make_rmem_tensor(key, (EACH,))
+            for i in cl.static_range(EACH):
+                keys[i] = x[min(number * tile + i * DIGITS + t, N - 1)]
+            for i in cl.static_range(EACH):
+                if number * tile + i * DIGITS + t < N:
+                    for j, shift in enumerate(shifts):
+                        cl.atomic_add(found, j * DIGITS + digit(keys[i], shift, flip), 1, scope="cta")
         cl.syncthreads()
-        counts[t, cl.block_idx.x] = found[t]
+        for i in cl.static_range(passes):
+            cl.atomic_add(counts, i * DIGITS + t, found[i * DIGITS + t])
 
     return count
 
 
-@cache
-def moving(key: Any, value: Any, shift: int, flip: bool, number: bool) -> Any:
-    """The kernel that moves keys to their places, with values, or with their numbers."""
+def look_back(states: Any, tile: Any, mine: Any, count: Any) -> Any:
+    """Return the number of keys of this thread's digit in the tiles before this one.
 
-    @cl.kernel(block=DIGITS)
+    states  a word for each digit of each tile: 0, or a count with a flag in its two highest bits: 1, the tile's own;
+            2, that of the tile and all before it
+    mine    the digit;  count  of it in this tile, whose word has been written with flag 1, or 2 in the first tile
+    """
+    bits = states.dtype.bits - 2
+    total, at = states.dtype(0), tile - 1
+    while at >= 0:
+        words = [cl.load_relaxed(states, max(at - i, 0) * DIGITS + mine) for i in range(AHEAD)]
+        more = True
+        for found in words:
+            here = more and found != 0
+            total += cl.where(here, found & ((states.dtype(1) << bits) - 1), 0)
+            more = here and found > 0  # flag 2 is the sign
+            at = cl.where(here, cl.where(found < 0, -1, at - 1), at)
+    if tile > 0:
+        cl.store_relaxed(states, tile * DIGITS + mine, (total + count) | (states.dtype(-2) << bits))
+    return total.to(i32)
+
+
+@cache
+def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> Any:
+    """Make the kernel that moves keys to their places, with values, which become `to`, or with their numbers (None)."""
+    warps, size = THREADS // 32, THREADS * EACH
+    held = i32 if value is None else value
+
+    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
     def move(
-        x: Tensor[key, (N,)], values: Tensor[value, (N,)] | None, upto: Tensor[i32, (DIGITS, T)],
-        y: Tensor[key, (N,)], moved: Tensor[value, (N,)] | None,
+        x: Tensor[key, (N,)], values: Tensor[held, (N,)] | None, totals: Tensor[i32, (DIGITS,)],
+        states: Tensor[word, (S,)], y: Tensor[key, (N,)], moved: Tensor[to, (N,)],
     ) -> None:  # fmt: skip
         t, lane, warp = cl.thread_idx.x, cl.thread_idx.x % 32, cl.thread_idx.x // 32
-        counts, base = cl.shared(i32, (WARPS, DIGITS)), cl.shared(i32, (DIGITS,))
-        for i in cl.static_range(WARPS):
-            counts[i, t] = 0
-        cl.syncthreads()
+        counts, starts = cl.shared(i32, (warps, DIGITS)), cl.shared(i32, (2, DIGITS))
+        room, values_room = cl.shared(key, (size,)), cl.shared(held, (size,))
+        tile = cl.next_tile(states)
+        first = tile * size + warp * (32 * EACH) + lane
         keys, ranks = cl.make_rmem_tensor(key, (EACH,)), cl.make_rmem_tensor(i32, (EACH,))
         for i in cl.static_range(EACH):
-            at = first_of(warp) + i * 32 + lane
-            keys[i] = x[min(at, N - 1)]
-            d = digit(keys[i], shift, flip)
-            equals = cl.match_any(cl.where(at < N, d, i32(DIGITS)))
-            lower = cl.popc(equals & ((u32(1) << lane) - 1)).to(i32)
-            ranks[i] = lower + counts[warp, d]
+            keys[i] = x[min(first + i * 32, N - 1)]
+        for i in cl.static_range(DIGITS // 32):
+            counts[warp, i * 32 + lane] = 0
+        cl.syncwarp()
+        for i in cl.static_range(EACH):  # keys beyond the end are the last of the last digit
+            d = cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
+            alike = equals(d)
+            lower = cl.popc(alike & ((u32(1) << lane) - 1)).to(i32)
+            ranks[i] = (lower + counts[warp, d]) | (d << 16)  # one register for both
             cl.syncwarp()
-            if lower == 0 and at < N:
-                counts[warp, d] += cl.popc(equals).to(i32)
+            if lower == 0:
+                counts[warp, d] += cl.popc(alike).to(i32)
             cl.syncwarp()
         cl.syncthreads()
-        total = i32(0)
-        for i in cl.static_range(WARPS):
-            here = counts[i, t]
-            counts[i, t] = total
-            total += here
-        base[t] = upto[t, cl.block_idx.x] - total
+        total, count = i32(0), i32(0)
+        if t < DIGITS:
+            total = totals[t]
+            for i in cl.static_range(warps):
+                here = counts[i, t]
+                counts[i, t] = count
+                count += here
+            flag = cl.where(tile == 0, word(-2), word(1)) << (word.bits - 2)
+            cl.store_relaxed(states, tile * DIGITS + t, word(count) | flag)
+        (base, local), _ = cl.block_scan((total, count), (i32(0), i32(0)))
+        if t < DIGITS:
+            starts[0, t] = local
         cl.syncthreads()
         for i in cl.static_range(EACH):
-            at = first_of(warp) + i * 32 + lane
-            if at < N:
-                d = digit(keys[i], shift, flip)
-                place = base[d] + counts[warp, d] + ranks[i]
-                y[place] = keys[i]
-                if moved is not None:
-                    moved[place] = value(at) if number else values[at]
+            d = ranks[i] >> 16
+            ranks[i] = (ranks[i] & 0xFFFF) + starts[0, d] + counts[warp, d]
+            room[ranks[i]] = keys[i]
+        for i in cl.static_range(EACH):
+            at = first + i * 32
+            values_room[ranks[i]] = i32(at) if values is None else values[min(at, N - 1)]
+        if t < DIGITS:
+            starts[1, t] = base - local + look_back(states, tile, t, word(count))
+        cl.syncthreads()
+        for i in cl.static_range(EACH):
+            at = i * THREADS + t
+            if tile * size + at < N:
+                found = room[at]
+                place = starts[1, digit(found, shift, flip)] + at
+                y[place] = found
+                moved[place] = to(values_room[at])
 
     return move
 
@@ -127,20 +183,25 @@ def sort(x: Any, values: Any = None, *, descending: bool = False) -> Sorted:
     Errors  `cl.ArgumentError` for other arrays
     """
     n, key = int(x.shape[0]) if len(x.shape) == 1 else -1, KEYS.get(code_of(x))
-    kind = i64 if values is None else VALUES.get(code_of(values))
-    if n < 0 or key is None or kind is None or (values is not None and tuple(values.shape) != (n,)):
+    given = None if values is None else VALUES.get(code_of(values))
+    if n < 0 or key is None or (values is not None and (given is None or tuple(values.shape) != (n,))):
         raise cl.ArgumentError(f"keys are {x.dtype} {tuple(x.shape)}, which cannot be sorted with their values")
-    keys, moved = flat(x, n), None if values is None else flat(values, n)
-    rooms = [(empty(x, (n,)), empty(x, (n,), kind.name)) for _ in range(2)]
-    tiles = -(-n // TILE)
-    counts = empty(x, (DIGITS, tiles), "i32")
-    shifts = range(16 if key == bf16 else 0, 64 if key == i64 else 32, 8)
+    shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
+    keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
+    if n == 0:
+        return Sorted(empty(x, (0,)), empty(x, (0,), (given or i64).name))
+    tiles, word = -(-n // (THREADS * EACH)), i32 if n < 1 << 30 else i64
+    counts = empty(x, (len(shifts), DIGITS), "i32")
+    states = empty(x, (len(shifts), tiles * DIGITS + 1), word.name)
+    counts[...], states[...] = 0, 0
+    rooms = [(empty(x, (n,)), empty(x, (n,), (given or i32).name)) for _ in range(min(2, len(shifts) - 1))]
+    blocks = min(-(-n // (DIGITS * EACH)), clusters_at_once(1, x, 4))
+    counting(key, shifts, descending)[blocks, DIGITS](keys, counts.reshape((-1,)))
     for turn, shift in enumerate(shifts):
-        y, after = rooms[turn % 2]
-        if n:
-            counting(key, shift, descending)[tiles, DIGITS](keys, counts)
-            upto = cumsum(counts.reshape((DIGITS * tiles,))).reshape((DIGITS, tiles))
-            move = moving(key, kind, shift, descending, moved is None)
-            move[tiles, DIGITS](keys, moved, upto, y, after)
-        keys, moved = y, after
+        last = turn == len(shifts) - 1
+        y, after = (empty(x, (n,)), empty(x, (n,), (given or i64).name)) if last else rooms[turn % 2]
+        to = (given or i64) if last else (given or i32)
+        move = moving(key, kind, to, shift, descending, word)
+        move[tiles, THREADS](keys, moved, counts[turn], states[turn], y, after)
+        keys, moved, kind = y, after, to
     return Sorted(keys, moved)
