@@ -87,6 +87,7 @@ ROWS: tuple[Row, ...] = (
     Row("rows_sums", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "team.ready()", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_ARRIVE, "before tensor.load_all", "team.leave()", OWN_PLACE),
+    Row("rows_ring", "drop", "bar.warp.sync", "", "each_reduced(", "the warp meets at the end of each row too", (0,)),
     Row("rows_ahead", "drop", "bar.warp.sync", "", "each_reduced(", FIRST_TURN, (0,)),
     Row("rows_ahead", "weaken", "mbarrier.arrive", RELAXED, "each_reduced(", FIRST_TURN, (0,)),
     Row("rows_ahead", "drop", "mbarrier.wait", "", "each_reduced(", FIRST_TURN, (1,)),

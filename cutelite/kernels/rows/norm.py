@@ -56,6 +56,15 @@ class Norm:
         """Return what is normed, of what has been loaded."""
         return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
 
+    def weighted(self, v: Any, weights: Any, number: int) -> Any:
+        """Return a thread's vector of this number times the weights, or as it is where these are None."""
+        return v if weights is None else v * (weights.piece(number).to(f32) + self.offset)
+
+    def normed(self, v: Any, mean: Any, rstd: Any, vectors: Any, number: int) -> Any:
+        """Return the norm of a thread's vector of this number, by weights and biases or None."""
+        v = self.weighted((v - mean) * rstd if self.center else v * rstd, vectors[0], number)
+        return v if vectors[1] is None else v + vectors[1].piece(number).to(f32)
+
     def known(self, part: Any, before: Any, v: Any, number: int) -> Any:
         """Return what is known of a thread's vectors up to this number: sum of squares, or moments."""
         if not self.center:
@@ -128,12 +137,8 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         team, part = norm.team(p)
         stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
-
         held_weights = [stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
-
-        def weighted(v: Any, scales: Any, i: int) -> Any:
-            return v if w is None else v * (scales.piece(i).to(f32) + norm.offset)
 
         def first(row: Any, *held: Any) -> Any:
             known, top, scales = None, f32(0), held_weights[0](row) if at_once else None
@@ -141,7 +146,7 @@ def forward(norm: Norm, p: Plan) -> Any:
                 v = norm.summed(*(each.piece(i) for each in held))
                 known = norm.known(part, known, v, i)
                 if at_once:  # the greatest magnitude gives the scale
-                    top = max(top, abs(weighted(v, scales, i)).reduce("max"))
+                    top = max(top, abs(norm.weighted(v, scales, i)).reduce("max"))
                 if total is not None:
                     part.piece(i).store(v.to(dtype), total[row, None])
             return (known, top) if at_once else known
@@ -156,9 +161,7 @@ def forward(norm: Norm, p: Plan) -> Any:
                     rstds[row] = rstd
             out = cl.make_rmem_tensor(f32, cl.make_layout(part.shape))
             for i in cl.static_range(part.pieces):
-                v = norm.summed(*(each.piece(i) for each in held))
-                v = weighted((v - mean) * rstd if norm.center else v * rstd, vectors[0], i)
-                v = v if b is None else v + vectors[1].piece(i).to(f32)
+                v = norm.normed(norm.summed(*(each.piece(i) for each in held)), mean, rstd, vectors, i)
                 if narrow is None:
                     part.piece(i).store(v.to(dtype), y[row, None])
                 else:

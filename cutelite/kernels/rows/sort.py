@@ -54,6 +54,18 @@ def equals(number: Any) -> Any:
     return found
 
 
+def ranked(number: Any, counts: Any) -> Any:
+    """Return how many equal numbers came before: of this warp, whose `counts` are updated, and of lower lanes."""
+    alike, lane = equals(number), cl.thread_idx.x % 32
+    lower = cl.popc(alike & ((u32(1) << lane) - 1)).to(i32)
+    rank = lower + counts[number]
+    cl.syncwarp()
+    if lower == 0:
+        counts[number] += cl.popc(alike).to(i32)
+    cl.syncwarp()
+    return rank
+
+
 @cache
 def counting(key: Any, shifts: tuple[int, ...], flip: bool) -> Any:
     """Make the kernel that counts the digits of all passes: (pass, digit), added to what is there."""
@@ -98,8 +110,13 @@ def look_back(states: Any, tile: Any, mine: Any, count: Any) -> Any:
             more = here and found > 0  # flag 2 is the sign
             at = cl.where(here, cl.where(found < 0, -1, at - 1), at)
     if tile > 0:
-        cl.store_relaxed(states, tile * DIGITS + mine, (total + count) | (states.dtype(-2) << bits))
+        publish(states, tile, mine, total + count, states.dtype(-2))
     return total.to(i32)
+
+
+def publish(states: Any, tile: Any, mine: Any, count: Any, flag: Any) -> None:
+    """Write the word of this thread's digit: a count, and what it is of."""
+    cl.store_relaxed(states, tile * DIGITS + mine, count | (flag << (states.dtype.bits - 2)))
 
 
 @cache
@@ -126,23 +143,15 @@ def moving(key: Any, value: Any, to: Any, shift: int, flip: bool, word: Any) -> 
         cl.syncwarp()
         for i in cl.static_range(EACH):  # keys beyond the end are the last of the last digit
             d = cl.where(first + i * 32 < N, digit(keys[i], shift, flip), DIGITS - 1)
-            alike = equals(d)
-            lower = cl.popc(alike & ((u32(1) << lane) - 1)).to(i32)
-            ranks[i] = (lower + counts[warp, d]) | (d << 16)  # one register for both
-            cl.syncwarp()
-            if lower == 0:
-                counts[warp, d] += cl.popc(alike).to(i32)
-            cl.syncwarp()
+            ranks[i] = ranked(d, counts[warp, None]) | (d << 16)  # one register for both
         cl.syncthreads()
         total, count = i32(0), i32(0)
         if t < DIGITS:
             total = totals[t]
             for i in cl.static_range(warps):
-                here = counts[i, t]
-                counts[i, t] = count
+                here, counts[i, t] = counts[i, t], count
                 count += here
-            flag = cl.where(tile == 0, word(-2), word(1)) << (word.bits - 2)
-            cl.store_relaxed(states, tile * DIGITS + t, word(count) | flag)
+            publish(states, tile, t, word(count), cl.where(tile == 0, word(-2), word(1)))
         (base, local), _ = cl.block_scan((total, count), (i32(0), i32(0)))
         if t < DIGITS:
             starts[0, t] = local
