@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_forward
 from cutelite.kernels.rows.operators_elements import gated
-from cutelite.models.operators import linear
+from cutelite.models.operators import gated_linear, linear
 
 TYPES = torch.bfloat16, torch.float16
 
@@ -55,9 +56,28 @@ class GatedMLP:
 
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """The same, and `residual` added in the last GEMM."""
-        both = projected(x, [self.gate_proj, self.up_proj])
+        parts = [self.gate_proj, self.up_proj]
+        if together(x, parts):
+            return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
+        both = projected(x, parts)
         gate, up = both.chunk(2, dim=-1)
         return project(self.down_proj, gated(gate, up, "silu"), residual)
+
+
+MANY = 256
+"""Rows from which on a gate is computed in the GEMM: below, several blocks share a tile, which that one does not do."""
+
+
+def together(x: Tensor, parts: list[Any]) -> bool:
+    """Tell whether one GEMM computes gate, `up` and SwiGLU: of many rows, with nothing to be differentiated."""
+    weights = [part.weight for part in parts]
+    return (
+        all(isinstance(part, Linear) and plain(part) and part.bias is None for part in parts)
+        and taken(x, *weights)
+        and len(weights[0]) % 8 == 0
+        and x.numel() >= MANY * x.shape[-1]
+        and not wants_gradient(x, *weights)
+    )
 
 
 class Router:

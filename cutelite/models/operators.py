@@ -61,6 +61,23 @@ def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add
     return out
 
 
+@custom_op("cutelite::gated_linear", mutates_args=())
+def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    """``silu(x @ weights[0].T) * (x @ weights[1].T)`` in one GEMM, (..., N). It has no derivative.
+
+    x        (..., K)
+    weights  two of (N, K), N a multiple of 8; copied where they do not lie one after the other in memory
+    """
+    whole = joined(weights)
+    out = x.new_empty((*x.shape[:-1], len(weights[0])))
+    return multiply(x, (torch.cat(list(weights)) if whole is None else whole).T, out, fused_of(), gate="silu")
+
+
+@gated_linear.register_fake
+def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
+    return x.new_empty((*x.shape[:-1], len(weights[0])))
+
+
 @linear.register_fake
 def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))

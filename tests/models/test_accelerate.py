@@ -18,7 +18,7 @@ import torch
 import transformers
 
 import cutelite as cl
-from cutelite.models import accelerate, attention, restore
+from cutelite.models import accelerate, attention, layers, restore
 from cutelite.models.accelerate import same
 from cutelite.models.attention import forward
 from cutelite.models.operators import joined, linear
@@ -161,6 +161,21 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
     assert off(narrow, right) < 2e-2
     with pytest.raises(ValueError, match="sinks"):
         forward(layer, q, k, v, lengths, s_aux=torch.zeros(4))
+
+
+def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, ids = made("Llama").eval(), tokens()
+    accelerate(model)
+    with torch.no_grad():
+        own = model(ids).logits
+        monkeypatch.setattr(layers, "MANY", 1)
+        monkeypatch.setattr(layers, "gated", lambda *_: pytest.fail("a kernel of its own"))
+        found = model(ids).logits
+        mlp = model.model.layers[0].mlp
+        mlp.up_proj.weight.data = mlp.up_proj.weight.data.clone()  # no more behind those of the gate
+        apart = model(ids).logits
+    assert off(found, own) < 1e-2
+    assert torch.equal(apart, found)
 
 
 def test_padded_batches_are_masked() -> None:

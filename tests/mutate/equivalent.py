@@ -81,7 +81,8 @@ RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped p
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
-CHAINS = "gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped"
+EXPERTS = "experts experts_kept experts_gradient"
+CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped {EXPERTS}"
 
 ROWS: tuple[Row, ...] = (
     Row("rows_sums", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
@@ -201,6 +202,19 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
+    Row(EXPERTS, "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
+    Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
+    Row(EXPERTS, "stage", "add", "", "pipe.finish(", "nobody uses the state behind the last buffer", (-1,)),
+    Row(
+        "experts_sort",
+        "drop",
+        "bar.warp.sync",
+        "",
+        "add(found, warp",
+        "nobody looks before the block meets, or at all",
+        (7, -1),
+    ),
+    Row("experts_sort", "drop", "bar.sync", "", "cl.block_scan(", "it is for loops: here a block scans once", (0,)),
     Row("gemm_fp8_block gemm_fp8_strips", "stage", "tensor.ptr", "", "pipe.producer_acquire(state)", LATER_STAGE, (0,)),
     Row("gemm_fp8_strips", "drop", "wgmma.fence_operand", "", "", REGISTERS),
     Row("gemm_fp8_strips", "drop", "bar.warp.sync", "", "multiply(end - 1", WROTE, (-1,)),

@@ -168,7 +168,7 @@ def experts(tokens: int, rows: int, kept: bool = False) -> Run:
         from cutelite.kernels.moe import grouped
 
         vars(grouped)["clusters_at_once"] = lambda blocks, like: 1
-        random, n, k = of_examples("common").random, 72, 264
+        random, n, k = of_examples("common").random, 128, 264
         x, b, d = (random(*shape, dtype="bfloat16") for shape in ((tokens, k), (3, 2 * n, k), (rows, n)))
         ends, places = np.array([70, 70, rows], np.int32), np.arange(rows, dtype=np.int32) % tokens
         config = grouped.Config((64, 256), True, 4, behind=2) if kept else grouped.Config((128, 128), stages=3)
@@ -267,8 +267,8 @@ LARGE: dict[str, Run] = {
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_blocks": attention_blocks(200, 330, columns=64, guess=True),
     "attention_decode": attention_decode(386, 24),
-    "experts": experts(50, 201),
-    "experts_kept": experts(50, 201, True),
+    "experts": experts(50, 198),
+    "experts_kept": experts(50, 134, True),
     "experts_gradient": experts_gradient("A"),
     "experts_sort": sorted_by_expert,
 }

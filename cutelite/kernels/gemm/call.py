@@ -15,6 +15,7 @@ from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
 from cutelite.kernels.lent import is_jax, on_jax
+from cutelite.kernels.rows import gates
 from cutelite.tune.warm import tuning_wanted
 from cutelite_rt.dtype import DTYPES
 
@@ -28,8 +29,8 @@ ROWS = (8, 16, 32, 64)
 
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
-    alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, precision: str | None = None,
-    config: Config | Literal["tuned"] | None = None,
+    alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, gate: Function | str | None = None,
+    precision: str | None = None, config: Config | Literal["tuned"] | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
@@ -42,6 +43,9 @@ def gemm(
     scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
     activation  elementwise, on vectors of f32, compiled in; or 'relu'. Functions of equal code and captured values are
                 one
+    gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
+                the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
+                of 8. There is no derivative
     config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
                 what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
                 'tuned' take the same
@@ -53,21 +57,28 @@ def gemm(
         from cutelite.kernels.gemm import operators
 
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
+        if gate is not None and operators.wanted(a, b, out, how):
+            raise ValueError("a GEMM with a gate has no derivative, and is no operator: detach a and b")
         if operators.wanted(a, b, out, how):
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
         more = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision, "config": config}
-        return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, **more)
+        return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, gate=gate, **more)
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    return multiply(a, b, out, fused, precision, config)
+    return multiply(a, b, out, fused, precision, config, gate)
 
 
 def relu(x: Any) -> Any:
     return max(x, 0.0)
 
 
+def silu(x: Any) -> Any:
+    return gates.silu(x, False)[0]
+
+
 NAMED = {"relu": relu}
 """Activations by name: those of which `torch.ops.cutelite.gemm` knows the derivative."""
+GATES = {"silu": silu}
 
 
 def activation_of(given: Function | str | None) -> Function | None:
@@ -87,15 +98,16 @@ def multiply(
     fused: cl.Fused,
     precision: str | None = None,
     config: Config | Literal["tuned"] | None = None,
+    gate: Function | str | None = None,
 ) -> Any:
     """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
-    shape = result_shape(a, b)
+    shape = result_shape(a, b, gate is not None)
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
     if tuple(out.shape) != shape:
         raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
     if left_out():
         return out
-    given = arguments(a, b, out, fused, precision)
+    given = arguments(a, b, out, fused, precision, gate)
     if config is None or config == "tuned":
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
     elif not isinstance(config, Config):
@@ -116,8 +128,20 @@ DEFAULTS = {"e4m3": "bf16", "e5m2": "bf16", "i8": "i32"}
 """Dtypes of results, by that of the operands where it is another one."""
 
 
-def result_shape(a: Any, b: Any) -> tuple[int, ...]:
-    """Errors: ValueError for shapes that cannot be multiplied."""
+def gate_of(given: Function | str | None) -> Function | None:
+    """The factor that a gate is made, compiled in. Errors: ValueError for a name that is none."""
+    if not isinstance(given, str):
+        return settled(given)
+    if given not in GATES:
+        raise ValueError(f"gate is a function, or one of {', '.join(GATES)}; not {given!r}")
+    return GATES[given]
+
+
+def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
+    """The result's shape; `gated`: of half as many columns as b has.
+
+    Errors  ValueError for shapes that cannot be multiplied
+    """
     left, right = tuple(a.shape), tuple(b.shape)
     alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
     if not alike or (len(right) > 2 and left[:-2] != right[:-2]):
@@ -125,10 +149,14 @@ def result_shape(a: Any, b: Any) -> tuple[int, ...]:
             f"a is {left} and b is {right}: they are (..., M, K) and (K, N), or (..., M, K) and (..., K, N) with the "
             "same batches"
         )
-    return (*left[:-1], right[-1])
+    if gated and right[-1] % 16:
+        raise ValueError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
+    return (*left[:-1], right[-1] // 2 if gated else right[-1])
 
 
-def arguments(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None) -> tuple[Any, ...]:
+def arguments(
+    a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None
+) -> tuple[Any, ...]:  # fmt: skip
     """What `run` takes besides a configuration.
 
     Errors  ValueError for what the kernels cannot compute
@@ -144,10 +172,15 @@ def arguments(a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None =
     of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
     acc, d = i32 if kinds[0].is_int else f32, getattr(cl, result.dtype)
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
-    problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, a.ndim == 3, rows, rowwise, fused.activation)
+    batched, factor = a.ndim == 3, gate_of(gate)
+    problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     if precision not in (None, "tf32"):
         raise ValueError(f"precision is None or 'tf32', not {precision!r}")
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
+    if factor is not None and (
+        d.is_int or any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)
+    ):
+        raise ValueError("with a gate there are no alpha, beta, c, bias, scales, activation or integers")
     if d.is_int and (any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)):
         raise ValueError(f"results of {d} are the sums as they are: no alpha, beta, bias, scales, or activation")
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
@@ -175,13 +208,13 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
 
     Operands whose batches do not lie evenly are copied. Errors: ValueError for such an `out`.
     """
-    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    m, k, n = a.shape[-2], a.shape[-1], out.shape[-1]
     lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
     made = out.reshape((*lead, n))
     if rt.read(made).pointer != rt.read(out).pointer:
         raise ValueError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
     c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
-    right = b if b.ndim == 2 else b.reshape((-1, k, n))
+    right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
     more = cl.Fused(c, fused.bias, fused.scales, fused.alpha, fused.beta, fused.activation)
     return a.reshape((*lead, k)), right, made, more
 

@@ -48,6 +48,8 @@ class Problem:
     rows                there are at most so many, and blocks without a cluster bring no more of A; None: any number
     rowwise             scales are one for each row of A and column of B; False: one number each
     activation          elementwise, on vectors of f32
+    gate                B has twice as many columns as the result: those of a gate, then those of `up`. Results are
+                        ``gate(x) * up``, of vectors of f32
     """
 
     a: Any
@@ -60,6 +62,11 @@ class Problem:
     rows: int | None = None
     rowwise: bool = False
     activation: Callable[[Any], Any] | None = None
+    gate: Callable[[Any], Any] | None = None
+
+    def columns(self, tile: int) -> int:
+        """Columns of results of a tile of so many columns of B."""
+        return tile if self.gate is None else tile // 2
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
@@ -105,6 +112,8 @@ CONFIGS = [
 
 def wide(config: Config, problem: Problem) -> int:
     """Columns of results that are stored at once: 128 bytes where the configuration does not say."""
+    if problem.gate is not None:
+        return next((w for w in (64, 32, 16) if config.tile[1] // 2 % w == 0), 0)
     return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
 
 
@@ -115,12 +124,16 @@ def made_for(config: Config, problem: Problem) -> bool:
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
     vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
-    parts = zip(problem.majors, (bm // cn, bn // cm), strict=True)
+    parts = zip(problem.majors, (bm // cn, problem.columns(bn) // cm), strict=True)
+    if problem.gate is not None:
+        of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
+        if config.together > 1 or config.splits > 1 or piece == 0 or of_tile % config.buffers:
+            return False
     if config.together > 1 and 128 * config.stages < 4 * (64 if config.pingpong else bm):
         return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
-        and bn % piece == 0
+        and problem.columns(bn) % piece == 0
         and (bn % 64 > 0 or config.together > 1 or piece * out <= 128)
         and all(major == "K" or part % span == 0 for major, part in parts)
     )

@@ -13,7 +13,7 @@ other multiplies.
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -23,7 +23,7 @@ from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, wi
 from cutelite.kernels.gemm.model import clusters, microseconds, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
-M, N, K, L = cl.dims("M N K L")
+M, N, K, L, C = cl.dims("M N K L C")
 GROUP = 128  # threads of a warpgroup
 
 
@@ -58,7 +58,7 @@ def build(config: Config, problem: Problem) -> Any:
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
         cl.pipeline_init_arrive(plan.clustered)
-        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, BN * CN), *d.shape[:-2]
+        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, plan.columns * CN), *d.shape[:-2]
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, plan.in_clusters)
         first = plan.place(tiles)
         cl.griddepcontrol_launch_dependents()
@@ -79,7 +79,7 @@ def build(config: Config, problem: Problem) -> Any:
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
             ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
             shared = config.together, storage.b.ptr, problem.acc, ready
-            sums = cl.Epilogue.create((ROWS, BN), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
+            sums = cl.Epilogue.create((ROWS, plan.columns), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
     return gemm
@@ -93,7 +93,8 @@ def types(plan: "Plan") -> tuple[Any, ...]:
         if major == "MN" and part % depth:
             raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {depth}")
     a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], (L,) * batched)
-    b = matrix(problem.b, N, K, (bn // cm, depth), problem.majors[1], (L,) * batched)
+    of_b, part = (N, bn) if problem.gate is None else (C, bn // 2)
+    b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], (L,) * batched)
     batches = (L * splits,) if batched else (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), "K", batches)
     bias, one = TmaTensor[problem.bias or f32, (N,), (bn,), "none"], Tensor[f32, (1,)]
@@ -139,6 +140,11 @@ class Plan:
         return self.config.tile[0] if self.config.pingpong else self.config.tile[0] // 2
 
     @property
+    def columns(self) -> int:
+        """Columns of results of a tile."""
+        return self.problem.columns(self.config.tile[1])
+
+    @property
     def clustered(self) -> bool:
         """Whether blocks of a cluster bring tiles for each other."""
         return self.config.cluster != (1, 1)
@@ -160,7 +166,7 @@ class Plan:
 
     def place(self, tiles: Any) -> Any:
         """This block's next tile."""
-        (BM, BN), (CM, CN), SPLITS = self.config.tile, self.config.cluster, self.config.splits
+        BM, (CM, CN), SPLITS = self.config.tile[0], self.config.cluster, self.config.splits
         m, n, batch = tiles.coordinate()
         steps, split = i32(cl.ceil_div(K, self.depth)), batch % SPLITS
         parts = SPLITS * self.config.together
@@ -171,13 +177,15 @@ class Plan:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
         out = (batch,) if self.problem.batched or SPLITS > 1 else ()
-        return Tile(m * BM, n * BN, (batch // SPLITS,) if self.problem.batched else (), out, first, last - first)
+        return Tile(
+            m * BM, n * self.columns, (batch // SPLITS,) if self.problem.batched else (), out, first, last - first
+        )
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         cluster, majors = self.config.cluster, self.problem.majors
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
-        right = cl.OperandTile.create(b, self.config.tile[1], cluster, 1, majors[1])
+        right = cl.OperandTile.create(b, self.columns, cluster, 1, majors[1])
         state, backward = pipe.producer_state(), False
         while tiles.is_valid():
             for i in range(tile.steps):
@@ -185,7 +193,12 @@ class Plan:
                 full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full)
-                right.load(storage.b[None, None, state.index], tile.batch, tile.column, k, full)
+                if self.problem.gate is None:
+                    right.load(storage.b[None, None, state.index], tile.batch, tile.column, k, full)
+                else:
+                    for half in cl.static_range(2):
+                        part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
+                        right.load(part, tile.batch, tile.column + half * N, k, full)
                 state = state.advance()
             tiles = tiles.advance()
             tile, backward = self.place(tiles), not backward  # the end of K is in L2 still
@@ -223,11 +236,22 @@ class Plan:
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
-            sums.write(acc, row, tile.column, tile.out, count)
+            sums.write(acc if self.problem.gate is None else self.gated(acc), row, tile.column, tile.out, count)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles).steps)
         sums.ring.tail()
+
+    def gated(self, acc: Any) -> Any:
+        """What becomes of a gate and `up`, side by side in an accumulator."""
+        half, gate = self.columns // 2, cast("Any", self.problem.gate)  # elements of a thread
+        return Gated([gate(x[:half]) * x[half:] for x in acc.parts])
+
+
+class Gated(NamedTuple):
+    """Results as an accumulator has them: for each 64 rows, a vector of a thread's."""
+
+    parts: list[Any]
 
 
 def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused) -> None:
@@ -239,7 +263,7 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fuse
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
     batches = d.shape[0] if problem.batched else 1
-    blocks = -(-m // (bm * cm)) * -(-n // (bn * cn)) * cm * cn * batches * splits
+    blocks = -(-m // (bm * cm)) * -(-n // (problem.columns(bn) * cn)) * cm * cn * batches * splits
     at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:

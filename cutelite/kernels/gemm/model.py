@@ -79,7 +79,7 @@ class Sizes(NamedTuple):
 def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
     """The sizes of arrays as `dense.run` takes them."""
     k = a.shape[-1 if problem.majors[0] == "K" else -2]
-    return Sizes(d.shape[-2], d.shape[-1], k, d.shape[0] if problem.batched else 1)
+    return Sizes(d.shape[-2], d.shape[-1] * (1 if problem.gate is None else 2), k, d.shape[0] if problem.batched else 1)
 
 
 def clusters(blocks: int, like: Any) -> int:
