@@ -5,6 +5,7 @@ turns, medians of 9 rounds. Rivals: cuDNN and FlexAttention by torch, and FlashA
 
 forward   TFLOP/s of 2 B H S^2 (D + DV), half of it if causal; the batch makes 16384 rows, heads make 2048 columns
 varlen    the same, of the squares of lengths; and a window of 1024 of 16384 keys, causal
+masks     the same, of what is seen of 16384 keys, by block masks of torch: documents, a window, a prefix
 mods      the same, of functions that are compiled in, beside none
 made      us, of scores made against the guess (docs/attention.md), causal and not
 decode    GB/s of keys and values: one query for each of 64 heads, 8 of which share keys, in pages of 64
@@ -123,6 +124,43 @@ def flexes() -> list[tuple[str, Callable[..., Call]]]:
     return [("FlexAttention", flexed)]
 
 
+def masks() -> Iterator[Cell]:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    compiled, length = torch.compile(flex_attention, dynamic=False), 16384
+    each = torch.tensor([5200, 3900, 2600, 1900, 1300, 800, 500, 184], device="cuda")
+    of = torch.repeat_interleave(torch.arange(8, device="cuda"), each)
+    sets = [made(1, length, length, 16, 16, 128, 128) for _ in range(2)]
+    swapped = [[x.transpose(1, 2) for x in arrays] for arrays in sets]
+
+    def documents(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return (of[q] == of[k]) & (q >= k)
+
+    def window(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return (q >= k) & (q - k < 1024)
+
+    def prefix(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return (k < 3000) | (q >= k)
+
+    for name, mask_mod in (
+        ("documents, causal", documents),
+        ("a window of 1024", window),
+        ("a prefix of 3000", prefix),
+    ):
+        mask = create_block_mask(mask_mod, None, None, length, length, device="cuda")
+        rows = torch.arange(length, device="cuda")
+        seen = sum(int(mask_mod(0, 0, r[:, None], rows[None]).sum()) for r in rows.split(1024))
+        calls = {
+            "cutelite": of_sets(sets, attention, block_mask=mask),
+            "FlexAttention": lambda i, mask=mask: compiled(*swapped[i % 2], block_mask=mask),
+        }
+        if mask_mod is window:
+            calls["cutelite, window="] = of_sets(sets, attention, causal=True, window=(1023, None))
+        found, want = (calls[name](0) for name in ("cutelite", "FlexAttention"))
+        apart = (found.double() - want.transpose(1, 2).double()).norm() / want.double().norm()
+        yield Cell(f"{name} of 16384, apart {apart:.0e}", 4 * 16 * 128 * seen, "TFLOP/s", calls)
+
+
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
     return score + (kv_idx - q_idx) * 0.01
 
@@ -194,7 +232,7 @@ def decoded() -> Iterator[Cell]:
     yield Cell("copy", 2 * a.numel(), "GB/s", {"torch": lambda i: b.copy_(a)})
 
 
-KINDS = {"forward": forward, "varlen": varlen, "mods": mods, "made": against_guess, "decode": decoded}
+KINDS = {"forward": forward, "varlen": varlen, "masks": masks, "mods": mods, "made": against_guess, "decode": decoded}
 
 
 def measured(cell: Cell) -> dict[str, float]:
