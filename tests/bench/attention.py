@@ -14,6 +14,7 @@ decode    GB/s of keys and values: one query for each of 64 heads, 8 of which sh
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import statistics
 import time
@@ -133,6 +134,9 @@ def masks() -> Iterator[Cell]:
     sets = [made(1, length, length, 16, 16, 128, 128) for _ in range(2)]
     swapped = [[x.transpose(1, 2) for x in arrays] for arrays in sets]
 
+    def flexed(mask: Any, i: int) -> Any:
+        return compiled(*swapped[i % 2], block_mask=mask)
+
     def documents(b: Any, h: Any, q: Any, k: Any) -> Any:
         return (of[q] == of[k]) & (q >= k)
 
@@ -152,7 +156,7 @@ def masks() -> Iterator[Cell]:
         seen = sum(int(mask_mod(0, 0, r[:, None], rows[None]).sum()) for r in rows.split(1024))
         calls = {
             "cutelite": of_sets(sets, attention, block_mask=mask),
-            "FlexAttention": lambda i, mask=mask: compiled(*swapped[i % 2], block_mask=mask),
+            "FlexAttention": functools.partial(flexed, mask),
         }
         if mask_mod is window:
             calls["cutelite, window="] = of_sets(sets, attention, causal=True, window=(1023, None))
