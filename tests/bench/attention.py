@@ -154,7 +154,7 @@ def masks() -> Iterator[Cell]:
         mask = create_block_mask(mask_mod, None, None, length, length, device="cuda")
         rows = torch.arange(length, device="cuda")
         seen = sum(int(mask_mod(0, 0, r[:, None], rows[None]).sum()) for r in rows.split(1024))
-        calls = {
+        calls: dict[str, Call] = {
             "cutelite": of_sets(sets, attention, block_mask=mask),
             "FlexAttention": functools.partial(flexed, mask),
         }
