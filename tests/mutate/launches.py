@@ -145,6 +145,21 @@ def attention_decode(keys: int, page: int) -> Run:
     return run
 
 
+def attention_latent(keys: int) -> Run:
+    """The kernel of attention's decoding that computes parts, of latents: two queries, three heads."""
+
+    def run() -> None:
+        from cutelite.kernels.attention import latent, scores
+
+        random, lengths = of_examples("common").random, np.array([keys - 10], np.int32)
+        q, c = random(1, 2, 3, 192, dtype="bfloat16"), random(1, 1, keys, 192, dtype="bfloat16")
+        kernels = latent.build(latent.CHOSEN, scores.Problem(cl.bf16, 192, 128, right=True), 3, 0, False)
+        launch, numbers = cl.Launch((1, 1, 1), latent.THREADS), (0.1, 1, 1 << 30, 0, keys)
+        kernels.parts[launch](q, c, q[..., :128].copy(), np.empty((1, 3, 2), np.float32), lengths, None, *numbers)
+
+    return run
+
+
 def attention_backward(sq: int, sk: int, dim: int, **config: Any) -> Run:
     """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
 
@@ -269,6 +284,9 @@ LARGE: dict[str, Run] = {
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),
+    "attention_latent": attention_latent(260),
+    "experts": experts(50, 201),
+    "experts_kept": experts(50, 201, True),
     "experts_gradient": experts_gradient("A"),
     "experts_sort": sorted_by_expert,
 }

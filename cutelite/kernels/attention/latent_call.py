@@ -1,0 +1,67 @@
+"""`decode_latent` on arrays: attention of few queries to a cache of latents, DeepSeek's absorbed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.attention.call import FAR, seen
+from cutelite.kernels.attention.decoding import WARPS, Config
+from cutelite.kernels.attention.decoding_call import balanced
+from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
+from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+
+
+@untraced
+def decode_latent(
+    q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
+    causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """``softmax(scale * q @ c.T) @ c[:, :dim_v]`` for each head, of latents `c` that all heads share.
+
+    q        (B, SQ, H, D): queries times what keys are made of, and behind them the part with a rotary embedding
+    latents  (B, SK, D); with `table` (PAGES, PAGE, D): pages of any multiple of 8 keys. D a multiple of 8, up to 576
+    out      (B, SQ, H, dim_v), to be multiplied with what values are made of
+    dim_v    columns of a latent that are its value: a multiple of 128 up to 512
+    scale    default: ``D ** -0.5``; of a model, that of its heads: DeepSeek's is ``192 ** -0.5``
+    Others   as of `decode`
+    Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
+    """
+    (batch, sq, heads, dim), (pages, page, width) = q.shape, latents.shape
+    if width != dim or dim % 8 or not dim_v <= dim <= 576:
+        raise ValueError(f"q has heads of {dim}, and latents {width}: the same multiple of 8, from {dim_v} to 576")
+    if dim_v % 128 or not 128 <= dim_v <= 512:
+        raise ValueError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
+    if (pages != batch) if table is None else (table.shape[0] != batch or page % 8):
+        raise ValueError(f"latents are {pages} pieces of {page} keys, which do not fit {batch} sequences")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
+    lse = empty(q, (batch, heads, sq), "f32")
+    keys = page if table is None else page * table.shape[1]
+    _, right, _ = seen(causal, (None, None), 0)
+    if 0 in lse.shape or left_out():
+        return (out, lse) if return_lse else out
+    problem, config = Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None), config or CHOSEN
+    tiles, count = -(-sq * heads // ROWS), -(-keys // config.columns)
+    if splits is None:
+        splits = balanced(tiles * batch, count, clusters_at_once(1, q))
+    blocks = -(-count // splits)
+    splits = -(-count // blocks)
+    kernels = build(config, problem, heads, 0 if table is None else page, splits > 1)
+    numbers = scale / LN2, int(causal != "top-left"), FAR, FAR if right is None else right, blocks
+    cache = latents.reshape((pages, page, 1, dim)).swapaxes(1, 2)
+    grid = cl.Launch((splits, tiles, batch), THREADS)
+    if splits == 1:
+        kernels.parts[grid](q, cache, out, lse, lengths, table, *numbers)
+    else:
+        parts, sums = empty(q, (splits, *out.shape), "f32"), empty(q, (splits, *lse.shape), "f32")
+        kernels.parts[grid](q, cache, parts, sums, lengths, table, *numbers)
+        launch = cl.Launch(batch * sq * heads, WARPS * 32, pdl=True)
+        kernels.combine[launch](parts, sums, out, lse, lengths, None, keys, FAR, blocks)
+    return (out, lse) if return_lse else out

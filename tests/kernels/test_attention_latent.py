@@ -1,0 +1,98 @@
+"""`kernels.attention.decode_latent` against float64: lengths, pages, several queries, heads, splits."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import decode_latent, reference
+from cutelite.kernels.attention.latent import CHOSEN, build
+from cutelite.kernels.attention.scores import LN2, Problem
+from cutelite.toolchain import find
+
+BF16 = ml_dtypes.bfloat16
+
+
+def inputs(batch: int, sq: int, sk: int, heads: int, dim: int) -> tuple[Any, Any]:
+    numbers = np.random.default_rng(sq + sk)
+    return tuple(numbers.standard_normal(s).astype(BF16) for s in ((batch, sq, heads, dim), (batch, sk, dim)))  # type: ignore[return-value]
+
+
+def paged(x: Any, lengths: list[int], page: int) -> tuple[Any, Any]:
+    """Pages out of order, NaN where no key is, and the table."""
+    slots = -(-x.shape[1] // page)
+    order = np.random.default_rng(1).permutation(len(lengths) * slots).astype(np.int32).reshape(len(lengths), slots)
+    cache = np.full((len(lengths) * slots, page, x.shape[2]), np.nan, BF16)
+    for b, length in enumerate(lengths):
+        for i in range(length):
+            cache[order[b, i // page], i % page] = x[b, i]
+    return cache, order
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sq", "heads", "dims", "page", "splits"),
+    [
+        ([200, 1, 130], 1, 16, (576, 512), 0, 2),
+        ([150, 70], 2, 16, (576, 512), 16, 1),
+        ([150], 1, 72, (192, 128), 24, 3),
+        ([130], 5, 6, (264, 256), 0, None),
+    ],
+)
+def test_lengths_pages_queries_and_splits(
+    lengths: list[int], sq: int, heads: int, dims: tuple[int, int], page: int, splits: int | None
+) -> None:
+    dim, dim_v = dims
+    q, c = inputs(len(lengths), sq, max(lengths), heads, dim)
+    if page == 0:
+        for b, length in enumerate(lengths):
+            c[b, length:] = np.nan
+    cache, table = paged(c, lengths, page) if page else (c, None)
+    told = np.array(lengths, np.int32)
+    o, lse = decode_latent(q, cache, dim_v=dim_v, lengths=told, table=table, splits=splits, return_lse=True)
+    for b, length in enumerate(lengths):
+        keys = c[b : b + 1, :length, None]
+        want, sums = reference(q[b : b + 1], keys, keys[..., :dim_v], causal=True)
+        np.testing.assert_allclose(o[b : b + 1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
+        np.testing.assert_allclose(lse[b : b + 1], sums, atol=1e-4, rtol=1e-5)
+
+
+def test_scores_that_outgrow_every_block_and_a_sequence_without_keys() -> None:
+    q, c = inputs(2, 1, 250, 3, 192)
+    q[..., 0], c[..., 0] = 14, -(np.arange(250) // 64) * 30
+    o, lse = decode_latent(q, c, dim_v=128, lengths=np.array([250, 0], np.int32), splits=1, return_lse=True)
+    want, sums = reference(q[:1], c[:1, :, None], c[:1, :, None, :128])
+    np.testing.assert_allclose(o[:1].astype(np.float64), want, atol=8e-3, rtol=8e-3)
+    np.testing.assert_allclose(lse[:1], sums, rtol=1e-5)
+    assert (o[1] == 0).all()
+    assert (lse[1] == -np.inf).all()
+
+
+def test_no_race_in_a_few_schedules() -> None:
+    q, c = inputs(1, 2, 300, 2, 192)
+    kernels = build(CHOSEN, Problem(cl.bf16, 192, 128, right=True), 2, 0, True)
+    parts, sums = np.empty((1, *q.shape[:3], 128), np.float32), np.empty((1, 1, 2, 2), np.float32)
+    arrays, lengths = (q, c.reshape(1, 1, 300, 192), parts, sums), np.array([290], np.int32)
+    report = kernels.parts.check((1, 1, 1), None, *arrays, lengths, None, 0.1 / LN2, 1, 1 << 30, 0, 5, seeds=3)
+    assert not report.kinds, str(report)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+def test_registers_suffice() -> None:
+    kernels = build(CHOSEN, Problem(cl.bf16, 576, 512, right=True), 128, 64, True)
+    arrays = (1, 1, 128, 576), (9, 1, 64, 576), (4, 1, 1, 128, 512), (4, 1, 128, 1)
+    compiled = kernels.parts.compile(*arrays, (1,), (1, 9), 1.0, 1, 0, 0, 4, arch="sm_90a")
+    assert (compiled.spills, compiled.warnings) == (0, [])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q, c = inputs(2, 1, 32, 2, 192)
+    with pytest.raises(ValueError, match="2 sequences"):
+        decode_latent(q, c[:1], dim_v=128)
+    with pytest.raises(ValueError, match="from 128 to 576"):
+        decode_latent(q, c[..., :136], dim_v=128)
+    with pytest.raises(ValueError, match="multiple of 128"):
+        decode_latent(q, c, dim_v=64)
+    with pytest.raises(ValueError, match="scale"):
+        decode_latent(q, c, dim_v=128, scale=0.0)
