@@ -285,8 +285,6 @@ LARGE: dict[str, Run] = {
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),
     "attention_latent": attention_latent(260),
-    "experts": experts(50, 201),
-    "experts_kept": experts(50, 201, True),
     "experts_gradient": experts_gradient("A"),
     "experts_sort": sorted_by_expert,
 }
