@@ -16,22 +16,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import cutelite as cl
-from cutelite import Smem, Tensor, f32, i32
-from cutelite.kernels.attention.backward_plan import (
-    HK,
-    MB,
-    SK,
-    SQ,
-    STARTS,
-    B,
-    Config,
-    H,
-    Plan,
-    Starts,
-    Tile,
-    finish,
-    prepare,
-)
+from cutelite import Smem, f32, i32
+from cutelite.kernels.attention.backward_block import Block, Pipes, Sums
+from cutelite.kernels.attention.backward_plan import HK, SK, SQ, STARTS, Config, H, Plan, Starts, finish, prepare
 from cutelite.kernels.attention.scores import GROUP, LN2, ROWS, Problem
 from cutelite.kernels.attention.tiles import Given
 
@@ -48,122 +35,49 @@ class Kernels(NamedTuple):
     finish: Any
 
 
-class Sums(NamedTuple):
-    """The sums of dq in global memory, and the number of the block of keys that adds next (None: any order)."""
-
-    parts: Any
-    turns: Any
-
-
-class Pipes(NamedTuple):
-    """Pipelines: keys and values (once), blocks of queries, blocks of dS, parts of dq to be added."""
-
-    keys: Any
-    rows: Any
-    changes: Any
-    parts: Any
-
-
-@dataclass(frozen=True)
-class Block:
-    """State that all threads of a block share, and the work of the warps that move data."""
-
-    plan: Plan
-    storage: Any
-    pipes: Pipes
-    tile: Tile
-    given: Given
-
-    @property
-    def steps(self) -> Any:
-        """The number of blocks of queries, over all heads."""
-        return i32(H // HK) * (self.tile.end - self.tile.begin)
-
-    @property
-    def everyone(self) -> Any:
-        """The named barrier of all computing warpgroups."""
-        return cl.NamedBarrier(1, self.plan.config.groups * GROUP)
-
-    @property
-    def first(self) -> Any:
-        """The first block of queries, and its head."""
-        return self.tile.begin, self.tile.kv * i32(H // HK)
-
-    def following(self, place: Any) -> Any:
-        """The block of queries after one, and its head."""
-        m, head = place
-        last = m + 1 == self.tile.end
-        return cl.where(last, self.tile.begin, m + 1), cl.where(last, head + 1, head)
-
-    def produce(self, q: Any, k: Any, v: Any, do: Any, base: Any) -> None:
-        """Load keys and values, then the blocks of queries in their order. Executed by one thread."""
-        (keys, rows, *_), storage, tile, sequence = self.pipes, self.storage, self.tile, self.tile.sequence
-        once, state = keys.producer_state(), rows.producer_state()
-        keys.producer_acquire(once)
-        of_keys = sequence.batch, tile.kv, sequence.key + tile.key, 0
-        cl.tma_load(k, storage.k, at=of_keys, barrier=keys.barrier(once))
-        cl.tma_load(v, storage.v, at=of_keys, barrier=keys.barrier(once))
-        place = self.first
-        for _ in range(self.steps):
-            m, head = place
-            rows.producer_acquire(state)
-            full, at = rows.barrier(state), (sequence.batch, head, sequence.query + m * self.plan.config.rows, 0)
-            cl.tma_load(q, storage.q[None, None, state.index], at=at, barrier=full)
-            cl.tma_load(do, storage.do[None, None, state.index], at=at, barrier=full)
-            of_rows = base[sequence.batch, head, sequence.block + m, None]
-            cl.cp_async_bulk(storage.base[state.index, None], of_rows, 8 * self.plan.config.rows, barrier=full)
-            place, state = self.following(place), state.advance()
-
-    def accumulate(self, sums: Sums, group: Any) -> None:
-        """Add the parts of dq that warpgroup `group` computes to the sums, in turn if there are turns. By one warp."""
-        pipe, plan, sequence, leads = self.pipes.parts, self.plan, self.tile.sequence, cl.lane_idx() == 0
-        state, place, bytes = cl.PipelineState(plan.config.groups, group, 0), self.first, 4 * ROWS * plan.columns
-        for _ in range(self.steps):
-            (m, head), number = place, self.tile.key // plan.keys
-            at = sequence.batch, head, sequence.block + m
-            pipe.consumer_wait(state)
-            if leads:
-                if sums.turns is not None:
-                    turn = sums.turns[*at, None]
-                    while cl.load_acquire(turn, group) != number:
-                        cl.nanosleep(20)
-                    cl.fence_proxy_async("global")
-                target = sums.parts[*at, group, None]
-                cl.cp_reduce_async_bulk(target, self.storage.dq[group, None], bytes, "add")
-                cl.cp_async_bulk_commit_group()
-                cl.cp_async_bulk_wait_group(0, read=sums.turns is None)
-                if sums.turns is not None:
-                    cl.fence_proxy_async("global")
-                    cl.store_release(turn, group, number + 1)
-            pipe.consumer_release(state)
-            place, state = self.following(place), state.advance(plan.config.groups)
-
-
 @dataclass(frozen=True)
 class Worker:
     """A computing warpgroup: its index, its keys and values in shared memory, and the sums of dq."""
 
     block: Block
     group: Any
-    k: Any
-    v: Any
     sums: Sums
+
+    @property
+    def k(self) -> Any:
+        """Its keys in shared memory."""
+        return cl.local_tile(self.block.storage.k, (ROWS, self.block.plan.dims[0]), (self.first, 0))
+
+    @property
+    def v(self) -> Any:
+        """Its values."""
+        return cl.local_tile(self.block.storage.v, (ROWS, self.block.plan.dims[1]), (self.first, 0))
+
+    @property
+    def first(self) -> Any:
+        """The place of its keys, in steps of 64, among those of the block."""
+        return 0 if self.block.plan.config.wide else self.group
 
     @property
     def key(self) -> Any:
         """The index of its first key."""
-        return self.block.tile.key + self.group * ROWS
+        return self.block.tile.key + self.first * ROWS
+
+    @property
+    def queries(self) -> tuple[int, Any]:
+        """The number of queries of a block whose scores it computes, and the first of them."""
+        config = self.block.plan.config
+        return (config.rows // config.groups, self.group) if config.wide else (config.rows, 0)
 
     def run(self) -> Any:
         """Return the gradients of its keys, without the scale, and of its values."""
         block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
-        tile, storage = block.tile, block.storage
-        if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
-            self.clear_behind((storage.k, storage.v), tile.sequence.keys - tile.key)
-        none, held, groups = cl.wgmma.zeros_accumulator(plan.dim), plan.config.held, plan.config.groups
+        self.clear_keys()
+        held, groups = plan.config.held, plan.config.groups
         before = cl.PipelineState(held, held - 1, 1), block.first
         states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
-        so_far = none, none, states, block.first, before
+        dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in plan.dims)
+        so_far = dk, dv, states, block.first, before
         for i in range(block.steps):
             so_far = self.step(so_far, i > 0)
         dk, dv, (_, _, part), _, before = so_far
@@ -177,11 +91,8 @@ class Worker:
         (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
         (_, rows, changes, _), storage = block.pipes, block.storage
         BM, dtype = plan.config.rows, plan.problem.dtype
-        q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
-        base = storage.base[state.index, None]
         rows.consumer_wait(state)
-        if plan.problem.ragged and (place[0] + 1) * BM > block.tile.sequence.queries:
-            self.clear_behind((q, do), block.tile.sequence.queries - place[0] * BM)
+        q, do, base = self.rows_of(state, place)
         s = multiply(self.k, q, cl.wgmma.zeros_accumulator(BM), False)
         dp = multiply(self.v, do, cl.wgmma.zeros_accumulator(BM), False)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
@@ -192,9 +103,7 @@ class Worker:
         else:
             dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)).to(dtype))
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        ds = p * (dp.reshape((2, 2, BM // 8)) - self.of_rows(base, 1))
-        ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
-        ds = ds.reshape((BM // 2,)).to(dtype)
+        ds = self.changes(p, dp, slope, base)
         if plan.config.late:
             packed, ds = cl.wgmma.fence_operand(p.reshape((BM // 2,)).to(dtype), ds, held=False)
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
@@ -220,25 +129,47 @@ class Worker:
         states = state.advance(), change.advance(), part
         return dk, dv, states, block.following(place), (emptied(change), place)
 
+    def changes(self, p: Any, dp: Any, slope: Any, base: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale."""
+        n, _ = self.queries
+        ds = p * (dp.reshape((2, 2, n // 8)) - self.of_rows(base, 1))
+        ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
+        return ds.reshape((n // 2,)).to(self.block.plan.problem.dtype)
+
+    def rows_of(self, state: Any, place: Any) -> Any:
+        """Return a block of queries, the gradients of their outputs, and logsumexps with sums of rows."""
+        plan, storage, queries = self.block.plan, self.block.storage, self.block.tile.sequence.queries
+        q, do = (t[None, None, state.index] for t in (storage.q, storage.do))
+        if plan.problem.ragged and (place[0] + 1) * plan.config.rows > queries:
+            self.clear_behind((q, do), plan.config.rows, queries - place[0] * plan.config.rows)
+        return q, do, storage.base[state.index, None]
+
+    def clear_keys(self) -> None:
+        """Overwrite the keys and values of another sequence with zeros."""
+        plan, tile, storage = self.block.plan, self.block.tile, self.block.storage
+        if plan.problem.ragged and tile.key + plan.keys > tile.sequence.keys:
+            self.clear_behind((storage.k, storage.v), plan.keys, tile.sequence.keys - tile.key)
+
     def of_rows(self, base: Any, which: int) -> Any:
-        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, rows / 8)."""
-        BM = self.block.plan.config.rows
-        fours = cl.with_layout(base, cl.make_layout((4, 4, BM // 16, 2), (1, 4, 16, BM)))
-        return fours[None, cl.thread_idx.x % 4, None, which].load().reshape((2, 1, BM // 8))
+        """Return the logsumexps (0) or the sums of rows (1) of this thread's queries: (2, 1, queries / 8)."""
+        BM, (n, part) = self.block.plan.config.rows, self.queries
+        fours = cl.with_layout(base, cl.make_layout((4, 4, n // 16, BM // n, 2), (1, 4, 16, n, BM)))
+        return fours[None, cl.thread_idx.x % 4, None, part, which].load().reshape((2, 1, n // 8))
 
     def powers(self, s: Any, base: Any, place: Any) -> Any:
-        """Return probabilities (2, 2, rows / 8), 0 where a query does not see a key, and the slope of `score_mod`."""
-        block, (m, head), slope = self.block, place, 1.0
-        BM, problem, given, sequence = block.plan.config.rows, block.plan.problem, block.given, block.tile.sequence
+        """Return probabilities (2, 2, queries / 8), 0 where a query does not see a key, and `score_mod`'s slope."""
+        block, (m, head), slope, (n, part) = self.block, place, 1.0, self.queries
+        problem, given, sequence = block.plan.problem, block.given, block.tile.sequence
+        low = m * block.plan.config.rows + part * n
         batch, offset = sequence.number, block.plan.offset(sequence, given.offset)
         spots = cl.wgmma.coordinates(8)
-        columns, keys = cl.make_rmem_tensor(i32, (2, BM // 8)), cl.make_rmem_tensor(i32, (2,))
-        for c in cl.static_range(BM // 4):
+        columns, keys = cl.make_rmem_tensor(i32, (2, n // 8)), cl.make_rmem_tensor(i32, (2,))
+        for c in cl.static_range(n // 4):
             columns[c % 2, c // 2] = c // 2 * 8 + c % 2
         for i in cl.static_range(2):
             keys[i] = self.key + spots[2 * i][0]
-        column, key = columns.load().reshape((2, 1, BM // 8)), keys.load().reshape((1, 2, 1))
-        first = m * BM + spots[0][1]
+        column, key = columns.load().reshape((2, 1, n // 8)), keys.load().reshape((1, 2, 1))
+        first = low + spots[0][1]
         if problem.score_mod is not None:
             s, slope = cl.value_and_derivative(problem.score_mod, s * given.scale, batch, head, column + first, key)
             p = cl.math.exp2(s * LOG2E - base, fast=True)
@@ -247,9 +178,9 @@ class Worker:
         modified = problem.score_mod is not None or problem.mask_mod is not None
         masked = modified or self.key + ROWS > sequence.keys
         if problem.right:
-            masked = masked or m * BM + offset + given.right < self.key + ROWS - 1
+            masked = masked or low + offset + given.right < self.key + ROWS - 1
         if problem.left:
-            masked = masked or m * BM + BM - 1 + offset - given.left > self.key
+            masked = masked or low + n - 1 + offset - given.left > self.key
         if masked:
             own = key - offset - first  # the column of the query whose own place the key is
             never = cl.full((2,), NEVER, i32).reshape((1, 2, 1))
@@ -293,19 +224,23 @@ class Worker:
         """The named barrier of this warpgroup."""
         return cl.NamedBarrier(2 + self.group, GROUP)
 
-    def clear_behind(self, tiles: tuple[Any, ...], count: Any) -> None:
+    def clear_behind(self, tiles: tuple[Any, ...], rows: int, count: Any) -> None:
         """Overwrite the rows of tiles from `count` on with zeros: they are another sequence's. Who: all warpgroups."""
-        dtype, eights = self.block.plan.problem.dtype, self.block.plan.dim // 8
-        threads = self.block.plan.config.groups * GROUP
+        dtype, threads = self.block.plan.problem.dtype, self.block.plan.config.groups * GROUP
         for tile in tiles:
+            eights = cl.size(tile) // rows // 8
             for i in range(max(count, 0) * eights + cl.thread_idx.x - GROUP, cl.size(tile) // 8, threads):
                 target = cl.local_tile(tile[i // eights, None], (8,), (i % eights,))
                 target.store(cl.full((8,), 0.0, dtype))
         cl.fence_proxy_async("shared::cta")
         self.block.everyone.sync()
 
-    def finish(self, grads: Any, tensors: Any, arrays: Any, length: Any) -> None:
-        """Write the gradients of this warpgroup's keys and values: see `write`."""
+    def finish(self, grads: Any, tensors: Any, arrays: Any, starts: Any) -> None:
+        """Write the gradients of this warpgroup's keys and values: see `write`. `starts` are those of keys."""
+        sequence = self.block.tile.sequence
+        length = self.block.plan.written(sequence.number, sequence.key, sequence.keys, starts, i32(SK))
+        if self.block.plan.config.wide:
+            self.block.everyone.sync()  # the others have read these values
         self.write(grads[1], self.v, tensors[1], arrays[1], length)
         self.block.everyone.sync()  # the others have read these keys
         self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
@@ -319,20 +254,84 @@ class Worker:
         length         rows to write for this sequence
         """
         tile, sequence, dtype = self.block.tile, self.block.tile.sequence, self.block.plan.problem.dtype
+        n = 2 * grad.n
+        column = self.group * n if self.block.plan.config.wide else 0
         if self.block.plan.problem.ragged and self.key + ROWS > sequence.keys:  # what follows is another sequence's
             spots = cl.wgmma.coordinates(8)
             for i in cl.static_range(2):
                 key = self.key + spots[2 * i][0]
                 if key < length:
                     rows = cl.where(key < sequence.keys, grad, 0.0).to(dtype)
-                    cl.store_row(rows, i, array[0, tile.kv, sequence.key + key, None])
+                    row = array[0, tile.kv, sequence.key + key, None]
+                    for c in cl.static_range(n // 8):
+                        if column + 8 * c < row.shape[0]:
+                            pair = cl.local_tile(row, (2,), ((column + 8 * c + spots[0][1]) // 2,))
+                            pair.store(rows[4 * c + 2 * i : 4 * c + 2 * i + 2])
         else:
-            self.block.plan.put(grad, target)
+            piece = cl.local_tile(target, (ROWS, n), (0, column // n))
+            self.block.plan.put(grad, piece)
             cl.fence_proxy_async("shared::cta")
             self.together.sync()
             if cl.thread_idx.x % GROUP == 0 and self.key < length:
-                cl.tma_store(target, tensor, at=(sequence.batch, tile.kv, sequence.key + self.key, 0))
+                cl.tma_store(piece, tensor, at=(sequence.batch, tile.kv, sequence.key + self.key, column))
                 cl.cp_async_bulk_commit_group()
+
+
+@dataclass(frozen=True)
+class Wide(Worker):
+    """A warpgroup that computes a part of the columns of dq, dk and dv, for keys that all warpgroups share.
+
+    It also computes the scores of a part of the queries; P and dS of all of them go through shared memory.
+    """
+
+    def run(self) -> Any:
+        """Return its columns of the gradients of keys, without the scale, and of values."""
+        block, plan, (_, rows, changes, _) = self.block, self.block.plan, self.block.pipes
+        self.clear_keys()
+        groups, (D, DV) = plan.config.groups, plan.dims
+        states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
+        dk, dv = (cl.wgmma.zeros_accumulator(dim // groups) for dim in (D, DV))
+        so_far = dk, dv, states, block.first
+        for _ in range(block.steps):
+            so_far = self.wide_step(so_far)
+        return so_far[:2]
+
+    def wide_step(self, so_far: Any) -> Any:
+        """Compute a block of queries."""
+        (dk, dv, (state, change, part), place), block, plan = so_far, self.block, self.block.plan
+        (_, rows, changes, _), storage, (n, mine) = block.pipes, block.storage, self.queries
+        rows.consumer_wait(state)
+        q, do, base = self.rows_of(state, place)
+        s = multiply(self.k, cl.local_tile(q, (n, plan.dims[0]), (mine, 0)), cl.wgmma.zeros_accumulator(n), False)
+        dp = multiply(self.v, cl.local_tile(do, (n, plan.dims[1]), (mine, 0)), cl.wgmma.zeros_accumulator(n), False)
+        s, dp = cl.wgmma.wait_group(1, s, keep=dp)
+        p, slope = self.powers(s.reshape((2, 2, n // 8)), self.of_rows(base, 0), place)
+        dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((n // 2,)).to(plan.problem.dtype))
+        ds = self.changes(p, dp, slope, base)
+        changes.producer_acquire(change)
+        p, by_query = storage.p[None, None, change.index], storage.ds[None, None, change.index]
+        for values, tile in ((packed, p), (ds, by_query)):
+            plan.put(values, cl.local_tile(cl.select(tile, (1, 0)), (ROWS, n), (0, mine)), transpose=True)
+        cl.fence_proxy_async("shared::cta")
+        changes.producer_commit(change)
+        full = emptied(change)
+        changes.consumer_wait(full)
+        dv = multiply(cl.select(p, (1, 0)), self.columns(do), dv)
+        dk = multiply(cl.select(by_query, (1, 0)), self.columns(q), dk)
+        dq = multiply(by_query, self.columns(storage.k), cl.wgmma.zeros_accumulator(plan.columns), False)
+        dv, dk, dq = cl.wgmma.wait_group(0, dv, dk, dq)
+        rows.consumer_release(state)
+        changes.consumer_release(full)
+        self.add(dq, place, part)
+        states = state.advance(), change.advance(), part.advance(plan.config.groups)
+        return dk, dv, states, block.following(place)
+
+    def columns(self, tile: Any) -> Any:
+        """Return this warpgroup's columns of a tile (rows, D), as the rows of an operand B."""
+        rows, groups = tile.shape[0], self.block.plan.config.groups
+        return cl.local_tile(
+            cl.select(tile, (1, 0)), (cl.size(tile) // cl.size(rows) // groups, cl.size(rows)), (self.group, 0)
+        )
 
 
 def emptied(state: cl.PipelineState) -> cl.PipelineState:
@@ -350,21 +349,25 @@ def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
 @lru_cache(maxsize=256)
 def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     """Return the kernels. `ordered`: dq is added up in the order of keys, so that equal inputs give equal bits."""
-    plan = Plan(replace(config, direct=config.direct and not ordered), problem)
+    if ordered:
+        config = replace(config, direct=False, stages=1 if config.wide else config.stages)
+    plan = Plan(config, problem)
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 
 
 def gradients(plan: Plan, ordered: bool) -> Any:
     """Return the kernel that computes all five products."""
-    config, dtype, BM, BN, D = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dim
-    Q, KV, DKV, ARRAY = plan.box(H, SQ, BM), plan.box(HK, SK, BN), plan.box(HK, SK, ROWS), plan.array(HK, SK)
-    BASE = Tensor[f32, (B, H, MB, 2 * BM), cl.align(16)]
+    config, dtype, BM, BN, (D, DV) = plan.config, plan.problem.dtype, plan.config.rows, plan.keys, plan.dims
+    d, e = plan.problem.dim, plan.problem.dim_v
+    Q, DO, K, V = plan.box(H, SQ, d, BM), plan.box(H, SQ, e, BM), plan.box(HK, SK, d, BN), plan.box(HK, SK, e, BN)
 
     class Storage(cl.SharedStorage):
         k: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
-        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, D))]
+        v: Smem[dtype, cl.make_smem_layout(dtype, (BN, DV))]
         q: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
-        do: Smem[dtype, cl.make_smem_layout(dtype, (BM, D, config.stages))]
+        do: Smem[dtype, cl.make_smem_layout(dtype, (BM, DV, config.stages))]
+        if config.wide:
+            p: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         ds: Smem[dtype, cl.make_smem_layout(dtype, (BM, BN, config.held))]
         if not config.direct:
             dq: Smem[f32, cl.row_major((config.groups, ROWS * plan.columns))]
@@ -372,9 +375,10 @@ def gradients(plan: Plan, ordered: bool) -> Any:
 
     @cl.kernel(block=(1 + config.groups) * GROUP)
     def gradients(
-        q: Q, k: KV, v: KV, do: Q, base: BASE, sums: plan.sums, turns: plan.turns | None, dk: DKV, dv: DKV,
-        scale: f32, offset: i32, left: i32, right: i32, band: i32, dk_array: ARRAY = None,
-        dv_array: ARRAY = None, of_queries: STARTS = None, of_keys: STARTS = None,
+        q: Q, k: K, v: V, do: DO, base: plan.base, sums: plan.sums, turns: plan.turns | None,
+        dk: plan.box(HK, SK, d, ROWS), dv: plan.box(HK, SK, e, ROWS), scale: f32, offset: i32, left: i32, right: i32,
+        band: i32, dk_array: plan.array(HK, SK, d) = None, dv_array: plan.array(HK, SK, e) = None,
+        of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         """
         base     logsumexps to base 2 and row sums of o * do, as `prepare` writes them
@@ -387,8 +391,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
             for t in (q, k, v, do, dk, dv):
                 cl.prefetch_tensormap(t)
         storage, given, threads = Storage.allocate(), Given(scale, offset, left, right, band), config.groups * GROUP
-        keys = cl.PipelineTmaAsync.create(1, 2 * BN * D * dtype.bytes, threads, sync=False)
-        rows = cl.PipelineTmaAsync.create(config.stages, 2 * BM * (D * dtype.bytes + 4), threads, sync=False)
+        keys = cl.PipelineTmaAsync.create(1, BN * (D + DV) * dtype.bytes, threads, sync=False)
+        rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + 8), threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
         parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
         cl.pipeline_init_sync()
@@ -405,11 +409,8 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         else:
             cl.setmaxnreg_inc(config.regs[1])
             group = cl.warpgroup_idx() - 1
-            mine = [cl.local_tile(t, (ROWS, D), (group, 0)) for t in (storage.k, storage.v)]
             keys.consumer_wait(keys.consumer_state())
-            worker = Worker(block, group, mine[0], mine[1], Sums(sums, turns))
-            sequence = tile.sequence
-            length = plan.written(sequence.number, sequence.key, sequence.keys, of_keys, i32(SK))
-            worker.finish(worker.run(), (dk, dv), (dk_array, dv_array), length)
+            worker = (Wide if config.wide else Worker)(block, group, Sums(sums, turns))
+            worker.finish(worker.run(), (dk, dv), (dk_array, dv_array), of_keys)
 
     return gradients

@@ -11,13 +11,11 @@ from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
 from cutelite.kernels.attention.call import FAR, LAYOUTS, Mod, Window, capped_mod, seen
-from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem
+from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 Starts = tuple[Any, Any]
 """The start of each ragged sequence and the end of the last one, of queries and of keys."""
-MOST = 128
-"""The greatest head dim with a derivative."""
 IN_L2 = 24 * 2**20
 """Bytes of queries, output gradients and sums that concurrent thread blocks should share in L2."""
 
@@ -41,8 +39,7 @@ def attention_backward(
     config          None: the one that was measured best for this head dim
     Arrays          of torch and CuPy on a GPU; of NumPy in the simulator; any strides that TMA takes
     Memory          4 bytes for each element of q, padded to blocks of queries, while it runs
-    Errors          ValueError for shapes that do not fit and head dims above 128; `cutelite.ArgumentError` for strides
-                    that TMA refuses
+    Errors          ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
@@ -87,19 +84,20 @@ def differentiate(
     mods    `score_mod` and `mask_mod`, compiled in
     starts  of ragged sequences: of their queries and keys
     """
-    (batch, heads, sq, dim), (_, kv_heads, sk, _) = by_head[0].shape, by_head[1].shape
-    wanted: dict[str, tuple[Any, ...]] = dict.fromkeys(("q", "do", "o", "dq"), (batch, heads, sq, dim))
-    wanted |= dict.fromkeys(("k", "v", "dk", "dv"), (batch, kv_heads, sk, dim)) | {"lse": (batch, heads, sq)}
-    for name, x in zip(("q", "k", "v", "do", "o", "dq", "dk", "dv", "lse"), (*by_head, lse), strict=True):
-        if tuple(x.shape) != wanted[name] or kv_heads == 0 or heads % kv_heads:
-            raise ValueError(f"{name} is {tuple(x.shape)}, but with q and k must be {wanted[name]}, by head")
-    if dim % 8 or not 8 <= dim <= MOST:
-        raise ValueError(f"head dims with a derivative are multiples of 8 up to {MOST}, one for q and v; not {dim}")
+    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
+    of_queries, of_keys = (batch, heads, sq), (batch, kv_heads, sk)
+    wanted = {"q": (*of_queries, dim), "k": (*of_keys, dim), "v": (*of_keys, dim_v)}
+    wanted |= {"do": (*of_queries, dim_v), "o": (*of_queries, dim_v)} | {"d" + name: wanted[name] for name in "qkv"}
+    for (name, shape), x in zip((*wanted.items(), ("lse", of_queries)), (*by_head, lse), strict=True):
+        if tuple(x.shape) != shape or kv_heads == 0 or heads % kv_heads:
+            raise ValueError(f"{name} is {tuple(x.shape)}, but with q and v must be {shape}, by head")
+    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
+        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
     scale = dim**-0.5 if scale is None else scale
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
-    config = config or chosen(-(-dim // BOX) * BOX, any(masks))
-    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim, *masks, *mods, ragged=starts is not None)
+    config = config or chosen(dim, any(masks))
+    problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     if left_out():
         return
     if 0 in (batch, sq, sk):

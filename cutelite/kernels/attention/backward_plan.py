@@ -23,6 +23,7 @@ class Config:
 
     rows     queries of a block
     groups   warpgroups that compute, each for 64 keys
+    wide     all for the same 64 keys, each for its part of the columns of dq, dk and dv: for head dims above 128
     stages   blocks of queries, and of gradients of outputs, that are held
     held     blocks of dS that are held
     turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
@@ -38,16 +39,20 @@ class Config:
     turned: bool = True
     late: bool = False
     direct: bool = False
+    wide: bool = False
     regs: tuple[int, int] = (24, 240)
 
 
 def chosen(dim: int, some: bool) -> Config:
-    """Return the configuration measured best (docs/lab/attention-backward.md), for a head dim of 64 or 128.
+    """Return the configuration measured best (docs/lab/attention-backward.md).
 
+    dim    of heads of queries
     some   a mask by position (causal, window) hides keys from queries
     """
-    if dim == 64:
+    if dim <= 64:
         return Config(128, turned=False)
+    if dim > 128:
+        return Config(turned=False, direct=True, wide=True)
     return Config() if some else Config(held=3, direct=True)
 
 
@@ -94,19 +99,20 @@ class Plan:
     problem: Problem
 
     @property
-    def dim(self) -> int:
-        """Columns of a head in shared memory, where TMA fills those beyond the head dim with zeros."""
-        return -(-self.problem.dim // BOX) * BOX
+    def dims(self) -> tuple[int, int]:
+        """Columns of q and k, and of v, in shared memory, where TMA fills those beyond the head dim with zeros."""
+        unit = BOX * self.config.groups if self.config.wide else BOX
+        return -(-self.problem.dim // unit) * unit, -(-self.problem.dim_v // unit) * unit
 
     @property
     def keys(self) -> int:
         """The number of keys of a thread block."""
-        return ROWS * self.config.groups
+        return ROWS if self.config.wide else ROWS * self.config.groups
 
     @property
     def columns(self) -> int:
         """The number of columns of a warpgroup's part of a block of dq; it has 64 rows."""
-        return self.dim * self.config.rows // self.keys
+        return self.dims[0] * self.config.rows // (ROWS * self.config.groups)
 
     @property
     def sums(self) -> Any:
@@ -114,18 +120,23 @@ class Plan:
         return Tensor[f32, (B, H, MB, self.config.groups, ROWS * self.columns), cl.align(16)]
 
     @property
+    def base(self) -> Any:
+        """The type of logsumexps and sums of rows."""
+        return Tensor[f32, (B, H, MB, 2 * self.config.rows), cl.align(16)]
+
+    @property
     def turns(self) -> Any:
         """The type of the turns: for each part of the sums, the number of the block of keys that adds next."""
         return Tensor[i32, (B, H, MB, self.config.groups)]
 
-    def box(self, heads: Any, length: Any, rows: int) -> Any:
-        """Return the type of (B, heads, length, D) tensors that TMA moves in boxes of so many rows."""
-        shape = B, heads, length, self.problem.dim
+    def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
+        """Return the type of (B, heads, length, dim) tensors that TMA moves in boxes of so many rows."""
+        shape = B, heads, length, dim
         return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
 
-    def array(self, heads: Any, length: Any) -> Any:
+    def array(self, heads: Any, length: Any, dim: int) -> Any:
         """Return the type of the same tensors for access by rows, which ragged sequences need; None for others."""
-        shape, strides = (B, heads, length, self.problem.dim), (ARRAY_B, ARRAY_H, ARRAY_S, 1)
+        shape, strides = (B, heads, length, dim), (ARRAY_B, ARRAY_H, ARRAY_S, 1)
         return Tensor[self.problem.dtype, shape, strides] | None
 
     def ragged(self, number: Any, starts: Starts) -> Sequence:
@@ -206,19 +217,19 @@ STARTS = Tensor[i32, (ENDS,)] | None
 
 def prepare(plan: Plan) -> Any:
     """Return the kernel that sums the rows of o * do and clears the sums of dq: a thread block for each query block."""
-    dtype, BM, D = plan.problem.dtype, plan.config.rows, plan.dim
-    O = plan.box(H, SQ, BM)  # noqa: E741
+    dtype, BM, (D, DV) = plan.problem.dtype, plan.config.rows, plan.dims
+    O = plan.box(H, SQ, plan.problem.dim_v, BM)  # noqa: E741
     ROW = Tensor[f32, (B, H, SQ)]
 
     @cl.kernel(block=256)
     def prepare(
-        o: O, do: O, lse: ROW, dlse: ROW | None, base: Tensor[f32, (B, H, MB, 2 * BM)], sums: plan.sums,
+        o: O, do: O, lse: ROW, dlse: ROW | None, base: plan.base, sums: plan.sums,
         turns: plan.turns | None, offset: i32, left: i32, of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         t, (m, head, batch) = cl.thread_idx.x, (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
-        tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, D)), align=1024) for _ in range(2)]
-        pipe = cl.PipelineTmaAsync.create(1, 2 * BM * D * dtype.bytes, 256)
+        tiles = [cl.shared(dtype, cl.make_smem_layout(dtype, (BM, DV)), align=1024) for _ in range(2)]
+        pipe = cl.PipelineTmaAsync.create(1, 2 * BM * DV * dtype.bytes, 256)
         if t == 0:
             state = pipe.producer_state()
             pipe.producer_acquire(state)
@@ -234,7 +245,7 @@ def prepare(plan: Plan) -> Any:
         for i in cl.static_range(-(-BM // 32)):
             r, total = i * 32 + t // 8, f32(0.0)
             if BM % 32 == 0 or r < BM:
-                for c in cl.static_range(D // BOX):
+                for c in cl.static_range(DV // BOX):
                     x, y = (cl.local_tile(tile[r, None], (8,), (c * 8 + t % 8,)).load().to(f32) for tile in tiles)
                     total = total + (x * y).reduce("sum")
             total, known = cl.warp_reduce(total, width=8), -INF
@@ -254,19 +265,20 @@ def prepare(plan: Plan) -> Any:
 
 def finish(plan: Plan) -> Any:
     """Return the kernel that converts the sums to dq: a thread block for each block of queries."""
-    BM, turned, threads = plan.config.rows, plan.config.turned, plan.config.groups * GROUP
+    BM, config, threads, dim = plan.config.rows, plan.config, plan.config.groups * GROUP, plan.problem.dim
 
     @cl.kernel(block=threads)
     def finish(
-        dq: plan.box(H, SQ, BM), sums: plan.sums, scale: f32, rows: plan.array(H, SQ) = None,
+        dq: plan.box(H, SQ, dim, BM), sums: plan.sums, scale: f32, rows: plan.array(H, SQ, dim) = None,
         of_queries: STARTS = None, of_keys: STARTS = None,
     ) -> None:  # fmt: skip
         part, (m, head, batch) = cl.warpgroup_idx(), (cl.block_idx.x, cl.block_idx.y, cl.block_idx.z)
         sequence, row = plan.queries(m, batch, Starts(of_queries, of_keys))
-        tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dim)), align=1024)
+        tile = cl.shared(plan.problem.dtype, cl.make_smem_layout(plan.problem.dtype, (BM, plan.dims[0])), align=1024)
         values = plan.accumulators(sums[batch, head, m, part, None]).load() * scale
-        target = cl.local_tile(cl.select(tile, (1, 0)) if turned else tile, (ROWS, plan.columns), (part, 0))
-        plan.put(values.reshape((plan.columns // 2,)), target, turned)
+        whole = cl.select(tile, (1, 0)) if config.turned else tile
+        target = cl.local_tile(whole, (ROWS, plan.columns), (0, part) if config.wide else (part, 0))
+        plan.put(values.reshape((plan.columns // 2,)), target, config.turned)
         cl.fence_proxy_async("shared::cta")
         cl.syncthreads()
         length = plan.written(sequence.number, sequence.query, sequence.queries, of_queries, i32(SQ))
@@ -276,12 +288,10 @@ def finish(plan: Plan) -> Any:
                 cl.cp_async_bulk_commit_group()
                 cl.cp_async_bulk_wait_group(0, read=True)
         else:  # what follows is another sequence's
-            pairs = plan.problem.dim // 2
-            for i in range(cl.thread_idx.x, min(BM, length - row) * pairs, threads):
-                pair = cl.local_tile(tile[i // pairs, None], (2,), (i % pairs,)).load()
-                pair = cl.where(row + i // pairs < sequence.queries, pair, 0.0)
-                cl.local_tile(rows[batch, head, sequence.query + row + i // pairs, None], (2,), (i % pairs,)).store(
-                    pair
-                )
+            for i in range(cl.thread_idx.x, min(BM, length - row) * (dim // 2), threads):
+                r, pair = i // (dim // 2), i % (dim // 2)
+                given = cl.local_tile(tile[r, None], (2,), (pair,)).load()
+                target = cl.local_tile(rows[batch, head, sequence.query + row + r, None], (2,), (pair,))
+                target.store(cl.where(row + r < sequence.queries, given, 0.0))
 
     return finish

@@ -64,8 +64,6 @@ def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, bloc
     derived = wants_gradient(q, k, v)
     if derived and out is not None:
         raise ValueError("out= has no derivative: leave it out, or detach what needs a gradient")
-    if derived and (q.shape[-1] != v.shape[-1] or q.shape[-1] > backward_call.MOST):
-        raise ValueError(f"there is a derivative for one head dim up to {backward_call.MOST}: detach q, k and v")
     fake = any(isinstance(x, torch._subclasses.FakeTensor) or x.is_meta for x in (q, k, v))
     return derived or (fake and plain and out is None)
 
