@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from cutelite.ir.types import f32, mbarrier
+from cutelite.lang.algebra import select
 from cutelite.lang.cluster import cluster_sync, mapa
 from cutelite.lang.copy import make_copy_atom, make_tiled_copy_C
 from cutelite.lang.copy_ops import CopyUniversalOp, StMatrix8x8x16bOp
@@ -28,12 +29,15 @@ ROWS = 64  # of a wgmma
 TILE_ALIGN = 128  # bytes: of what TMA brings
 
 
-def piece_copy(op: Any, dtype: Any) -> Any:
-    """The tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else pair by pair."""
+def piece_copy(op: Any, dtype: Any, turned: bool = False) -> Any:
+    """The tiled copy of wgmma results to shared memory: by stmatrix for elements of 16 bits, else pair by pair.
+
+    turned  neighbours in shared memory are those of a column: then other elements go one by one
+    """
     if dtype.bits == 16:
-        atom = make_copy_atom(StMatrix8x8x16bOp(num_matrices=4), dtype)
+        atom = make_copy_atom(StMatrix8x8x16bOp(turned, 4 if op.n % 16 == 0 else 2), dtype)
     else:
-        atom = make_copy_atom(CopyUniversalOp(2 * dtype.bits), dtype)
+        atom = make_copy_atom(CopyUniversalOp(dtype.bits if turned else 2 * dtype.bits), dtype)
     return make_tiled_copy_C(atom, make_tiled_mma(op))
 
 
@@ -59,6 +63,8 @@ class ResultRing:
     op       the `WarpgroupMmaOp` of a piece: (64, columns)
     thread   of the warpgroup, 0 to 127; number 0 starts the copies
     group    the named barrier of the warpgroup
+    turned   neighbours in memory are those of a column: `ring` is contiguous along rows, and TMA tensors that pieces
+             go to have columns before rows
     Who      all threads of the warpgroup, for all methods
     """
 
@@ -66,11 +72,12 @@ class ResultRing:
     op: Any
     thread: Any
     group: NamedBarrier
+    turned: bool = False
 
     @classmethod
-    def create(cls, ring: Any, op: Any, thread: Any, group: NamedBarrier) -> ResultRing:
+    def create(cls, ring: Any, op: Any, thread: Any, group: NamedBarrier, turned: bool = False) -> ResultRing:
         """The ring, empty."""
-        return ResultRing(ring, op, thread, group)
+        return ResultRing(ring, op, thread, group, turned)
 
     @property
     def dtype(self) -> Any:
@@ -84,6 +91,12 @@ class ResultRing:
     def buffer(self, i: int) -> Any:
         """Return the buffer that piece `i` goes through."""
         return self.ring[None, None, i % self.buffers]
+
+    def box(self, i: int, at: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """The buffer of piece `i` as TMA takes it, and coordinates: `at` ends with row and column."""
+        if not self.turned:
+            return self.buffer(i), at
+        return select(self.buffer(i), (1, 0)), (*at[:-2], at[-1], at[-2])
 
     def acquire(self) -> None:
         """Wait until the oldest buffer has been read."""
@@ -99,7 +112,7 @@ class ResultRing:
 
     def put(self, i: int, values: Any) -> None:
         """Write a piece, a vector in the order of the accumulator, to its buffer."""
-        to_shared = piece_copy(self.op, self.ring.dtype)
+        to_shared = piece_copy(self.op, self.ring.dtype, self.turned)
         held = make_rmem_tensor(
             self.ring.dtype, make_layout(make_tiled_mma(self.op).partition_shape_C((ROWS, self.op.n)))
         )
@@ -112,7 +125,8 @@ class ResultRing:
     def send(self, i: int, target: Any, at: tuple[Any, ...]) -> None:
         """Start storing the piece to `target`, a TMA tensor, at these coordinates; `tma_store` says what of it."""
         if self.thread == 0:
-            tma_store(self.buffer(i), target, at=at)
+            held, start = self.box(i, at)
+            tma_store(held, target, at=start)
             cp_async_bulk_commit_group()
 
     def write(self, acc: Any, target: Any, at: tuple[Any, ...]) -> None:
@@ -176,7 +190,7 @@ class Fused:
     """``activation(alpha * scales * sums + beta * c + bias)``: what becomes of the sums of a GEMM.
 
     c            what is added, of the shape and dtype of the result, or None
-    bias         a number for each column, or None
+    bias         a number for each column, or where `by_row` for each row; or None
     alpha, beta  numbers
     activation   elementwise, on vectors of f32, or None
 
@@ -189,6 +203,7 @@ class Fused:
     alpha: Any = 1.0
     beta: Any = 0.0
     activation: Callable[[Any], Any] | None = None
+    by_row: bool = False
 
 
 @dataclass(frozen=True)
@@ -241,7 +256,7 @@ class Epilogue:
             raise mistake("epilogue-pieces", text, help="whole pieces, a multiple of the buffers")
         ones, first, second = (
             vectors_for(x.dtype, groups, shape[mode])[group, None] if isinstance(x, TmaTensor) else None
-            for x, mode in ((fused.bias, 1), (fused.scales.a, 0), (fused.scales.b, 1))
+            for x, mode in ((fused.bias, 0 if fused.by_row else 1), (fused.scales.a, 0), (fused.scales.b, 1))
         )
         vectors, factor = (ones, first, second), fused.alpha
         for x in (fused.scales.a, fused.scales.b):
@@ -280,7 +295,7 @@ class Epilogue:
             for x, held, start in zip(
                 (self.fused.bias, self.fused.scales.a, self.fused.scales.b),
                 self.vectors,
-                (column, row, column),
+                (row if self.fused.by_row else column, row, column),
                 strict=True,
             )
             if held is not None
@@ -299,8 +314,8 @@ class Epilogue:
         if self.ring.thread == 0:
             cp_async_bulk_wait_group(max(0, self.ring.buffers - 2) if i else 0, read=True)
             down, right = self.place(self.first + i)
-            at = (*batch, row + down, column + right)
-            self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, self.ring.buffer(i), at)])
+            held, at = self.ring.box(i, (*batch, row + down, column + right))
+            self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, held, at)])
 
     def write(self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
         """Finish the tile and start storing it.
@@ -372,7 +387,8 @@ class Epilogue:
         if self.fused.c is not None:
             x = x + self.ring.take(i).to(f32) * self.fused.beta
         if bias is not None:
-            x = x + self.spread(bias, right, (0, 1)).to(f32)
+            by = (down, (1, 0)) if self.fused.by_row else (right, (0, 1))
+            x = x + self.spread(bias, *by).to(f32)
         return x if self.fused.activation is None else self.fused.activation(x)
 
     def spread(self, held: Any, start: Any, stride: tuple[int, int]) -> Any:

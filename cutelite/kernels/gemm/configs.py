@@ -1,7 +1,7 @@
 """Dense GEMMs: what a kernel is made for, in which configurations, and which of them are worth trying."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 
@@ -19,6 +19,7 @@ class Config:
     together  how many blocks of a cluster share the K of a tile, and add up what they find through shared memory. Then
               `cluster` is (1, 1), and a block has one tile
     regs      registers of a thread that loads, and of one that multiplies
+    swapped   rows of a tile are columns of the result: A and B change places, and the result is stored turned
     """
 
     tile: tuple[int, int] = (128, 256)
@@ -32,6 +33,7 @@ class Config:
     splits: int = 1
     together: int = 1
     regs: tuple[int, int] = (40, 232)
+    swapped: bool = False
 
     @property
     def blocks(self) -> int:
@@ -50,6 +52,7 @@ class Problem:
     activation          elementwise, on vectors of f32
     gate                B has twice as many columns as the result: those of a gate, then those of `up`. Results are
                         ``gate(x) * up``, of vectors of f32
+    turned              results are contiguous along M, and the bias is one number for each row
     """
 
     a: Any
@@ -63,10 +66,17 @@ class Problem:
     rowwise: bool = False
     activation: Callable[[Any], Any] | None = None
     gate: Callable[[Any], Any] | None = None
+    turned: bool = False
 
     def columns(self, tile: int) -> int:
         """Columns of results of a tile of so many columns of B."""
         return tile if self.gate is None else tile // 2
+
+    @property
+    def swapped(self) -> "Problem":
+        """The problem with A and B in each other's place."""
+        majors = self.majors[1], self.majors[0]
+        return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned)
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:
@@ -110,6 +120,36 @@ CONFIGS = [
 ]
 
 
+WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256)
+"""Rows of the result that a swapped tile has: an n of wgmma, for every type."""
+
+
+def swapped(rows: int, columns: int, pingpong: bool = False, cluster: int = 1, together: int = 1) -> Config:
+    """A swapped tile of this many rows of the result, 8 to 256, with as many stages as shared memory holds.
+
+    columns  of the result: 64, 128 or 256
+    cluster  blocks beside each other along the result's columns, which load its rows together
+    """
+    halves = columns // 64 if pingpong else columns // 128
+    most = min(112, rows * (columns // 64) // together)  # each block of a cluster finishes a piece
+    piece = max((p for p in range(8, most + 1, 8) if rows % p == 0), default=8)
+    buffers = 2 if cluster > 1 and halves * (rows // piece) % 2 == 0 else 1
+    stages = min(12, (228_000 - 256 * buffers * piece) // (128 * (columns + rows)))
+    regs = (24, 240) if halves * rows > 384 else (40, 232)
+    tile, loads = (columns, rows), (cluster, 1)
+    return Config(tile, pingpong, loads, stages, piece, buffers, together=together, regs=regs, swapped=True)
+
+
+CONFIGS += [
+    *(swapped(rows, 64, True, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4, 6, 8)),
+    *(swapped(rows, 128, together=blocks) for rows in WIDTHS for blocks in (1, 2, 3, 4)),
+    *(swapped(rows, 256) for rows in WIDTHS[:13]),
+    *(swapped(rows, 256, together=2) for rows in WIDTHS[:10]),
+    *(swapped(rows, columns, cluster=2) for rows in WIDTHS[3:] for columns in (128, 256) if rows * columns <= 45_056),
+    *(swapped(rows, 128, True, 2) for rows in WIDTHS[7:15]),
+]
+
+
 def wide(config: Config, problem: Problem) -> int:
     """Columns of results that are stored at once: 128 bytes where the configuration does not say."""
     if problem.gate is not None:
@@ -118,22 +158,25 @@ def wide(config: Config, problem: Problem) -> int:
 
 
 def made_for(config: Config, problem: Problem) -> bool:
-    """Whether a configuration can be had for these types and is meant for them: pieces are rows of up to 128 bytes."""
+    """Tell whether a kernel of the configuration exists for these types."""
+    problem = problem.swapped if config.swapped else problem
     (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
     piece = wide(config, problem)
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
-    vectors = 8 * (bm + bn) * problem.rowwise + (2 * bn * problem.bias.bytes if problem.bias else 0)
+    biases = 2 * (bm if problem.turned else bn)
+    vectors = 8 * (bm + bn) * problem.rowwise + (biases * problem.bias.bytes if problem.bias else 0)
     span = 128 // problem.a.bytes  # what a box of operands contiguous along M or N has of them
     parts = zip(problem.majors, (bm // cn, problem.columns(bn) // cm), strict=True)
     if problem.gate is not None:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
-        if config.together > 1 or config.splits > 1 or piece == 0 or of_tile % config.buffers:
+        if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
             return False
-    if config.together > 1 and 128 * config.stages < 4 * (64 if config.pingpong else bm):
+    high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
+    if config.together > 1 and 128 * config.stages < 4 * high:
         return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
         and problem.columns(bn) % piece == 0
-        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128)
+        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned)
         and all(major == "K" or part % span == 0 for major, part in parts)
     )

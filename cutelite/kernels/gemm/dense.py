@@ -20,7 +20,7 @@ import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, wide
-from cutelite.kernels.gemm.model import clusters, microseconds, sizes_of
+from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
 M, N, K, L, C = cl.dims("M N K L C")
@@ -38,7 +38,7 @@ def build(config: Config, problem: Problem) -> Any:
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (BM, BK, config.stages), problem.majors[0])]
         b: Smem[problem.b, cl.make_smem_layout(problem.b, (BN, BK, config.stages), problem.majors[1])]
-        d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers))]
+        d: Smem[problem.d, cl.make_smem_layout(problem.d, (64, WIDE, 2 * config.buffers), plan.along)]
 
     @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
@@ -73,12 +73,15 @@ def build(config: Config, problem: Problem) -> Any:
             cl.griddepcontrol_wait()
             group, thread = cl.warpgroup_idx() - 1, cl.thread_idx.x % GROUP
             pieces = cl.local_tile(storage.d, (64, WIDE, config.buffers), (0, 0, group))
-            out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, cl.NamedBarrier(1 + group, GROUP))
-            fused = cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, problem.activation)
+            done = cl.NamedBarrier(1 + group, GROUP)
+            out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
+            scales = cl.Scales(scale_a, scale_b)
+            fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned)
             bars = cl.Fetch(fetch.bars[group, None])
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
             ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
-            shared = config.together, storage.b.ptr, problem.acc, ready
+            free = storage.a if config.swapped and BM > BN else storage.b
+            shared = config.together, free.ptr, problem.acc, ready
             sums = cl.Epilogue.create((ROWS, plan.columns), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
             plan.consume(sums, storage, pipe, turns, tiles, group)
 
@@ -96,8 +99,9 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     of_b, part = (N, bn) if problem.gate is None else (C, bn // 2)
     b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], (L,) * batched)
     batches = (L * splits,) if batched else (splits,) * (splits > 1)
-    d = matrix(problem.d, M, N, (64, wide(config, problem)), "K", batches)
-    bias, one = TmaTensor[problem.bias or f32, (N,), (bn,), "none"], Tensor[f32, (1,)]
+    d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
+    each = ((M,), (plan.rows,)) if problem.turned else ((N,), (bn,))
+    bias, one = TmaTensor[problem.bias or f32, *each, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
     scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
     return a, b, d, bias, scale_a, scale_b
@@ -143,6 +147,11 @@ class Plan:
     def columns(self) -> int:
         """Columns of results of a tile."""
         return self.problem.columns(self.config.tile[1])
+
+    @property
+    def along(self) -> str:
+        """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
+        return "MN" if self.problem.turned else "K"
 
     @property
     def clustered(self) -> bool:
@@ -263,22 +272,33 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fuse
         splits = min(splits, steps // together)
         config = replace(config, splits=splits, together=together)
     batches = d.shape[0] if problem.batched else 1
-    blocks = -(-m // (bm * cm)) * -(-n // (problem.columns(bn) * cn)) * cm * cn * batches * splits
+    high, across = (n, m) if config.swapped else (m, n)
+    blocks = -(-high // (bm * cm)) * -(-across // (problem.columns(bn) * cn)) * cm * cn * batches * splits
     at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:
-        build(config, problem)[launch](a, b, d, *flat(fused))
+        multiply(config, problem, launch, a, b, d, fused)
         return
     # TMA writes the last 16 bytes of a row whole: where others may hold something of `d`, rows of another array.
     plain, sums = replace(problem, d=problem.acc, bias=None, activation=None, rowwise=False), cl.Fused()
     of_parts = None if splits == 1 else problem.acc.name
     parts = empty(d, (batches * splits, m, -(-n // 16) * 16), of_parts)[..., :n]
     if splits > 1:
-        build(config, plain)[launch](a, b, parts, *flat(sums))
+        multiply(config, plain, launch, a, b, parts, sums)
         add_up(problem, splits, parts, d, fused)
     else:
-        build(config, problem)[launch](a, b, parts if problem.batched else parts[0], *flat(fused))
+        multiply(config, problem, launch, a, b, parts if problem.batched else parts[0], fused)
         add_up(replace(plain, d=problem.d, acc=problem.d), 1, parts, d, sums)
+
+
+def multiply(
+    config: Config, problem: Problem, launch: cl.Launch, a: Any, b: Any, d: Any, fused: cl.Fused
+) -> None:  # fmt: skip
+    """Launch the kernel of a configuration, which may have A and B in each other's place."""
+    if config.swapped:
+        problem, a, b = problem.swapped, b, a
+        fused = replace(fused, scales=cl.Scales(fused.scales.b, fused.scales.a))
+    build(config, problem)[launch](a, b, d, *flat(fused))
 
 
 def flat(fused: cl.Fused) -> tuple[Any, ...]:
@@ -293,7 +313,7 @@ NEAR = 1.3
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return those worth measuring, what should be fastest first."""
     sizes = sizes_of(problem, a, d)
-    able = [config for config in configs if made_for(config, problem)]
+    able = [config for config in configs if narrowest(config, sizes.m) and made_for(config, problem)]
     at_once = {size: clusters(size, d) for size in {config.blocks for config in able}}
     times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in able}
     able.sort(key=times.__getitem__)

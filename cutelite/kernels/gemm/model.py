@@ -12,11 +12,12 @@ The numbers are fitted to an H200 (tests/bench/gemm_model.py, docs/lab/gemm.md).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 import cutelite_rt as rt
 from cutelite.kernels.arrays import clusters_at_once
-from cutelite.kernels.gemm.configs import Config, Problem
+from cutelite.kernels.gemm.configs import WIDTHS, Config, Problem
 
 START, P = 1.577, 1.1262
 L2, L2_CLUSTERED = 5.747e-08, 6.493e-08
@@ -67,6 +68,18 @@ RATES: dict[tuple[tuple[int, int], bool, tuple[int, int]], tuple[float, float]] 
 """(tile, ping-pong, cluster) -> time of a step, and of a tile besides its steps, as far as loads do not set them."""
 
 
+LINES: dict[tuple[int, bool, int], tuple[float, float, float, float]] = {
+    (64, True, 1): (0.030, 5.6e-4, 0.10, 0.0050),
+    (128, False, 1): (0.030, 9.8e-4, 0.70, 0.0055),
+    (256, False, 1): (0.040, 1.9e-3, 0.80, 0.0060),
+    (128, True, 2): (0.000, 1.55e-3, 0.80, 0.0040),
+    (128, False, 2): (0.020, 1.6e-3, 0.60, 0.0040),
+    (256, False, 2): (0.030, 3.3e-3, 0.80, 0.0040),
+}
+"""Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> as `RATES`, each a constant and so much for
+each row of the result: two numbers for a step, two for a tile."""
+
+
 class Sizes(NamedTuple):
     """Of a problem: rows, columns and depth of each batch, and how many batches."""
 
@@ -87,12 +100,32 @@ def clusters(blocks: int, like: Any) -> int:
     return clusters_at_once(blocks, like) if rt.read(like).device[0] == "cuda" else AT_ONCE[blocks]
 
 
+def rates_of(config: Config) -> tuple[float, float] | None:
+    """The time of a step, and of a tile besides its steps; None for a configuration that nothing is known of."""
+    (bm, bn), cluster = config.tile, config.cluster
+    if not config.swapped:
+        return RATES.get((config.tile, config.pingpong, cluster))
+    step, of_row, tile, of_row_too = LINES[bm, config.pingpong, cluster[0]]
+    return step + bn * of_row, tile + bn * of_row_too
+
+
+def narrowest(config: Config, rows: int) -> bool:
+    """Return False for a swapped tile where a narrower one makes as few, or where there would be many narrow ones."""
+    if not config.swapped:
+        return True
+    width, place = config.tile[1], bisect_left(WIDTHS, config.tile[1])
+    few = place == 0 or -(-rows // WIDTHS[place - 1]) > -(-rows // width)
+    return few and width >= min(rows // 6, 128)
+
+
 def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
     """The time that a GEMM should take; inf for a configuration that this says nothing of.
 
     at_once  how many of its clusters run at once
     """
-    rates = RATES.get((config.tile, config.pingpong, config.cluster))
+    rates = rates_of(config)
+    if config.swapped:
+        problem, sizes = problem.swapped, Sizes(sizes.n, sizes.m, sizes.k, sizes.batches)
     (bm, bn), (cm, cn), (m, n, k, batches), together = config.tile, config.cluster, sizes, config.together
     steps, units = -(-k * problem.a.bytes // 128), -(-m // (bm * cm)) * -(-n // (bn * cn)) * batches * config.splits
     rounds, parts, alone = -(-units // at_once), config.splits * together, cm * cn * together == 1

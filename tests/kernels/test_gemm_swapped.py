@@ -1,0 +1,62 @@
+"""GEMMs whose tiles have columns of the result as rows: any few rows, types, majors and epilogues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cutelite.kernels.gemm import CONFIGS, Config
+from cutelite.kernels.gemm.configs import swapped
+from tests.run.test_gemm import compare, relu
+
+UNLIKE = {(c.tile[0], c.pingpong, c.cluster, c.together): c for c in CONFIGS if c.swapped and c.tile[1] <= 112}
+"""One configuration for each kind: they differ in rows of the result too."""
+SMALL = [swapped(24, 64, True), swapped(48, 128), swapped(16, 64, True, together=3), swapped(48, 128, cluster=2)]
+
+
+@pytest.mark.parametrize("config", UNLIKE.values(), ids=str)
+def test_every_kind_of_tile(config: Config) -> None:
+    compare((83, 264, 200), config=config)
+
+
+@pytest.mark.parametrize("config", SMALL, ids=str)
+def test_epilogues_and_batches(config: Config) -> None:
+    compare((41, 136, 200), c=True, bias="float32", alpha=0.5, beta=-2.0, activation=relu, config=config)
+    compare((2, 7, 72, 136), c=True, beta=1.0, bias="bfloat16", config=config)
+    compare((37, 264, 272), "float8_e4m3fn", "bfloat16", scales="rows", bias="float32", config=config)
+    compare((5, 67, 136), config=config)  # rows of results that TMA would write beyond
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 33])
+def test_few_rows(rows: int) -> None:
+    config = swapped(-(-rows // 8) * 8, 64, True)
+    compare((rows, 200, 136), config=config)
+    compare((rows, 72, 200), config=replace(config, splits=2, piece=8))
+
+
+@pytest.mark.parametrize("config", [swapped(128, 128, cluster=2), swapped(64, 64, True)], ids=str)
+@pytest.mark.parametrize("majors", ["KN", "MK", "MN"])
+def test_majors(majors: str, config: Config) -> None:
+    compare((104, 200, 136), majors=majors, config=config)
+
+
+TYPES: list[tuple[str, str, float, dict[str, Any]]] = [
+    ("float16", "float32", 5e-4, {}),
+    ("float8_e5m2", "bfloat16", 4e-3, {}),
+    ("int8", "int32", 0.0, {}),
+    ("float32", "float32", 1e-3, {"precision": "tf32"}),
+]
+
+
+@pytest.mark.parametrize(("dtype", "out", "tolerance", "how"), TYPES, ids=[f"{t[0]}-{t[1]}" for t in TYPES])
+def test_types(dtype: str, out: str, tolerance: float, how: dict[str, Any]) -> None:
+    for config in (swapped(32, 128), swapped(48, 64, True, together=2)):
+        compare((45, 200, 272), dtype, out, tolerance=tolerance, config=config, **how)
+
+
+@pytest.mark.parametrize("config", [*SMALL[2:], replace(swapped(24, 64, True), stages=3)], ids=str)
+def test_the_checker_finds_nothing(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+    compare((61, 264, 328), c=True, beta=1.0, bias="float32", config=replace(config, swizzle=3))
