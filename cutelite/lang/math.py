@@ -467,7 +467,7 @@ def maximum(a: N, b: N) -> N:
 def clamp(x: N, low: Any, high: Any) -> N:
     """`x`, or the nearer end of `low` to `high` where it is outside; NaN becomes `low`. Exact."""
     if _literal(x, low, high):
-        return min(max(x, low), high) if x == x else low  # type: ignore[return-value]
+        return min(max(x, low), high) if x == x else low  # type: ignore[no-any-return]
     return smaller(larger(x, low), high)  # type: ignore[no-any-return]
 
 

@@ -27,9 +27,9 @@ class FastDivmod:
     Source      Granlund and Montgomery, "Division by Invariant Integers using Multiplication", 1994
     """
 
-    divisor: i32
-    multiplier: u32
-    shift: i32
+    divisor: i32  # type: ignore[valid-type]  # fields of a kernel's argument
+    multiplier: u32  # type: ignore[valid-type]
+    shift: i32  # type: ignore[valid-type]
 
     @classmethod
     def of(cls, divisor: Any) -> FastDivmod:
@@ -37,20 +37,18 @@ class FastDivmod:
         if isinstance(divisor, int) and not isinstance(divisor, (DimExpr, Scalar)):
             if not 0 < divisor < 1 << 31:
                 raise ValueError(f"a divisor is from 1 to 2**31 - 1, not {divisor}")
-            shift = max((divisor - 1).bit_length() - 1, 0)
-            multiplier = 0 if divisor == 1 else -(-(1 << 32 + shift) // divisor)
-            return cls(divisor, multiplier, shift)
-        n = i32(divisor)
-        shift = i32(max(31 - clz(n - 1), 0))
-        power = u64(1) << (shift + 32).to(u64)
-        wide = n.to(u64)
-        multiplier = where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32))
-        return cls(n, multiplier, shift)
+            digits = max((divisor - 1).bit_length() - 1, 0)
+            return cls(divisor, 0 if divisor == 1 else -(-(1 << 32 + digits) // divisor), digits)
+        n: Any = i32(divisor)
+        shift: Any = i32(max(31 - clz(n - 1), 0))
+        power, wide = u64(1) << (shift + 32).to(u64), n.to(u64)
+        return cls(n, where(n == 1, u32(0), ((power + wide - 1) // wide).to(u32)), shift)
 
     def div(self, x: Any) -> Any:
         """Return ``x // divisor``."""
-        quotient = (mul_hi(i32(x).to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
-        return where(self.divisor == 1, i32(x), quotient)
+        dividend: Any = i32(x)
+        quotient = (mul_hi(dividend.to(u32), u32(self.multiplier)) >> u32(self.shift)).to(i32)
+        return where(self.divisor == 1, dividend, quotient)
 
     def divmod(self, x: Any) -> tuple[Any, Any]:
         """Return ``x // divisor`` and ``x % divisor``."""
