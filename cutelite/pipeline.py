@@ -20,8 +20,6 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cutelite import lower, passes, toolchain
 from cutelite.builds.artifact import artifact, assembled
 from cutelite.builds.build import Build
@@ -50,7 +48,8 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
     hooks.before("front", source.function)
     with stage("front", times):
         front = evaluate(*source, target)
-    build = Build(source, target, options, hooks.after("front", front), times=times)
+    build = Build(source, target, options, hooks.after("front", front))
+    build.times = times
     front = hooks.before("passes", build.front)
     with stage("passes", times):
         verify(front, "front")
@@ -66,7 +65,7 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)
         cubin = assembled(build)
     if cubin is not None:
-        cubin = replace(cubin, image=hooks.after("assemble", cubin.image))
+        cubin = cubin._replace(image=hooks.after("assemble", cubin.image))
     build.warnings = [*map(str, context.warnings), *findings(build, cubin)]
     if options.warnings_as_errors and build.warnings:
         raise warned(build)

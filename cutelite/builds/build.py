@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from cutelite.builds.source import Source
 from cutelite.ir.function import Function
 from cutelite.options import Options
@@ -11,7 +9,6 @@ from cutelite.target import Target
 from cutelite_rt import Artifact
 
 
-@dataclass
 class Build:
     """The artefact of every stage of one compile.
 
@@ -23,15 +20,11 @@ class Build:
     warnings  of passes and tools, as text
     """
 
-    source: Source
-    target: Target
-    options: Options
-    front: Function
-    final: Function | None = None
-    passes: dict[str, str] = field(default_factory=dict)
-    llvm: str = ""
-    ptx: str = ""
-    portable_ptx: str = ""
-    artifact: Artifact | None = None
-    times: dict[str, float] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    def __init__(self, source: Source, target: Target, options: Options, front: Function) -> None:
+        self.source, self.target, self.options, self.front = source, target, options, front
+        self.final: Function | None = None
+        self.passes: dict[str, str] = {}
+        self.llvm = self.ptx = self.portable_ptx = ""
+        self.artifact: Artifact | None = None
+        self.times: dict[str, float] = {}
+        self.warnings: list[str] = []

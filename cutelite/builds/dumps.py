@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 
 from cutelite import passes, toolchain
@@ -76,12 +76,11 @@ def show(build: Build, environment: Config) -> None:
 
 def _dump(build: Build, environment: Config) -> None:
     """Write the stages that CUTELITE_DUMP names to CUTELITE_DUMP_DIR, as `kernel.architecture.stage`."""
-    folder = Path(environment.dump_dir)
-    folder.mkdir(parents=True, exist_ok=True)
+    os.makedirs(environment.dump_dir, exist_ok=True)
     for name in environment.dump:
         for ending, content in files(build, name).items():
-            path = folder / f"{build.front.name}.{build.target}.{ending}"
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            with open(f"{environment.dump_dir}/{build.front.name}.{build.target}.{ending}", "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
 
 
 def _print(build: Build, name: str) -> None:

@@ -25,6 +25,7 @@ from cutelite.front.types import ArgType, Constant
 from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
+from cutelite.toolchain import warm
 from cutelite.toolchain.identity import identity
 from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
 
@@ -165,6 +166,8 @@ class Specialisations:
     def _build(self, spec: Specialisation, environment: Config) -> Build:
         if log.heard(log.INFO, environment.verbose):
             log.tell(f"compiling {self.function.__name__} {spec}", log.INFO, wanted=True)
+        if spec.options.backend == "llvm":
+            warm.begin()
         source = self._evaluated(spec, spec.attrs)
         make = functools.partial(_pipeline().compile_kernel, source, Target.parse(spec.arch), spec.options, environment)
         return compiled(self.function.__name__, str(spec), spec.arch, environment, make)

@@ -100,7 +100,6 @@ from __future__ import annotations
 import opcode
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -136,7 +135,6 @@ class Call(NamedTuple):
         return " ".join([str(self.positional), *(f"{name}=" for name in self.keywords)])
 
 
-@dataclass(frozen=True)
 class UnsupportedSyntax(Diagnostic):
     """Python that no kernel can contain, and what to write in its place."""
 
@@ -149,8 +147,7 @@ class UnsupportedSyntax(Diagnostic):
         return self.syntax
 
 
-@dataclass(frozen=True)
-class Bytecode:
+class Bytecode(NamedTuple):
     """A function body as neutral instructions, with what is needed to bind its arguments.
 
     name        as in ``co_name``; ``<lambda>``, ``<genexpr>``, ``<listcomp>`` are Python's

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import itertools
 import os
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cutelite.diag import CompileError
+from cutelite.diag.nearest import did_you_mean
 from cutelite.front import bytecode, cfg, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Closure
@@ -295,9 +295,9 @@ def bind(
     if code.co_flags & 0x08:
         bound[next(stars)] = rest
     elif rest:
-        near = difflib.get_close_matches(next(iter(rest)), [*names, *kwonly], 1)
-        hint = f"did you mean `{near[0]}`?" if near else ""
-        raise mistake("call", f"{name}() has no parameter `{next(iter(rest))}`", help=hint)
+        unknown = next(iter(rest))
+        hint = did_you_mean(unknown, [*names, *kwonly])
+        raise mistake("call", f"{name}() has no parameter `{unknown}`", help=hint)
     for parameter, value in zip(reversed(names), reversed(defaults), strict=False):
         bound.setdefault(parameter, value)
     for parameter in kwonly:

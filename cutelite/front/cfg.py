@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cutelite.diag import InternalError
 from cutelite.front.bytecode import JUMPS, Bytecode, Instr, stack_effect
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """A natural loop: `for`, `while`, or a comprehension.
 
     header      where it is entered and where every back edge leads: the FOR_ITER of a `for`, the test of a
@@ -47,8 +46,7 @@ class Loop:
     collects: bool
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Instructions that run one after the other.
 
     start, stop   its instructions are ``code.instrs[start:stop]``
@@ -59,7 +57,7 @@ class Block:
     is_failure    True where it raises an exception, as for an `assert`, or only leads to a block that does
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # of a tuple: nobody looks for items
     start: int
     stop: int
     successors: tuple[int, ...]
@@ -68,8 +66,7 @@ class Block:
     is_failure: bool
 
 
-@dataclass(frozen=True)
-class Cfg:
+class Cfg(NamedTuple):
     """The control flow of one function.
 
     live_in          per block, the locals whose value may still be read. Cells, which nested functions may read

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 from typing import Any
 
 from cutelite.diag import CompileError, Mistake, Span
+from cutelite.diag.nearest import did_you_mean
 from cutelite.front.bytecode import Bytecode
 from cutelite.front.loops.run_time import Known
 from cutelite.front.mutation import Mutables
@@ -61,10 +61,8 @@ class Evaluation:
 
     def no_attribute(self, obj: Any, name: str) -> CompileError:
         """Return the error for an attribute that an object lacks."""
-        near = difflib.get_close_matches(name, dir(obj), 1)
         what = f"module `{obj.__name__}`" if isinstance(obj, types.ModuleType) else describe(obj)
-        help = f"did you mean `{near[0]}`?" if near else ""
-        return mistake("attribute", f"{what} has no attribute `{name}`", help=help)
+        return mistake("attribute", f"{what} has no attribute `{name}`", help=did_you_mean(name, dir(obj)))
 
 
 def _origin(error: Exception) -> types.FrameType | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 import functools
 from types import FunctionType
 from typing import Any
 
 from cutelite.diag import CompileError
+from cutelite.diag.nearest import did_you_mean
 from cutelite.front import calls, tree
 from cutelite.front.bytecode import Instr
 from cutelite.front.closure import Cell, Closure
@@ -128,8 +128,7 @@ def _global(frame: Frame, state: State, instr: Instr) -> None:
 def _unknown(name: str, frame: Frame) -> CompileError:
     """Return the error for a name that is no local, global or builtin."""
     known = [*frame.code.pycode.co_varnames, *frame.code.free, *frame.globals, *dir(builtins)]
-    near = difflib.get_close_matches(name, known, 1)
-    help = f"did you mean `{near[0]}`?" if near else ""
+    help = did_you_mean(name, known)
     return mistake("unknown-name", f"the name `{name}` is not defined", help=help)
 
 

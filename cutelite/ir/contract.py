@@ -6,10 +6,9 @@ All of it is plain data, so ops do not know LLVM, and `lower` need not know any 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from enum import Flag, auto
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cutelite.ir.types import Scalar, Type
 
@@ -43,8 +42,7 @@ class Effect(Flag):
     UNMERGEABLE = auto()  # reads something that changes by itself (clock), or allocates
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A problem of an op: the field at fault ('' if none), what is wrong, and what would be right."""
 
     field: str
@@ -52,8 +50,7 @@ class Problem:
     help: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ptx:
+class Ptx(NamedTuple):
     """Inline assembly, as plain data; `lower` numbers the registers and writes the constraints.
 
     template  PTX with `$field` for an operand's register (a braced list of registers for a vector), `$field.2`
@@ -76,8 +73,7 @@ class Ptx:
     packed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Llvm:
+class Llvm(NamedTuple):
     """LLVM instructions, as plain text, written for one scalar; `lower` repeats them for each element of vectors.
 
     body      lines with `$field` (an operand's value), `$field:type` (its LLVM type), `$field:suffix` (as it ends the

@@ -13,8 +13,7 @@ are off while a kernel runs: ops need no `np.errstate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cutelite.ir.op import Jump, Value
 from cutelite.ir.types import Scalar
@@ -23,8 +22,7 @@ Array = Any
 """A NumPy array whose leading axis is the lanes; a vector value has a second axis of its elements."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """The reason for which threads wait. `simulate` returns one at its end; or a generator yields it and goes on later.
 
     ready  True when all of them may go on; or a bool for each lane, and lanes then go on one by one

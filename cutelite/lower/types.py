@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, TensorMap, Type, Vec
 
@@ -59,8 +59,7 @@ def suffix(elem: str, n: int) -> str:
     return f"v{n}{short}" if n > 1 else short
 
 
-@dataclass(frozen=True)
-class Register:
+class Register(NamedTuple):
     """The register that hands a value of one LLVM type to inline assembly.
 
     letter  of the constraint

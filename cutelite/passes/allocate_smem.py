@@ -11,8 +11,6 @@ Needs: verified IR. Keeps: every op, in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Function
 from cutelite.ir.op import Op
@@ -24,7 +22,6 @@ BASE_ALIGN = 1024
 """Alignment of the start of shared memory, in bytes: what the 128-byte swizzle needs."""
 
 
-@dataclass(frozen=True)
 class SharedMemory(Diagnostic):
     title = "the kernel needs {d.need} bytes of shared memory, and a block on {d.arch} may use {d.limit}"
     label = "{d.over} bytes too many with this tensor"
@@ -35,7 +32,6 @@ class SharedMemory(Diagnostic):
     arch: str
 
 
-@dataclass(frozen=True)
 class SharedMemoryAlignment(Diagnostic):
     title = "shared memory cannot be aligned to {d.align} bytes"
     label = "{d.limit} is the most"

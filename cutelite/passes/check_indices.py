@@ -6,8 +6,6 @@ Errors: `index-out-of-bounds`, at the line of the access.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Function
 from cutelite.layout import prove_le, size
@@ -16,7 +14,6 @@ from cutelite.ops.tensor import ElementAccess, tensor_type
 from cutelite.passes.context import Context
 
 
-@dataclass(frozen=True)
 class IndexOutOfBounds(Diagnostic):
     title = "index {d.index} is out of bounds"
     label = "mode {d.mode} of {d.tensor} has indices from 0 to {d.extent} - 1"

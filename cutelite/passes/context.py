@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cutelite.diag import Diagnostic, Note, Span, render
@@ -20,14 +19,14 @@ class Warned(NamedTuple):
         return render(self.diagnostic, self.span, self.notes)
 
 
-@dataclass
 class Context:
     """target    limits and features of the GPU compiled for
     warnings  of the passes, in order
     """
 
-    target: Target
-    warnings: list[Warned] = field(default_factory=list)
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.warnings: list[Warned] = []
 
     def warn(self, diagnostic: Diagnostic, span: Span | None, *notes: Note) -> None:
         self.warnings.append(Warned(diagnostic, span, notes))

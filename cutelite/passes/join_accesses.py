@@ -14,7 +14,6 @@ Needs: `lower_tensors`, `cse` so that equal addresses are one value. Keeps: ever
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from cutelite.ir.contract import Effect
@@ -32,14 +31,11 @@ NEAR = 64  # ops: the greatest distance of accesses that are joined, so that val
 MOST = 1 << 30  # the alignment of 0
 
 
-@dataclass(eq=False)
 class Access:
     """A load or store: `offset` bytes behind the address `root`, the op's place in its block."""
 
-    op: Any
-    root: Value
-    offset: int
-    place: int
+    def __init__(self, op: Any, root: Value, offset: int, place: int) -> None:
+        self.op, self.root, self.offset, self.place = op, root, offset, place
 
     @property
     def type(self) -> Any:
@@ -64,17 +60,13 @@ class Access:
         return type(self.op), self.root, elem_of(self.type), self.op.cache, self.op.evict
 
 
-@dataclass(eq=False)
 class Run:
     """Accesses that become one of `bytes` bytes, by offset."""
 
-    accesses: list[Access]
-    bytes: int
-    leader: Op = field(init=False)
-
-    def __post_init__(self) -> None:
-        places = sorted(self.accesses, key=lambda access: access.place)
-        self.leader = places[0 if isinstance(places[0].op, Load) else -1].op
+    def __init__(self, accesses: list[Access], bytes: int) -> None:
+        self.accesses, self.bytes = accesses, bytes
+        places = sorted(accesses, key=lambda access: access.place)
+        self.leader: Op = places[0 if isinstance(places[0].op, Load) else -1].op
 
 
 def join_accesses(function: Function, context: Context) -> Function:

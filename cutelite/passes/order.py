@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cutelite.ir.function import Function
 from cutelite.passes.allocate_smem import allocate_smem
@@ -24,8 +24,7 @@ from cutelite.passes.unroll_loops import unroll_loops
 PassFunction = Callable[[Function, Context], Function]
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """A row of the table: the pass, the reason for its place, the passes that must have run before; a user's or not."""
 
     function: PassFunction

@@ -14,7 +14,7 @@ Needs: verified IR, `fold` for indices. Keeps: every other op, in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cutelite.diag import CompileError, Diagnostic, Note
 from cutelite.ir.function import Block, Function, Jump, Value, dominators, predecessors, reverse_postorder
@@ -37,7 +37,6 @@ from cutelite.passes.context import Context
 from cutelite.passes.rewrite import Rewrite
 
 
-@dataclass(frozen=True)
 class RegisterTensorUnwritten(Diagnostic):
     title = "register tensor read before it is written"
     label = "{d.what} of {d.tensor} has no value here"
@@ -46,7 +45,6 @@ class RegisterTensorUnwritten(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class RegisterTensorInMemory(Diagnostic):
     severity = "warning"
     title = "a register tensor is indexed at run time"
@@ -55,22 +53,17 @@ class RegisterTensorInMemory(Diagnostic):
     tensor: str
 
 
-@dataclass(eq=False)
 class Register:
     """A register tensor that becomes a value."""
 
-    alloc: Op
-    name: str = field(init=False)
-    type: Vec = field(init=False)
-
-    def __post_init__(self) -> None:
-        t = tensor_type(self.alloc.result)
+    def __init__(self, alloc: Op) -> None:
+        t = tensor_type(alloc.result)
+        self.alloc = alloc
         self.type = Vec(t.elem, static_cosize(t.layout))
-        self.name = f"`{self.alloc.result.hint}`" if self.alloc.result.hint else "the tensor"
+        self.name = f"`{alloc.result.hint}`" if alloc.result.hint else "the tensor"
 
 
-@dataclass(frozen=True)
-class RegisterUse:
+class RegisterUse(NamedTuple):
     """The elements of a register tensor that an op reads or writes, in its order. `write` is None if it reads."""
 
     register: Register

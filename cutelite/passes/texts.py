@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from cutelite.options import OptionError
@@ -56,7 +55,7 @@ def pipeline(text: str | None) -> tuple[Pass, ...]:
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not any(word[0] in "+-" or "=" in word for word in words):
         rows = {row.name: row for row in order.PIPELINE}
-        steps = [replace(rows[w], after=()) if w in rows else Pass(_of_user(w), "said", ours=False) for w in words]
+        steps = [rows[w]._replace(after=()) if w in rows else Pass(_of_user(w), "said", ours=False) for w in words]
         _check_order(steps)
     else:
         steps = list(order.PIPELINE)

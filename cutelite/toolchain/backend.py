@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cutelite.target import Target
-from cutelite.toolchain import llvm, nvvm, ptxas_bugs
-from cutelite.toolchain.places import with_places
+import importlib
+from typing import Any
 
-BACKENDS = {"llvm": llvm.to_ptx, "nvvm": nvvm.to_ptx}
+from cutelite.target import Target
+from cutelite.toolchain import ptxas_bugs
+from cutelite.toolchain.places import with_places
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: str = "llvm") -> str:
@@ -23,12 +24,17 @@ def write_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, backend: st
     Threads    any number at once; LLVM itself runs one at a time (llvmlite holds a lock around each call)
     Errors     `ToolchainError` for text that does not parse or breaks LLVM's rules, or for a missing backend
     """
-    return with_places(BACKENDS[backend](llvm_text, target, opt_level=opt_level), llvm_text)
+    return with_places(_module(backend).to_ptx(llvm_text, target, opt_level=opt_level), llvm_text)
+
+
+def _module(backend: str) -> Any:
+    """Return the module `llvm.py` or `nvvm.py`; most processes need one of them."""
+    return importlib.import_module(f"cutelite.toolchain.{backend}")
 
 
 def check_backend(backend: str) -> None:
     """Check that the backend is there. Errors: `ToolchainError`."""
     if backend == "nvvm":
-        nvvm.check()
+        _module(backend).check()
     else:
-        llvm.version()
+        _module(backend).version()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cutelite.toolchain.log import ToolWarning, Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Cubin:
+class Cubin(NamedTuple):
     """Machine code for one architecture.
 
     image     the ELF file, as `cuModuleLoadData` takes it

@@ -19,13 +19,21 @@ asm with no operand. The text must have neither; every op is compiled once in th
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import bindings
-from cutelite.toolchain.undisturbed import parsed, undisturbed
+from cutelite.toolchain import libllvm
+from cutelite.toolchain.undisturbed import undisturbed
 
 TRIPLE = "nvptx64-nvidia-cuda"
+
+SWITCHED_OFF = (
+    # Strength reduction of straight-line code: 0.03 s for 500 ops of unrolled loads and stores, 3 s for 5000, 110 s
+    # for 20000, since LLVM 22. Only GPU backends run it, so other users of llvmlite are not touched.
+    "-opt-disable=slsr",
+    # Joining of neighbouring loads and stores: 18 ms for 166 of them, and nothing to join unless they state more than
+    # their own alignment. Our own passes choose widths, from layouts.
+    "-disable-nvptx-load-store-vectorizer",
+)
 
 
 def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
@@ -34,52 +42,32 @@ def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
 
 
 def _to_ptx(llvm_text: str, target: Target, opt_level: int) -> str:
-    llvm = _llvm()
+    _start()
     machine = _machine(target.arch, target.ptx_isa, opt_level)
-    with parsed(llvm, llvm_text) as module:
-        module.triple = TRIPLE
-        module.verify()
+    with libllvm.module_of(llvm_text, TRIPLE) as module:
         if opt_level >= 2:
-            _tidy(llvm, module, machine)
-        return str(machine.emit_assembly(module))
+            libllvm.tidy(module, machine)
+        return libllvm.assembly(module, machine)
 
 
 def version() -> str:
     """Return the version of the LLVM in llvmlite, `22.1.0`."""
-    return ".".join(map(str, undisturbed(_llvm).llvm_version_info))
+    return ".".join(map(str, undisturbed(libllvm.version)))
 
 
 @functools.cache
-def _llvm() -> Any:
-    """Return llvmlite's bindings, with all targets registered: 40 ms, once."""
-    llvm = bindings.llvm()
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    if llvm.llvm_version_info[0] == 22:  # LLVM ends the process over an option it does not know
-        # Strength reduction of straight-line code: 0.03 s for 500 ops of unrolled loads and stores, 3 s for 5000,
-        # 110 s for 20000, since LLVM 22. Only GPU backends run it, so other users of llvmlite are not touched.
-        llvm.set_option("cutelite", "-opt-disable=slsr")
-        # Joining of neighbouring loads and stores: 18 ms for 166 of them, and nothing to join unless they state
-        # more than their own alignment. Our own passes choose widths, from layouts.
-        llvm.set_option("cutelite", "-disable-nvptx-load-store-vectorizer")
-    return llvm
+def _start() -> None:
+    """Register the targets, once: 1 ms."""
+    llvm = libllvm.library()
+    for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+        getattr(llvm, f"LLVMPY_InitializeAll{part}")()
+    if libllvm.version()[0] == 22:  # LLVM ends the process over an option it does not know
+        for option in SWITCHED_OFF:
+            llvm.LLVMPY_SetCommandLine(b"cutelite", option.encode())
 
 
 @functools.cache
-def _machine(arch: str, ptx_isa: int, opt_level: int) -> Any:
+def _machine(arch: str, ptx_isa: int, opt_level: int) -> int:
     # Level 3 of LLVM's code generation has GVN for early CSE: a quarter slower, for the same SASS. Level 0 leaves
     # out register coalescing, and ptxas then puts a wait after every wgmma (its warning C7517).
-    level = min(max(opt_level, 1), 2)
-    return _llvm().Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features=f"+ptx{ptx_isa}", opt=level)
-
-
-def _tidy(llvm: Any, module: Any, machine: Any) -> None:
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
+    return libllvm.machine_of(TRIPLE, arch, f"+ptx{ptx_isa}", min(max(opt_level, 1), 2))

@@ -10,12 +10,11 @@ import functools
 import os
 import re
 import signal
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from cutelite.target import Target
+from cutelite.toolchain import running
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
 _MEMORY = "/dev/shm"
@@ -31,24 +30,44 @@ def assemble(program: str, ptx: str, target: Target, flags: Sequence[str]) -> tu
     Where ptxas crashes, as 13.0 and 13.5 do over a branch on a constant `lop3` in a loop, it is run once more without
     optimisation, which it survives; the log then begins with a warning.
     """
-    folder = _MEMORY if os.access(_MEMORY, os.W_OK) else None  # a disk may be slow, or full
-    with tempfile.TemporaryDirectory(prefix="cutelite-", dir=folder) as work:
-        source, result = Path(work, "kernel.ptx"), Path(work, "kernel.cubin")
-        source.write_text(ptx, encoding="utf-8")
-        command = [program, "-v", f"-arch={target.arch}", *flags, str(source), "-o", str(result)]
-        run, note = _run(command), ""
-        if -run.returncode in CRASHES:
-            note = f"ptxas warning : ptxas crashed ({CRASHES[-run.returncode]}), and has assembled this with -O0\n"
-            run = _run([program, "-v", f"-arch={target.arch}", *_unoptimised(flags), str(source), "-o", str(result)])
-        said = (run.stdout + run.stderr).replace(f"{source}, ", "")
-        if run.returncode != 0:
-            raise refused("ptxas", said or f"exit status {run.returncode}", ptx)
-        return result.read_bytes(), note + said
+    with _folder() as work:
+        source, result = f"{work}/kernel.ptx", f"{work}/kernel.cubin"
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(ptx)
+        command = [program, "-v", f"-arch={target.arch}", *flags, source, "-o", result]
+        (status, said), note = _run(command), ""
+        if -status in CRASHES:
+            note = f"ptxas warning : ptxas crashed ({CRASHES[-status]}), and has assembled this with -O0\n"
+            status, said = _run([program, "-v", f"-arch={target.arch}", *_unoptimised(flags), source, "-o", result])
+        said = said.replace(f"{source}, ", "")
+        if status != 0:
+            raise refused("ptxas", said or f"exit status {status}", ptx)
+        with open(result, "rb") as image:
+            return image.read(), note + said
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+@contextmanager
+def _folder() -> Iterator[str]:
+    """A folder for the files of one run, removed behind it: in memory where that is possible, since disks are slow."""
+    if not os.access(_MEMORY, os.W_OK):
+        import tempfile  # 5 ms, which few machines need
+
+        with tempfile.TemporaryDirectory(prefix="cutelite-") as folder:
+            yield folder
+        return
+    folder = f"{_MEMORY}/cutelite-{os.urandom(8).hex()}"
+    os.mkdir(folder, 0o700)
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        yield folder
+    finally:
+        for name in os.listdir(folder):
+            os.unlink(f"{folder}/{name}")
+        os.rmdir(folder)
+
+
+def _run(command: list[str]) -> running.Ran:
+    try:
+        return running.run(command)
     except OSError as error:
         raise ToolchainError("ptxas", f"cannot run {command[0]}: {error}") from error
 
@@ -74,9 +93,8 @@ def version(program: str) -> str:
 @functools.cache
 def _version(program: str, changed: int) -> str:
     """Ask `program` once for each state of its file."""
-    try:
-        run = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise ToolchainError("ptxas", f"cannot run {program}: {error}") from error
-    found = re.search(r"V(\d+\.\d+\.\d+)", run.stdout)
-    return found[1] if found else run.stdout.strip()
+    ran = _run([program, "--version"])
+    if ran.status != 0:
+        raise ToolchainError("ptxas", f"cannot run {program}: exit status {ran.status}: {ran.said}")
+    found = re.search(r"V(\d+\.\d+\.\d+)", ran.said)
+    return found[1] if found else ran.said.strip()

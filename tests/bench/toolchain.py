@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cutelite.target import Target
-from cutelite.toolchain import disassemble, llvm, to_cubin, to_ptx
+from cutelite.toolchain import bindings, disassemble, llvm, to_cubin, to_ptx
 from cutelite.toolchain.undisturbed import parsed
 
 HOPPER = Target.parse("sm_90a")
@@ -164,9 +164,21 @@ def unrolled(ops: int, kind: str) -> str:
 KERNELS: dict[str, Callable[[], str]] = {"vector add": vector_add, "8x8 tiles": tiles, "4 wgmma, n=256": wgmma}
 
 
+@functools.cache
+def started(left_out: tuple[str, ...] = ()) -> Any:
+    """llvmlite's bindings, with the options of `llvm.SWITCHED_OFF` but those left out."""
+    binding = bindings.llvm()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    for option in llvm.SWITCHED_OFF:
+        if option not in left_out:
+            binding.set_option("bench", option)
+    return binding
+
+
 def default_pipeline(module: Any, machine: Any) -> None:
-    tuning = llvm._llvm().create_pipeline_tuning_options(speed_level=3)
-    builder = llvm._llvm().create_pass_builder(machine, tuning)
+    tuning = started().create_pipeline_tuning_options(speed_level=3)
+    builder = started().create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
 
 
@@ -175,7 +187,15 @@ def nothing(module: Any, machine: Any) -> None:
 
 
 def ours(module: Any, machine: Any) -> None:
-    llvm._tidy(llvm._llvm(), module, machine)
+    builder = started().create_pass_builder(machine, started().create_pipeline_tuning_options(speed_level=2))
+    passes = started().create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
 
 
 SLSR, JOINS = "-opt-disable=slsr", "-disable-nvptx-load-store-vectorizer"
@@ -194,15 +214,14 @@ VARIANTS: dict[str, tuple[Callable[[Any, Any], None], int, tuple[str, ...]]] = {
 def variant(name: str) -> dict[str, tuple[float, int, int]]:
     """For each kernel: ms in LLVM, instructions in SASS (0 without nvdisasm), registers."""
     passes, level, left_out = VARIANTS[name]
-    import llvmlite.binding as binding
-
-    set_option = binding.set_option
-    binding.set_option = lambda by, option: None if option in left_out else set_option(by, option)
-    target = llvm._llvm().Target.from_triple(llvm.TRIPLE)
+    global started
+    binding = started(left_out)
+    started = lambda: binding  # type: ignore[assignment]  # noqa: E731
+    target = binding.Target.from_triple(llvm.TRIPLE)
     machine = target.create_target_machine(cpu=HOPPER.arch, features=f"+ptx{HOPPER.ptx_isa}", opt=level)
 
     def compile(text: str) -> str:
-        with parsed(llvm._llvm(), text) as module:
+        with parsed(started(), text) as module:
             module.triple = llvm.TRIPLE
             module.verify()
             passes(module, machine)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cutelite.target import Target
-from cutelite.toolchain import ToolchainError, llvm, nvvm, nvvm7, to_cubin, to_ptx
+from cutelite.toolchain import ToolchainError, bindings, nvvm, nvvm7, to_cubin, to_ptx
 
 needs_nvvm = pytest.mark.skipif(not nvvm.available(), reason="needs libNVVM")
 
@@ -227,7 +227,7 @@ def test_source_lines_stay(arch: str) -> None:
 
 def compiled(body: list[str], t: str) -> Iterator[Callable[[int, int], int]]:
     """Return straight-line integer code, which makes `%x` of `%a` and `%b`, as a function on this machine's CPU."""
-    binding = llvm._llvm()
+    binding = bindings.llvm()
     module = binding.parse_assembly("\n".join([f"define {t} @f({t} %a, {t} %b) {{", *body, f"  ret {t} %x", "}"]))
     module.triple = binding.get_process_triple()
     machine = binding.Target.from_default_triple().create_target_machine()

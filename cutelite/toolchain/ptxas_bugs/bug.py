@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Version = tuple[int, ...]
 """Of ptxas: (13, 0, 88); (13, 0) where only the release is known, which counts as its first build."""
 
 
-@dataclass(frozen=True)
-class Bug:
+class Bug(NamedTuple):
     """Instructions that some versions of ptxas compute otherwise than PTX ISA says.
 
     seen     versions that show it in the reproducer (tests/toolchain/ptxas_bugs)

@@ -1,0 +1,167 @@
+"""The few functions of llvmlite's library that PTX takes, called directly: importing its bindings takes 20 ms more.
+
+What is declared here is llvmlite 0.50's own C interface (llvmlite/binding/*.py of that version, which pyproject.toml
+asks for). Objects are addresses, which their maker disposes of; `undisturbed` keeps threads apart.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
+from typing import Any
+
+from cutelite.toolchain import warm
+from cutelite.toolchain.errors import ToolchainError, excerpt
+
+_TEXT = ctypes.POINTER(c_void_p)  # of a message, which DisposeString frees
+
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
+    "InitializeAllTargetInfos": (None,),
+    "InitializeAllTargets": (None,),
+    "InitializeAllTargetMCs": (None,),
+    "InitializeAllAsmPrinters": (None,),
+    "SetCommandLine": (None, c_char_p, c_char_p),
+    "GetVersionInfo": (c_uint,),
+    "ContextCreate": (c_void_p,),
+    "ContextDispose": (None, c_void_p),
+    "ParseAssembly": (c_void_p, c_void_p, c_char_p, _TEXT),
+    "DisposeModule": (None, c_void_p),
+    "DisposeString": (None, c_void_p),
+    "SetTarget": (None, c_void_p, c_char_p),
+    "VerifyModule": (c_bool, c_void_p, _TEXT),
+    "ModuleFunctionsIter": (c_void_p, c_void_p),
+    "FunctionsIterNext": (c_void_p, c_void_p),
+    "DisposeFunctionsIter": (None, c_void_p),
+    "IsDeclaration": (c_int, c_void_p),
+    "GetTargetFromTriple": (c_void_p, c_char_p, _TEXT),
+    "CreateTargetMachine": (
+        c_void_p, c_void_p, c_char_p, c_char_p, c_char_p, c_int, c_char_p, c_char_p, c_int, c_int, c_char_p
+    ),
+    "CreatePipelineTuningOptions": (c_void_p,),
+    "CreatePassBuilder": (c_void_p, c_void_p, c_void_p),
+    "CreateNewFunctionPassManager": (c_void_p,),
+    "function_AddSROAPass": (None, c_void_p),
+    "function_AddSimplifyCFGPass": (None, c_void_p),
+    "function_AddInstCombinePass": (None, c_void_p),
+    "RunNewFunctionPassManager": (None, c_void_p, c_void_p, c_void_p),
+    "DisposeNewFunctionPassManger": (None, c_void_p),
+    "DisposePassBuilder": (None, c_void_p),
+    "DisposePipelineTuningOptions": (None, c_void_p),
+    "TargetMachineEmitToMemory": (c_void_p, c_void_p, c_void_p, c_int, _TEXT),
+    "GetBufferStart": (c_void_p, c_void_p),
+    "GetBufferSize": (c_size_t, c_void_p),
+    "DisposeMemoryBuffer": (None, c_void_p),
+}  # fmt: skip
+
+
+@functools.cache
+def library() -> Any:
+    """Return the library with its functions declared. Errors: `ToolchainError` where it is not there, or is another."""
+    warm.wait()
+    file = warm.path()
+    try:
+        if file is None:
+            raise OSError("it is not installed")
+        loaded = ctypes.CDLL(file)
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(loaded, f"LLVMPY_{name}")
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
+        raise ToolchainError("find", f"llvmlite is needed to compile, and cannot be loaded: {error}") from error
+    return loaded
+
+
+def version() -> tuple[int, int, int]:
+    """Return the version of LLVM."""
+    number = library().LLVMPY_GetVersionInfo()
+    return number >> 16 & 0xFF, number >> 8 & 0xFF, number & 0xFF
+
+
+@contextmanager
+def module_of(text: str, triple: str) -> Iterator[int]:
+    """The verified module of IR text, in a context of its own, for as long as it is needed.
+
+    Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules
+    """
+    llvm = library()
+    context = llvm.LLVMPY_ContextCreate()  # threads share nothing
+    module, said = None, _Message(llvm)
+    try:
+        module = llvm.LLVMPY_ParseAssembly(context, text.encode(), said.place)
+        if not said.text:
+            llvm.LLVMPY_SetTarget(module, triple.encode())
+            llvm.LLVMPY_VerifyModule(module, said.place)
+        if said.text:
+            raise ToolchainError("llvm", said.text, excerpt(text, said.text, r"<string>:(\d+):"))
+        yield module
+    finally:
+        if module:
+            llvm.LLVMPY_DisposeModule(module)
+        llvm.LLVMPY_ContextDispose(context)
+
+
+def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
+    """Return the target machine: kept for ever, as few are made. Errors: `ToolchainError`."""
+    llvm = library()
+    said = _Message(llvm)
+    target = llvm.LLVMPY_GetTargetFromTriple(triple.encode(), said.place)
+    if not target:
+        raise ToolchainError("llvm", said.text)
+    words = (word.encode() for word in (triple, cpu, features))
+    machine: int = llvm.LLVMPY_CreateTargetMachine(target, *words, level, b"default", b"jitdefault", 0, 0, b"")
+    return machine
+
+
+def tidy(module: int, machine: int) -> None:
+    """Run four function passes: SROA, simplify the CFG, combine instructions, simplify again."""
+    llvm = library()
+    tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
+    builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
+    passes = llvm.LLVMPY_CreateNewFunctionPassManager()
+    llvm.LLVMPY_function_AddSROAPass(passes)
+    llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
+    llvm.LLVMPY_function_AddInstCombinePass(passes)
+    llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
+    functions = llvm.LLVMPY_ModuleFunctionsIter(module)
+    while function := llvm.LLVMPY_FunctionsIterNext(functions):
+        if not llvm.LLVMPY_IsDeclaration(function):
+            llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
+    llvm.LLVMPY_DisposeFunctionsIter(functions)
+    llvm.LLVMPY_DisposeNewFunctionPassManger(passes)
+    llvm.LLVMPY_DisposePassBuilder(builder)
+    llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
+
+
+def assembly(module: int, machine: int) -> str:
+    """Return the module as the machine's assembly. Errors: `ToolchainError`."""
+    llvm = library()
+    said = _Message(llvm)
+    buffer = llvm.LLVMPY_TargetMachineEmitToMemory(machine, module, 0, said.place)
+    if not buffer:
+        raise ToolchainError("llvm", said.text)
+    try:
+        return ctypes.string_at(llvm.LLVMPY_GetBufferStart(buffer), llvm.LLVMPY_GetBufferSize(buffer)).decode()
+    finally:
+        llvm.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+class _Message:
+    """A place for a message of LLVM's, and its text once there is one."""
+
+    def __init__(self, llvm: Any) -> None:
+        self._llvm, self._held, self._text = llvm, c_void_p(), ""
+
+    @property
+    def place(self) -> Any:
+        return ctypes.byref(self._held)
+
+    @property
+    def text(self) -> str:
+        if self._held.value:
+            self._text = ctypes.string_at(self._held.value).decode(errors="replace")
+            self._llvm.LLVMPY_DisposeString(self._held)
+            self._held.value = None
+        return self._text

@@ -1,0 +1,43 @@
+"""A program, run to its end: `subprocess.run`, without the 10 ms that importing `subprocess` takes."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+
+class Ran(NamedTuple):
+    """How a program ended: its exit status, or minus the signal that ended it; and all that it printed."""
+
+    status: int
+    said: str
+
+
+def run(command: list[str]) -> Ran:
+    """Run a program without input, by its path, and return what it printed to both streams. Errors: OSError."""
+    if not hasattr(os, "posix_spawn"):
+        import subprocess
+
+        done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        return Ran(done.returncode, (done.stdout + done.stderr).decode(errors="replace"))
+    read, write = os.pipe()
+    try:
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, write, 1),
+            (os.POSIX_SPAWN_DUP2, write, 2),
+        ]
+        child = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+    except BaseException:
+        os.close(read)
+        raise
+    finally:
+        os.close(write)
+    try:
+        with open(read, "rb") as pipe:
+            said = pipe.read()
+    except BaseException:  # Ctrl-C
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        raise
+    return Ran(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said.decode(errors="replace"))
