@@ -1,4 +1,4 @@
-"""The command line: `cutelite demo | compile | check | export FILE:KERNEL | layout TEXT | doctor | cache ACTION`.
+"""The command line: `cutelite demo | compile | check | explore | export | layout | doctor | cache ...`.
 
 A command is a function of a module of this package, which is loaded when it is run.
 """

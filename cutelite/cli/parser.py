@@ -23,6 +23,7 @@ def parser() -> argparse.ArgumentParser:
     _add_compile(commands.add_parser("compile", help="write the stages of a kernel; needs no GPU"))
     _add_export(commands.add_parser("export", help="write a kernel to a file that Python or C launches from"))
     _add_check(commands.add_parser("check", help="find races, missing fences and deadlocks, in the simulator"))
+    _add_explore(commands.add_parser("explore", help="write a page that shows a kernel, from source to machine code"))
     _add_layout(commands.add_parser("layout", help="draw a layout, '(8,(4,2)):(4,(1,32))', or an MMA's operands"))
     doctor = commands.add_parser("doctor", help="list the tools to compile with, and the GPUs to run on")
     doctor.set_defaults(run="doctor:doctor")
@@ -65,6 +66,16 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpus", help="keep a launcher as machine code for these: x86_64,aarch64")
     parser.add_argument("--c", type=Path, metavar="FOLDER", help="also write a C header and source to FOLDER")
     parser.set_defaults(run="compile:export")
+
+
+def _add_explore(parser: argparse.ArgumentParser) -> None:
+    _add_kernel(parser)
+    parser.add_argument("--against", metavar="FILE[:KERNEL]", help="another kernel or version to compare with")
+    parser.add_argument("--trace", action="store_true", help="simulate the launch of FILE's main(): cycles by line")
+    parser.add_argument("--check", action="store_true", help="check that launch: findings and notes by line")
+    parser.add_argument("--arch", help="such as sm_80, sm_90a, sm_100a; default: CUTELITE_ARCH, else sm_90a")
+    parser.add_argument("-o", "--out", type=Path, help="file to write; default: the kernel's name and .html")
+    parser.set_defaults(run="explore:explore")
 
 
 def _add_layout(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +23,7 @@ from cutelite.ir.types import Scalar, Tensor, TensorMap
 from cutelite_rt.arrays.memory import is_array
 
 if TYPE_CHECKING:
+    from cutelite.dispatch.compiled import Compiled
     from cutelite.sim import CheckReport, Timeline
 
 ENTRIES = ("check", "main")
@@ -61,6 +63,59 @@ def trace_launches(call: Callable[[], object], only: Kernel | BoundKernel | None
     with diverted(traced):
         call()
     return found
+
+
+class Call(NamedTuple):
+    """A launch that a program makes, to be looked at in other ways. Its arrays are in host memory."""
+
+    kernel: Kernel
+    launch: Launch
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def compile(self, options: dict[str, Any]) -> Compiled:
+        """Compile what it would launch, under other options."""
+        make = self.kernel.options(**options).compiling(self.launch, *self.args, **self.kwargs)
+        if make is None:
+            raise LaunchError("a grid of no blocks launches nothing")
+        compiled: Compiled = make()
+        return compiled
+
+    def trace(self) -> Timeline:
+        """Simulate it: `Kernel.trace_launch`."""
+        found: Timeline = self.kernel.trace_launch(self.launch, *self.args, **self.kwargs)
+        return found
+
+    def check(self) -> CheckReport:
+        """Check it: `Kernel.check_launch`."""
+        found: CheckReport = self.kernel.check_launch(self.launch, *self.args, **self.kwargs)
+        return found
+
+
+def first_launch(module: ModuleType, only: Kernel | BoundKernel | None) -> Call | None:
+    """Return the first launch of the kernel `only`, or of any, that `check` or `main` of a program makes.
+
+    Errors  `NoEntry` where there is nothing to call; what the program raises
+    """
+    kept = only.kernel if isinstance(only, BoundKernel) else only
+    found: list[Call] = []
+
+    def seen(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if kept is None or kernel is kept:
+            host = tuple(_on_host(x) for x in args), {name: _on_host(x) for name, x in kwargs.items()}
+            found.append(Call(kernel, replace(launch, stream=None), *host))
+            raise _Enough
+        with diverted(None):
+            kernel.launch(launch, *args, **kwargs)
+
+    call = _call_of(module)
+    with diverted(seen), suppress(_Enough):
+        call()
+    return found[0] if found else None
+
+
+class _Enough(BaseException):
+    """Ends a program that has been seen enough of; no handler of the program's stops it."""
 
 
 def trace_program(module: ModuleType, kernel: Kernel | BoundKernel | None) -> list[Timeline]:

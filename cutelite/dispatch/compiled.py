@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cutelite import toolchain
+from cutelite.config import Config
 from cutelite.dispatch.launch import Launch, LaunchError
 from cutelite.sass import Sass
 from cutelite.target import Occupancy, Target
@@ -14,7 +16,9 @@ from cutelite_rt import Artifact
 
 if TYPE_CHECKING:
     from cutelite.builds.build import Build
+    from cutelite.explore import Exploration
     from cutelite.ir.function import Function
+    from cutelite.sim import CheckReport, Timeline
 
 
 class Compiled:
@@ -114,6 +118,34 @@ class Compiled:
     def sass(self) -> Sass | None:
         """The machine code, a text that can be asked: ``sass.loops[0].mix``. None without a disassembler."""
         return toolchain.disassemble(self.cubin, self.build.ptx if self._has_lines else "")
+
+    def explore(self, timeline: Timeline | None = None, report: CheckReport | None = None) -> Exploration:
+        """Return a page that shows the kernel: source, IR, PTX and machine code, linked by line (docs/profiling.md).
+
+        timeline  of a simulated launch (`kernel.trace_launch`): cycles by line
+        report    of a check (`kernel.check`): findings and notes by line
+        Result    ``.save("page.html")``; ``.against(other)`` compares two. In a notebook it is shown as it is
+        """
+        from cutelite import explore
+
+        build = self._with_lines
+        occupancy = self.occupancy()._asdict() if self.registers >= 0 else None
+        facts = explore.Facts(self.name, self.registers, self.spills, self.shared_memory, occupancy, self.warnings)
+        return explore.Exploration(explore.kernel_data(build, facts, timeline, report))
+
+    @cached_property
+    def _with_lines(self) -> Build:
+        """Every stage's artefact, with source lines."""
+        from cutelite import pipeline
+
+        build = self.build
+        if build.options.line_info:
+            return build
+        options = replace(build.options, line_info=True)
+        return pipeline.compile_kernel(build.source, build.target, options, Config())
+
+    def _repr_html_(self) -> str:
+        return self.explore()._repr_html_()
 
     def stage(self, name: str) -> dict[str, str | bytes]:
         """A stage as files: `name` is one of 'bytecode', 'cfg', 'cir', 'll', 'ptx', 'cubin', 'sass'.

@@ -1,1 +1,10 @@
-"""Source lines of a kernel, and the machine code that is theirs."""
+"""Pages that show a kernel: source, IR, PTX and machine code side by side, with figures for each line.
+
+In    a compile with source lines (`builds.Build`), and if there are any a simulated run's timeline and a check's report
+Out   `Exploration`: data as JSON (`data.py`), and one HTML file that needs nothing else (`page.py`, `page.html`)
+"""
+
+from cutelite.explore.data import Facts, kernel_data
+from cutelite.explore.page import Exploration
+
+__all__ = ["Exploration", "Facts", "kernel_data"]

@@ -54,14 +54,21 @@ class FunctionText:
     def __str__(self) -> str:
         return self.whole()
 
-    def whole(self, mark: Op | None = None) -> str:
-        lines = [f"{alias} = {t}" for t, alias in self._aliases.items()]
-        lines.append(self._header())
+    def lines(self) -> Iterator[tuple[str, Op | None]]:
+        """Yield each line with the op that it shows, if it shows one."""
+        for t, alias in self._aliases.items():
+            yield f"{alias} = {t}", None
+        yield self._header(), None
         for block in self.function.blocks:
             if block is not self.function.entry:
-                lines.append(f"{self._ops.label(block)}{self._params(block.params, always=False)}:")
-            lines += [f"  {self.op(op)}{'  // <-- here' if op is mark else ''}" for op in block.ops]
-        return "\n".join([*lines, "}"]) + "\n"
+                yield f"{self._ops.label(block)}{self._params(block.params, always=False)}:", None
+            for op in block.ops:
+                yield f"  {self.op(op)}", op
+        yield "}", None
+
+    def whole(self, mark: Op | None = None) -> str:
+        lines = [f"{text}  // <-- here" if op is not None and op is mark else text for text, op in self.lines()]
+        return "\n".join(lines) + "\n"
 
     def _header(self) -> str:
         function = self.function

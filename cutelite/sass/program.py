@@ -6,6 +6,7 @@ import re
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
@@ -19,6 +20,7 @@ _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][
 _LINE = re.compile(r'\s*//## File "([^"]+)", line (\d+)(?: inlined at "([^"]+)", line (\d+))?')
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+\d+(, function_name)?")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_MMA = re.compile(r"\b(wgmma\.mma_async|mma\.sync|wmma\.mma|tcgen05\.mma)")
 _LABEL = re.compile(r"([.$\w]+):\s*(?://.*)?$")
 _SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
 
@@ -54,7 +56,7 @@ class Sass(str):
     @cached_property
     def functions(self) -> dict[str, tuple[Instruction, ...]]:
         """The instructions of each section of code, by its name: one for each kernel of the cubin."""
-        return dict(_functions(self._printed, dict(_texts(self._image)), ptx_places(self._ptx)))
+        return dict(_functions(self._printed, dict(_texts(self._image)), self._ptx))
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -153,10 +155,9 @@ def ptx_places(ptx: str) -> dict[int, Place]:
     return found
 
 
-def _functions(
-    printed: str, code: dict[str, bytes], of_ptx: dict[int, Place]
-) -> Iterator[tuple[str, tuple[Instruction, ...]]]:
+def _functions(printed: str, code: dict[str, bytes], ptx: str) -> Iterator[tuple[str, tuple[Instruction, ...]]]:
     """Yield the instructions of each section of code."""
+    of_ptx, products = ptx_places(ptx), _products(ptx)
     for name, lines in _sections(printed):
         labels, found = _labels(lines), []
         place: Place | None = None
@@ -173,7 +174,26 @@ def _functions(
                     place = _place(chain)
                     chain = []
                 found.append(_instruction(read, code[name], labels, of_ptx.get(ptx_line or 0, place), ptx_line))
-        yield name, tuple(found)
+        yield name, tuple(_with_products(found, products, of_ptx))
+
+
+def _products(ptx: str) -> set[int]:
+    """Return the numbers of the lines of PTX that multiply matrices."""
+    return {number for number, line in enumerate(ptx.splitlines(), 1) if _MMA.search(line)}
+
+
+def _with_products(code: list[Instruction], products: set[int], of_ptx: dict[int, Place]) -> Iterator[Instruction]:
+    """Give each product the line of PTX of its neighbour, where ptxas says a line that is none.
+
+    Of a row of wgmma, ptxas (13.5) gives every other one the line of some scalar instruction of the loop.
+    """
+    right = [i for i, each in enumerate(code) if each.kind == "tensor" and each.ptx_line in products]
+    for i, each in enumerate(code):
+        if right and each.kind == "tensor" and each.ptx_line not in products:
+            line = code[max((j for j in right if j < i), default=right[0])].ptx_line
+            yield replace(each, ptx_line=line, place=of_ptx.get(line or 0, each.place))
+        else:
+            yield each
 
 
 def _place(chain: list[tuple[str, int, str, int]]) -> Place | None:

@@ -1,0 +1,62 @@
+"""The page: data of one or two kernels in an HTML file that loads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+_MARK = "/*DATA*/"
+
+
+class Exploration:
+    """A page on one kernel, or on two side by side; a notebook shows it as it is.
+
+    data    {"kernels": [...]}: what `data.kernel_data` returns for each
+    Result  ``save(path)`` writes the page, ``html`` is its text
+    """
+
+    def __init__(self, *kernels: dict[str, Any]) -> None:
+        self.data: dict[str, Any] = {"kernels": list(kernels)}
+
+    def against(self, other: Exploration) -> Exploration:
+        """Return a page that compares this kernel, or version of one, with another."""
+        kernels = [*self.data["kernels"], *other.data["kernels"]]
+        for tell in (lambda kernel, _: f"{kernel['title']} ({Path(kernel['files'][0]['name']).name})", _numbered):
+            if len({kernel["title"] for kernel in kernels}) < len(kernels):
+                kernels = [{**kernel, "title": tell(kernel, number)} for number, kernel in enumerate(kernels, 1)]
+        return Exploration(*kernels)
+
+    @property
+    def html(self) -> str:
+        """The page. Its data are compressed: browsers from 2023 on show it (`DecompressionStream`)."""
+        packed = gzip.compress(json.dumps(self.data, separators=(",", ":")).encode(), mtime=0)
+        title = " and ".join(kernel["title"] for kernel in self.data["kernels"])
+        page = resources.files("cutelite.explore").joinpath("page.html").read_text(encoding="utf-8")
+        page = page.replace("<!--TITLE-->", escape(title))
+        return page.replace(_MARK, base64.b64encode(packed).decode())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page, and return its path."""
+        to = Path(path)
+        to.write_text(self.html, encoding="utf-8")
+        return to
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:720px;border:1px solid #ccc"></iframe>'
+
+
+def _numbered(kernel: dict[str, Any], number: int) -> str:
+    return f"{kernel['title']} {number}"
+
+
+def data_of(page: str) -> Any:
+    """Return the data that a page holds. Errors: ValueError where it is not one of these pages."""
+    _, found, rest = page.partition('<script id="data" type="text/plain">')
+    if not found:
+        raise ValueError("the page holds no data of a kernel")
+    return json.loads(gzip.decompress(base64.b64decode(rest.partition("</script>")[0])))
