@@ -13,7 +13,7 @@ other multiplies.
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
@@ -253,14 +253,25 @@ class Plan:
 
     def gated(self, acc: Any) -> Any:
         """What becomes of a gate and `up`, side by side in an accumulator."""
-        half, gate = self.columns // 2, cast("Any", self.problem.gate)  # elements of a thread
-        return Gated([gate(x[:half]) * x[half:] for x in acc.parts])
+        return Gated([GatedRows(x, self.problem.gate, self.columns // 2) for x in acc.parts])
 
 
 class Gated(NamedTuple):
-    """Results as an accumulator has them: for each 64 rows, a vector of a thread's."""
+    """Results as an accumulator has them: for each 64 rows, those of a thread."""
 
     parts: list[Any]
+
+
+@dataclass(frozen=True)
+class GatedRows:
+    """Results of 64 rows, made when they are taken: `x` has `half` elements of the gate, then those of `up`."""
+
+    x: Any
+    gate: Any
+    half: int
+
+    def __getitem__(self, part: slice) -> Any:
+        return self.gate(self.x[part]) * self.x[part.start + self.half : part.stop + self.half]
 
 
 def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused) -> None:
