@@ -37,6 +37,7 @@ ALL_IN = "before it every block has waited for all that the others send, and sen
 LATER_STAGE = "the wait behind it is for a buffer that the same threads free after this one"
 NO_CLUSTER = "the tail keeps a block alive for arrivals of others; here all come from the block itself"
 
+COME = "of two buffers at the end it tells of the second, whose copies had come, and were fenced, before the first"
 UNUSED = "nothing is loaded again, and the cluster meets behind it"
 FENCED = "fence.mbarrier_init before it releases, or every block has waited for all that others send"
 ONE_OF_TWO = "one of two fences: of the barriers that copies use, where the other stands behind it, or of the others"
@@ -205,6 +206,18 @@ ROWS: tuple[Row, ...] = (
     Row(EXPERTS, "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
     Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row(EXPERTS, "stage", "add", "", "pipe.finish(", "nobody uses the state behind the last buffer", (-1,)),
+    Row(
+        "experts experts_kept",
+        "drop",
+        "cp.async.bulk.commit_group",
+        "",
+        "# of nothing",
+        "the ring has one buffer: all groups are waited for",
+    ),
+    Row("experts_kept", "drop", "fence.proxy.async", "", "pipe.finish(", COME, (-1,)),
+    Row("experts_kept", "weaken", "fence.proxy.async", "", "pipe.finish(", COME, (-1,)),
+    Row("experts_kept", "drop", "bar.warp.sync", "", "pipe.finish(", COME, (-1,)),
+    Row("experts_kept", "weaken", ARRIVE, RELAXED, "pipe.finish(", COME, (-1,)),
     Row(
         "experts_sort",
         "drop",

@@ -1,0 +1,93 @@
+"""Operators of torch under its transforms: autocast, and `torch.vmap`.
+
+    autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
+    batched(softmax, "x", "dy")         under vmap these have the batch in front, and all results too
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+WIDE = torch.float32, torch.float16, torch.bfloat16
+"""Dtypes that autocast casts."""
+
+
+def autocast(operator: Any, *names: str) -> None:
+    """Have arguments of an operator cast to the dtype that `torch.autocast` has for their device, if it is on.
+
+    operator  of `custom_op`
+    names     of arguments that are tensors, or lists of them; integers, fp8 and f64 stay what they are
+    """
+    overload, places = operator._opoverload, places_of(operator, names)
+    for device in "cuda", "cpu":
+        key = "Autocast" + torch._C._dispatch_key_for_device(device)
+        operator._lib.impl(operator._name, caster(overload, places, device, key), key, with_keyset=True)
+
+
+def places_of(operator: Any, names: Sequence[str]) -> list[int]:
+    """Where arguments of these names stand."""
+    arguments = [argument.name for argument in operator._opoverload._schema.arguments]
+    return [arguments.index(name) for name in names]
+
+
+def caster(overload: Any, places: Sequence[int], device: str, key: str) -> Callable[..., Any]:
+    """The operator under autocast: it casts, and calls itself without."""
+    without = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+    def call(_: Any, *args: Any) -> Any:
+        dtype, given = torch.get_autocast_dtype(device), list(args)
+        for place in places:
+            if place < len(given):
+                given[place] = narrowed(given[place], dtype)
+        with torch._C._ExcludeDispatchKeyGuard(without):
+            return overload(*given)
+
+    return call
+
+
+def narrowed(given: Any, dtype: torch.dtype) -> Any:
+    """A tensor, or a list of them, of this dtype, where it was of one that autocast casts."""
+    if isinstance(given, (list, tuple)):
+        return [narrowed(each, dtype) for each in given]
+    return given.to(dtype) if isinstance(given, torch.Tensor) and given.dtype in WIDE else given
+
+
+def batched(operator: Any, *names: str, results: int = 1) -> None:
+    """Have `torch.vmap` call an operator once for a whole batch, where only arguments of these names have one.
+
+    operator  of `custom_op`, whose results have modes in front for each that these arguments have
+    names     of arguments that may have any modes in front; those that have no batch get one of copies without memory
+    results   how many tensors it gives; of one, not a tuple
+    Any other batched argument has the operator called for each of the batch, and the results stacked.
+    """
+    places = places_of(operator, names)
+
+    def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        if all(place in places for place, at in enumerate(in_dims) if at is not None):
+            given = list(args)
+            for place in places:
+                if place < len(given) and isinstance(given[place], torch.Tensor):
+                    at = in_dims[place]
+                    one = given[place].expand(info.batch_size, *given[place].shape) if at is None else given[place]
+                    given[place] = one if at is None else one.movedim(at, 0)
+            found = operator(*given)
+        else:
+            found = one_by_one(operator, info.batch_size, in_dims, args)
+        return found, 0 if results == 1 else (0,) * results
+
+    operator.register_vmap(over_batch)
+
+
+def one_by_one(operator: Any, count: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    """The operator called for each of a batch, and its results stacked."""
+
+    def at(i: int) -> list[Any]:
+        return [each if dim is None else each.select(dim, i) for each, dim in zip(args, in_dims, strict=True)]
+
+    found = [operator(*at(i)) for i in range(count)]
+    if isinstance(found[0], torch.Tensor):
+        return torch.stack(found)
+    return tuple(torch.stack(each) for each in zip(*found, strict=True))
