@@ -1,7 +1,7 @@
 """Operators of torch under its transforms: autocast, and `torch.vmap`.
 
-    autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
-    batched(softmax, "x", "dy")         under vmap these have the batch in front, and all results too
+autocast(gemm, "a", "b")            these arguments are cast to the dtype of `torch.autocast`
+batched(softmax, "x", "dy")         under vmap these have the batch in front, and all results too
 """
 
 from __future__ import annotations
@@ -55,19 +55,21 @@ def narrowed(given: Any, dtype: torch.dtype) -> Any:
     return given.to(dtype) if isinstance(given, torch.Tensor) and given.dtype in WIDE else given
 
 
-def batched(operator: Any, *names: str, results: int = 1) -> None:
+def batched(operator: Any, *names: str, results: int = 1, unless: Sequence[str] = ()) -> None:
     """Have `torch.vmap` call an operator once for a whole batch, where only arguments of these names have one.
 
     operator  of `custom_op`, whose results have modes in front for each that these arguments have
     names     of arguments that may have any modes in front; those that have no batch get one of copies without memory
-    results   how many tensors it gives; of one, not a tuple
-    Any other batched argument has the operator called for each of the batch, and the results stacked.
+    results   how many tensors it gives; of one, not a tuple. An empty one, of (0,), has no batch
+    unless    names of arguments with which there are no modes in front
+    Otherwise the operator is called for each of the batch, and the results are stacked.
     """
-    places = places_of(operator, names)
+    places, alone = places_of(operator, names), places_of(operator, unless)
 
     def over_batch(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
-        if all(place in places for place, at in enumerate(in_dims) if at is not None):
-            given = list(args)
+        given = list(args)
+        plain = all(place >= len(given) or given[place] is None for place in alone)
+        if plain and all(place in places for place, at in enumerate(in_dims) if at is not None):
             for place in places:
                 if place < len(given) and isinstance(given[place], torch.Tensor):
                     at = in_dims[place]
@@ -76,7 +78,8 @@ def batched(operator: Any, *names: str, results: int = 1) -> None:
             found = operator(*given)
         else:
             found = one_by_one(operator, info.batch_size, in_dims, args)
-        return found, 0 if results == 1 else (0,) * results
+        out = [None if each.shape == (0,) else 0 for each in ([found] if results == 1 else found)]
+        return found, out[0] if results == 1 else tuple(out)
 
     operator.register_vmap(over_batch)
 

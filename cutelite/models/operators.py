@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import custom_op
+from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
 
 
@@ -123,3 +124,7 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 linear.register_autograd(_differentiate, setup_context=_remember)
+autocast(linear, "x", "weights", "bias", "add")
+batched(linear, "x", "add")
+autocast(gated_linear, "x", "weights")
+batched(gated_linear, "x")

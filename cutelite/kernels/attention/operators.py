@@ -20,6 +20,7 @@ from torch import Tensor
 
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
+from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import lifted
@@ -187,6 +188,8 @@ def _differentiate(ctx: Any, do: Tensor, dlse: Tensor) -> tuple[Any, ...]:
 
 
 attention.register_autograd(_differentiate, setup_context=_remember)
+autocast(attention, "q", "k", "v")
+batched(attention, results=2)
 attention_varlen.register_autograd(_differentiate, setup_context=_remember)
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
+from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm import call
 
 
@@ -105,3 +106,5 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 gemm.register_autograd(_backward, setup_context=_remember)
+autocast(gemm, "a", "b", "c")
+batched(gemm, "a", "c", unless=("scale_a",))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from cutelite.interop.torch import custom_op
+from cutelite.interop.torch_transforms import autocast
 from cutelite.kernels.moe import backward, call, routing
 
 
@@ -61,6 +62,8 @@ def _differentiate_experts(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ..
 
 
 experts_kept.register_autograd(_differentiate_experts, setup_context=_keep_experts)
+for each in experts_alone, experts_kept:
+    autocast(each, "x", "gate_up", "down")
 
 
 @custom_op("cutelite::route", mutates_args=())

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from cutelite.interop.torch_transforms import batched
 from cutelite.kernels.rows import cross_entropy as entropy
 from cutelite.kernels.rows import norm
 from cutelite.kernels.rows import softmax as soft
@@ -205,3 +206,10 @@ def _differentiate_entropy(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[An
 
 
 cross_entropy.register_autograd(_differentiate_entropy, setup_context=_keep_entropy)
+
+for operator, names, results in (
+    (softmax, ("x",), 1), (softmax_backward, ("dy", "y"), 1), (norm_forward, ("x", "residual"), 4),
+    (cross_entropy, ("x", "target"), 2), (activated, ("x",), 1), (gated, ("gate", "up"), 1), (cumsum, ("x",), 1),
+    (top_k, ("x",), 2), (embedding, ("places",), 1), (quantise, (), 2), (rope, (), 2),
+):  # fmt: skip
+    batched(operator, *names, results=results)

@@ -1,0 +1,74 @@
+"""Operators under `torch.autocast` and `torch.vmap`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from cutelite.kernels.attention.operators import attention
+from cutelite.kernels.gemm.operators import gemm
+from cutelite.kernels.rows import operators as rows
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def random(*shape: int, dtype: Any = torch.float32) -> Any:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(len(shape))).to(DEVICE, dtype)
+
+
+def test_autocast_casts_what_is_multiplied() -> None:
+    a, b, c, bias = random(24, 32), random(32, 16), random(24, 16), random(16)
+    for dtype in torch.bfloat16, torch.float16:
+        with torch.autocast(DEVICE, dtype=dtype):
+            found = gemm(a, b, c, bias, None, None, 1.0, 1.0)
+            traced = torch.compile(lambda a, b: gemm(a, b), fullgraph=True, backend="aot_eager")(a, b)
+            whole = gemm(a.to(torch.int8), b.T.contiguous().to(torch.int8).T)
+        assert (found.dtype, traced.dtype, whole.dtype) == (dtype, dtype, torch.int32)
+        torch.testing.assert_close(found.float(), a @ b + c + bias, atol=0.1, rtol=0.02)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        q = random(1, 16, 2, 16).requires_grad_()
+        out, lse = attention(q, q, q, "", None, None, None, None, "bshd")
+        out.float().sum().backward()
+    assert (out.dtype, lse.dtype, q.grad.dtype) == (torch.bfloat16, torch.float32, torch.float32)
+
+
+def test_vmap_of_products() -> None:
+    a, b, c = (random(*shape, dtype=torch.bfloat16) for shape in ((3, 24, 32), (3, 32, 16), (24, 16)))
+    wide = a.double() @ b.double()
+    for found, right in (
+        (torch.vmap(lambda a, b: gemm(a, b))(a, b), wide),
+        (torch.vmap(lambda a: gemm(a, b[0]), in_dims=1)(a.movedim(0, 1)), a.double() @ b[0].double()),
+        (torch.vmap(lambda a: gemm(a, b[0], c, None, None, None, 1.0, 1.0))(a), a.double() @ b[0].double() + c),
+        (torch.vmap(lambda b: gemm(a[0], b))(b), a[0].double() @ b.double()),
+    ):
+        torch.testing.assert_close(found.double(), right, atol=0.1, rtol=0.02)
+    scale = random(24, 1).abs()
+    found = torch.vmap(lambda a: gemm(a, b[0], None, None, scale, scale[:16].T.contiguous()))(a)
+    torch.testing.assert_close(found.double(), a.double() @ b[0].double() * scale * scale[:16].T, atol=0.2, rtol=0.02)
+
+
+def test_vmap_of_rows() -> None:
+    x, y, weight = random(4, 4, 24), random(4, 24), random(24)
+    functions: list[tuple[Any, Any]] = [
+        (lambda x: rows.softmax(x, False), lambda x: x.softmax(-1)),
+        (lambda x: rows.gated(x, y, "silu"), lambda x: torch.nn.functional.silu(x) * y),
+        (lambda x: rows.cumsum(x), lambda x: x.cumsum(-1)),
+        (lambda x: rows.top_k(x, 3)[1], lambda x: x.topk(3).indices),
+        (
+            lambda x: rows.norm_forward(x, weight, None, None, 1e-6, 0.0, False)[0],
+            lambda x: torch.nn.functional.rms_norm(x, (24,), weight, 1e-6),
+        ),
+    ]
+    for ours, its in functions:
+        for at in 0, 1:
+            torch.testing.assert_close(torch.vmap(ours, in_dims=at)(x), torch.vmap(its, in_dims=at)(x))
+    of_weights = torch.vmap(lambda w: rows.norm_forward(y, w, None, None, 1e-6, 0.0, False)[0])(x[:, 0])
+    right = torch.vmap(lambda w: torch.nn.functional.rms_norm(y, (24,), w, 1e-6))(x[:, 0])
+    torch.testing.assert_close(of_weights, right)
+    total = torch.vmap(lambda x: rows.norm_forward(x, weight, None, y, 1e-6, 0.0, True)[1])(x)
+    torch.testing.assert_close(total, x + y)
