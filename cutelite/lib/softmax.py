@@ -27,6 +27,8 @@ GROWN = 2.0**14
 """To so much may powers of a block sum up, in a thread's columns of a row, before they are taken anew."""
 LAZY = 8.0
 """Sums are rescaled when a greatest score has grown by so many powers of 2."""
+RAISED_LAZY = 2.0
+"""The same where powers are raised."""
 REDONE = 2
 """Blocks that are computed anew before a warp guesses no more."""
 
@@ -81,6 +83,7 @@ class OnlineSoftmax:
     unit    by which scores become powers of 2
     dtype   of the powers
     guess   whether to use the greatest scores of earlier blocks
+    raised  powers of 2 by which powers are larger than of differences: for dtypes of few exponents. Without `guess`
     top     greatest scores so far, (2,), the same in the four threads of a row
     total   sums of this thread's powers so far, (2,)
     redone  blocks that were computed anew
@@ -93,13 +96,14 @@ class OnlineSoftmax:
     top: Any
     total: Any
     redone: Any
+    raised: float = 0.0
 
     @classmethod
-    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True) -> tuple[Any, OnlineSoftmax]:
+    def first(cls, s: Any, unit: Any, dtype: Any, guess: bool = True, raised: float = 0.0) -> tuple[Any, OnlineSoftmax]:
         """Powers of the first block, (n / 2,) in `dtype`, and the softmax after it."""
         top = row_reduce(s, "max")
-        p, total = powers(s, where(top == -INF, 0.0, top * unit), unit, dtype)
-        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0))
+        p, total = powers(s, where(top == -INF, 0.0, top * unit) - raised, unit, dtype)
+        return p, OnlineSoftmax(unit, dtype, guess, top, total, i32(0), raised)
 
     def step(self, s: Any) -> tuple[Any, OnlineSoftmax, Any, Any]:
         """Powers of the next block, the softmax after it, and by what earlier sums are to be multiplied, (2,), if.
@@ -114,15 +118,16 @@ class OnlineSoftmax:
         if not self.guess or moved:
             p, top, total, ratio = self.exact(s)
             moved, redone = vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)), redone + 1
-        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone), ratio, moved
+        return p, OnlineSoftmax(self.unit, self.dtype, self.guess, top, total, redone, self.raised), ratio, moved
 
     def exact(self, s: Any) -> tuple[Any, Any, Any, Any]:
         """Powers of differences to the greatest scores of now, these, sums, and by what earlier ones are multiplied."""
         best = max(row_reduce(s, "max"), self.top)
-        best = where((best - self.top) * self.unit <= LAZY, self.top, best)
+        lazy = LAZY if self.raised == 0.0 else RAISED_LAZY
+        best = where((best - self.top) * self.unit <= lazy, self.top, best)
         base = where(best == -INF, 0.0, best * self.unit)
         ratio = math.exp2(self.top * self.unit - base, fast=True)
-        p, sums = powers(s, base, self.unit, self.dtype)
+        p, sums = powers(s, base - self.raised, self.unit, self.dtype)
         return p, best, self.total * ratio + sums, ratio
 
     def finish(self, sink: Any = None) -> tuple[Any, Any]:
@@ -130,7 +135,7 @@ class OnlineSoftmax:
 
         sink   a score that is in the sums, with a value of zeros; None: there is none
         """
-        total, top = quad_reduce(self.total, "sum"), self.top * self.unit
+        total, top = quad_reduce(self.total, "sum"), self.top * self.unit - self.raised
         if sink is not None:
             base = max(where(top == -INF, sink / LN2, top), sink / LN2)
             ratio = where(total == 0.0, 0.0, math.exp2(top - base, fast=True))

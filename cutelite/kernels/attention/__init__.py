@@ -8,6 +8,8 @@ scores.py          score functions and masks, applied to a fragment of scores
 blocks.py          block masks
 decoding_call.py   `decode` on arrays: few queries, and a cache of keys and values
 decoding.py        its kernels
+fp8_call.py        `attention_fp8` on arrays: the forward pass in e4m3
+fp8.py             its kernel
 latent_call.py     `decode_latent` on arrays: the same of latents (MLA)
 latent.py          its kernel
 backward_call.py   `attention_backward` and `attention_varlen_backward` on arrays
@@ -23,6 +25,7 @@ from cutelite.kernels.attention.backward_call import attention_backward, attenti
 from cutelite.kernels.attention.blocks import BlockMask, create_block_mask
 from cutelite.kernels.attention.call import attention, reference
 from cutelite.kernels.attention.decoding_call import decode
+from cutelite.kernels.attention.fp8_call import attention_fp8
 from cutelite.kernels.attention.latent_call import decode_latent
 from cutelite.kernels.attention.varlen import attention_varlen
 
@@ -30,6 +33,7 @@ __all__ = [
     "BlockMask",
     "attention",
     "attention_backward",
+    "attention_fp8",
     "attention_varlen",
     "attention_varlen_backward",
     "create_block_mask",

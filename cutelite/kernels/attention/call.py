@@ -110,13 +110,18 @@ def attend(
             problem = Problem(getattr(cl, code_of(q)), dim, dim_v, *ends, mod, mask_mod, blocks=blocks)
             config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
-            band = max(1, IN_L2 // (sk * (dim + dim_v) * 2))
-            band = min(1 << (band.bit_length() - 1), batch * heads)
+            band = band_of(sk * (dim + dim_v) * 2, batch * heads)
             far = (FAR if x is None else x for x in (left, right))
             numbers = scale if mod is not None else scale / LN2, offset, *far, band
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
+
+
+def band_of(bytes: int, heads: int) -> int:
+    """Return the number of heads whose keys and values, of so many bytes each, fit L2 together: a power of 2."""
+    fit = max(1, IN_L2 // bytes)
+    return min(1 << (fit.bit_length() - 1), heads)
 
 
 def launch(

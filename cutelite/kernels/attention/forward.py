@@ -185,9 +185,26 @@ class Plan:
         """Start adding the product of powers and the next block of values."""
         state = turn.keys.advance(-1)
         here.values.consumer_wait(state)
-        out = cl.wgmma.mma_async(p, cl.select(here.storage.v, (1, 0, 2))[None, None, state.index], out)
+        out = cl.wgmma.mma_async(self.operand(p), self.values(here, state), out)
         cl.wgmma.commit_group()
         return out
+
+    def operand(self, p: Any) -> Any:
+        """Return powers as operand A takes them."""
+        return p
+
+    def values(self, here: Here, state: Any) -> Any:
+        """Return a block of values as operand B, (columns, keys)."""
+        return cl.select(here.storage.v, (1, 0, 2))[None, None, state.index]
+
+    def start(self, s: Any, tile: Any, here: Here) -> Any:
+        """Return powers of a tile's first scores, and the softmax behind them."""
+        unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
+        return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+
+    def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
+        """Return the factors of the output's rows, from those of the softmax."""
+        return inverse
 
     def begin(self, tile: Tile, turn: Turn, here: Here, group: Any) -> Any:
         """Return the powers of a tile's first block. Nothing overlaps with it."""
@@ -197,9 +214,8 @@ class Plan:
         here.keys.consumer_release(turn.keys)
         if self.problem.ragged and tile.keys < tile.end * self.config.columns:
             self.clear_behind(tile.keys - (tile.end - 1) * self.config.columns, turn.keys, here, group)
-        unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
         s = self.modified(s, tile.end - 1, tile, here, group, True)
-        p, softmax = cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
+        p, softmax = self.start(s, tile, here)
         return p, softmax, turn._replace(keys=turn.keys.advance())
 
     def clear_behind(self, count: Any, state: Any, here: Here, group: Any) -> None:
@@ -277,7 +293,7 @@ class Plan:
         row, spots, (first, length, _, _) = tile.row + group * ROWS, cl.wgmma.coordinates(8), self.tiles.lengths(tile)
         batch = 0 if self.problem.ragged else tile.batch
         inverse, sums = softmax.finish(None if result.sinks is None else result.sinks[tile.head])
-        out = cl.scale_rows(out, inverse)
+        out = cl.scale_rows(out, self.restored(inverse, tile, result))
         for i in cl.static_range(2):
             place = row + spots[2 * i][0]
             if spots[0][1] == 0 and place < length:

@@ -102,7 +102,8 @@ class LatentPlan(Plan):
                     pair.store(p[4 * c + 2 * i : 4 * c + 2 * i + 2])
             if spots[0][1] == 0:
                 here.storage.factors[spots[2 * i][0]] = factor[i]
-        cl.fence_proxy_async("shared::cta")
+        if p is not None:
+            cl.fence_proxy_async("shared::cta")
         here.powers.producer_commit(turn)
         return turn.advance()
 
@@ -135,9 +136,9 @@ class LatentPlan(Plan):
         p, softmax = cl.OnlineSoftmax.first(scores(part.end - 1, state), unit, dtype)
         if part.length < part.end * self.config.columns:
             self.clear_latents(here, state, part)
-            cl.fence_proxy_async("shared::cta")
+        turn = self.hand_on(p, cl.full((2,), 1.0, f32), here, turn)  # fences what was cleared, too
+        if part.length < part.end * self.config.columns:
             cl.NamedBarrier(1, GROUP).sync()
-        turn = self.hand_on(p, cl.full((2,), 1.0, f32), here, turn)
         out, state = add(p, cl.wgmma.zeros_accumulator(self.half), state), state.advance()
         for i in range(part.end - 1 - part.start):
             p, softmax, ratio, moved = softmax.step(scores(part.end - 2 - i, state))
@@ -161,8 +162,7 @@ class LatentPlan(Plan):
 
         out = cl.wgmma.zeros_accumulator(self.half)
         for _ in range(part.end - part.start):
-            here.latents.consumer_wait(state)
-            here.powers.consumer_wait(turn)
+            here.powers.consumer_wait(turn)  # the first warpgroup has waited for the latents
             ratio = factors()
             if cl.vote_any((ratio[0] != 1.0) | (ratio[1] != 1.0)):
                 out = cl.scale_rows(out, ratio)

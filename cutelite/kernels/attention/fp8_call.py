@@ -1,0 +1,62 @@
+"""`attention_fp8` on arrays: the forward pass of attention in e4m3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
+from cutelite.kernels.attention.call import FAR, LAYOUTS, Window, band_of, seen
+from cutelite.kernels.attention.forward import Config
+from cutelite.kernels.attention.fp8 import CHOSEN, build
+from cutelite.kernels.attention.scores import LN2, ROWS, Problem
+
+
+@untraced
+def attention_fp8(
+    q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
+    window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Attention of ``q * q_scale`` to ``k * k_scale`` and ``v * v_scale``; `attention` explains the other parameters.
+
+    q, k, v  as of `attention`, in e4m3. D and DV are multiples of 16 up to 128, DV at most D; strides of 16 bytes
+    q_scale  (B, H) f32, positive: of each head of each sequence
+    k_scale  (B, HK) f32, positive, and v_scale (B, HK) f32
+    out      bf16
+    Error    powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
+    Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
+    """
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    shape = (*q.shape[:3], v.shape[3])
+    out = empty(q, shape, "bf16") if out is None else out
+    by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
+    (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
+    if tuple(by_head[1].shape) != (batch, kv_heads, sk, dim) or kv_heads == 0 or heads % kv_heads:
+        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: as {layout}, do not fit")
+    if {code_of(x) for x in (q, k, v)} != {"e4m3"}:
+        raise ValueError(f"q, k and v are in e4m3, not {q.dtype}, {k.dtype} and {v.dtype}")
+    if dim % 16 or dim_v % 16 or not 16 <= dim_v <= dim <= 128:
+        raise ValueError(f"head dims are multiples of 16 up to 128, that of v at most that of q; not {dim} and {dim_v}")
+    of_heads = (batch, heads), (batch, kv_heads), (batch, kv_heads)
+    if any(tuple(x.shape) != n for x, n in zip((q_scale, k_scale, v_scale), of_heads, strict=True)):
+        raise ValueError(f"q_scale is {of_heads[0]}, k_scale and v_scale are {of_heads[1]}")
+    scale = dim**-0.5 if scale is None else scale
+    if not scale > 0:
+        raise ValueError(f"scale is positive, not {scale}")
+    lse = empty(q, (batch, heads, sq), "f32")
+    left, right, offset = seen(causal, window, sk - sq)
+    if 0 not in lse.shape and not left_out():
+        if sk == 0:
+            out[...], lse[...] = 0, -float("inf")
+        else:
+            problem, config = Problem(cl.e4m3, dim, dim_v, left is not None, right is not None), config or CHOSEN
+            tiles = -(-sq // (ROWS * config.groups)) * heads * batch
+            ends = (FAR if x is None else x for x in (left, right))
+            numbers = scale / LN2, offset, *ends, band_of(sk * (dim + dim_v), batch * heads)
+            blocks, taken = min(tiles, clusters_at_once(1, q)), counter(q) if config.walk == "dynamic" else None
+            build(config, problem)[blocks](*by_head, lse, q_scale, k_scale, v_scale, taken, *numbers)
+    return (out, lse) if return_lse else out

@@ -1,0 +1,104 @@
+"""`kernels.attention.attention_fp8` against float64 on the same numbers in e4m3."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention import attention_fp8, reference
+from cutelite.kernels.attention.fp8 import CHOSEN, build
+from cutelite.kernels.attention.scores import LN2, Problem
+from cutelite.toolchain import find
+
+E4M3 = ml_dtypes.float8_e4m3fn
+
+
+def inputs(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int, dim_v: int = 0) -> list[Any]:
+    """Arrays of e4m3, and their scales."""
+    numbers = np.random.default_rng(sq + sk)
+    shapes = (sq, heads, dim), (sk, kv_heads, dim), (sk, kv_heads, dim_v or dim)
+    arrays = [(numbers.standard_normal((batch, *shape)) * 16).astype(E4M3) for shape in shapes]
+    return [*arrays, *(np.float32(numbers.uniform(0.5, 1.5, (batch, h)) / 16) for h in (heads, kv_heads, kv_heads))]
+
+
+def compare(given: list[Any], tolerance: float = 0.05, **how: Any) -> None:
+    o, lse = attention_fp8(*given, return_lse=True, **how)
+    whole = [x.astype(np.float64) * s[:, None, :, None] for x, s in zip(given[:3], given[3:], strict=True)]
+    want, sums = reference(*whole, **how)
+    assert np.linalg.norm(o.astype(np.float64) - want) <= tolerance * np.linalg.norm(want)
+    np.testing.assert_allclose(lse, sums, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "how"),
+    [
+        ((1, 130, 200, 2, 1, 128), {}),
+        ((2, 150, 300, 2, 2, 128), {"causal": True}),
+        ((1, 150, 70, 1, 1, 64), {"causal": True}),  # the first 80 queries see nothing
+        ((1, 65, 400, 2, 1, 96, 48), {"causal": True, "window": (150, None)}),
+        ((1, 1, 1, 1, 1, 16), {}),
+    ],
+)
+def test_masks_lengths_and_head_dims(shape: tuple[int, ...], how: dict[str, Any]) -> None:
+    compare(inputs(*shape), **how)
+
+
+def test_each_value_has_its_place() -> None:
+    """Each query sees one key: what comes out is that key's value, bits and all."""
+    q, k, v, *_ = inputs(1, 128, 128, 1, 1, 128)
+    q, k = (np.zeros_like(x) for x in (q, k))
+    order = np.random.default_rng(0).permutation(128)
+    q[0, np.arange(128), 0, order], k[0, np.arange(128), 0, np.arange(128)] = 240, 240
+    ones = np.ones((1, 1), np.float32)
+    o = attention_fp8(q, k, v, ones, ones, ones)
+    np.testing.assert_array_equal(o[0, :, 0].astype(np.float32), v[0, order, 0].astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["growing", "falling", "huge", "equal"])
+def test_scores_of_all_kinds(kind: str) -> None:
+    given = inputs(1, 64, 640, 1, 1, 128)
+    q, k = (x.astype(np.float32) for x in given[:2])
+    if kind in ("growing", "falling"):
+        q, k = 0.1 * q, 0.1 * k
+        q[..., 0], k[..., 0] = 64, (np.arange(640) // 128).reshape(1, 640, 1) * (30 if kind == "growing" else -30)
+    elif kind == "huge":
+        q, k = 8 * q, 8 * k
+    else:
+        q, k = np.ones_like(q), np.ones_like(k)
+    given[:2] = (np.clip(x, -448, 448).astype(E4M3) for x in (q, k))
+    compare(given)
+
+
+def test_no_race_in_a_few_schedules() -> None:
+    q, k, v, *scales = inputs(1, 200, 300, 1, 1, 128)
+    q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v))
+    o, lse, counter = np.empty(q.shape, ml_dtypes.bfloat16), np.empty((1, 1, 200), np.float32), np.zeros(1, np.int32)
+    kernel = build(CHOSEN, Problem(cl.e4m3, 128, 128, right=True))
+    report = kernel.check(1, None, q, k, v, o, lse, *scales, counter, 0.1 / LN2, 100, 1 << 30, 0, 1, seeds=2)
+    assert not report.kinds, str(report)
+
+
+@pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
+def test_powers_are_taken_while_values_are_multiplied() -> None:
+    kernel = build(CHOSEN, Problem(cl.e4m3, 128, 128, right=True))
+    scales = (1, 2), (1, 2), (1, 2)
+    compiled = kernel.compile(*[(1, 2, 512, 128)] * 4, (1, 2, 512), *scales, (1,), 1.0, 0, 0, 0, 1, arch="sm_90a")
+    assert (compiled.spills, compiled.warnings) == (0, [])
+    steps = compiled.sass.split("DEPBAR.LE gsb0, 0x1")[1:]
+    assert steps
+    for step in steps:
+        assert step.partition("DEPBAR.LE gsb0, 0x0")[0].count("MUFU.EX2") >= CHOSEN.columns // 2
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q, k, v, *scales = inputs(1, 8, 8, 2, 1, 64)
+    with pytest.raises(ValueError, match="e4m3"):
+        attention_fp8(q.astype(np.float16), k, v, *scales)
+    with pytest.raises(ValueError, match="q_scale"):
+        attention_fp8(q, k, v, *scales[::-1])
+    with pytest.raises(ValueError, match="multiples of 16"):
+        attention_fp8(q[..., :24], k[..., :24], v[..., :24], *scales)
+    with pytest.raises(ValueError, match="do not fit"):
+        attention_fp8(q, k[:, :4], v, *scales)
