@@ -45,6 +45,7 @@ _WHERE = {
     "cutelite.lib.scan": "look_back next_tile",
     "cutelite.lib.scheduler": "StaticPersistentTileScheduler",
     "cutelite.lib.softmax": "OnlineSoftmax row_reduce scale_rows store_row",
+    "cutelite.lib.extern": "extern inline_ptx",
     "cutelite.lib.divmod": "FastDivmod",
     "cutelite.lib.tensors": "all_ any_ gather print_tensor scatter",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
@@ -66,7 +67,6 @@ _WHERE = {
     "cutelite.lang.index": "thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim block_in_cluster lane_idx"
     " warp_idx linear_thread_idx block_rank_in_cluster blocks_in_cluster cluster_count lanemask smid nsmid warpid"
     " nwarpid gridid",
-    "cutelite.lang.asm": "inline_ptx",
     "cutelite.lang.atomics": "atomic_add atomic_sub atomic_min atomic_max atomic_and atomic_or atomic_xor atomic_exch"
     " atomic_inc atomic_dec atomic_cas red load_acquire load_relaxed load_volatile store_release store_relaxed"
     " store_volatile prefetch",

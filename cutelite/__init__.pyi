@@ -58,7 +58,6 @@ from cutelite.lang.algebra import with_layout as with_layout
 from cutelite.lang.algebra import zipped_divide as zipped_divide
 from cutelite.lang.annotations import align as align
 from cutelite.lang.annotations import col_major as col_major
-from cutelite.lang.asm import inline_ptx as inline_ptx
 from cutelite.lang.atomics import atomic_add as atomic_add
 from cutelite.lang.atomics import atomic_and as atomic_and
 from cutelite.lang.atomics import atomic_cas as atomic_cas
@@ -297,6 +296,8 @@ from cutelite.lib.epilogue import Fetch as Fetch
 from cutelite.lib.epilogue import Fused as Fused
 from cutelite.lib.epilogue import ResultRing as ResultRing
 from cutelite.lib.epilogue import Scales as Scales
+from cutelite.lib.extern import extern as extern
+from cutelite.lib.extern import inline_ptx as inline_ptx
 from cutelite.lib.grouped import GroupedTileScheduler as GroupedTileScheduler
 from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.multicast import multicast_peers as multicast_peers
@@ -668,6 +669,7 @@ __all__ = [
     "elect_sync",
     "elem_less",
     "explain_copy",
+    "extern",
     "f16",
     "f32",
     "f64",

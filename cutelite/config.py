@@ -161,6 +161,11 @@ VARIABLES: tuple[Variable, ...] = tuple(_rows())
 """The table, in the order the documentation shows it."""
 
 
+def of_programs() -> Mapping[str, str]:
+    """Return the environment that programs are started with: this process's own."""
+    return os.environ
+
+
 def is_environment(x: object) -> bool:
     """Tell whether `x` is the environment itself, which a kernel's helpers may ask for variables of their own."""
     return x is os.environ

@@ -84,6 +84,9 @@ class Options:
     ptxas_options: tuple[str, ...] = _option(
         WORDS, (), "more options for ptxas, such as `--warn-on-spills`", "no options"
     )
+    link_libraries: tuple[str, ...] = _option(
+        WORDS, (), "files to link: LLVM bitcode, PTX, cubins, fatbins, objects, archives (see `cl.extern`)", "no files"
+    )
     backend: str = _option(
         choice("llvm", "nvvm"), "llvm",
         "the tool that turns LLVM IR into PTX: LLVM's own NVPTX backend, or NVIDIA's libNVVM",
@@ -139,6 +142,7 @@ class Given(TypedDict, total=False):
     max_registers: int | None
     min_blocks: int | None
     ptxas_options: str | tuple[str, ...] | None
+    link_libraries: str | tuple[str, ...] | None
     backend: str | None
     assembler: str | None
     passes: str | None

@@ -21,7 +21,7 @@ are told is in `builds/`. No stage keeps state between kernels, so kernels may b
 from __future__ import annotations
 
 from cutelite import lower, passes, toolchain
-from cutelite.builds.artifact import artifact, assembled
+from cutelite.builds.artifact import BITCODE, artifact, assembled, libraries
 from cutelite.builds.build import Build
 from cutelite.builds.dumps import keeper, show
 from cutelite.builds.findings import findings
@@ -59,7 +59,10 @@ def compile_kernel(source: Source, target: Target, options: Options, environment
         text = lower.to_llvm(build.final, target, line_info=options.line_info)
     build.llvm = hooks.before("llvm", hooks.after("lower", text))
     with stage("llvm", times, build):
-        written = toolchain.write_ptx(build.llvm, target, opt_level=options.opt, backend=options.backend)
+        bitcode = [path for path in libraries(build) if path.endswith(BITCODE)]
+        written = toolchain.write_ptx(
+            build.llvm, target, opt_level=options.opt, backend=options.backend, bitcode=bitcode
+        )
     written = hooks.before("assemble", hooks.after("llvm", written))
     with stage("assemble", times, build):
         build.ptx, build.portable_ptx = toolchain.for_ptxas(written, options.assembler)

@@ -17,6 +17,7 @@ from cutelite.options import OPTIONS, Given, OptionError, Options, checked, pars
 from cutelite.parsers import FLAG
 from tests.dispatch import kernels
 
+LIBRARY = str(Path(__file__).with_name("linked") / "empty.ptx")
 OTHERS: dict[str, Any] = {
     "fmad": False,
     "assertions": True,
@@ -25,6 +26,7 @@ OTHERS: dict[str, Any] = {
     "max_registers": 40,
     "min_blocks": 2,
     "ptxas_options": ("--warn-on-spills",),
+    "link_libraries": (LIBRARY,),
     "backend": "nvvm",
     "assembler": "ptxas",
     "passes": "-join_accesses",

@@ -24,11 +24,33 @@ def assembled(build: Build) -> toolchain.Cubin | None:
             assembler=options.assembler,
             opt_level=options.opt,
             options=options.ptxas_options,
+            libraries=[path for path in libraries(build) if not path.endswith(BITCODE)],
         )
     except ToolchainError as error:
         if error.stage != "find" or options.assembler != "auto":
             raise
         return None
+
+
+BITCODE = (".bc",)
+"""The ending of files that LLVM links."""
+
+LINKED = (".ptx", ".cubin", ".fatbin", ".o", ".obj", ".a", ".lib", ".ltoir")
+"""Endings of those that nvJitLink links."""
+
+
+def libraries(build: Build) -> list[str]:
+    """Return the files to link: those of the option, and of the functions that the kernel calls, each once.
+
+    Errors  `ToolchainError` for a file whose ending tells no kind
+    """
+    assert build.final is not None, "the passes have run"
+    called = (path for op in build.final.ops() if op.name == "call" for path in op["libraries"])
+    found = list(dict.fromkeys((*build.options.link_libraries, *called)))
+    for path in found:
+        if not path.endswith((*BITCODE, *LINKED)):
+            raise ToolchainError("link", f"{path}: a library ends in {', '.join((*BITCODE, *LINKED))}")
+    return found
 
 
 def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
@@ -41,7 +63,7 @@ def artifact(build: Build, cubin: toolchain.Cubin | None) -> Artifact:
         name=final.name,
         arch=build.target.arch,
         cubin=cubin.image if cubin else b"",
-        ptx=build.portable_ptx,
+        ptx="" if libraries(build) else build.portable_ptx,  # what is not linked cannot be loaded
         params=parameter_kinds(final),
         static_smem=usage.smem_static if usage else 0,
         dynamic_smem=final.attrs.get("smem_bytes", 0),

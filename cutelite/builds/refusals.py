@@ -45,8 +45,10 @@ def warned(build: Build) -> CompileError:
 
 def _refused(error: ToolchainError, build: Build | None) -> Exception:
     """Return the error for what a tool does not take: a bug of ours, unless the user wrote a part of it."""
-    if error.stage == "find" or build is None or build.final is None:
+    if error.stage in ("find", "link") or build is None or build.final is None:
         return error
+    if any(op.name == "call" for op in build.final.ops()):
+        return ToolchainError("link", f"{error.message.strip()}\nwhich of `cl.extern` and `link_libraries` is missing?")
     options = build.options.ptxas_options
     if options and "unknown option" in error.message.lower():
         return ToolchainError(error.stage, f"{error.message.strip()}\nthe options given are: {' '.join(options)}")

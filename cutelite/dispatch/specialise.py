@@ -26,7 +26,7 @@ from cutelite.ir.types import Scalar
 from cutelite.options import Options
 from cutelite.target import Target
 from cutelite.toolchain import warm
-from cutelite.toolchain.identity import identity
+from cutelite.toolchain.identity import identity, stamp
 from cutelite_rt import Artifact, ArtifactError, DiskCache, default_cache_dir, forks
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Specialisations:
 
         def make() -> Function:
             self._reads(spec)
-            attrs = spec.attrs | {"assertions": True}
+            attrs = spec.attrs | {"assertions": True, "simulated": True}
             ir: Function = _pipeline().for_simulator(self._evaluated(spec, attrs), Target.parse(spec.arch))
             return ir
 
@@ -209,6 +209,7 @@ class Specialisations:
         """The name in the disk cache; None for a kernel that cannot be kept there."""
         tools = identity(spec.options.assembler, spec.options.backend)
         digests = [tools.encode(), fingerprint.build_id()]
+        digests += [stamp(path).encode() for path in spec.options.link_libraries]
         for source in sources:
             if source.digest is None:
                 why = f"{self.function.__name__} is not kept on disk: {source.why}"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.ir.op import Op
+from cutelite.lower.calls import call
 from cutelite.lower.constants import constant
 from cutelite.lower.reports import assert_fail, printf
 from cutelite.lower.writer import Writer
@@ -56,6 +57,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "rmem.alloc": rmem_alloc,
     "printf": printf,
     "assert.fail": assert_fail,
+    "call": call,
     "ret": lambda w, op: w.line("ret void"),
     "unreachable": lambda w, op: w.line("unreachable"),
 }

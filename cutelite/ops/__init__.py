@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         asm,
         atomics,
         bits,
+        call,
         cluster,
         control,
         convert,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "arith", "asm", "atomics", "bits", "cluster", "control", "convert", "cp_async", "debug", "index",
+    "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "index",
     "ldmatrix", "math", "mbarrier", "memory", "mma", "registers", "sync", "tensor", "tma", "trig", "warp",
     "wgmma",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ class InlinePtx(Op):
     pure      it has no effect but its results: equal ones may become one, unused ones are dropped
     memory    it reads or writes memory, and is not moved across other accesses
 
-    The simulator cannot execute it.
+    The simulator cannot execute it: `cl.inline_ptx(..., meaning=)` says what it computes.
     """
 
     template: str
@@ -106,7 +106,7 @@ class InlinePtx(Op):
             lanes.mask,
             "the simulator cannot execute inline PTX",
             "inline-ptx",
-            "run this kernel on a GPU, or use an intrinsic of cutelite in place of the PTX",
+            "give it a meaning in Python, `meaning=`; or run this kernel on a GPU; or use an intrinsic of cutelite",
         )
 
 

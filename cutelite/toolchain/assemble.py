@@ -23,6 +23,7 @@ def to_cubin(
     opt_level: int = 3,
     max_registers: int | None = None,
     options: Sequence[str] = (),
+    libraries: Sequence[str] = (),
 ) -> Cubin:
     """Return machine code for `target`. Source lines that the PTX tells (`.loc`) stay in it.
 
@@ -30,20 +31,23 @@ def to_cubin(
     opt_level      0 to 3, the assembler's own
     max_registers  cap on registers per thread; without one, the kernel's block size decides
     options        more flags of ptxas, taken by ptxas and nvJitLink
+    libraries      files to link, which is nvJitLink's work whatever `assembler` says
     Errors         `ToolchainError` when the PTX is refused, or there is nothing to assemble it with
     """
     flags = [f"-O{opt_level}"]
     if max_registers is not None:
         flags.append(f"-maxrregcount={max_registers}")
     flags.extend(options)
-    chosen = choose(assembler)
+    chosen = "nvjitlink" if libraries else choose(assembler)
+    if libraries and (why := nvjitlink.missing()):
+        raise ToolchainError("link", f"to link {libraries[0]} there must be nvJitLink: {why}")
     if chosen == "ptxas":
         program = find.ptxas()
         assert program is not None
         image, log = ptxas.assemble(program, ptx, target, flags)
         tool = program
     elif chosen == "nvjitlink":
-        image, log = nvjitlink.assemble(ptx, target, flags)
+        image, log = nvjitlink.assemble(ptx, target, flags, libraries)
         tool = "nvJitLink"
     else:
         image, log = driver.assemble(ptx, target, opt_level, max_registers, options)

@@ -9,6 +9,7 @@ import os
 
 from cutelite import toolchain
 from cutelite.toolchain import bindings, find
+from cutelite.toolchain.errors import ToolchainError
 
 SCRIPT_BYTES = 1 << 20
 """An assembler smaller than this is a script that starts another one."""
@@ -26,7 +27,7 @@ def identity(assembler: str = "auto", backend: str = "llvm") -> str:
 def _backend(backend: str) -> str:
     if backend == "nvvm":
         toolchain.check_backend(backend)
-        return _stamp(str(find.library("nvvm").abs_path))  # type: ignore[union-attr]
+        return stamp(str(find.library("nvvm").abs_path))  # type: ignore[union-attr]
     return f"llvmlite {bindings.llvmlite().__version__}"
 
 
@@ -35,13 +36,13 @@ def _assembler(assembler: str) -> str:
     if program is None:
         chosen = toolchain.first_there(assembler)
         return f"{chosen} {toolchain.version_of(chosen)}" if chosen else "no assembler"
-    stamps = [_stamp(program)]
+    stamps = [stamp(program)]
     while os.stat(program).st_size < SCRIPT_BYTES:
         started = _started_by(program) if len(stamps) < 5 else None  # scripts may start each other for ever
         if started is None:
             return f"{' '.join(stamps)} {toolchain.version_of('ptxas')}"
         program = started
-        stamps.append(_stamp(program))
+        stamps.append(stamp(program))
     return " ".join(stamps)
 
 
@@ -57,6 +58,10 @@ def _started_by(script: str) -> str | None:
     return programs[0] if len(programs) == 1 and programs[0] != script else None
 
 
-def _stamp(path: str) -> str:
-    status = os.stat(path)
+def stamp(path: str) -> str:
+    """Return a text that changes whenever a file does. Errors: `ToolchainError` where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        raise ToolchainError("link", f"{path}: {error.strerror}") from None
     return f"{os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"

@@ -16,6 +16,7 @@ from typing import Any
 from cutelite.toolchain import warm
 from cutelite.toolchain.errors import ToolchainError, excerpt
 
+_INTERNAL = 8  # LLVMInternalLinkage
 _TEXT = ctypes.POINTER(c_void_p)  # of a message, which DisposeString frees
 
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
@@ -28,6 +29,9 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
     "ContextCreate": (c_void_p,),
     "ContextDispose": (None, c_void_p),
     "ParseAssembly": (c_void_p, c_void_p, c_char_p, _TEXT),
+    "ParseBitcode": (c_void_p, c_void_p, c_char_p, c_size_t, _TEXT),
+    "LinkModules": (c_int, c_void_p, c_void_p, _TEXT),
+    "SetLinkage": (None, c_void_p, c_int),
     "DisposeModule": (None, c_void_p),
     "DisposeString": (None, c_void_p),
     "SetTarget": (None, c_void_p, c_char_p),
@@ -43,6 +47,11 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # name: result, arguments
     "CreatePipelineTuningOptions": (c_void_p,),
     "CreatePassBuilder": (c_void_p, c_void_p, c_void_p),
     "CreateNewFunctionPassManager": (c_void_p,),
+    "CreateNewModulePassManager": (c_void_p,),
+    "module_AddAlwaysInlinerPass": (None, c_void_p),
+    "module_AddGlobalDCEPass": (None, c_void_p),
+    "RunNewModulePassManager": (None, c_void_p, c_void_p, c_void_p),
+    "DisposeNewModulePassManger": (None, c_void_p),
     "function_AddSROAPass": (None, c_void_p),
     "function_AddSimplifyCFGPass": (None, c_void_p),
     "function_AddInstCombinePass": (None, c_void_p),
@@ -81,8 +90,8 @@ def version() -> tuple[int, int, int]:
 
 
 @contextmanager
-def module_of(text: str, triple: str) -> Iterator[int]:
-    """The verified module of IR text, in a context of its own, for as long as it is needed.
+def module_of(text: str, triple: str) -> Iterator[tuple[int, int]]:
+    """The verified module of IR text behind a context of its own, for as long as they are needed.
 
     Errors  `ToolchainError` for text that does not parse, or breaks LLVM's rules
     """
@@ -96,11 +105,54 @@ def module_of(text: str, triple: str) -> Iterator[int]:
             llvm.LLVMPY_VerifyModule(module, said.place)
         if said.text:
             raise ToolchainError("llvm", said.text, excerpt(text, said.text, r"<string>:(\d+):"))
-        yield module
+        yield context, module
     finally:
         if module:
             llvm.LLVMPY_DisposeModule(module)
         llvm.LLVMPY_ContextDispose(context)
+
+
+def link(context: int, module: int, machine: int, paths: tuple[str, ...]) -> None:
+    """Link files of bitcode to a module. What it does not call goes; what is marked so is inlined.
+
+    Errors  `ToolchainError` for files that cannot be read, are no bitcode, or define a symbol twice
+    """
+    llvm = library()
+    own = set(_defined(module))
+    for path in paths:
+        said = _Message(llvm)
+        try:
+            with open(path, "rb") as file:
+                image = file.read()
+        except OSError as error:
+            raise ToolchainError("link", f"{path}: {error.strerror}") from None
+        other = llvm.LLVMPY_ParseBitcode(context, image, len(image), said.place)
+        if said.text or not other:
+            raise ToolchainError("llvm", f"{path}: {said.text or 'this is no LLVM bitcode'}")
+        if llvm.LLVMPY_LinkModules(module, other, said.place):  # it takes the other one apart
+            raise ToolchainError("llvm", f"{path}: {said.text}")
+    for function in _defined(module):
+        if function not in own:
+            llvm.LLVMPY_SetLinkage(function, _INTERNAL)
+    tuning = llvm.LLVMPY_CreatePipelineTuningOptions()
+    builder = llvm.LLVMPY_CreatePassBuilder(machine, tuning)
+    passes = llvm.LLVMPY_CreateNewModulePassManager()
+    llvm.LLVMPY_module_AddAlwaysInlinerPass(passes)
+    llvm.LLVMPY_module_AddGlobalDCEPass(passes)
+    llvm.LLVMPY_RunNewModulePassManager(passes, module, builder)
+    llvm.LLVMPY_DisposeNewModulePassManger(passes)
+    llvm.LLVMPY_DisposePassBuilder(builder)
+    llvm.LLVMPY_DisposePipelineTuningOptions(tuning)
+
+
+def _defined(module: int) -> Iterator[int]:
+    """Yield the functions of a module that have a body."""
+    llvm = library()
+    functions = llvm.LLVMPY_ModuleFunctionsIter(module)
+    while function := llvm.LLVMPY_FunctionsIterNext(functions):
+        if not llvm.LLVMPY_IsDeclaration(function):
+            yield function
+    llvm.LLVMPY_DisposeFunctionsIter(functions)
 
 
 def machine_of(triple: str, cpu: str, features: str, level: int) -> int:
@@ -125,11 +177,8 @@ def tidy(module: int, machine: int) -> None:
     llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
     llvm.LLVMPY_function_AddInstCombinePass(passes)
     llvm.LLVMPY_function_AddSimplifyCFGPass(passes)
-    functions = llvm.LLVMPY_ModuleFunctionsIter(module)
-    while function := llvm.LLVMPY_FunctionsIterNext(functions):
-        if not llvm.LLVMPY_IsDeclaration(function):
-            llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
-    llvm.LLVMPY_DisposeFunctionsIter(functions)
+    for function in _defined(module):
+        llvm.LLVMPY_RunNewFunctionPassManager(passes, function, builder)
     llvm.LLVMPY_DisposeNewFunctionPassManger(passes)
     llvm.LLVMPY_DisposePassBuilder(builder)
     llvm.LLVMPY_DisposePipelineTuningOptions(tuning)

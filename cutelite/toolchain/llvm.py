@@ -19,6 +19,7 @@ asm with no operand. The text must have neither; every op is compiled once in th
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from cutelite.target import Target
 from cutelite.toolchain import libllvm
@@ -36,15 +37,17 @@ SWITCHED_OFF = (
 )
 
 
-def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
+def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Sequence[str] = ()) -> str:
     """Return PTX for `target`; see `backend.write_ptx`. Levels 2 and 3 are the same."""
-    return undisturbed(_to_ptx, llvm_text, target, opt_level)
+    return undisturbed(_to_ptx, llvm_text, target, opt_level, tuple(bitcode))
 
 
-def _to_ptx(llvm_text: str, target: Target, opt_level: int) -> str:
+def _to_ptx(llvm_text: str, target: Target, opt_level: int, bitcode: tuple[str, ...]) -> str:
     _start()
     machine = _machine(target.arch, target.ptx_isa, opt_level)
-    with libllvm.module_of(llvm_text, TRIPLE) as module:
+    with libllvm.module_of(llvm_text, TRIPLE) as (context, module):
+        if bitcode:
+            libllvm.link(context, module, machine, bitcode)
         if opt_level >= 2:
             libllvm.tidy(module, machine)
         return libllvm.assembly(module, machine)

@@ -7,6 +7,7 @@ consumer warps were to trade registers. So ptxas goes first.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -39,8 +40,26 @@ def version() -> str:
     return ".".join(map(str, bindings.cuda("nvjitlink").version()))
 
 
-def assemble(ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str]:
-    """Return the cubin and the library's log; `flags` are those of ptxas. Errors: `ToolchainError`, as for ptxas."""
+KINDS = {
+    ".ptx": "PTX",
+    ".cubin": "CUBIN",
+    ".fatbin": "FATBIN",
+    ".o": "OBJECT",
+    ".obj": "OBJECT",
+    ".a": "LIBRARY",
+    ".lib": "LIBRARY",
+    ".ltoir": "LTOIR",
+}
+"""Endings of files that can be linked -> what nvJitLink calls their kind."""
+
+
+def assemble(ptx: str, target: Target, flags: Sequence[str], libraries: Sequence[str] = ()) -> tuple[bytes, str]:
+    """Return the cubin and the library's log.
+
+    flags      those of ptxas
+    libraries  files to link, of `KINDS`
+    Errors     `ToolchainError`, as for ptxas; for symbols that no library defines; for files that are none
+    """
     nvjitlink = bindings.cuda("nvjitlink")
     options = [f"-arch={target.arch}", "-Xptxas=-v", *(f"-Xptxas={flag}" for flag in flags)]
     source = ptx.encode()
@@ -50,6 +69,8 @@ def assemble(ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str
         raise ToolchainError("nvjitlink", f"{error}, for the options {' '.join(options)}") from error
     try:
         nvjitlink.add_data(link, nvjitlink.InputType.PTX, source, len(source), "kernel.ptx")
+        for path in libraries:
+            _add(nvjitlink, link, path)
         nvjitlink.complete(link)
         said = _buffer(nvjitlink.get_info_log_size, nvjitlink.get_info_log, link)
         image = _buffer(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, link)
@@ -59,6 +80,16 @@ def assemble(ptx: str, target: Target, flags: Sequence[str]) -> tuple[bytes, str
     finally:
         nvjitlink.destroy(link)
     return image, said.rstrip(b"\0").decode()
+
+
+def _add(nvjitlink: Any, link: Any, path: str) -> None:
+    kind = KINDS[os.path.splitext(path)[1]]
+    try:
+        with open(path, "rb") as file:
+            image = file.read()
+    except OSError as error:
+        raise ToolchainError("link", f"{path}: {error.strerror}") from None
+    nvjitlink.add_data(link, getattr(nvjitlink.InputType, kind), image, len(image), path)
 
 
 def _buffer(size: Callable[[Any], int], fill: Callable[[Any, bytearray], None], link: Any) -> bytes:

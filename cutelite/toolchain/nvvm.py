@@ -6,6 +6,7 @@ It reads two dialects: today's LLVM IR for sm_100 and up, and that of LLVM 7, wh
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from cutelite.target import Target
@@ -42,9 +43,11 @@ def version() -> str:
     return ".".join(map(str, bindings.cuda("nvvm").ir_version()[:2]))
 
 
-def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3) -> str:
+def to_ptx(llvm_text: str, target: Target, *, opt_level: int = 3, bitcode: Sequence[str] = ()) -> str:
     """Return PTX for `target`; see `backend.write_ptx`. libNVVM knows two levels: 0, and all others."""
     check()
+    if bitcode:
+        raise ToolchainError("nvvm", f"{bitcode[0]} is LLVM bitcode, which backend='llvm' links")
     nvvm = bindings.cuda("nvvm")
     text = _dialect(llvm_text, target)
     # Only what is marked `contract` may fuse, as in LLVM. The verifier is left out: it refuses predicates and 16-bit

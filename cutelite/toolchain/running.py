@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from cutelite import config
+
 
 class Ran(NamedTuple):
     """How a program ended: its exit status, or minus the signal that ended it; and all that it printed."""
@@ -27,7 +29,7 @@ def run(command: list[str]) -> Ran:
             (os.POSIX_SPAWN_DUP2, write, 1),
             (os.POSIX_SPAWN_DUP2, write, 2),
         ]
-        child = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+        child = os.posix_spawn(command[0], command, config.of_programs(), file_actions=actions)
     except BaseException:
         os.close(read)
         raise

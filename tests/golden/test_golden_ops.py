@@ -56,7 +56,9 @@ def test_spelling(name: str, update: bool) -> None:
 
 @pytest.mark.parametrize("name", [*MADE, *BY_HAND])
 def test_assembles(name: str, ptxas: str) -> None:
-    toolchain.to_cubin(ptx(name), HOPPER, assembler="ptxas")
+    text = ptx(name)
+    to_be_linked = ("-c",) if ".extern .func" in text else ()
+    toolchain.to_cubin(text, HOPPER, assembler="ptxas", options=to_be_linked)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.case], ids=lambda row: row.name)

@@ -1,0 +1,161 @@
+"""Functions that are linked: bitcode by LLVM, all else by nvJitLink; what they and inline PTX mean in the simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite import CompileError, Tensor, ToolchainError, f32, i32
+from cutelite.toolchain import find, nvjitlink
+from tests.dispatch.test_compile import fresh
+
+SCALE = Path(__file__).parents[1] / "linked" / "scale.ptx"
+TOOLS = os.path.dirname(os.path.dirname(find.ptxas() or "/bin/none"))
+LIBDEVICE = os.path.join(TOOLS, "nvvm", "libdevice", "libdevice.10.bc")
+
+links = pytest.mark.skipif(bool(nvjitlink.missing()), reason="needs nvJitLink")
+inlines = pytest.mark.skipif(not os.path.exists(LIBDEVICE), reason="needs libdevice")
+
+
+@cl.extern(library=SCALE)
+def scale(x: f32, out: cl.Pointer[f32]) -> f32:
+    out[0] = x
+    return x * 2
+
+
+@cl.extern("__nv_erfinvf", library=LIBDEVICE, pure=True)
+def erfinv(x: f32) -> f32: ...  # type: ignore[empty-body]
+
+
+@cl.kernel(block=32)
+def scales(x: Tensor[f32, (32,)], y: Tensor[f32, (32,)]) -> None:
+    part = cl.shared(f32, (1,))
+    if cl.thread_idx.x == 0:
+        y[0] = scale(x[1], y) + scale(3, part)
+        y[1] = part[0]
+
+
+@cl.kernel(block=32)
+def inverts(x: Tensor[f32, (32,)]) -> None:
+    x[cl.thread_idx.x] = erfinv(x[cl.thread_idx.x])
+
+
+def test_a_linked_function_means_its_body_in_the_simulator() -> None:
+    x, y = np.full(32, 5, np.float32), np.zeros(32, np.float32)
+    scales[1](x, y)
+    assert y[:2].tolist() == [16, 3]
+
+
+@links
+def test_ptx_is_linked() -> None:
+    compiled = fresh(scales).compile()
+    assert "call.uni (retval0), scale," in compiled.build.ptx
+    assert compiled.registers > 0
+    assert b"scale" in compiled.cubin
+    assert not compiled.artifact.ptx  # which nobody could load
+
+
+@links
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_a_cubin_is_linked(arch: str, ptxas: str, tmp_path: Path) -> None:
+    file = tmp_path / "scale.cubin"
+    subprocess.run([ptxas, "-c", f"-arch={arch}", str(SCALE), "-o", str(file)], check=True)
+
+    @cl.extern("scale", library=file)
+    def of_cubin(x: f32, out: cl.Pointer[f32]) -> f32: ...  # type: ignore[empty-body]
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (32,)]) -> None:
+        x[0] = of_cubin(x[1], x)
+
+    assert kernel.compile(arch=arch).registers > 0
+
+
+@inlines
+def test_bitcode_is_inlined_and_the_rest_of_it_left_out() -> None:
+    ptx = fresh(inverts).compile().ptx
+    assert "call" not in ptx and ".func" not in ptx
+    assert "lg2.approx" in ptx and len(ptx) < 4000
+    with pytest.raises(CompileError, match=r"the simulator cannot execute __nv_erfinvf\(\), which is linked"):
+        inverts[1](np.zeros(32, np.float32))
+
+
+@links
+def test_libraries_of_a_kernel_are_an_option() -> None:
+    @cl.extern()
+    def scale(x: f32, out: cl.Pointer[f32]) -> f32: ...  # type: ignore[empty-body]
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (32,)]) -> None:
+        x[0] = scale(x[1], x)
+
+    with pytest.raises(ToolchainError, match=r"(?s)scale.*which of `cl.extern` and `link_libraries` is missing"):
+        kernel.compile(assembler="nvjitlink")
+    assert kernel.compile(link_libraries=str(SCALE)).registers > 0
+
+
+def test_what_cannot_be_linked(tmp_path: Path) -> None:
+    for path, message in (("none.a", "No such file"), (str(tmp_path), "a library ends in .bc, .ptx")):
+        with pytest.raises(ToolchainError, match=message):
+            fresh(scales).compile(link_libraries=path)
+    wrong = tmp_path / "wrong.bc"
+    wrong.write_bytes(b"BC no bitcode")
+    with pytest.raises(ToolchainError, match=r"wrong\.bc: "):
+        fresh(scales).compile(link_libraries=str(wrong))
+
+
+@links
+def test_a_library_that_changes_is_compiled_anew(tmp_path: Path) -> None:
+    file = tmp_path / "scale.ptx"
+    text = SCALE.read_text()
+    file.write_text(text)
+
+    @cl.kernel(block=32)
+    def kernel(x: Tensor[f32, (1,)]) -> None:
+        x[0] = 1
+
+    linked = [kernel.options(link_libraries=str(file)) for _ in range(3)]
+    assert not linked[0].compile().cached
+    assert linked[1].compile().cached
+    file.write_text(text + "// more\n")
+    assert not linked[2].compile().cached
+
+
+def test_arguments_are_checked() -> None:
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[i32, (1,)]) -> None:
+        x[0] = scale(x[0], x)
+
+    with pytest.raises(CompileError, match=r"scale\(\) takes f32 for `x`, not a run-time i32"):
+        kernel.compile()
+    with pytest.raises(TypeError, match="returns a number of a dtype"):
+
+        @cl.extern()
+        def returns(x: f32) -> str: ...  # type: ignore[empty-body]
+
+
+@cl.kernel(block=32)
+def permutes(x: Tensor[i32, (32,)]) -> None:
+    i = cl.thread_idx.x
+    x[i] = cl.inline_ptx("shl.b32 $out, $a, $n;", i32, a=x[i], n=i32(2), meaning=lambda a, n: a << n)
+    low, high = cl.inline_ptx("{ mov.b32 $out0, $a; mov.b32 $out1, $a; }", (i32, i32), a=x[i], meaning=lambda a: (a, a))
+    x[i] = low + high
+
+
+def test_inline_ptx_with_a_meaning_is_simulated() -> None:
+    x = np.arange(32, dtype=np.int32)
+    permutes[1](x)
+    assert x.tolist() == [8 * i for i in range(32)]
+    assert permutes.compile().ptx.count("shl.b32") == 1
+
+    @cl.kernel(block=1)
+    def wrong(x: Tensor[i32, (1,)]) -> None:
+        x[0] = cl.inline_ptx("mov.b32 $out, $a;", i32, a=x[0], meaning=lambda a: (a, a))
+
+    with pytest.raises(CompileError, match="the meaning of this PTX gives"):
+        wrong[1](np.zeros(1, np.int32))
