@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cutelite_rt.export.bundle import Bundle, Variant
     from cutelite_rt.export.cstub import c_stub
     from cutelite_rt.export.exported import ExportedKernel, Launch, load_kernel
-    from cutelite_rt.gpu.occupancy import max_active_clusters
+    from cutelite_rt.gpu.occupancy import max_active_clusters, resident_clusters
 
 _LATER = {
     "Bundle": "export.bundle",
@@ -40,6 +40,7 @@ _LATER = {
     "load_kernel": "export.exported",
     "c_stub": "export.cstub",
     "max_active_clusters": "gpu.occupancy",
+    "resident_clusters": "gpu.occupancy",
 }
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "max_active_clusters",
     "over",
     "read",
+    "resident_clusters",
     "to_device",
 ]
 

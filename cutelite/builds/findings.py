@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 
 from cutelite import toolchain
 from cutelite.builds.build import Build
 from cutelite.diag import Mistake, Span, render
 from cutelite.ir.function import Function
+
+LINES = 4  # that are told of, of those with spills
 
 
 def findings(build: Build, cubin: toolchain.Cubin | None) -> list[str]:
@@ -36,12 +39,21 @@ def _spills(build: Build, cubin: toolchain.Cubin) -> list[str]:
     mistake = Mistake(
         "spills",
         f"registers ran out in `{build.front.name}`: each thread stores {stored} bytes and loads {loaded} for that",
-        f"{usage.registers} registers a thread is what it may use",
+        f"{usage.registers} registers a thread is what it may use" + _where(build, cubin),
         "keep fewer values at a time, take smaller tiles or blocks, or allow more registers: `max_registers=`, "
         "`min_blocks=`",
         severity="warning",
     )
     return [render(mistake, Span(code.co_filename, code.co_firstlineno, function=code.co_name))]
+
+
+def _where(build: Build, cubin: toolchain.Cubin) -> str:
+    """Tell the lines with the most spills, where the cubin has lines and there is a disassembler."""
+    sass = toolchain.disassemble(cubin.image, build.ptx) if ".loc" in build.ptx else None
+    if sass is None or not sass.spills:
+        return ""
+    told = [f"{PurePath(file).name}:{line} ({sum(both)} bytes)" for (file, line), both in sass.spills.items()]
+    return "; most of it at " + ", ".join(told[:LINES])
 
 
 def _crossings(build: Build, final: Function, cubin: toolchain.Cubin) -> list[str]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import cutelite_rt as rt
 from cutelite import toolchain
 from cutelite.config import Config
-from cutelite.dispatch.launch import Launch, LaunchError
+from cutelite.dispatch.launch import Extent, Launch, LaunchError, extents
 from cutelite.sass import Sass
 from cutelite.target import Occupancy, Target
 from cutelite_rt import Artifact
@@ -171,6 +172,14 @@ class Compiled:
         return self.artifact.spills
 
     @property
+    def spill_lines(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """Bytes per thread that are (stored, loaded) because registers ran out, by (file, line), the most first.
+
+        Of `Sass.spills`: empty without a disassembler, and without `line_info=True`.
+        """
+        return self.sass.spills if self.spills > 0 and self.sass is not None else {}
+
+    @property
     def shared_memory(self) -> int:
         """Bytes per block that the kernel declares; `Launch.smem` comes on top."""
         return self.artifact.static_smem + self.artifact.dynamic_smem
@@ -206,19 +215,33 @@ class Compiled:
         """The text of the assembler: what `ptxas -v` prints. '' where there was none."""
         return str(self._report.get("log", ""))
 
-    def occupancy(self, smem: int = 0) -> Occupancy:
+    def occupancy(self, smem: int = 0, block: Extent | None = None) -> Occupancy:
         """Return how many blocks one multiprocessor holds, and what limits them.
 
         smem    bytes of shared memory that the launch asks for on top
+        block   another block than it was compiled for, with as many registers a thread
         Errors  `ToolchainError` where there was no assembler to count registers
         """
-        block = self.artifact.block
+        block = self.artifact.block if block is None else extents(block, "block")
         assert block is not None, "kernels are compiled for a block"
         if self.registers < 0:
             message = f"the registers of {self.name} are not known: there was no assembler (see `cutelite doctor`)"
             raise toolchain.ToolchainError("find", message)
         target = Target.parse(self.arch)
         return target.occupancy(block[0] * block[1] * block[2], self.registers, self.shared_memory + smem)
+
+    def resident_blocks(self, smem: int = 0, cluster: Extent | None = None) -> int:
+        """Return how many blocks the current GPU runs at once, in whole clusters: the grid of 'persistent'.
+
+        smem     bytes of shared memory that the launch asks for on top
+        cluster  another cluster than it was compiled for
+        Errors   `CudaError` without a driver or a GPU that the code runs on
+        """
+        artifact = self.artifact
+        assert artifact.block is not None, "kernels are compiled for a block"
+        x, y, z = shape = artifact.cluster or (1, 1, 1) if cluster is None else extents(cluster, "cluster")
+        config = rt.LaunchConfig(shape, artifact.block, shape, smem + artifact.dynamic_smem)
+        return rt.resident_clusters(rt.load(artifact, rt.device()), config) * x * y * z
 
     def __repr__(self) -> str:
         registers = f"{self.registers} registers" if self.registers >= 0 else "PTX alone"

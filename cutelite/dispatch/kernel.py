@@ -19,6 +19,7 @@ from cutelite.dispatch.device import arch_of, device_of, packable, simulable
 from cutelite.dispatch.divert import diversion
 from cutelite.dispatch.dynamo import keep_out, untraced
 from cutelite.dispatch.launch import (
+    PERSISTENT,
     Dim3,
     Extent,
     Launch,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
+SIMULATED_CLUSTERS = 4  # of a persistent grid: enough for blocks to wait for each other
 
 
 class _Settings(NamedTuple):
@@ -122,8 +124,10 @@ class Kernel:
         self._known: dict[Hashable, Specialisation] = {}
         self._loaded: dict[tuple[Specialisation, int], rt.Function] = {}
         self._parameters = threading.local()
-        read = functools.partial(self._named, functools.partial(from_subscript, declared=block is not None))
+        declared = block is not None
+        read = functools.partial(self._named, lambda key: self._filling(from_subscript(key, declared)))
         self._launching = Launching(lambda: self.signature, read, self._launch)
+        self._resident: dict[Any, int] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.__qualname__}({self.signature})>"
@@ -203,6 +207,7 @@ class Kernel:
         Errors  `ArgumentError`, `LaunchError` before anything is launched; `CompileError` at the first launch of
                 a specialisation; `CudaError` from the driver; `SimError` from the simulator
         """
+        launch = self._filling(launch)
         self._launching.entry((launch.facts, launch), *args, **kwargs)
 
     def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
@@ -250,7 +255,7 @@ class Kernel:
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:
         """All that can be known of a launch without compiling; None where there are no blocks to launch."""
-        arguments = self.signature.match(args, kwargs)
+        arguments, launch = self.signature.match(args, kwargs), self._filling(launch)
         if callable(launch.grid):
             launch = launch.resolved(arguments)
         grid = extents(launch.grid, "grid", least=0)
@@ -269,9 +274,35 @@ class Kernel:
         check_settings(launch, target)
         return _Checked(grid, spec, bound, ordinal, stream, generation, arguments)
 
+    def _filling(self, launch: Launch) -> Launch:
+        """Return `launch`; a grid that is 'persistent' as a function of the arguments."""
+        if type(launch.grid) is not str:
+            return launch
+        if launch.grid != PERSISTENT:
+            raise LaunchError(f"a grid is extents, a function or {PERSISTENT!r}, not {launch.grid!r}")
+        return replace(launch, grid=functools.partial(self._grid_at_once, launch))
+
+    def _grid_at_once(self, launch: Launch, arguments: dict[str, Any]) -> Dim3:
+        """Return the grid of as many blocks as run at once, along x; in the simulator, four clusters."""
+        bound = self.signature.bound(arguments, None)
+        environment = self._settings.environment
+        ordinal = device_of(self.__name__, bound, environment)
+        self._forget_if_changed()
+        arch = environment.arch or (DEFAULT_ARCH if ordinal is None else arch_of(ordinal))
+        spec = self._specialisation(launch, (1, 1, 1), bound, arch)
+        x, y, z = spec.cluster or (1, 1, 1)
+        if ordinal is None:
+            return (SIMULATED_CLUSTERS * x, y, z)
+        key = spec, ordinal, launch.smem
+        if key not in self._resident:
+            compiled = self._compiled(launch, spec)
+            config = rt.LaunchConfig((x, y, z), spec.block, spec.cluster, launch.smem + compiled.artifact.dynamic_smem)
+            self._resident[key] = rt.resident_clusters(self._function(spec, compiled, ordinal), config)
+        return (self._resident[key] * x, y, z)
+
     def _forget_if_changed(self) -> None:
         if self._made.drop_if_changed():
-            self._known, self._loaded = {}, {}
+            self._known, self._loaded, self._resident = {}, {}, {}
             self._launching.forget()
 
     def _specialisation(self, launch: Launch, grid: Dim3, bound: Bound, arch: str) -> Specialisation:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from cutelite.target import Target
 from cutelite_rt import shapes
@@ -25,7 +25,8 @@ class Launch:
     """Everything about a launch but the arguments.
 
     grid         blocks, as an int or up to three of them (x, y, z); with a 0 among them nothing is launched. Or a
-                 function that tells that at each launch, of a dict with an argument for each parameter
+                 function that tells that at each launch, of a dict with an argument for each parameter. Or
+                 'persistent': as many blocks, along x, as the GPU runs at once
     block        threads in a block, likewise; part of what the kernel is specialised for. Default: what
                  `@kernel(block=...)` says, and where that says something, nothing else may be said here
     cluster      blocks in a cluster, likewise; part of what the kernel is specialised for
@@ -37,7 +38,7 @@ class Launch:
     seed         the simulator's schedule; default: CUTELITE_SIM_SEED
     """
 
-    grid: Extent | Callable[[dict[str, Any]], Extent]
+    grid: Extent | Literal["persistent"] | Callable[[dict[str, Any]], Extent]
     block: Extent | None = None
     cluster: Extent | None = None
     smem: int = 0
@@ -59,6 +60,10 @@ class Launch:
     def resolved(self, arguments: dict[str, Any]) -> Launch:
         """With the grid that these arguments, by parameter, make of a grid that is a function."""
         return replace(self, grid=self.grid(arguments)) if callable(self.grid) else self
+
+
+PERSISTENT = "persistent"
+"""A grid: as many blocks as run at once."""
 
 
 def _is_symbolic(grid: Any) -> bool:
@@ -84,7 +89,7 @@ def from_subscript(key: Any, declared: bool = True) -> Launch:
     """
     if isinstance(key, Launch):
         return key
-    if declared and (callable(key) or _is_symbolic(key) or hasattr(type(key), "__index__")):
+    if declared and (callable(key) or type(key) is str or _is_symbolic(key) or hasattr(type(key), "__index__")):
         return Launch(key)
     if not isinstance(key, tuple) or not 2 - declared <= len(key) <= 4:
         raise LaunchError("a kernel is launched as kernel[grid, block](...) or kernel[Launch(...)](...)")

@@ -105,6 +105,22 @@ class Sass(str):
                 found[line].append(each)
         return {line: tuple(instructions) for line, instructions in found.items()}
 
+    @cached_property
+    def spills(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """Bytes that a thread stores and loads in local memory by each line of the kernel, the most first.
+
+        Each instruction counts once, also in a loop. Lines are (file, line) of the outermost call. Empty without source
+        lines. Tensors in registers that are indexed at run time are in local memory too.
+        """
+        found: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+        for each in self.instructions:
+            if each.name in ("STL", "LDL") and each.place is not None:
+                width = re.search(r"\.(8|U8|S8|16|U16|S16|64|128)\b", each.opcode)
+                bytes = int(width[1].lstrip("US")) // 8 if width else 4
+                found[each.place.lines()[-1]][each.name == "LDL"] += bytes
+        order = sorted(found.items(), key=lambda item: -sum(item[1]))
+        return {line: (stored, loaded) for line, (stored, loaded) in order}
+
     def at(self, file: str, line: int) -> tuple[Instruction, ...]:
         """Return the instructions of a source line; `file` may be the end of its path."""
         ends = PurePath(file).parts

@@ -7,7 +7,7 @@ from functools import lru_cache
 from cutelite_rt.artifact import Artifact
 from cutelite_rt.gpu.device import Device
 from cutelite_rt.gpu.device import device as device_of
-from cutelite_rt.gpu.launch import LaunchConfig, load
+from cutelite_rt.gpu.launch import Function, LaunchConfig, load
 
 _RESERVED = 1024  # bytes of shared memory of each block that the driver takes; a multiprocessor has as many more
 _EMPTY = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry occupancy() { ret; }\n"
@@ -26,6 +26,23 @@ def max_active_clusters(cluster: int, ordinal: int | None = None, resident: int 
     """
     device = device_of(ordinal)
     return int(device.limits.sm_count) * resident if cluster == 1 else _clusters(cluster, device, resident)
+
+
+def resident_clusters(function: Function, config: LaunchConfig) -> int:
+    """Return the number of clusters of a kernel that run at once on its device; without clusters, of blocks.
+
+    config  its block, cluster and dynamic shared memory
+    Errors  `CudaError`
+    """
+    driver, limits = function.driver, function.device.limits
+    threads = config.block[0] * config.block[1] * config.block[2]
+    with function.device.active():
+        raw = function.prepared(config)
+        if config.cluster and config.cluster != (1, 1, 1):
+            doing = f"asking how many clusters of {function!r} run at once"
+            return int(driver.call("cuOccupancyMaxActiveClusters", function.handle, raw, doing=doing))
+        asked = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+        return int(driver.call(asked, function.handle, threads, config.smem)) * int(limits.sm_count)
 
 
 @lru_cache

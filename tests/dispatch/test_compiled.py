@@ -81,6 +81,55 @@ def test_what_the_assembler_said() -> None:
     assert f"Used {compiled.registers} registers" in compiled.log
     assert compiled.occupancy() == (8, 64, "threads", 1.0)
     assert compiled.occupancy(smem=100_000).limiter == "shared memory"
+    assert compiled.occupancy(block=64).blocks == 32
+
+
+@cl.kernel(block=64)
+def crowded(x: Tensor[cl.f32, (4, 2560)], y: Tensor[cl.f32, (4, 2560)]) -> None:
+    i = cl.thread_idx.x
+    held = [x[j % 4, i + 64 * j] for j in range(40)]
+    cl.syncthreads()
+    y[0, i] = sum((cl.math.sin(a) * b for a in held for b in held), cl.f32(0))
+
+
+def test_lines_with_spills() -> None:
+    compiled = crowded.compile((4, 2560), (4, 2560), line_info=True, max_registers=24)
+    if compiled.sass is None:
+        pytest.skip("no disassembler")
+    stored, loaded = (sum(both) for both in zip(*compiled.spill_lines.values(), strict=True))
+    assert stored + loaded == compiled.spills > 0
+    (file, line), _ = next(iter(compiled.spill_lines.items()))
+    first = crowded.__cutelite_function__.__code__.co_firstlineno
+    assert file == __file__
+    assert first < line <= first + 6
+    assert f"test_compiled.py:{line} (" in compiled.warnings[0]
+    assert crowded.compile((4, 2560), (4, 2560), max_registers=24).spill_lines == {}
+
+
+@cl.kernel(cluster=2)
+def blocks_there_are(out: Tensor[cl.i32, (4,)]) -> None:
+    out[0] = cl.grid_dim.x
+
+
+def test_a_persistent_grid() -> None:
+    out = np.zeros(4, np.int32)
+    blocks_there_are["persistent", 32](out)
+    assert out[0] == 8, "four clusters in the simulator"
+    assert blocks_there_are.check("persistent", 32, out)
+    with pytest.raises(cl.LaunchError, match="a grid is extents, a function or 'persistent', not 'all'"):
+        blocks_there_are["all", 32](out)
+
+
+@pytest.mark.sm(90)
+def test_a_persistent_grid_fills_the_gpu() -> None:
+    torch = pytest.importorskip("torch")
+    out = torch.zeros(4, dtype=torch.int32, device="cuda")
+    compiled = blocks_there_are.compile(out, block=1024)
+    for _ in range(3):
+        blocks_there_are["persistent", 1024](out)
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    assert out[0] == compiled.resident_blocks() <= 2 * sms
+    assert compiled.resident_blocks(200_000) < compiled.resident_blocks()
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,19 @@ def test_clusters_pitches_and_races(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(top_k(x[:1], 5, how=Plan(64, 1, 1, 1, 1)).column, best(x[:1], 5))
 
 
+@pytest.mark.parametrize("k", [5, 100])  # by the greatest of each thread, and by more than there are threads
+def test_more_equal_elements_than_are_ranked(k: int) -> None:
+    x = np.zeros((2, 1500), BF16)
+    x[0, 700:] = 1
+    x[1, [30, 900]] = 2, np.nan
+    found = top_k(x, k)
+    np.testing.assert_array_equal(found.column, best(x, k))
+    x[1, 900] = 3
+    for share in (0.5, 1.0):
+        columns = sample(x, np.array([0.999, 0.5], np.float32), top_k=k, top_p=share)
+        assert columns.tolist() == [chosen(x[0], 0.999, 1.0, k, share)[0], chosen(x[1], 0.5, 1.0, k, share)[0]]
+
+
 def chosen(row: Array, chance: float, temperature: float, k: int, share: float) -> tuple[int, float]:
     """The column in float64, and how far the chance is from those of its neighbours."""
     wide = row.astype(np.float64)

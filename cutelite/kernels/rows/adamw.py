@@ -1,4 +1,4 @@
-"""AdamW over lists of tensors, eight of them in a launch: each element of each is read and written once.
+"""AdamW over lists of tensors in one launch: each element of each is read and written once.
 
 m = b1 * m + (1 - b1) * g        v = b2 * v + (1 - b2) * g * g
 p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + eps)
@@ -10,16 +10,18 @@ p = p - lr * decay * p - lr * (m / (1 - b1 ** t)) / (sqrt(v / (1 - b2 ** t)) + e
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Tensor, f32
+from cutelite import f32, i32, i64
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
-THREADS, TENSORS, BLOCKS = 256, 8, 4  # of a block; tensors of a launch; blocks of a multiprocessor
+THREADS, TENSORS, BLOCKS = 256, 512, 4  # of a block; tensors of a launch; blocks of a multiprocessor
+CHOSEN = 8  # tensors among which a block chooses for each tile
 NAMES = ("p", "g", "m", "v", "master")
 
 
@@ -38,37 +40,39 @@ class Step(NamedTuple):
 
 
 @cache
-def build(kinds: tuple[Any, ...], count: int) -> Any:
-    """The kernel for so many parameters, whose p, g, m, v and, where there is one, master have these dtypes."""
-    vector = ACCESS // min(kind.bytes for kind in kinds if kind is not None)
-    size = THREADS * vector
-    fields = [(name, kind) for name, kind in zip(NAMES, kinds, strict=True) if kind is not None]
-    ones = [
-        NamedTuple(f"Parameter{i}", [(name, Tensor[kind, (cl.Dim(f"N{i}"),)]) for name, kind in fields])
-        for i in range(count)
-    ]
-    Parameters = NamedTuple("Parameters", [(f"a{i}", one) for i, one in enumerate(ones)])
+def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
+    """Make the kernel for parameters whose p, g, m, v and, where there is one, master have these dtypes.
 
-    def work(one: Any, at: Any, step: Step) -> None:
-        tile = cl.RowTile(at * size, one.p.shape[0], vector, 1)
-        w = one.p if len(fields) == 4 else one.master
-        p, g, m, v = (tile.load(x).to(f32) for x in (w, one.g, one.m, one.v))
-        m = m * step.b1 + g * (1.0 - step.b1)
-        v = v * step.b2 + g * g * (1.0 - step.b2)
-        p = p * step.keep - step.rate * m / (cl.math.sqrt(v) * step.root + step.eps)
-        for out, made in [(one.p, p), (one.m, m), (one.v, v)] + ([(w, p)] if len(fields) == 5 else []):
+    aligned  all addresses are multiples of 16 bytes
+    """
+    vector = ACCESS // min(kind.bytes for kind in kinds if kind is not None)
+    size, full = THREADS * vector, kinds[-1] is not None
+    P, G, V, W, X = (
+        list[cl.Pointer[kind, cl.align(ACCESS if aligned else kind.bytes)]]
+        for kind in (*kinds[:4], kinds[4] if full else kinds[0])
+    )
+
+    def work(arrays: Any, at: Any, end: Any, step: Step) -> None:
+        tile, (p, g, m, v, w) = cl.RowTile(at * size, end, vector, 1), arrays
+        fp, fg, fm, fv = (tile.load(x).to(f32) for x in (w, g, m, v))
+        fm = fm * step.b1 + fg * (1.0 - step.b1)
+        fv = fv * step.b2 + fg * fg * (1.0 - step.b2)
+        fp = fp * step.keep - step.rate * fm / (cl.math.sqrt(fv) * step.root + step.eps)
+        for out, made in [(p, fp), (m, fm), (v, fv)] + ([(w, fp)] if full else []):
             tile.store(made.to(out.dtype), out)
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
-    def adamw(parameters: Parameters, step: Step) -> None:
-        at = cl.block_idx.x
-        for i in cl.static_range(count):
-            tiles = cl.ceil_div(parameters[i].p.shape[0], size)
-            if at >= 0 and at < tiles:
-                work(parameters[i], at, step)
-            at = at - tiles
+    def adamw(ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step) -> None:
+        which = i32(0)
+        for start in starts[1:]:
+            which += (cl.block_idx.x >= start).to(i32)
+        arrays, end = [each[which] for each in (ps, gs, ms, vs, ws)], sizes[which]
+        first = (cl.block_idx.x - starts[which]) * tiles
+        for at in range(first, first + tiles):
+            if at.to(i64) * size < end:
+                work(arrays, at.to(i64), end, step)
 
-    return adamw, ones, Parameters, size
+    return adamw, size
 
 
 def adamw(
@@ -98,18 +102,19 @@ def adamw(
     for i, tensors in enumerate(given):
         kinds = tuple(None if x is None else dtype_of(x, tensors[0], i) for x in tensors)
         if math.prod(tensors[0].shape):
-            groups.setdefault(kinds, []).append(
-                [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
-            )
+            arrays = [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
+            aligned = all(rt.read(x).pointer % ACCESS == 0 for x in arrays)
+            groups.setdefault((kinds, aligned), []).append(arrays if masters else [*arrays, arrays[0]])
     b1, b2 = betas
     numbers = Step(1 - lr * decay, lr / (1 - b1**step), 1 / math.sqrt(1 - b2**step), b1, b2, eps)
-    for kinds, members in groups.items():
-        while members:
-            count = min(TENSORS, 1 << (len(members).bit_length() - 1))
-            part, members = members[:count], members[count:]
-            kernel, ones, whole, size = build(kinds, count)
-            tiles = sum(-(-int(one[0].shape[0]) // size) for one in part)
-            kernel[tiles, THREADS](whole(*(one(*arrays) for one, arrays in zip(ones, part, strict=True))), numbers)
+    for (kinds, aligned), members in groups.items():
+        for first in range(0, len(members), TENSORS):
+            part = members[first : first + TENSORS]
+            kernel, size = build(kinds, aligned)
+            sizes = [int(arrays[0].shape[0]) for arrays in part]
+            tiles = 1 << (len(part) // CHOSEN).bit_length()  # of a block: finding its tensor is little beside them
+            starts = list(accumulate((-(-n // (size * tiles)) for n in sizes), initial=0))
+            kernel[starts.pop(), THREADS](*map(list, zip(*part, strict=True)), starts, sizes, tiles, numbers)
 
 
 def dtype_of(x: Any, like: Any, i: int) -> Any:

@@ -95,23 +95,33 @@ THREADS = TILE_M * TILE_N // STRIP
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
     """The kernel that writes columns as rows; quantised in blocks of 128 where that is asked for."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
-    wide, strips = ACCESS // dtype.bytes, TILE_M // STRIP
+    wide, out_wide, strips = ACCESS // dtype.bytes, ACCESS // to.bytes, TILE_M // STRIP
+    loads, stores = (TILE_M * TILE_N // (THREADS * each) for each in (wide, out_wide))
+    apart = cl.make_layout((TILE_N, TILE_M), stride=(TILE_M + out_wide, 1))  # threads side by side: in other banks
 
-    @cl.kernel(block=THREADS)
+    @cl.kernel(block=THREADS, min_blocks=4)
     def columns(
         x: Tensor[dtype, (M, N), (P, 1)],
         y: Tensor[to, (N, M), (Q, 1)],
         scales: Tensor[f32, (N, G), (None, None)] | None,
     ) -> None:
-        tile, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.thread_idx.x
+        tile, made, t = cl.shared(dtype, (TILE_M, TILE_N), align=16), cl.shared(to, apart, align=16), cl.thread_idx.x
         first, column = cl.block_idx.x * TILE_M, cl.block_idx.y * TILE_N
-        for i in cl.static_range(TILE_M * TILE_N // (THREADS * wide)):
-            at = (i * THREADS + t) * wide
-            row, begin = at // TILE_N, at % TILE_N
-            held = cl.full((wide,), 0, dtype)
-            if first + row < M:
-                held = cl.RowTile(column + begin, N, wide, 1, threads=1).load(x[first + row, None]).reshape((wide,))
-            tile[row, None].tile((wide,), (begin // wide,)).store(held)
+        held = cl.make_rmem_tensor(dtype, (wide, loads))
+        row, begin = t * wide // TILE_N, t * wide % TILE_N  # a tile of rows is a multiple of what the block loads
+        if first + TILE_M <= M and column + TILE_N <= N:
+            for i in cl.static_range(loads):
+                there = x[first + row + i * (TILE_M // loads), None].tile((wide,), ((column + begin) // wide,))
+                held[None, i].store(there.load())
+        else:
+            cl.clear(held)
+            for i in cl.static_range(loads):
+                if first + row + i * (TILE_M // loads) < M:
+                    there = cl.RowTile(column + begin, N, wide, 1, threads=1)
+                    v = there.load(x[first + row + i * (TILE_M // loads), None])
+                    held[None, i].store(v.reshape((wide,)))
+        for i in cl.static_range(loads):
+            tile[row + i * (TILE_M // loads), None].tile((wide,), (begin // wide,)).store(held[None, i].load())
         cl.syncthreads()
         mine, strip = t % TILE_N, t // TILE_N
         v = cl.make_rmem_tensor(f32, (STRIP,))
@@ -128,9 +138,15 @@ def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narro
             if strip == 0 and column + mine < N:
                 scales[column + mine, cl.block_idx.x] = narrow.scale(top)
             found = found * (1.0 / narrow.scale(top))
-        if column + mine < N:
-            out = cl.RowTile(first + strip * STRIP, M, STRIP, 1, threads=1)
-            out.store(found.to(to).reshape((STRIP, 1)), y[column + mine, None])
+        made[mine, None].tile((STRIP,), (strip,)).store(found.to(to))
+        cl.syncthreads()
+        for i in cl.static_range(stores):
+            at = (i * THREADS + t) * out_wide
+            row, begin = at // TILE_M, at % TILE_M
+            if column + row < N:
+                out = cl.RowTile(first + begin, M, out_wide, 1, threads=1)
+                v = made[row, None].tile((out_wide,), (begin // out_wide,)).load()
+                out.store(v.reshape((out_wide, 1)), y[column + row, None])
 
     return columns
 

@@ -22,6 +22,7 @@ from cutelite.kernels.rows.softmax import LOWEST, power
 M = cl.dims("M")  # rows
 MOST_K = 2048  # of the greatest elements, which are sorted in shared memory
 ALL = 0xFFFFFFFF
+CANDIDATES = 512  # elements that are ranked among themselves, at least
 
 
 def ordered(v: Any) -> Any:
@@ -99,17 +100,22 @@ def argmax(x: Any, *, how: Plan | None = None) -> Found:
     return Found(values, columns)
 
 
-def threshold(bits: int, enough: Any) -> Any:
-    """The greatest number of so many bits for which ``enough`` holds: it does below one for which it does, and for 0.
+def threshold(bits: int, reached: Any) -> Any:
+    """Return the greatest number of so many bits that is reached, as 0 is, and every number below a reached one.
 
-    Who   the whole team: `enough` reduces
+    reached  ``reached(a, b, c)`` gives how many of three rising numbers are reached
+    Who      the whole team: `reached` reduces
     """
     found = u32(0)
-    for i in range(bits):
-        candidate = found | (u32(1) << (bits - 1 - i))
-        if enough(candidate):
-            found = candidate
+    for i in range(0, bits, 2):
+        shift = bits - bits % 2 - i if bits % 2 else bits - 2 - i
+        found += reached(*(found + (u32(j) << shift) for j in (1, 2, 3))).to(u32) << shift
     return found
+
+
+def number_of(conditions: Any) -> Any:
+    """Return how many of some conditions hold, as an i32."""
+    return sum((each.to(i32) for each in conditions), i32(0))
 
 
 class Row(NamedTuple):
@@ -127,20 +133,94 @@ class Row(NamedTuple):
         return 16 if self.dtype == bf16 else 32
 
     def keys(self, v: Any, some: Any) -> Any:
-        """The keys of elements: 0 beyond the row, and nowhere else."""
+        """Return the keys of elements: 0 beyond the row, and nowhere else."""
         return some.keep(ordered(v.to(f32)), u32(0)) >> (32 - self.bits)
 
-    def count(self, chosen: Any) -> Any:
-        """How many elements there are, in this thread's part, of which ``chosen(keys, columns)`` holds."""
+    def count(self, *chosen: Any) -> Any:
+        """Return how many elements of the row each of ``chosen(keys, columns)`` holds of: a vector of i32."""
 
-        def step(total: Any, v: Any, some: Any) -> Any:
-            return total + chosen(self.keys(v, some), some.columns()).to(i32).reduce("sum")
+        def step(totals: Any, v: Any, some: Any) -> Any:
+            keys, at = self.keys(v, some), some.columns()
+            for i, each in enumerate(chosen):
+                totals = totals.put(i, totals[i] + each(keys, at).to(i32).reduce("sum"))
+            return totals
 
-        return self.part.fold(self.x, i32(0), step)
+        return self.team.reduce(self.part.fold(self.x, cl.full((len(chosen),), 0, i32), step, pieces=2))
 
     def kth(self, k: Any) -> Any:
-        """The key of the k-th greatest element."""
-        return threshold(self.bits, lambda key: self.team.reduce(self.count(lambda keys, at: keys >= key)) >= k)
+        """Return the key of the k-th greatest element."""
+
+        def reached(*keys: Any) -> Any:
+            return number_of(each >= k for each in self.count(*(at_least(key) for key in keys)))
+
+        return threshold(self.bits, reached)
+
+    def bound(self, k: Any) -> Any:
+        """Return a key that is not above the k-th greatest, nor far below it; k is at most the number of threads.
+
+        It is, to 16 bits, the k-th greatest of what is the greatest of each thread.
+        """
+        top = self.part.fold(self.x, u32(0), lambda top, v, some: max(top, self.keys(v, some).reduce("max")))
+        top >>= self.bits - 16
+
+        def reached(*keys: Any) -> Any:
+            some = [self.team.reduce((top >= key).to(i32)) for key in keys]
+            return number_of(each >= k for each in some)
+
+        return max(threshold(16, reached) << (self.bits - 16), u32(1))
+
+    def collect(self, room: Any, chosen: Any) -> Any:
+        """Put the elements of which ``chosen(keys, columns)`` holds into `room`, in any order, and return their number.
+
+        room  u64 in shared memory: a key, and below it ALL less the column. Where there are more, some are left out
+        """
+        place = cl.shared(i32, (1,))
+        self.team.sync()
+        if self.team.lane == 0:
+            place[0] = 0
+        self.team.sync()
+
+        def step(state: Any, v: Any, some: Any) -> Any:
+            keys, at = self.keys(v, some), some.columns()
+            taken = chosen(keys, at)
+            if taken.reduce("any"):
+                for i in cl.static_range(keys.n):
+                    if taken[i]:
+                        to = cl.atomic_add(place, 0, 1, scope="cta")
+                        if to < room.shape[0]:
+                            room[to] = (keys[i].to(u64) << 32) | (ALL - at[i].to(u64))
+            return state
+
+        self.part.fold(self.x, i32(0), step, pieces=2)
+        self.team.sync()
+        return place[0]
+
+    def exactly(self, k: Any) -> Any:
+        """Return the function that chooses the k greatest elements; of those equal to the last in the first columns."""
+        least = self.kth(k)
+        above, equal = self.count(lambda keys, at: keys > least, lambda keys, at: keys == least)
+        until = u32(self.n)
+        if equal > k - above:
+
+            def reached(*columns: Any) -> Any:
+                before = [lambda keys, at, to=to: (keys == least) & (at < to.to(i32)) for to in columns]
+                return number_of(each <= k - above for each in self.count(*before))
+
+            until = threshold(self.n.bit_length(), reached)
+        return lambda keys, at: (keys > least) | ((keys == least) & (at < until.to(i32)))
+
+
+def at_least(key: Any) -> Any:
+    """Return the function that chooses keys that are not below `key`."""
+    return lambda keys, at: keys >= key
+
+
+def rank(room: Any, count: Any, mine: Any) -> Any:
+    """Return how many of the first `count` words of `room` are above `mine`."""
+    above = i32(0)
+    for j in cl.range(count, unroll=8):
+        above += (room[j] > mine).to(i32)
+    return above
 
 
 @cache
@@ -150,43 +230,24 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     Of elements equal to the k-th those in the first columns are taken.
     """
     (P,) = p.pitches("P")
-    places = n.bit_length()
+    size = max(CANDIDATES, k if k > p.threads // 2 else 2 * k)
 
     @cl.kernel(**p.options)
     def top_k(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M, k)], columns: Tensor[i64, (M, k)]) -> None:
-        team, row, found = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (k,))
+        team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (size,))
         r = Row(dtype, n, team, cl.RowPartition(team, n, p.vector), x[row, None])
-        least = r.kth(k)
-        missing = k - team.reduce(r.count(lambda keys, at: keys > least))
-        until = u32(n)  # of elements that are `least`, those before this column are taken
-        if team.reduce(r.count(lambda keys, at: keys == least)) > missing:
-            until = threshold(
-                places,
-                lambda to: team.reduce(r.count(lambda keys, at: (keys == least) & (at < to.to(i32)))) <= missing,
-            )
-
-        def taken(keys: Any, at: Any) -> Any:
-            return (keys > least) | ((keys == least) & (at < until.to(i32)))
-
-        def keep(place: Any, v: Any, some: Any) -> Any:
-            keys, at = r.keys(v, some), some.columns()
-            chosen = taken(keys, at)
-            for i in cl.static_range(keys.n):
-                if chosen[i]:
-                    found[place] = (keys[i].to(u64) << 32) | (ALL - at[i].to(u64))
-                    place += 1
-            return place
-
-        place, _ = team.scan(r.count(taken), i32(0))
-        r.part.fold(r.x, place, keep)
-        team.sync()
-        for i in range(team.lane, k, p.threads):
-            mine, rank = found[i], i32(0)
-            for j in range(k):
-                rank += (found[j] > mine).to(i32)
-            column = (ALL - (mine & ALL)).to(i64)
-            columns[row, rank] = column
-            values[row, rank] = x[row, column]
+        count = i32(size + 1)
+        if k <= p.threads // 2:
+            count = r.collect(room, at_least(r.bound(k)))
+        if count > size:
+            count = r.collect(room, r.exactly(k))
+        for i in range(team.lane, count, p.threads):
+            mine = room[i]
+            place = rank(room, count, mine)
+            if place < k:
+                column = (ALL - (mine & ALL)).to(i64)
+                columns[row, place] = column
+                values[row, place] = x[row, column]
 
     return top_k
 
@@ -210,49 +271,139 @@ def top_k(x: Any, k: int, *, how: Plan | None = None) -> Found:
 
 
 def alone(n: int, vector: int) -> Plan:
-    """The plan where a block goes through a row again and again."""
-    threads = min(MOST_THREADS, max(WARP, 1 << (-(-n // 32) - 1).bit_length()))
+    """Return the plan where a block goes through a row again and again."""
+    threads = min(512, max(WARP, 1 << (-(-n // 16) - 1).bit_length()))
     return Plan(threads, 1, 1, vector, max(1, MOST_THREADS // threads))
+
+
+class Chance(NamedTuple):
+    """What decides which column of a row is chosen.
+
+    top     the greatest element
+    cold    1 / temperature
+    chance  where in the masses of those that may be chosen, side by side, in order of columns: from 0 to 1
+    share   of the mass, that of the greatest which may be chosen
+    """
+
+    top: f32
+    cold: f32
+    chance: f32
+    share: f32
+
+    def mass(self, v: Any) -> Any:
+        """Return the exponentials of elements, in f32."""
+        return power((v - self.top) * self.cold, True)
+
+    def masses(self, r: Row, *chosen: Any) -> Any:
+        """Return the sums of the masses of the elements of a row of which ``chosen(keys, columns)`` hold: a vector."""
+
+        def step(totals: Any, v: Any, some: Any) -> Any:
+            e, keys, at = self.mass(v.to(f32)), r.keys(v, some), some.columns()
+            for i, each in enumerate(chosen):
+                totals = totals.put(i, totals[i] + cl.where(each(keys, at), e, 0.0).reduce("sum"))
+            return totals
+
+        return r.team.reduce(r.part.fold(r.x, cl.full((len(chosen),), 0, f32), step, pieces=2))
+
+    def anywhere(self, r: Row, k: Any) -> Any:
+        """Return the column that is chosen from a row: as many passes as its keys have bits, halved."""
+        least = u32(1)
+        if k > 0 and k < r.n:
+            least = r.kth(k)
+        whole = self.masses(r, at_least(least))[0]
+        if self.share < 1.0:
+            enough = self.share * whole
+
+            def reached(*keys: Any) -> Any:
+                return number_of(
+                    each >= enough for each in self.masses(r, *(at_least(max(key, least)) for key in keys))
+                )
+
+            least = max(least, threshold(r.bits, reached))
+            whole = self.masses(r, at_least(least))[0]
+        return self.within(r, least, self.chance * whole)
+
+    def within(self, r: Row, least: Any, target: Any) -> Any:
+        """Return the first column up to which the masses of elements that are not below `least` exceed `target`."""
+        pieces = 2
+
+        def step(known: Any, v: Any, some: Any) -> Any:
+            before, first, last = known
+            e = cl.where(r.keys(v, some) >= least, self.mass(v.to(f32)), 0.0)
+            lower, all = r.team.scan(e.reduce("sum", 0), cl.full((pieces,), 0, f32))
+            at = some.columns()
+            for i in cl.static_range(pieces):
+                upto = before + lower[i]
+                before += all[i]
+                for j in cl.static_range(r.part.vector):
+                    upto += e[j, i]
+                    if e[j, i] > 0.0:
+                        first, last = min(first, at[j, i] if upto > target else r.n), max(last, at[j, i])
+            return before, first, last
+
+        _, first, last = r.part.fold(r.x, (f32(0), i32(r.n), i32(0)), step, pieces=pieces)
+        first, last = r.team.reduce(first, "min"), r.team.reduce(last, "max")
+        return cl.where(first < r.n, first, last)  # the last, where sums of another order came to less
+
+    def among(self, r: Row, room: Any, count: Any, k: Any) -> Any:
+        """Return the column that is chosen among `count` elements in `room[0]`, the k greatest of which may be."""
+        team, masses, found = r.team, cl.shared(f32, (room.shape[1],)), cl.shared(i32, (2,))
+        for i in range(team.lane, count, team.threads):
+            mine = room[0, i]
+            place = rank(room[0, None], count, mine)
+            key = (mine >> 32).to(u32) << (32 - r.bits)
+            room[1, place], masses[place] = mine, self.mass(number(key))
+        if team.lane == 0:
+            found[0], found[1] = r.n, 0
+        team.sync()
+        least, whole = room[1, k - 1] >> 32, f32(0)
+        for i in cl.range(count, unroll=4):
+            whole += cl.where(room[1, i] >> 32 >= least, masses[i], 0.0)
+        if self.share < 1.0:
+            enough, total, lowest = self.share * whole, f32(0), least
+            for i in cl.range(count, unroll=4):
+                if total < enough:
+                    total, lowest = total + masses[i], max(least, room[1, i] >> 32)
+            least, whole = lowest, f32(0)
+            for i in cl.range(count, unroll=4):
+                whole += cl.where(room[1, i] >> 32 >= least, masses[i], 0.0)
+        for i in range(team.lane, count, team.threads):
+            mine, upto = room[1, i], f32(0)
+            column = (ALL - (mine & ALL)).to(i32)
+            for j in cl.range(count, unroll=4):
+                other = room[1, j]
+                upto += cl.where((other >> 32 >= least) & (other & ALL >= mine & ALL), masses[j], 0.0)
+            if mine >> 32 >= least and masses[i] > 0.0:
+                cl.atomic_max(found, 1, column, scope="cta")
+                if upto > self.chance * whole:
+                    cl.atomic_min(found, 0, column, scope="cta")
+        team.sync()
+        return cl.where(found[0] < r.n, found[0], found[1])
 
 
 @cache
 def sampling(dtype: Any, n: int, p: Plan) -> Any:
     """The kernel that gives a column of each row, by chance."""
     (P,) = p.pitches("P")
-    places = n.bit_length()
 
     @cl.kernel(**p.options)
     def sample(
         x: Tensor[dtype, (M, n), (P, 1)], chances: Tensor[f32, (M,)], columns: Tensor[i64, (M,)],
         temperature: f32, k: i32, share: f32,
     ) -> None:  # fmt: skip
-        team, row = cl.Team.create(p.threads), cl.block_idx.x
+        team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (2, CANDIDATES))
         r = Row(dtype, n, team, cl.RowPartition(team, n, p.vector), x[row, None])
-        cold = 1.0 / temperature
-
         greatest = r.part.fold(r.x, f32(LOWEST), lambda top, v, _: max(top, v.to(f32).reduce("max")), fill=-math.inf)
-        top = team.reduce(greatest, "max")
-
-        def mass(chosen: Any) -> Any:
-            """The sum of exponentials of the elements that are chosen."""
-
-            def step(total: Any, v: Any, some: Any) -> Any:
-                e = power((v.to(f32) - top) * cold, True)
-                return total + cl.where(chosen(r.keys(v, some), some.columns()), e, 0.0).reduce("sum")
-
-            return team.reduce(r.part.fold(r.x, f32(0), step))
-
-        least = u32(1)
-        if k > 0 and k < n:
-            least = r.kth(k)
-        if share < 1.0:
-            enough = share * mass(lambda keys, at: keys >= least)
-            least = max(least, threshold(r.bits, lambda key: mass(lambda keys, at: keys >= max(key, least)) >= enough))
-        target = chances[row] * mass(lambda keys, at: keys >= least)
-        found = threshold(places, lambda to: mass(lambda keys, at: (keys >= least) & (at < to.to(i32))) <= target)
-        last = team.reduce(r.count(lambda keys, at: (keys >= least) & (at >= found.to(i32))))
+        chance = Chance(team.reduce(greatest, "max"), 1.0 / temperature, chances[row], share)
+        count = i32(CANDIDATES + 1)
+        if k > 0 and k <= p.threads // 2:
+            count = r.collect(room[0, None], at_least(r.bound(k)))
+        if count <= CANDIDATES:
+            column = chance.among(r, room, count, k)
+        else:
+            column = chance.anywhere(r, k)
         if team.lane == 0:
-            columns[row] = found.to(i64) if last > 0 else i64(0)
+            columns[row] = column.to(i64)
 
     return sample
 
