@@ -418,7 +418,7 @@ class Kernel:
 
     def check(
         self,
-        grid: Extent,
+        grid: Extent | Literal["persistent"],
         block: Extent | None = None,
         /,
         *args: Any,
@@ -660,7 +660,7 @@ class BoundKernel:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
 
-    def check(self, grid: Extent, block: Extent | None = None, /, *args: Any, **options: Any) -> CheckReport:
+    def check(self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any) -> CheckReport:
         """As `Kernel.check`."""
         return self.kernel.check(grid, block, self.instance, *args, **options)
 
