@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeVar, Unpack, overload
 
 import cutelite_rt as rt
 from cutelite import config
@@ -660,7 +660,9 @@ class BoundKernel:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
 
-    def check(self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any) -> CheckReport:
+    def check(
+        self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any
+    ) -> CheckReport:
         """As `Kernel.check`."""
         return self.kernel.check(grid, block, self.instance, *args, **options)
 
