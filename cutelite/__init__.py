@@ -36,6 +36,7 @@ _WHERE = {
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile multicast_peers",
     "cutelite.lib.epilogue": "ResultRing Fetch Scales Fused Epilogue",
+    "cutelite.lib.piece": "Finish Piece",
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",

@@ -305,6 +305,8 @@ from cutelite.lib.narrow import bf16_of as bf16_of
 from cutelite.lib.narrow import narrow_place as narrow_place
 from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
 from cutelite.lib.participants import PipelineProducer as PipelineProducer
+from cutelite.lib.piece import Finish as Finish
+from cutelite.lib.piece import Piece as Piece
 from cutelite.lib.pipeline import NamedBarrier as NamedBarrier
 from cutelite.lib.pipeline import PipelineAsync as PipelineAsync
 from cutelite.lib.pipeline import PipelineCpAsync as PipelineCpAsync
@@ -529,6 +531,7 @@ __all__ = [
     "Epilogue",
     "FastDivmod",
     "Fetch",
+    "Finish",
     "Fused",
     "GroupedTileScheduler",
     "InternalError",
@@ -542,6 +545,7 @@ __all__ = [
     "OnlineSoftmax",
     "OperandTile",
     "OptionError",
+    "Piece",
     "PipelineAsync",
     "PipelineConsumer",
     "PipelineCpAsync",

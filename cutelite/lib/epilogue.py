@@ -23,6 +23,7 @@ from cutelite.lang.tma import fence_proxy_async, tma_load, tma_store
 from cutelite.lang.warp import syncwarp
 from cutelite.layout import make_layout
 from cutelite.lib.copy import copy
+from cutelite.lib.piece import Finish, Piece
 from cutelite.lib.pipeline import NamedBarrier
 
 ROWS = 64  # of a wgmma
@@ -193,6 +194,7 @@ class Fused:
     bias         a number for each column, or where `by_row` for each row; or None
     alpha, beta  numbers
     activation   elementwise, on vectors of f32, or None
+    finish       a function that is called instead of all this but alpha, and stores the results
 
     In a kernel, c and bias are TMA tensors; boxes of c are (64, columns of a piece) or parts of it.
     """
@@ -204,6 +206,7 @@ class Fused:
     beta: Any = 0.0
     activation: Callable[[Any], Any] | None = None
     by_row: bool = False
+    finish: Finish | None = None
 
 
 @dataclass(frozen=True)
@@ -335,6 +338,9 @@ class Epilogue:
 
     def write_piece(self, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
         """Finish a piece and start storing it."""
+        if self.fused.finish is not None:
+            self.finish_by(self.fused.finish, acc, i, row, column, batch)
+            return
         buffers, another = self.ring.buffers, i + 1 < self.pieces and self.fused.c is not None
         if self.fused.c is None:
             self.ring.acquire()
@@ -349,10 +355,23 @@ class Epilogue:
         if another and buffers == 1 and self.has(i + 1):
             self.bring(i + 1, row, column, batch)
 
+    def finish_by(
+        self, finish: Finish, acc: Any, i: int, row: Any, column: Any, batch: tuple[Any, ...]
+    ) -> None:  # fmt: skip
+        """Have a function finish a piece and store what it makes."""
+        down, right = self.place(self.first + i)
+        sums = (self.slice(acc, i) if self.blocks == 1 else self.added(i)).to(f32) * self.factor
+        across = (column + right) * (2 if finish.paired else 1)
+        finish.function(
+            Piece(sums, row + down, across, batch, finish.shape, self.ring, self.d, finish.paired), *finish.tensors
+        )
+
     def slice(self, acc: Any, i: int) -> Any:
         """A piece of the accumulator."""
         down, right = self.place(i)
         n = self.ring.op.n // 2  # elements of each thread
+        if self.fused.finish is not None and self.fused.finish.paired:
+            right, n = 2 * right, 2 * n
         return acc.parts[down // ROWS][right // 2 : right // 2 + n]
 
     def hold(self, acc: Any) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import gcd
 from typing import TYPE_CHECKING, Any, Literal
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import f32, i32
+from cutelite import Finish, f32, i32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
@@ -30,7 +32,7 @@ ROWS = (8, 16, 32, 64)
 def gemm(
     a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None,
     alpha: float = 1.0, beta: float = 0.0, activation: Function | str | None = None, gate: Function | str | None = None,
-    precision: str | None = None, config: Config | Literal["tuned"] | None = None,
+    precision: str | None = None, config: Config | Literal["tuned"] | None = None, finish: Finish | None = None,
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
@@ -46,6 +48,9 @@ def gemm(
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
                 the result is ``gate(a @ b[:, :N]) * (a @ b[:, N:])``, without anything of the above; N is a multiple
                 of 8. There is no derivative
+    finish      a function of the sums and of further tensors, instead of all of the above but alpha: `Finish`. Then A
+                may have batches, and B not; N is a multiple of 8; `out` may have any number of columns, of which those
+                that the function stores are written. There is no derivative
     config      None: what should be fastest for these sizes, picked in microseconds by a model (`gemm.model`); 'tuned':
                 what is fastest, measured at the first call for such shapes, and kept on disk. Calls after one with
                 'tuned' take the same
@@ -57,15 +62,15 @@ def gemm(
         from cutelite.kernels.gemm import operators
 
         how = operators.How(c, bias, scale_a, scale_b, alpha, beta, activation, precision)
-        if gate is not None and operators.wanted(a, b, out, how):
-            raise ValueError("a GEMM with a gate has no derivative, and is no operator: detach a and b")
+        if (gate is not None or finish is not None) and operators.wanted(a, b, out, how):
+            raise ValueError("a GEMM with a gate or a `finish` has no derivative, and is no operator: detach a and b")
         if operators.wanted(a, b, out, how):
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
         more = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision, "config": config}
         return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, gate=gate, **more)
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)
-    return multiply(a, b, out, fused, precision, config, gate)
+    return multiply(a, b, out, replace(fused, finish=finish), precision, config, gate)
 
 
 def relu(x: Any) -> Any:
@@ -101,8 +106,10 @@ def multiply(
     gate: Function | str | None = None,
 ) -> Any:
     """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
-    shape = result_shape(a, b, gate is not None)
+    shape = result_shape(a, b, gate is not None or (fused.finish is not None and fused.finish.paired))
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
+    if fused.finish is not None:
+        shape = (*shape[:-1], out.shape[-1])
     if tuple(out.shape) != shape:
         raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
     if left_out():
@@ -174,6 +181,7 @@ def arguments(
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
     batched, factor = a.ndim == 3, gate_of(gate)
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
+    problem = finished(problem, fused, b.shape[-1], result)
     if precision not in (None, "tf32"):
         raise ValueError(f"precision is None or 'tf32', not {precision!r}")
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
@@ -186,7 +194,36 @@ def arguments(
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
     scales = cl.Scales(scale_a, scale_b)
-    return problem, a, b, out, cl.Fused(fused.c, fused.bias, scales, fused.alpha, fused.beta)
+    return problem, a, b, out, replace(fused, scales=scales, activation=None)
+
+
+def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Problem:
+    """The problem with what becomes of the sums by a function, if any does.
+
+    columns  of the product
+    result   the array of results, as `cutelite_rt.read` has it
+    Errors   ValueError for what no function can be combined with, and for tensors that are none
+    """
+    given = fused.finish
+    if given is None:
+        return problem
+    others = (fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.activation, problem.gate)
+    if any(x is not None for x in others) or fused.beta != 0.0 or problem.batched or problem.acc.is_int:
+        raise ValueError("with finish= there are no c, bias, scales, activation, gate, integers, and no batches of B")
+    if columns % 8 or result.shape[-1] * problem.d.bytes % 16:
+        raise ValueError(
+            f"with finish= a product has a multiple of 8 columns, not {columns}, and rows of results fill 16 bytes"
+        )
+    if given.columns % 16 or not 16 <= given.columns <= 256:
+        raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns}")
+    kinds = []
+    for tensor in given.tensors:
+        view = rt.read(tensor)
+        if view.strides[-1] != 1 or len(view.shape) not in (1, 2):
+            raise ValueError(f"tensors of finish= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
+        kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
+    function = replace(given, function=settled(given.function), tensors=())
+    return replace(problem, finish=function, tensors=tuple(kinds))
 
 
 def for_tma(operand: Any) -> Any:
@@ -215,7 +252,7 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
         raise ValueError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
     c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
     right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
-    more = cl.Fused(c, fused.bias, fused.scales, fused.alpha, fused.beta, fused.activation)
+    more = replace(fused, c=c)
     return a.reshape((*lead, k)), right, made, more
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from cutelite import Finish
+
 
 @dataclass(frozen=True)
 class Config:
@@ -53,6 +55,8 @@ class Problem:
     gate                B has twice as many columns as the result: those of a gate, then those of `up`. Results are
                         ``gate(x) * up``, of vectors of f32
     turned              results are contiguous along M, and the bias is one number for each row
+    finish              what becomes of the sums instead, with `tensors` besides: dtype, rank, and what rows are a
+                        multiple of elements apart
     """
 
     a: Any
@@ -67,10 +71,13 @@ class Problem:
     activation: Callable[[Any], Any] | None = None
     gate: Callable[[Any], Any] | None = None
     turned: bool = False
+    finish: Finish | None = None
+    tensors: tuple[tuple[str, int, int], ...] = ()
 
     def columns(self, tile: int) -> int:
         """Columns of results of a tile of so many columns of B."""
-        return tile if self.gate is None else tile // 2
+        halved = self.gate is not None or (self.finish is not None and self.finish.paired)
+        return tile // 2 if halved else tile
 
     @property
     def swapped(self) -> "Problem":
@@ -154,12 +161,15 @@ def wide(config: Config, problem: Problem) -> int:
     """Columns of results that are stored at once: 128 bytes where the configuration does not say."""
     if problem.gate is not None:
         return next((w for w in (64, 32, 16) if config.tile[1] // 2 % w == 0), 0)
+    if problem.finish is not None:
+        return problem.columns(problem.finish.columns)
     return config.piece or 128 // (problem.acc.bytes if config.splits > 1 else problem.d.bytes)
 
 
 def made_for(config: Config, problem: Problem) -> bool:
     """Tell whether a kernel of the configuration exists for these types."""
     problem = problem.swapped if config.swapped else problem
+    config = config if problem.finish is None else replace(config, buffers=1)
     (bm, bn), (cm, cn), out = config.tile, config.cluster, 4 if config.splits > 1 else problem.d.bytes
     piece = wide(config, problem)
     stages, pieces = config.stages * 128 * (bm + bn), 2 * config.buffers * 64 * piece * out
@@ -171,12 +181,16 @@ def made_for(config: Config, problem: Problem) -> bool:
         of_tile = (bm if config.pingpong else bm // 2) // 64 * (problem.columns(bn) // max(1, piece))
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
             return False
+    if problem.finish is not None:
+        several = config.together > 1 and problem.finish.paired
+        if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
+            return False
     high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
     if config.together > 1 and 128 * config.stages < 4 * high:
         return False  # accumulators are laid where tiles of B were
     return (
         stages + pieces + vectors < 232_000
         and problem.columns(bn) % piece == 0
-        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned)
+        and (bn % 64 > 0 or config.together > 1 or piece * out <= 128 or problem.turned or problem.finish is not None)
         and all(major == "K" or part % span == 0 for major, part in parts)
     )

@@ -33,7 +33,7 @@ def build(config: Config, problem: Problem) -> Any:
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW = plan.depth, plan.rows, plan.few
-    A, B, D, BIAS, SCALE_A, SCALE_B = types(plan)
+    A, B, D, BIAS, SCALE_A, SCALE_B, MORE = types(plan)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (BM, BK, config.stages), problem.majors[0])]
@@ -43,7 +43,7 @@ def build(config: Config, problem: Problem) -> Any:
     @cl.kernel(block=3 * GROUP, cluster=(CM * CN * config.together, 1, 1) if plan.in_clusters else None)
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
-        scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32,
+        scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32, more: MORE | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
@@ -58,7 +58,8 @@ def build(config: Config, problem: Problem) -> Any:
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
         cl.pipeline_init_arrive(plan.clustered)
-        counts = cl.ceil_div(M, BM * CM), cl.ceil_div(N, plan.columns * CN), *d.shape[:-2]
+        across = cl.ceil_div(N, plan.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
+        counts = cl.ceil_div(M, BM * CM), across, *d.shape[:-2]
         tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, plan.in_clusters)
         first = plan.place(tiles)
         cl.griddepcontrol_launch_dependents()
@@ -76,7 +77,8 @@ def build(config: Config, problem: Problem) -> Any:
             done = cl.NamedBarrier(1 + group, GROUP)
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
             scales = cl.Scales(scale_a, scale_b)
-            fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned)
+            finish = plan.finish(more, (M, C)) if problem.finish is not None else None
+            fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
             bars = cl.Fetch(fetch.bars[group, None])
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
             ready = None if config.pingpong else cl.NamedBarrier(3, 2 * GROUP)
@@ -96,7 +98,7 @@ def types(plan: "Plan") -> tuple[Any, ...]:
         if major == "MN" and part % depth:
             raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {depth}")
     a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], (L,) * batched)
-    of_b, part = (N, bn) if problem.gate is None else (C, bn // 2)
+    of_b, part = (N if problem.finish is None else C, bn) if problem.gate is None else (C, bn // 2)
     b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], (L,) * batched)
     batches = (L * splits,) if batched else (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
@@ -104,7 +106,14 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     bias, one = TmaTensor[problem.bias or f32, *each, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
     scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
-    return a, b, d, bias, scale_a, scale_b
+    more = tuple[tuple(beside(number, *kind) for number, kind in enumerate(problem.tensors))]  # type: ignore[misc]
+    return a, b, d, bias, scale_a, scale_b, more
+
+
+def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
+    """The type of a tensor that a function is given, whose rows lie a multiple of `apart` elements apart."""
+    steps = (cl.Dim(f"S{number}", apart),) if rank == 2 else ()
+    return Tensor[getattr(cl, dtype), (None,) * rank, (*steps, 1)]
 
 
 def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str, batches: Any) -> Any:
@@ -153,6 +162,10 @@ class Plan:
         """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
         return "MN" if self.problem.turned else "K"
 
+    def finish(self, tensors: Any, shape: tuple[Any, Any]) -> Any:
+        """The function that makes results of the sums, with its tensors."""
+        return replace(cast("Any", self.problem.finish), tensors=tensors or (), shape=shape)
+
     @property
     def clustered(self) -> bool:
         """Whether blocks of a cluster bring tiles for each other."""
@@ -194,7 +207,8 @@ class Plan:
         """One thread: fill the ring, tile after tile."""
         cluster, majors = self.config.cluster, self.problem.majors
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
-        right = cl.OperandTile.create(b, self.columns, cluster, 1, majors[1])
+        paired = self.problem.finish is not None and self.problem.finish.paired
+        right = cl.OperandTile.create(b, self.columns * (2 if paired else 1), cluster, 1, majors[1])
         state, backward = pipe.producer_state(), False
         while tiles.is_valid():
             for i in range(tile.steps):
@@ -203,7 +217,8 @@ class Plan:
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full)
                 if self.problem.gate is None:
-                    right.load(storage.b[None, None, state.index], tile.batch, tile.column, k, full)
+                    column = tile.column * 2 if paired else tile.column
+                    right.load(storage.b[None, None, state.index], tile.batch, column, k, full)
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
@@ -276,6 +291,8 @@ class GatedRows:
 
 def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fused) -> None:
     """Launch what a configuration needs. A is (..., M, K) or (..., K, M) as `problem` says, B likewise."""
+    if problem.finish is not None:
+        config = replace(config, buffers=1)
     (bm, bn), (cm, cn), (m, n), splits = config.tile, config.cluster, d.shape[-2:], config.splits
     if splits * config.together > 1:  # as far as there are steps along K
         steps = -(-a.shape[-1 if problem.majors[0] == "K" else -2] * problem.a.bytes // 128)
@@ -284,7 +301,10 @@ def run(config: Config, problem: Problem, a: Any, b: Any, d: Any, fused: cl.Fuse
         config = replace(config, splits=splits, together=together)
     batches = d.shape[0] if problem.batched else 1
     high, across = (n, m) if config.swapped else (m, n)
-    blocks = -(-high // (bm * cm)) * -(-across // (problem.columns(bn) * cn)) * cm * cn * batches * splits
+    of_tile = problem.columns(bn)
+    if problem.finish is not None:
+        across, of_tile = b.shape[-2 if problem.majors[1] == "K" else -1], bn
+    blocks = -(-high // (bm * cm)) * -(-across // (of_tile * cn)) * cm * cn * batches * splits
     at_once = blocks if config.together > 1 else min(blocks, clusters_at_once(cm * cn, d) * cm * cn)
     launch = cl.Launch(at_once * config.together, 3 * GROUP, pdl=True)
     if splits == 1 and n * problem.d.bytes % 16 == 0:
@@ -314,7 +334,8 @@ def multiply(
 
 def flat(fused: cl.Fused) -> tuple[Any, ...]:
     """As the kernel's parameters have it."""
-    return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta
+    tensors = fused.finish.tensors if fused.finish is not None else ()
+    return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None
 
 
 NEAR = 1.3

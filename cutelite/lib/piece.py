@@ -1,0 +1,207 @@
+"""Sums of a GEMM as a function gets them that finishes them: what it may read beside them, and where it may write.
+
+def residual(piece, bias, other):
+    piece.result(piece.sums + piece.by_column(bias) + piece.by_element(other))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cutelite.ir.types import f32
+from cutelite.lang.algebra import local_tile
+from cutelite.lang.cp_async import cp_async_bulk_commit_group
+from cutelite.lang.emit import mistake
+from cutelite.lang.loops import static_range
+from cutelite.lang.tensor import make_rmem_tensor
+from cutelite.lang.tma import fence_proxy_async
+from cutelite.layout import make_layout
+from cutelite.lib.reduce import warp_reduce
+
+ROWS, QUAD, GROUP = 64, 4, 128  # rows of a piece; threads that have a row; threads of a warpgroup
+STORE = 16  # bytes that a thread stores at once
+
+
+@dataclass(frozen=True)
+class Finish:
+    """A function that makes results of a GEMM's sums: ``function(piece, *tensors)``, called for each `Piece` of a tile.
+
+    It stores results by ``piece.result`` and, to tensors, by ``piece.store`` and ``piece.put_rows``.
+
+    tensors  what it reads and writes besides: of rank 1 or 2 in global memory, contiguous along the last mode
+    columns  of a piece
+    paired   two neighbouring columns of the product make one of the result
+    shape    rows and columns of the product, as the kernel has them
+    """
+
+    function: Callable[..., Any]
+    tensors: tuple[Any, ...] = ()
+    columns: int = 64
+    paired: bool = False
+    shape: tuple[Any, Any] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Sums of 64 rows and some columns: those of a warpgroup, with whose 128 threads the function is called.
+
+    sums     this thread's, a vector of f32 in the order of an accumulator: two neighbours of a row, of the row eight
+             below, of eight columns further, and so on
+    row      of the first element in the product; `column`, `batch` likewise
+    shape    rows and columns of the product. Sums behind them are numbers without a meaning, which nothing stores
+    ring     a `ResultRing` of one buffer, in the results' dtype
+    d        TMA tensor of results
+    paired   results have half as many columns as sums
+    """
+
+    sums: Any
+    row: Any
+    column: Any
+    batch: tuple[Any, ...]
+    shape: tuple[Any, Any]
+    ring: Any
+    d: Any
+    paired: bool = False
+
+    @property
+    def columns(self) -> int:
+        """Columns of sums."""
+        return 2 * len(self.sums)
+
+    @property
+    def place(self) -> tuple[Any, Any]:
+        """Row and column in the piece of this thread's first element."""
+        lane = self.ring.thread % 32
+        return self.ring.thread // 32 * 16 + lane // QUAD, lane % QUAD * 2
+
+    def by_column(self, tensor: Any) -> Any:
+        """A number of each column, from a tensor (columns,): for each of this thread's sums, f32."""
+        right, groups = self.place[1], self.columns // 8
+        held = make_rmem_tensor(tensor.dtype, make_layout((2, groups)))
+        for j in static_range(groups):
+            column = min(self.column + 8 * j + right, self.shape[1] - 2)
+            held[None, j].store(local_tile(tensor, (2,), (column // 2,)).load())
+        return held.view(make_layout((2, 2, groups), stride=(1, 0, 2))).load().to(f32)
+
+    def by_row(self, tensor: Any) -> Any:
+        """A number of each row, from a tensor (rows,): for each of this thread's sums, f32."""
+        held = make_rmem_tensor(tensor.dtype, (2,))
+        for i in static_range(2):
+            held[i] = tensor[min(self.row + self.place[0] + 8 * i, self.shape[0] - 1)]
+        return held.view(make_layout((2, 2, self.columns // 8), stride=(0, 1, 0))).load().to(f32)
+
+    def by_element(self, tensor: Any, column: Any = None) -> Any:
+        """A number of each element, from a tensor (rows, columns): for each of this thread's sums, f32.
+
+        column  of the tensor, in which the piece's first one is; default: that of the product
+        """
+        (down, right), groups = self.place, self.columns // 8
+        start = self.column if column is None else column
+        held = make_rmem_tensor(tensor.dtype, make_layout((2, 2, groups)))
+        for j in static_range(groups):
+            for i in static_range(2):
+                row = min(self.row + down + 8 * i, self.shape[0] - 1)
+                across = min(start + 8 * j + right, tensor.shape[1] - 2)
+                held[None, i, j].store(local_tile(tensor[row, None], (2,), (across // 2,)).load())
+        return held.load().to(f32)
+
+    def pairs(self, x: Any) -> tuple[Any, Any]:
+        """Those of even columns, and those of odd ones: two vectors of half as many."""
+        held = make_rmem_tensor(x.dtype, make_layout((2, len(x) // 2)))
+        held.store(x)
+        return held[0, None].load(), held[1, None].load()
+
+    def joined(self, even: Any, odd: Any) -> Any:
+        """The converse of `pairs`."""
+        held = make_rmem_tensor(even.dtype, make_layout((2, len(even))))
+        held[0, None].store(even)
+        held[1, None].store(odd)
+        return held.load()
+
+    def halves(self, x: Any) -> tuple[Any, Any]:
+        """Those of the piece's left half, and those of its right half."""
+        return x[: len(x) // 2], x[len(x) // 2 :]
+
+    def beside(self, left: Any, right: Any) -> Any:
+        """The converse of `halves`."""
+        held = make_rmem_tensor(left.dtype, make_layout((len(left), 2)))
+        held[None, 0].store(left)
+        held[None, 1].store(right)
+        return held.load()
+
+    def of_rows(self, x: Any, combine: str = "add") -> Any:
+        """The sum or, with 'max', the greatest of each row of the piece, for each of its elements.
+
+        Columns behind the product count as 0, so for 'max' numbers must not be negative: absolute ones.
+        """
+        if combine not in ("add", "max"):
+            raise mistake("piece-rows", f"of_rows combines by 'add' or 'max', not {combine!r}")
+        right, groups = self.place[1], self.columns // 8
+        held, found = make_rmem_tensor(f32, make_layout((2, 2, groups))), make_rmem_tensor(f32, (2,))
+        held.store(x.to(f32))
+        for i in static_range(2):
+            total: Any = f32(0.0)
+            for j in static_range(groups):
+                pair = held[None, i, j].load()
+                one = max(pair[0], pair[1]) if combine == "max" else pair[0] + pair[1]
+                inside = f32(0.0)
+                if self.column + 8 * j + right < self.shape[1]:
+                    inside = one
+                total = max(total, inside) if combine == "max" else total + inside
+            found[i] = warp_reduce(total, combine, width=QUAD)
+        return found.view(make_layout((2, 2, groups), stride=(0, 1, 0))).load()
+
+    def put_rows(self, tensor: Any, x: Any) -> None:
+        """Store one number of each row, as `of_rows` gives it, to (rows, ceil(columns / columns of a piece))."""
+        down, right = self.place
+        for i in static_range(2):
+            row = self.row + down + 8 * i
+            if right == 0 and row < self.shape[0] and self.column < self.shape[1]:
+                tensor[row, self.column // self.columns] = x[2 * i].to(tensor.dtype)
+
+    def result(self, x: Any) -> None:
+        """Store results by TMA, to where the sums are in the product; `x` is of the sums' order, or of `pairs`'."""
+        self._through(x)
+        column = self.column // 2 if self.paired else self.column
+        self.ring.send(0, self.d, (*self.batch, self.row, column))
+
+    def store(self, x: Any, target: Any, column: Any = None, rows: Any = None) -> None:
+        """Store results to another tensor, 16 bytes a thread, of its dtype: that of the results.
+
+        target  (rows, columns), rows a multiple of 16 bytes apart; nothing is written outside of it
+        column  of the target, to which the first column goes; default: that of the product
+        rows    a tensor (rows of the product,) of i32: to which row of the target each goes; none where negative
+        """
+        if target.dtype != self.ring.dtype:
+            raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
+        self._through(x)
+        each = STORE // self.ring.dtype.bytes
+        units = int(self.ring.op.n) // each
+        start = (self.column // 2 if self.paired else self.column) if column is None else column
+        across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
+        for i in static_range(ROWS // high):
+            down = self.ring.thread // units + i * high
+            if down < ROWS and self.row + down < self.shape[0] and start + across < target.shape[1]:
+                row = self.row + down if rows is None else rows[self.row + down]
+                if row >= 0 and row < target.shape[0]:
+                    part = local_tile(held[down, None], (each,), (across // each,)).load()
+                    local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
+        if self.ring.thread == 0:
+            cp_async_bulk_commit_group()  # of nothing: the ring counts a group for each use
+
+    def _through(self, x: Any) -> None:
+        """Lay results in the buffer, once that is free."""
+        self.ring.acquire()
+        if not self.paired:
+            self.ring.put(0, x.to(self.ring.dtype))
+            return
+        (down, right), held = self.place, make_rmem_tensor(self.ring.dtype, make_layout((2, self.columns // 8)))
+        held.store(x.to(self.ring.dtype))
+        buffer = self.ring.buffer(0)
+        for j in static_range(self.columns // 8):
+            for i in static_range(2):
+                buffer[down + 8 * i, 4 * j + right // 2] = held[i, j]
+        fence_proxy_async("shared::cta")
+        self.ring.group.sync()

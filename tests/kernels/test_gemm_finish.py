@@ -1,0 +1,130 @@
+"""Functions that make results of a GEMM's sums, with tensors by row, column and element and several results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutelite.kernels.gemm import Config, Finish, gemm
+from cutelite.kernels.rows import gates
+from tests.run.test_gemm import BF16, array, operand, poisoned, to_numpy
+
+SMALL = Config((64, 128), True, (1, 1), stages=3)
+CONFIGS = [
+    SMALL,
+    Config((128, 128), cluster=(1, 2), stages=3),
+    Config((128, 128), cluster=(1, 1), stages=4, together=2),
+]
+
+
+def operands(m: int, n: int, k: int) -> tuple[Any, Any, Any]:
+    """A, B and their product in f64."""
+    rng = np.random.default_rng(m)
+    a, b = (operand(rng, size, k, dtype="bfloat16", transposed=False) for size in (m, n))
+    return a, b.T, to_numpy(a).astype(np.float64) @ to_numpy(b).T.astype(np.float64)
+
+
+def close(found: Any, right: Any, most: float = BF16) -> bool:
+    return float(np.linalg.norm(to_numpy(found) - right)) <= most * float(np.linalg.norm(right))
+
+
+def everything(piece: Any, bias: Any, factor: Any, other: Any, most: Any) -> None:
+    x = piece.sums * piece.by_row(factor) + piece.by_column(bias) + piece.by_element(other)
+    piece.result(x)
+    piece.put_rows(most, piece.of_rows(abs(x), "max"))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_tensors_by_row_column_and_element_and_maxima_of_rows(config: Config) -> None:
+    (m, n, k), rng = (97, 200, 136), np.random.default_rng(2)
+    a, b, right = operands(m, n, k)
+    bias, factor = array(rng.standard_normal(n), "float32"), array(rng.standard_normal(m), "bfloat16")
+    other, most = operand(rng, m, n, dtype="bfloat16", transposed=False), poisoned(m, 4, dtype="float32")
+    d = gemm(a, b, alpha=0.5, finish=Finish(everything, (bias, factor, other, most)), config=config)
+    right = 0.5 * right * to_numpy(factor)[:, None] + to_numpy(bias) + to_numpy(other)
+    assert close(d, right)
+    parts = np.pad(np.abs(right), ((0, 0), (0, 56))).reshape(m, 4, 64).max(2)
+    assert close(most, parts, 1e-4)
+
+
+def test_neighbouring_columns_make_one() -> None:
+    """SwiGLU where columns of the gate and of `up` take turns."""
+
+    def swiglu(piece: Any) -> None:
+        gate, up = piece.pairs(piece.sums)
+        piece.result(gates.silu(gate, False)[0] * up)
+
+    a, b, right = operands(70, 304, 136)
+    for config in CONFIGS[:2]:
+        d = gemm(a, b, finish=Finish(swiglu, columns=128, paired=True), config=config)
+        gate, up = right[:, ::2], right[:, 1::2]
+        assert tuple(d.shape) == (70, 152) and close(d, gate / (1 + np.exp(-gate)) * up, 2e-2)
+
+
+def test_results_in_fp8_with_a_scale_for_each_row_of_a_piece() -> None:
+    def quantised(piece: Any, scales: Any) -> None:
+        scale = max(piece.of_rows(abs(piece.sums), "max"), 1e-12) * (1.0 / 448.0)
+        piece.put_rows(scales, scale)
+        piece.result(piece.sums / scale)
+
+    a, b, right = operands(70, 272, 136)
+    out, scales = poisoned(70, 272, dtype="float8_e4m3fn"), poisoned(70, 3, dtype="float32")
+    gemm(a, b, out, finish=Finish(quantised, (scales,), columns=128), config=SMALL)
+    whole = to_numpy(out).astype(np.float64) * to_numpy(scales).repeat(128, 1)[:, :272]
+    assert close(whole, right, 4e-2)
+    assert close(scales, np.pad(np.abs(right), ((0, 0), (0, 112))).reshape(70, 3, 128).max(2) / 448, 1e-4)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_queries_keys_and_values_with_rotation_and_a_cache(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One head is a piece: queries are the result, keys and values go to rows of a cache; some rows to none."""
+    if checked:
+        monkeypatch.setenv("CUTELITE_CHECK", "2")
+    m, k, heads, dim = 41, 136, 2, 32 if checked else 64
+    columns = (heads + 2) * dim
+
+    def attention_inputs(piece: Any, cos: Any, sin: Any, keys: Any, values: Any, slots: Any) -> None:
+        left, right = piece.halves(piece.sums)
+        c, s = piece.halves(piece.by_element(cos, 0))[0], piece.halves(piece.by_element(sin, 0))[0]
+        turned = piece.beside(left * c - right * s, right * c + left * s)
+        if piece.column < heads * dim:
+            piece.result(turned)
+        elif piece.column < (heads + 1) * dim:
+            piece.store(turned, keys, 0, slots)
+        else:
+            piece.store(piece.sums, values, 0, slots)
+
+    rng = np.random.default_rng(1)
+    a, b, right = operands(m, columns, k)
+    angles = rng.standard_normal((m, dim // 2))
+    cos, sin = (array(np.concatenate([f(angles)] * 2, 1), "float32") for f in (np.cos, np.sin))
+    q, (keys, values) = poisoned(m, heads * dim, dtype="bfloat16"), (poisoned(64, dim, dtype="bfloat16") for _ in "kv")
+    slots = rng.permutation(64)[:m]
+    slots[[3, 40]] = -1
+    finish = Finish(attention_inputs, (cos, sin, keys, values, array(slots, "int32")), columns=dim)
+    gemm(a, b, q, finish=finish, config=SMALL)
+    parts = right.reshape(m, heads + 2, dim)
+    left, other = parts[:, :-1, : dim // 2], parts[:, :-1, dim // 2 :]
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    turned = np.concatenate([left * c - other * s, other * c + left * s], 2)
+    assert close(q, turned[:, :heads].reshape(m, -1))
+    written = slots[slots >= 0]
+    assert (
+        close(to_numpy(keys)[written], turned[slots >= 0, heads])
+        and np.isnan(np.delete(to_numpy(keys), written, 0)).all()
+    )
+    assert close(to_numpy(values)[written], parts[slots >= 0, -1])
+    assert np.isnan(np.delete(to_numpy(values), written, 0)).all()
+
+
+def test_refusals() -> None:
+    a, b, _ = operands(64, 72, 64)
+    plain = Finish(lambda piece: piece.result(piece.sums))
+    with pytest.raises(ValueError, match="with finish= there are no c"):
+        gemm(a, b, bias=array(np.ones(72), "float32"), finish=plain)
+    with pytest.raises(ValueError, match="pieces have 16 to 256 columns"):
+        gemm(a, b, finish=Finish(plain.function, columns=40))
+    with pytest.raises(ValueError, match="of rank 1 or 2 and contiguous"):
+        gemm(a, b, finish=Finish(lambda piece, x: None, (b,)))
