@@ -77,7 +77,7 @@ def build(config: Config, problem: Problem) -> Any:
             done = cl.NamedBarrier(1 + group, GROUP)
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
             scales = cl.Scales(scale_a, scale_b)
-            finish = plan.finish(more, (M, C)) if problem.finish is not None else None
+            finish = problem.finish and plan.finish(problem.finish, more, (M, C))
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
             bars = cl.Fetch(fetch.bars[group, None])
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
@@ -162,9 +162,9 @@ class Plan:
         """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
         return "MN" if self.problem.turned else "K"
 
-    def finish(self, tensors: Any, shape: tuple[Any, Any]) -> Any:
+    def finish(self, given: cl.Finish, tensors: Any, shape: tuple[Any, Any]) -> cl.Finish:
         """The function that makes results of the sums, with its tensors."""
-        return replace(cast("Any", self.problem.finish), tensors=tensors or (), shape=shape)
+        return replace(given, tensors=tensors or (), shape=shape)
 
     @property
     def clustered(self) -> bool:
