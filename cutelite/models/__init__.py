@@ -7,9 +7,11 @@
 accelerate.py   which layers are changed, recognised by their code     layers.py      what they do then
 attention.py    the attention that `transformers` calls               experts.py     experts of a mixture
 loss.py         the loss of a language model in training               calls.py       what `cutelite.warm` calls
+parallel.py     `shard`: a part of a model for each process          sums.py          sums over processes
 operators.py    products of one input with several weights, as an operator of torch
 """
 
 from cutelite.models.accelerate import Report, accelerate, restore
+from cutelite.models.parallel import shard
 
-__all__ = ["Report", "accelerate", "restore"]
+__all__ = ["Report", "accelerate", "restore", "shard"]

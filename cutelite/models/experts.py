@@ -14,6 +14,7 @@ from transformers.integrations import moe
 
 from cutelite.kernels.moe.operators import experts
 from cutelite.models.layers import is_silu
+from cutelite.models.sums import entered, summed
 
 NAME = "cutelite"
 """Of these experts, among those of `transformers`."""
@@ -27,10 +28,13 @@ def forward(layer: Any, hidden_states: Tensor, top_k_index: Tensor, top_k_weight
     hidden_states  (tokens, hidden)
     top_k_index    (tokens, k): the experts of each token; top_k_weights alike
     """
-    if not fits(layer, hidden_states):
-        own: Tensor = moe.grouped_mm_experts_forward(layer, hidden_states, top_k_index, top_k_weights)
-        return own
-    return experts(hidden_states, layer.gate_up_proj, layer.down_proj, top_k_index, top_k_weights)
+    group = getattr(layer, "summed_over", None)
+    hidden_states, top_k_weights = (entered(x, group) for x in (hidden_states, top_k_weights))
+    if fits(layer, hidden_states):
+        found = experts(hidden_states, layer.gate_up_proj, layer.down_proj, top_k_index, top_k_weights)
+    else:
+        found = moe.grouped_mm_experts_forward(layer, hidden_states, top_k_index, top_k_weights)
+    return summed(found, group)
 
 
 def fits(layer: Any, x: Tensor) -> bool:

@@ -15,21 +15,30 @@ from cutelite.kernels.moe.operators import route
 from cutelite.kernels.rows.operators import norm_forward
 from cutelite.kernels.rows.operators_elements import gated
 from cutelite.models.operators import gated_linear, linear
+from cutelite.models.sums import entered, gathered, summed
 
 TYPES = torch.bfloat16, torch.float16
 
 
 class Linear:
-    """A dense layer as `torch.ops.cutelite.linear`, in bf16 and f16."""
+    """A dense layer as `torch.ops.cutelite.linear`, in bf16 and f16.
+
+    entered_from   processes that have parts of the results each (`models.parallel`), or None
+    summed_over    processes that have parts of the columns each: their results are added up
+    gathered_over  processes whose parts of the results are put together
+    adds           whether this process adds bias and residual to the sum
+    """
 
     weight: Tensor
     bias: Tensor | None
+    entered_from: Any = None
+    summed_over: Any = None
+    gathered_over: Any = None
+    adds: bool = True
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
-        if not taken(x, self.weight):
-            return nn.functional.linear(x, self.weight, self.bias)
-        return linear(x, [self.weight], self.bias)
+        return gathered(project(self, entered(x, self.entered_from), None), self.gathered_over)
 
 
 class RMSNorm:
@@ -57,7 +66,7 @@ class GatedMLP:
     def added(self, x: Tensor, residual: Tensor | None) -> Tensor:
         """The same, and `residual` added in the last GEMM."""
         parts = [self.gate_proj, self.up_proj]
-        if together(x, parts):
+        if together(x, parts):  # which has no gradient to be summed up
             return project(self.down_proj, gated_linear(x, [part.weight for part in parts]), residual)
         both = projected(x, parts)
         gate, up = both.chunk(2, dim=-1)
@@ -148,11 +157,29 @@ def projected(x: Tensor, layers: list[Any]) -> Tensor:
         return torch.cat([layer(x) for layer in layers], -1)
     biases = [layer.bias for layer in layers]
     bias = None if biases[0] is None else torch.cat(biases)
-    return linear(x, weights, bias)
+    return linear(entered(x, layers[0].entered_from), weights, bias)
 
 
 def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
-    """A dense layer, and what is added to its result."""
-    if residual is None or not (isinstance(layer, Linear) and plain(layer) and taken(x, layer.weight, residual)):
+    """A dense layer on `x`, and `residual` added to its result."""
+    if not (isinstance(layer, Linear) and plain(layer)):
         return layer(x) if residual is None else residual + layer(x)
-    return linear(x, [layer.weight], layer.bias, residual)
+    if layer.summed_over is not None:
+        return added_up(layer, x, residual)
+    return multiplied(x, layer.weight, layer.bias, residual)
+
+
+def added_up(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """The same of a layer whose columns are shared out: where a gradient is wanted all add the residual themselves."""
+    later = residual is not None and wants_gradient(x, layer.weight, residual)
+    mine = (layer.bias, None if later else residual) if layer.adds else (None, None)
+    out = summed(multiplied(x, layer.weight, *mine), layer.summed_over)
+    return out + residual if residual is not None and later else out
+
+
+def multiplied(x: Tensor, weight: Tensor, bias: Tensor | None, add: Tensor | None) -> Tensor:
+    """``x @ weight.T + bias + add``, by torch where the GEMM does not take them."""
+    if taken(x, weight, *([] if add is None else [add])):
+        return linear(x, [weight], bias, add)
+    out = nn.functional.linear(x, weight, bias)
+    return out if add is None else out + add

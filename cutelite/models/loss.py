@@ -29,7 +29,7 @@ class CausalLM(Whole):
         """As the model's own; with `labels` in training, `logits` is None."""
         own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
         head = self.lm_head
-        if own or not (isinstance(head, Linear) and plain(head) and head.bias is None):
+        if own or not (isinstance(head, Linear) and plain(head) and head.bias is None and not head.gathered_over):
             return super().forward(*args, labels=labels, **more)
         found = self.model(*args, **more)
         hidden, weight = found.last_hidden_state, head.weight

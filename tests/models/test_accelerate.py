@@ -40,10 +40,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def made(name: str, dtype: Any = torch.bfloat16) -> Any:
+def made(name: str, dtype: Any = torch.bfloat16, **sizes: Any) -> Any:
     torch.manual_seed(0)
     kind = name.partition(" ")[0]
-    config = getattr(transformers, f"{kind}Config")(**MODELS[name])
+    config = getattr(transformers, f"{kind}Config")(**MODELS[name] | sizes)
     model = getattr(transformers, f"{kind}ForCausalLM")(config).to(DEVICE)
     for parameter in model.parameters():  # norms and biases too, which else are ones and zeros
         parameter.data += 0.02 * torch.randn_like(parameter)

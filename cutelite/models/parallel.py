@@ -1,0 +1,96 @@
+"""Tensor parallelism: each process of a group has a part of the heads, of the MLPs' inner columns, and of the words.
+
+    accelerate(model)
+    shard(model)              # in every process, behind torch.distributed.init_process_group
+
+A layer has two sums over the processes, behind attention and behind the MLP or the experts; norms and routers are
+computed by all. In inference the residual is added by the first process, in the GEMM ahead of the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from cutelite.models import attention, experts, layers
+from cutelite.models.operators import beside
+
+EIGHT = 8  # columns that operands of GEMMs have a multiple of
+
+
+def shard(model: nn.Module, group: Any = None) -> None:
+    """Leave this process its part of a model, in place.
+
+    model   after `accelerate`, the same in all processes, each on its own device
+    group   of processes, by default all; NCCL's on GPUs
+    Then    `state_dict` has this process's parts. Forward, cache and generation are as before: all processes make the
+            same calls, and get the same results. A gradient is that of the part
+    Errors  ValueError, before anything is changed, for heads and columns that cannot be shared out evenly, and for
+            attention that `accelerate` did not know
+    """
+    group = dist.group.WORLD if group is None else group
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    for name, count in shares(model):
+        if count % size:
+            raise ValueError(f"{name} is of {count} parts, which {size} processes cannot share evenly")
+    for layer in model.modules():
+        if isinstance(layer, attention.Attention):
+            split([layer.q_proj, layer.k_proj, layer.v_proj], layer.o_proj, rank, size, group)
+        elif isinstance(layer, layers.GatedMLP):
+            split([layer.gate_proj, layer.up_proj], layer.down_proj, rank, size, group)
+        elif experts.known(layer):
+            both = [part(x, 1, rank, size) for x in layer.gate_up_proj.data.chunk(2, dim=1)]
+            layer.gate_up_proj.data = torch.cat(both, 1)
+            layer.down_proj.data = part(layer.down_proj.data, 2, rank, size)
+            layer.summed_over = group
+    head = own_head(model)
+    if head is not None and len(head.weight) % (EIGHT * size) == 0:
+        rows(head, rank, size)
+        head.entered_from = head.gathered_over = group
+
+
+def shares(model: nn.Module) -> Iterator[tuple[str, int]]:
+    """Layers by name, and into how many parts each could be split. Errors: ValueError for unknown attention."""
+    for name, layer in model.named_modules():
+        if isinstance(layer, attention.Attention):
+            yield name, layer.k_proj.out_features // layer.head_dim
+        elif isinstance(layer, layers.GatedMLP):
+            yield name, layer.gate_proj.out_features // EIGHT
+        elif experts.known(layer):
+            yield name, layer.down_proj.shape[2] // EIGHT
+        elif type(layer).__name__.endswith("Attention"):
+            raise ValueError(f"{name} is of {type(layer).__name__}, which accelerate() did not change: it has no parts")
+
+
+def own_head(model: Any) -> Any:
+    """The model's head of words, where it has one whose weight is no embedding's."""
+    head, words = getattr(model, "lm_head", None), getattr(getattr(model, "model", None), "embed_tokens", None)
+    tied = words is not None and head is not None and head.weight is words.weight
+    return head if isinstance(head, layers.Linear) and not tied else None
+
+
+def part(whole: Tensor, mode: int, rank: int, size: int) -> Tensor:
+    """A copy of a process's part along a mode."""
+    return whole.chunk(size, dim=mode)[rank].clone()
+
+
+def rows(layer: Any, rank: int, size: int) -> None:
+    """Leave a dense layer a process's part of its results."""
+    for each in (layer.weight, layer.bias):
+        if each is not None:
+            each.data = part(each.data, 0, rank, size)
+    layer.out_features = len(layer.weight)
+
+
+def split(inner: list[Any], last: Any, rank: int, size: int, group: Any) -> None:
+    """Leave rows of the inner layers, side by side in memory, and the columns of the last one that belong to them."""
+    for layer in inner:
+        rows(layer, rank, size)
+        layer.entered_from = group
+    beside([layer.weight for layer in inner])
+    last.weight.data = part(last.weight.data, 1, rank, size)
+    last.in_features, last.summed_over, last.adds = last.weight.shape[1], group, rank == 0

@@ -1,0 +1,80 @@
+"""Two processes that have half of a model each: logits, gradients and tokens as one has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as processes
+
+from cutelite.models import accelerate, shard
+from tests.models.test_accelerate import made, off, tokens
+
+NAMES = "Llama with biases", "Qwen3Moe"
+
+
+def results(name: str, sharded: bool) -> tuple[Any, list[Any]]:
+    """A model of one layer, and: logits, generated tokens, and gradients of what every process has whole."""
+    model, ids = made(name, num_hidden_layers=1).to("cpu").eval(), tokens(2, 9).cpu()
+    accelerate(model)
+    if sharded:
+        shard(model)
+    with torch.no_grad():
+        logits = model(ids).logits
+        how: dict[str, Any] = {"max_new_tokens": 2, "do_sample": False, "pad_token_id": 0, "disable_compile": True}
+        grown = model.generate(ids, cache_implementation="static", **how)
+    model.train()
+    loss = model(ids, labels=ids).loss
+    loss.backward()
+    whole = [model.model.embed_tokens.weight, model.model.layers[0].input_layernorm.weight, model.model.norm.weight]
+    return model, [logits, grown, loss.detach(), *(parameter.grad for parameter in whole)]
+
+
+def one_of_two(rank: int, place: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{place}/meet", rank=rank, world_size=2)
+    for name in NAMES:
+        model, found = results(name, True)
+        parts = {key: tuple(value.shape) for key, value in model.state_dict().items()}
+        torch.save([*found, parts], f"{place}/{name} {rank}")
+    odd = made("Qwen2")
+    odd.to("cpu")
+    accelerate(odd)
+    odd.model.layers[1].self_attn.k_proj.out_features = 16  # one head
+    with pytest.raises(ValueError, match="1 parts, which 2 processes"):
+        shard(odd)
+    assert odd.model.layers[0].self_attn.q_proj.weight.shape == (64, 64)
+    dist.destroy_process_group()
+
+
+def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    processes.spawn(one_of_two, (str(tmp_path),), nprocs=2)
+    for name in NAMES:
+        model, right = results(name, False)
+        first, second = (torch.load(tmp_path / f"{name} {rank}") for rank in range(2))
+        for one, other in zip(first[:6], second[:6], strict=True):
+            assert torch.equal(one, other)
+        assert off(first[0], right[0]) < 1.5e-2
+        assert abs(float(first[2]) - float(right[2])) < 1e-2
+        for mine, whole in zip(first[3:6], right[3:], strict=True):
+            assert off(mine, whole) < 3e-2
+        assert (first[1] == right[1]).float().mean() > 0.9  # near ties may fall otherwise in bf16
+        halves = [key for key, shape in first[6].items() if shape != tuple(model.state_dict()[key].shape)]
+        assert {key.split(".")[-2] for key in halves} >= {"q_proj", "o_proj", "lm_head"} and len(halves) >= 7
+
+
+def test_attention_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1)
+    try:
+        with pytest.raises(ValueError, match="LlamaAttention, which accelerate"):
+            shard(made("Llama"))
+    finally:
+        dist.destroy_process_group()
