@@ -57,7 +57,7 @@ def forward(
     given, left = [x.transpose(1, 2) for x in (query, key, value)], None if window is None else window - 1
     if decoding and sinks is None:
         each = None if lengths is None else lengths.reshape(-1)
-        return decode(*given, each, None, left, more.get("softcap"), scaling), None
+        return decode(*given, each, None, None, "bottom-right", left, more.get("softcap"), scaling)[0], None
     out = attention(
         *given, causal=causal and few > 1, window=(left, None), scale=scaling, softcap=more.get("softcap"),
         sinks=None if sinks is None else sinks.float(),

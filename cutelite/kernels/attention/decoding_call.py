@@ -14,7 +14,6 @@ from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 
-@untraced
 def decode(
     q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
     window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
@@ -34,6 +33,28 @@ def decode(
     Memory   4 bytes for each element of `out` and each split, while it runs
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        plain = (out, score_mod, mask_mod, window[1], splits, config) == (None,) * 6
+        if plain and operators.traced(q):
+            how = operators.aligned(causal), window[0], softcap, scale
+            found = operators.decode(q, k, v, lengths, table, sinks, *how)
+            return found if return_lse else found[0]
+    return attend_decode(
+        q, k, v, out, lengths=lengths, table=table, causal=causal, window=window, softcap=softcap, scale=scale,
+        score_mod=score_mod, mask_mod=mask_mod, sinks=sinks, return_lse=return_lse, splits=splits, config=config,
+    )  # fmt: skip
+
+
+@untraced
+def attend_decode(
+    q: Any, k: Any, v: Any, out: Any = None, *, lengths: Any = None, table: Any = None, causal: bool | str = True,
+    window: Window = (None, None), softcap: float | None = None, scale: float | None = None,
+    score_mod: Mod | None = None, mask_mod: Mod | None = None, sinks: Any = None, return_lse: bool = False,
+    splits: int | None = None, config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Compute `decode`, for arrays that hold data."""
     (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
     if tuple(k.shape) != (pages, page, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
         raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")

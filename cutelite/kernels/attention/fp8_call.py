@@ -14,7 +14,6 @@ from cutelite.kernels.attention.fp8 import CHOSEN, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
-@untraced
 def attention_fp8(
     q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
     window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",
@@ -29,6 +28,26 @@ def attention_fp8(
     Error    powers are rounded to e4m3 too, 3 bits of mantissa: about 3% of the output's standard deviation in all
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        if (out, config) == (None, None) and operators.traced(q):
+            how = operators.aligned(causal), *window, scale, layout
+            found = operators.attention_fp8(q, k, v, q_scale, k_scale, v_scale, *how)
+            return found if return_lse else found[0]
+    return attend_fp8(
+        q, k, v, q_scale, k_scale, v_scale, out, causal=causal, window=window, scale=scale, return_lse=return_lse,
+        layout=layout, config=config,
+    )  # fmt: skip
+
+
+@untraced
+def attend_fp8(
+    q: Any, k: Any, v: Any, q_scale: Any, k_scale: Any, v_scale: Any, out: Any = None, *, causal: bool | str = False,
+    window: Window = (None, None), scale: float | None = None, return_lse: bool = False, layout: str = "bshd",
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Compute `attention_fp8`, for arrays that hold data."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
     shape = (*q.shape[:3], v.shape[3])

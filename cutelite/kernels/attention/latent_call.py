@@ -15,7 +15,6 @@ from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
 
-@untraced
 def decode_latent(
     q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
     causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,
@@ -31,6 +30,25 @@ def decode_latent(
     Others   as of `decode`
     Errors   ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
     """
+    if type(q).__module__.startswith("torch"):
+        from cutelite.kernels.attention import operators
+
+        if (out, splits, config) == (None, None, None) and operators.traced(q):
+            found = operators.decode_latent(q, latents, lengths, table, dim_v, operators.aligned(causal), scale)
+            return found if return_lse else found[0]
+    return attend_latent(
+        q, latents, out, dim_v=dim_v, lengths=lengths, table=table, causal=causal, scale=scale, return_lse=return_lse,
+        splits=splits, config=config,
+    )  # fmt: skip
+
+
+@untraced
+def attend_latent(
+    q: Any, latents: Any, out: Any = None, *, dim_v: int = 512, lengths: Any = None, table: Any = None,
+    causal: bool | str = True, scale: float | None = None, return_lse: bool = False, splits: int | None = None,
+    config: Config | None = None,
+) -> Any:  # fmt: skip
+    """Compute `decode_latent`, for arrays that hold data."""
     (batch, sq, heads, dim), (pages, page, width) = q.shape, latents.shape
     if width != dim or dim % 8 or not dim_v <= dim <= 576:
         raise ValueError(f"q has heads of {dim}, and latents {width}: the same multiple of 8, from {dim_v} to 576")

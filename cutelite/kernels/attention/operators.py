@@ -21,7 +21,7 @@ from torch import Tensor
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
-from cutelite.kernels.attention import backward_call, call, decoding_call, varlen
+from cutelite.kernels.attention import backward_call, call, decoding_call, fp8_call, latent_call, varlen
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.functions import lifted
 
@@ -51,8 +51,12 @@ def how_of(
 ) -> How:  # fmt: skip
     """Return the arguments for an operator. Errors: ValueError for a value of `causal` that there is not."""
     call.seen(causal, window, 0)
-    aligned = causal if isinstance(causal, str) else "bottom-right" if causal else ""
-    return How(aligned, *window, softcap, scale, layout)
+    return How(aligned(causal), *window, softcap, scale, layout)
+
+
+def aligned(causal: bool | str) -> str:
+    """Return `causal` as operators take it: '' for False."""
+    return causal if isinstance(causal, str) else "bottom-right" if causal else ""
 
 
 def wanted(q: Tensor, k: Tensor, v: Tensor, out: Tensor | None, mods: Mods, block_mask: Any = None) -> bool:
@@ -137,14 +141,44 @@ def attention_varlen_backward(
 
 @custom_op("cutelite::decode", mutates_args=())
 def decode(
-    q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, left: int | None,
-    softcap: float | None, scale: float | None,
-) -> Tensor:  # fmt: skip
-    """`cutelite.kernels.attention.decode`, causal; `left` is that of its window. It has no derivative."""
-    result: Tensor = decoding_call.decode(
-        q, k, v, lengths=lengths, table=table, window=(left, None), softcap=softcap, scale=scale
+    q: Tensor, k: Tensor, v: Tensor, lengths: Tensor | None, table: Tensor | None, sinks: Tensor | None, causal: str,
+    left: int | None, softcap: float | None, scale: float | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.decode` with ``return_lse=True``; `left` is that of its window. No derivative."""
+    return decoding_call.attend_decode(
+        q, k, v, lengths=lengths, table=table, causal=causal or False, window=(left, None), softcap=softcap,
+        scale=scale, sinks=sinks, return_lse=True,
+    )  # fmt: skip
+
+
+@custom_op("cutelite::decode_latent", mutates_args=())
+def decode_latent(
+    q: Tensor, latents: Tensor, lengths: Tensor | None, table: Tensor | None, dim_v: int, causal: str,
+    scale: float | None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.decode_latent` with ``return_lse=True``. It has no derivative."""
+    return latent_call.attend_latent(
+        q, latents, dim_v=dim_v, lengths=lengths, table=table, causal=causal or False, scale=scale, return_lse=True
     )
-    return result
+
+
+@custom_op("cutelite::attention_fp8", mutates_args=())
+def attention_fp8(
+    q: Tensor, k: Tensor, v: Tensor, q_scale: Tensor, k_scale: Tensor, v_scale: Tensor, causal: str, left: int | None,
+    right: int | None, scale: float | None, layout: str,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """`cutelite.kernels.attention.attention_fp8` with ``return_lse=True``. It has no derivative."""
+    return fp8_call.attend_fp8(
+        q, k, v, q_scale, k_scale, v_scale, causal=causal or False, window=(left, right), scale=scale, layout=layout,
+        return_lse=True,
+    )  # fmt: skip
+
+
+def traced(tensor: Tensor) -> bool:
+    """Tell whether a call is one that torch traces, and so goes to an operator."""
+    if torch.compiler.is_compiling():
+        return True
+    return not left_out() and (isinstance(tensor, torch._subclasses.FakeTensor) or tensor.is_meta)
 
 
 def forward(tensors: tuple[Tensor, ...], how: How, mods: Mods) -> tuple[Tensor, Tensor]:
