@@ -31,7 +31,8 @@ _WHERE = {
     " flat_divide with_layout domain_offset"
     " make_fragment_like local_tile local_partition recast_tensor",
     "cutelite.lang.annotations": "Constexpr Pointer Tensor TmaTensor align col_major",
-    "cutelite.lang.tensor": "shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor row_major",
+    "cutelite.lang.tensor": "constant shared dynamic_shared make_rmem_tensor make_rmem_tensor_like make_tensor"
+    " row_major",
     "cutelite.lib.pipeline": "PipelineAsync PipelineCpAsync PipelineTmaAsync PipelineTmaStore PipelineOrder"
     " NamedBarrier pipeline_init_sync pipeline_init_arrive pipeline_init_wait multicast_mask",
     "cutelite.lib.multicast": "OperandTile multicast_peers",
@@ -50,7 +51,7 @@ _WHERE = {
     "cutelite.lib.divmod": "FastDivmod",
     "cutelite.lib.tensors": "all_ any_ gather print_tensor scatter",
     "cutelite.lib.tile_queue": "TileQueue longest_first",
-    "cutelite.lang.storage": "SharedStorage Smem",
+    "cutelite.lang.storage": "SharedStorage Smem SmemUnion",
     "cutelite.lang.whole": "fill clear axpby",
     "cutelite.lang.coord": "CoordTensor make_identity_tensor coordinates elem_less",
     "cutelite.lang.copy_ops": "CopyUniversalOp CopyG2SOp LdMatrix8x8x16bOp StMatrix8x8x16bOp CopyBulkTensorTileG2SOp"

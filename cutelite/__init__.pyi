@@ -10,6 +10,7 @@ from typing import Annotated as Smem
 from typing import Annotated as Tensor
 from typing import Annotated as TmaTensor
 from typing import Any, Self, TypeVar
+from typing import Union as SmemUnion
 
 from cutelite import passes as passes
 from cutelite import target as target
@@ -460,6 +461,7 @@ def dims(names: str, *, divisible_by: int = ..., min: int = ...) -> Any: ...
 def where(cond: Any, a: Any, b: Any) -> Any: ...
 def convert(x: Any, dtype: type[_V], *, rounding: str = ..., saturate: bool = ...) -> _V: ...
 def bitcast(x: Any, dtype: type[_V]) -> _V: ...
+def constant(values: Any, dtype: type[_D]) -> _D: ...
 def shared(dtype: type[_D], shape: Any, *, align: int | None = None, swizzle: Swizzle | None = None) -> _D: ...
 def dynamic_shared(dtype: type[_D], *, align: int = 16) -> _D: ...
 def tma_shared(like: _D, stages: int | None = None) -> _D: ...
@@ -567,6 +569,7 @@ __all__ = [
     "SharedStorage",
     "SimError",
     "Smem",
+    "SmemUnion",
     "StMatrix8x8x16bOp",
     "StageEvent",
     "StaticPersistentTileScheduler",
@@ -643,6 +646,7 @@ __all__ = [
     "col_major",
     "complement",
     "composition",
+    "constant",
     "convert",
     "cooperative_clear",
     "coordinates",

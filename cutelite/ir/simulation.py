@@ -268,6 +268,7 @@ class Machine(Protocol):
     def smem_address(self, alloc: Any, lanes: Lanes) -> Array:
         """Return the address of the `smem.alloc` op `alloc`: its offset, or one that the simulator chose."""
 
+    def const_address(self, array: Any, lanes: Any) -> Array: ...
     def rmem_address(self, alloc: Any, lanes: Lanes) -> Array: ...
     def map_to_rank(self, address: Array, rank: Array | int) -> Array:
         """mapa: the cluster address of the same byte in the CTA `rank`."""

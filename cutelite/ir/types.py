@@ -101,8 +101,8 @@ SCALARS: dict[str, Scalar] = {
 I32_DIM_LIMIT = (1 << 31) - (1 << 16)
 """The largest extent that a dim has as an i32; a larger one is an i64. Small sums (`M + 63`) then stay i32 as well."""
 
-SPACES = ("gmem", "smem", "rmem", "cluster", "generic")
-"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); generic."""
+SPACES = ("gmem", "smem", "rmem", "cluster", "const", "generic")
+"""Address spaces: global; this CTA's shared; registers; the cluster's shared (shared::cluster); constant; generic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,24 @@
         storage = Storage.allocate()
         storage.full[0].init(1)
 
-It is allocated as by `cl.shared`: the compiler places it.
+It is allocated as by `cl.shared`: the compiler places it. A field may be another such class, whose fields are reached
+through it, `storage.pipe.full`; or `cl.SmemUnion[A, B]`: the fields of `A` and of `B` in the same memory. What a thread
+writes through one member and another reads through the other must be ordered, as any accesses to the same bytes; the
+checker says where it is not.
 """
 
 from __future__ import annotations
 
 import typing
+from collections.abc import Iterator
 from dataclasses import dataclass, make_dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cutelite.diag import CompileError, Mistake
 from cutelite.ir.types import Scalar as DType
-from cutelite.lang.tensor import shared
+from cutelite.ir.types import u8
+from cutelite.lang.tensor import make_tensor, shared, whole_layout
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,30 @@ else:
             return SmemField(*item)
 
 
+if TYPE_CHECKING:
+    from typing import Union as SmemUnion
+else:
+
+    class SmemUnion:
+        """``SmemUnion[A, B]``: classes of shared storage whose fields lie in the same memory."""
+
+        def __class_getitem__(cls, item: Any) -> UnionField:
+            members = item if isinstance(item, tuple) else (item,)
+            for member in members:
+                if not (isinstance(member, type) and issubclass(member, SharedStorage)):
+                    raise CompileError(
+                        Mistake("annotation", f"SmemUnion takes classes of SharedStorage, not {member!r}")
+                    )
+            return UnionField(members)
+
+
+@dataclass(frozen=True)
+class UnionField:
+    """A field of shared storage whose members share their bytes."""
+
+    members: tuple[type, ...]
+
+
 class SharedStorage:
     """Base of such classes."""
 
@@ -53,7 +82,54 @@ class SharedStorage:
     def allocate(cls) -> Any:
         """The shared memory: an object with a tensor for each field. Every thread of the block gets the same."""
         made, fields = _declared(cls)  # type: ignore[arg-type]
-        return made(*(shared(field.dtype, field.shape, align=field.align) for field in fields))
+        return made(*map(_allocated, fields))
+
+
+def _allocated(field: Any) -> Any:
+    if isinstance(field, SmemField):
+        return shared(field.dtype, field.shape, align=field.align)
+    if isinstance(field, UnionField):
+        return _united(field.members)
+    return field.allocate()
+
+
+def _united(members: tuple[type, ...]) -> Any:
+    """Allocate one stretch of bytes, and return an object with the fields of every member as views of it."""
+    plans = [list(_leaves(member, "")) for member in members]
+    sizes, places = [], []
+    for plan in plans:
+        at = 0
+        for name, field in plan:
+            if field.dtype.kind == "barrier":
+                text = f"`{name}` of {members[0].__name__} is an mbarrier, which shares its memory with nothing"
+                raise CompileError(Mistake("annotation", text, help="declare barriers outside of the union"))
+            layout = whole_layout(field.shape, field.dtype)
+            align = max(16, field.align or 0, layout.align)
+            at = -(-at // align) * align
+            places.append((name, field, at, layout))
+            at += layout.bytes
+        sizes.append(at)
+    align = max(max(16, field.align or 0, layout.align) for _, field, _, layout in places)
+    memory = shared(u8, (max(sizes),), align=align)
+    names = [name for name, *_ in places]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise CompileError(Mistake("annotation", f"two members of a SmemUnion have a field `{twice}`"))
+    views = [memory.at(at) for _, _, at, _ in places]
+    tensors = [make_tensor(p, field.shape, field.dtype) for p, (_, field, _, _) in zip(views, places, strict=True)]
+    return _struct("SmemUnion", tuple(names))(*tensors)
+
+
+def _leaves(cls: type, prefix: str) -> Iterator[tuple[str, SmemField]]:
+    made, fields = _declared(cls)
+    for name, field in zip(made.__dataclass_fields__, fields, strict=True):
+        if not isinstance(field, SmemField):
+            raise CompileError(Mistake("annotation", f"`{name}` of {cls.__name__}: members of a SmemUnion do not nest"))
+        yield prefix + name, field
+
+
+@lru_cache
+def _struct(name: str, fields: tuple[str, ...]) -> Any:
+    return make_dataclass(name, fields, frozen=True)
 
 
 _STRINGS = (
@@ -63,7 +139,7 @@ _STRINGS = (
 
 
 @lru_cache
-def _declared(cls: type) -> tuple[Any, tuple[SmemField, ...]]:
+def _declared(cls: type) -> tuple[Any, tuple[Any, ...]]:
     """A frozen class with the names of the fields, and the fields."""
     try:
         hints = typing.get_type_hints(cls)
@@ -71,7 +147,8 @@ def _declared(cls: type) -> tuple[Any, tuple[SmemField, ...]]:
         problem = f"an annotation of {cls.__name__} cannot be evaluated: {error}"
         raise CompileError(Mistake("annotation", problem, help=_STRINGS)) from error
     for name, field in hints.items():
-        if not isinstance(field, SmemField):
+        nested = isinstance(field, type) and issubclass(field, SharedStorage)
+        if not (nested or isinstance(field, SmemField | UnionField)):
             text = f"`{name}` of {cls.__name__} is {field!r}"
             raise CompileError(Mistake("annotation", f"{text}, but shared storage holds Smem[dtype, shape]"))
     return make_dataclass(cls.__name__, list(hints), frozen=True), tuple(hints.values())

@@ -12,8 +12,9 @@ happens at compile time; what is emitted is the address arithmetic of the run-ti
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+from cutelite.ir.contract import np, numpy_dtype
 from cutelite.ir.types import Ptr, Vec, i32, i64
 from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import Tensor as TensorType
@@ -288,6 +289,25 @@ def dynamic_shared(dtype: DType, *, align: int = 16) -> Tensor:
     return emit(ops.SmemAlloc(t, dynamic=True))  # type: ignore[no-any-return]
 
 
+def constant(values: Any, dtype: DType) -> Tensor:
+    """An array in constant memory, known at compile time: fast where all threads of a warp read the same element.
+
+    values  numbers, nested as the shape is, row-major; or a NumPy array
+    dtype   of the elements
+    Result  a tensor that can be read and indexed at run time; equal arrays of a kernel are one
+    Errors  `constant` for what is no array of numbers, or more than 64 KB; a store to it is refused
+    Source  PTX ISA: .const
+    """
+    try:
+        array = np.ascontiguousarray(values, numpy_dtype(dtype))
+    except (TypeError, ValueError) as error:
+        raise mistake("constant", f"a constant array is made of numbers known at compile time: {error}") from None
+    if not array.ndim:
+        raise mistake("constant", f"{values!r} is no array", help="write `cl.constant((1, 2, 3), cl.f32)`")
+    layout = row_major(array.shape)
+    return emit(ops.ConstArray(TensorType(dtype, "const", layout, 16), array.tobytes().hex()))  # type: ignore[no-any-return]
+
+
 def make_rmem_tensor(dtype: DType, shape: Any) -> Tensor:
     """A tensor in this thread's registers, uninitialised; `shape` is compile-time, row-major, or a Layout.
 
@@ -372,6 +392,22 @@ def _static_layout(shape: Any, dtype: DType, what: str) -> tuple[Layout, Swizzle
             "dtype", f"a dtype is needed first, not {describe(dtype)}", help="write `cl.shared(cl.f32, (64, 64))`"
         )
     return layout, swizzle
+
+
+class Extent(NamedTuple):
+    """The bytes that a tensor of a static layout takes, and what its address must be a multiple of."""
+
+    bytes: int
+    align: int
+
+
+def whole_layout(shape: Any, dtype: DType) -> Extent:
+    """Return the extent in shared memory of what `shared(dtype, shape)` makes. Errors: as `shared`."""
+    layout, swizzle = _static_layout(shape, dtype, "shared memory")
+    period = 1 if swizzle is None else _repeat(swizzle)
+    size = static_value(cosize(layout)) or 0
+    whole = 1 if swizzle is None else 1 << swizzle.base + swizzle.bits
+    return Extent(-(-size * dtype.bytes // whole) * whole, max(16, period, dtype.bytes))
 
 
 def _repeat(swizzle: Swizzle) -> int:

@@ -41,6 +41,13 @@ def vec_put(w: Writer, op: Any) -> None:
     w.names[op.result] = tuple(elements)
 
 
+def const_array(w: Writer, op: Any) -> None:
+    octets = bytes.fromhex(op.data)
+    spelled = "".join(f"\\{octet:02X}" for octet in octets)
+    constant = f'internal unnamed_addr addrspace(4) constant [{len(octets)} x i8] c"{spelled}", align {op.type.align}'
+    w.names[op.result] = w.globals.setdefault(constant, f"@array{len(w.globals)}")
+
+
 def rmem_alloc(w: Writer, op: Any) -> None:
     """Allocate local memory, for a register tensor that is indexed at run time."""
     t = tensor_type(op.result)
@@ -54,6 +61,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "vec.splat": vec_splat,
     "vec.gather": vec_gather,
     "vec.put": vec_put,
+    "const.array": const_array,
     "rmem.alloc": rmem_alloc,
     "printf": printf,
     "assert.fail": assert_fail,

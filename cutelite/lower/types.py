@@ -9,6 +9,7 @@ from cutelite.ir.types import InFlight, Ptr, Scalar, Tensor, TensorMap, Type, Ve
 
 FLOATS = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double", "tf32": "float"}
 SPACES = {"generic": "ptr", "gmem": "ptr addrspace(1)", "smem": "ptr addrspace(3)", "rmem": "ptr addrspace(5)"}
+SPACES["const"] = "ptr addrspace(4)"
 SPACES["cluster"] = "ptr addrspace(7)"  # NVPTX: shared::cluster; 3 is shared::cta
 TENSOR_MAP = "ptr byval([128 x i8]) align 64 "
 
@@ -86,6 +87,7 @@ REGISTERS = {
     "double": Register("d", "double"),
     SPACES["generic"]: Register("l", SPACES["generic"]),
     SPACES["gmem"]: Register("l", SPACES["gmem"]),
+    SPACES["const"]: Register("l", SPACES["const"]),
     # PTX takes a narrower address as it is (PTX ISA, operands: addresses as operands); these spaces need 32 bits.
     **{SPACES[space]: Register("r", "i32", "ptrtoint", "inttoptr") for space in ("smem", "cluster", "rmem")},
 }

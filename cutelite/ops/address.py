@@ -15,6 +15,7 @@ WHERE = {
     "smem": "this block's shared memory",
     "cluster": "the cluster's shared memory",
     "rmem": "registers",
+    "const": "constant memory",
     "generic": "generic memory",
 }
 

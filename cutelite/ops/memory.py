@@ -8,13 +8,16 @@ from cutelite.ir.contract import Effect, Llvm, Problem, Ptx, np
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import Ptr, Type, Vec, boolean, elem_of, i32, i64
+from cutelite.ir.types import Ptr, Tensor, Type, Vec, boolean, elem_of, i32, i64
 from cutelite.layout import Swizzle
 
 LOAD_CACHES = ("", "ca", "cg", "cs", "lu", "cv", "nc")
 STORE_CACHES = ("", "wb", "cg", "cs", "wt")
 EVICTIONS = ("", "evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
-PTX_SPACE = {"gmem": ".global", "smem": ".shared::cta", "cluster": ".shared::cluster", "rmem": ".local", "generic": ""}
+PTX_SPACE = {
+    "gmem": ".global", "smem": ".shared::cta", "cluster": ".shared::cluster", "rmem": ".local", "const": ".const",
+    "generic": "",
+}  # fmt: skip
 MAX_VECTOR_BYTES = 16
 
 
@@ -84,6 +87,12 @@ def access_problems(p: Value, t: Type, what: str) -> Iterator[Problem]:
         yield Problem("type", f"{what} of {t}: a vector access is 2, 4, 8 or 16 bytes", "split it, or use copy")
     elif p.type.align < size:
         yield Problem("p", f"{what} of {size} bytes at an address known to be a multiple of {p.type.align} only")
+
+
+def written_problems(p: Value) -> Iterator[Problem]:
+    """Find out whether `p`, an address or tensor that is written to, is in constant memory."""
+    if isinstance(p.type, Ptr | Tensor) and p.type.space == "const":
+        yield Problem("p", "constant memory cannot be written to", "copy the array to shared memory, or registers")
 
 
 def hint_problems(p: Value, t: Type, cache: str, evict: str, caches: tuple[str, ...]) -> Iterator[Problem]:
@@ -159,6 +168,7 @@ class Store(Op):
 
     def verify(self) -> Iterator[Problem]:
         yield from access_problems(self.p, self.a.type, "a store")
+        yield from written_problems(self.p)
         yield from hint_problems(self.p, self.a.type, self.cache, self.evict, STORE_CACHES)
 
     def llvm(self) -> Llvm | None:

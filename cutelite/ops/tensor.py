@@ -17,7 +17,7 @@ from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Array, Lanes
 from cutelite.ir.types import Ptr, Tensor, Type, Vec, i32, i64
 from cutelite.layout import Layout, cosize, is_static, rank, size, static_value
-from cutelite.ops.memory import MAX_VECTOR_BYTES
+from cutelite.ops.memory import MAX_VECTOR_BYTES, written_problems
 
 INDEX_TYPES = (i32, i64)
 
@@ -61,6 +61,33 @@ class SmemAlloc(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(lanes.machine.smem_address(self, lanes))
+
+
+@op("const.array", source="PTX ISA: .const")
+class ConstArray(Op):
+    """An array in constant memory, with its bytes as hexadecimal digits. Nothing can be written to it."""
+
+    type: Tensor
+    data: str
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.type
+        if t.space != "const":
+            yield Problem("type", f"const.array makes a tensor in const, not in {t.space}")
+        elif not is_static(t.layout) or static_cosize(t.layout) * t.elem.bytes != len(self.data) // 2:
+            yield Problem("data", f"{len(self.data) // 2} bytes are not the elements of {t}")
+        elif len(self.data) > 2 * CONSTANT_BYTES:
+            yield Problem("data", f"constant memory has {CONSTANT_BYTES} bytes, and this array {len(self.data) // 2}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(lanes.machine.const_address(self, lanes))
+
+
+CONSTANT_BYTES = 1 << 16
+"""Constant memory of a kernel (CUDA C++ Programming Guide, compute capabilities)."""
 
 
 @op("rmem.alloc", effects=Effect.UNMERGEABLE, source="cutelite: register tensors")
@@ -209,6 +236,7 @@ class TensorStore(ElementAccess):
         yield from super().verify()
         if isinstance(self.t.type, Tensor) and self.a.type != self.t.type.elem:
             yield Problem("a", f"cannot store {self.a.type} into a tensor of {self.t.type.elem}")
+        yield from written_problems(self.t)
 
     def simulate(self, lanes: Lanes) -> None:
         t = tensor_type(self.t)
@@ -327,6 +355,7 @@ class TensorStoreAll(WholeTensor):
             t = tensor_type(self.t)
             if self.a.type != Vec(t.elem, static_size(t.layout)):
                 yield Problem("a", f"cannot store {self.a.type} into {static_size(t.layout)} elements of {t.elem}")
+            yield from written_problems(self.t)
 
     def simulate(self, lanes: Lanes) -> None:
         t = tensor_type(self.t)

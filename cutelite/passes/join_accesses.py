@@ -104,7 +104,7 @@ def _join(rewrite: Rewrite, run: Run) -> None:
 
 # Finding them.
 
-SPACES = {"gmem": ("gmem",), "smem": ("smem",), "cluster": ("smem",), "rmem": ("rmem",)}
+SPACES = {"gmem": ("gmem",), "smem": ("smem",), "cluster": ("smem",), "rmem": ("rmem",), "const": ("const",)}
 """Memory that an access may touch, by the space of its address; generic ones may touch any."""
 EVERYWHERE = ("gmem", "smem", "rmem")
 MOVABLE = Effect.UNMERGEABLE | Effect.CONVERGENT

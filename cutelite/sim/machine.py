@@ -141,7 +141,9 @@ class Machine:
             "smem": Space("smem", [own], observer, launch.tally),
             "cluster": Space("cluster", cluster.smem, observer, launch.tally),
             "rmem": Space("rmem", [self._local_memory()] if self.local_bytes else [], observer),
+            "const": Space("const", []),
         }
+        self.constants: dict[Op, Region] = {}
         self.tell: Callable[[Event], None] | None = None if observer is None else partial(observer.event, self)
         self.engine = Engine(launch, partial(Agent, self), self.tell)
         self.mbarriers = Mbarriers(self.spaces["cluster"], cluster.smem, launch.changed, self.tell)
@@ -161,6 +163,17 @@ class Machine:
     def smem_address(self, alloc: Op, lanes: Executing) -> Array:
         offset = self.program.shared.offsets[alloc]
         return np.full(len(lanes.tid), self.cluster.smem[self.rank].base + RESERVED_SMEM + offset, np.int64)
+
+    def const_address(self, array: Op, lanes: Executing) -> Array:
+        region = self.constants.get(array)
+        if region is None:
+            data = np.frombuffer(bytes.fromhex(array["data"]), np.uint8).copy()
+            hint = array.result.hint or "a constant array"
+            region = Region(CONSTANT_STRIDE * (1 + len(self.constants)), data, {0: hint})
+            region.read_only = True
+            self.constants[array] = region
+            self.spaces["const"] = Space("const", list(self.constants.values()))
+        return np.full(len(lanes.tid), region.base, np.int64)
 
     def rmem_address(self, alloc: Op, lanes: Executing) -> Array:
         # A new allocation each time: what an earlier iteration wrote is undefined again.
@@ -337,6 +350,9 @@ class Share:
         threads = self.threads if element is None else self.threads[element : element + 1]
         self.agent.fail(code, title, threads=threads, **rest)
 
+
+CONSTANT_STRIDE = 1 << 20
+"""Bytes from one constant array to the next in the simulator: more than any has."""
 
 _WINDOWS = {"gmem": 0, "smem": SHARED_WINDOW, "cluster": SHARED_WINDOW, "rmem": LOCAL_WINDOW}
 

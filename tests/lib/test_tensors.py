@@ -52,6 +52,96 @@ def test_a_tensor_is_printed_row_by_row(capsys: pytest.CaptureFixture[str]) -> N
     assert "vprintf" in prints.compile().ptx
 
 
+@cl.kernel(block=32)
+def looks_up(x: Tensor[f32, (32,)]) -> None:
+    i = cl.thread_idx.x
+    x[i] = cl.constant(TABLE, f32)[i & 1, i // 16] + cl.constant(np.arange(8), i32)[i % 8].to(f32)
+
+
+TABLE = [[1.5, 2.5], [3.5, 4.5]]
+
+
+def test_arrays_in_constant_memory() -> None:
+    x = np.zeros(32, np.float32)
+    looks_up[1](x)
+    assert x.tolist() == [TABLE[i & 1][i // 16] + i % 8 for i in range(32)]
+    compiled = looks_up.compile()
+    assert compiled.ptx.count("ld.const") == 2
+    assert compiled.constant_banks[3] == 48
+
+    @cl.kernel(block=1)
+    def writes(x: Tensor[f32, (1,)]) -> None:
+        table = cl.constant(TABLE, f32)
+        table[0, 0] = x[0]
+
+    with pytest.raises(CompileError, match="constant memory cannot be written to"):
+        writes.compile()
+
+    @cl.kernel(block=1)
+    def no_array(x: Tensor[f32, (1,)]) -> None:
+        cl.constant(("a", "b"), f32)
+
+    with pytest.raises(CompileError, match="a constant array is made of numbers known at compile time"):
+        no_array.compile()
+
+
+class Pipe(cl.SharedStorage):
+    full: cl.Smem[cl.mbarrier, (2,)]
+    data: cl.Smem[f32, (32,)]
+
+
+class Tile(cl.SharedStorage):
+    tile: cl.Smem[bf16, cl.make_smem_layout(bf16, (64, 64))]
+    rest: cl.Smem[f32, (3,)]
+
+
+class Sums(cl.SharedStorage):
+    sums: cl.Smem[f32, (64,)]
+
+
+class Storage(cl.SharedStorage):
+    pipe: Pipe
+    both: cl.SmemUnion[Tile, Sums]
+    last: cl.Smem[f32, (4,)]
+
+
+@cl.kernel(block=32)
+def shares(x: Tensor[f32, (32,)], synchronised: cl.Constexpr[bool]) -> None:
+    storage, i = Storage.allocate(), cl.thread_idx.x
+    storage.pipe.data[i] = x[i]
+    storage.both.tile[0, i] = x[i].to(bf16)
+    cl.syncthreads()
+    x[i] = storage.pipe.data[31 - i] + storage.both.tile[0, i].to(f32)
+    if synchronised:
+        cl.syncthreads()
+    storage.both.sums[i] = 1.0
+    x[i] += storage.both.sums[i]
+
+
+def test_shared_storage_nests_and_members_of_a_union_share_their_bytes() -> None:
+    x = np.arange(32, dtype=np.float32)
+    shares[1](x, True)
+    assert x.tolist() == [32] * 32
+    assert shares.compile(synchronised=True).shared_memory == 8192 + 12 + 4 + 16 + 128 + 16
+    assert shares.check(1, None, x, True)
+    assert "race" in str(shares.check(1, None, x, False))
+
+
+def test_storage_that_cannot_be_shared() -> None:
+    with pytest.raises(CompileError, match="SmemUnion takes classes of SharedStorage, not 3"):
+        cl.SmemUnion[3]
+
+    class Barriers(cl.SharedStorage):
+        both: cl.SmemUnion[Pipe, Tile]
+
+    @cl.kernel(block=1)
+    def kernel(x: Tensor[f32, (1,)]) -> None:
+        Barriers.allocate()
+
+    with pytest.raises(CompileError, match="`full` of Pipe is an mbarrier, which shares its memory with nothing"):
+        kernel.compile()
+
+
 class Pair(NamedTuple):
     a: int
     b: float
