@@ -39,7 +39,7 @@ class Narrow:
         return empty(x, (count, *leading), "f32").T
 
     def quantised(self, part: Any, v: Any, scales: Any, top: Any = None) -> Any:
-        """This thread's elements `v` in 8 bits; their scales are written to `scales`.
+        """Return this thread's elements `v` in 8 bits, and write their scales to `scales`.
 
         part  of a row; with blocks its vectors divide them, and each block is within a warp
         top   the greatest magnitude of the row, where it is known

@@ -56,14 +56,29 @@ class Norm:
         """Return what is normed, of what has been loaded."""
         return held.to(f32) + residual[0].to(f32) if residual else held.to(f32)
 
-    def weighted(self, v: Any, weights: Any, number: int) -> Any:
-        """Return a thread's vector of this number times the weights, or as it is where these are None."""
-        return v if weights is None else v * (weights.piece(number).to(f32) + self.offset)
+    def weighted(self, v: Any, weights: Any) -> Any:
+        """Return elements times the weights that ``weights()`` gives; as they are where it is None."""
+        return v if weights is None else v * (weights().to(f32) + self.offset)
 
-    def normed(self, v: Any, mean: Any, rstd: Any, vectors: Any, number: int) -> Any:
-        """Return the norm of a thread's vector of this number, by weights and biases or None."""
-        v = self.weighted((v - mean) * rstd if self.center else v * rstd, vectors[0], number)
-        return v if vectors[1] is None else v + vectors[1].piece(number).to(f32)
+    def normed(self, v: Any, mean: Any, rstd: Any, weights: Any, shifts: Any) -> Any:
+        """Return the norm of elements; `weights` and `shifts` give vectors, each when it is needed, or are None."""
+        v = self.weighted((v - mean) * rstd if self.center else v * rstd, weights)
+        return v if shifts is None else v + shifts().to(f32)
+
+    def looked_at(self, part: Any, held: Any, total: Any, at_once: bool, weights: Any) -> Any:
+        """Return what is known of this thread's part of a row, and write what is normed to `total`, if it is there.
+
+        at_once  the greatest magnitude of the weighted elements too, by `weights`, a `RowPart` or None
+        """
+        known, top = None, f32(0)
+        for i in cl.static_range(part.pieces):
+            v = self.summed(*(each.piece(i) for each in held))
+            known = self.known(part, known, v, i)
+            if at_once:
+                top = max(top, abs(self.weighted(v, piece_of(weights, i))).reduce("max"))
+            if total is not None:
+                part.piece(i).store(v.to(self.dtype), total)
+        return (known, top) if at_once else known
 
     def known(self, part: Any, before: Any, v: Any, number: int) -> Any:
         """Return what is known of a thread's vectors up to this number: sum of squares, or moments."""
@@ -85,11 +100,10 @@ class Moments(NamedTuple):
 
 
 def moments(some: Any, v: Any) -> Moments:
-    """Compute the moments of a vector of a thread, in two steps, so that nothing cancels.
+    """Compute the moments of elements of a thread, in two steps, so that nothing cancels.
 
-    some  the `RowVectors` that `v` is of
+    some  the `RowVectors` or the `RowPartition` that `v` is of
     """
-    v = v.reshape((v.n, 1))
     count = f32(v.n) if some.whole else some.keep(v * 0.0 + 1.0).reduce("sum")
     mean = v.reduce("sum") * (1.0 / v.n) if some.whole else v.reduce("sum") / max(count, 1.0)
     rest = some.keep(v - mean)
@@ -108,6 +122,11 @@ def merge(a: Moments, b: Moments) -> Moments:
     count = a.count + b.count
     share, apart = b.count / max(count, 1.0), b.mean - a.mean
     return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
+
+
+def piece_of(vector: Any, number: int) -> Any:
+    """Return a function that gives the vector of this number of a `RowPart`; None for None."""
+    return None if vector is None else lambda: vector.piece(number)
 
 
 def sum_and_greatest(a: Any, b: Any) -> Any:
@@ -137,19 +156,17 @@ def forward(norm: Norm, p: Plan) -> Any:
     ) -> None:
         team, part = norm.team(p)
         stream = cl.RowStream.create(part, (x,) if residual is None else (x, residual), stages=p.stages)
-        held_weights = [stream.hold(each, p.held) for each in (w, b)]
+        given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
         def first(row: Any, *held: Any) -> Any:
-            known, top, scales = None, f32(0), held_weights[0](row) if at_once else None
-            for i in cl.static_range(part.pieces):
-                v = norm.summed(*(each.piece(i) for each in held))
-                known = norm.known(part, known, v, i)
-                if at_once:  # the greatest magnitude gives the scale
-                    top = max(top, abs(norm.weighted(v, scales, i)).reduce("max"))
-                if total is not None:
-                    part.piece(i).store(v.to(dtype), total[row, None])
-            return (known, top) if at_once else known
+            weights = vectors_of(row)[0] if at_once else None
+            if norm.center and not p.stages and total is None:  # registers hold them all
+                return moments(part, norm.summed(*(each.load() for each in held)))
+            return norm.looked_at(part, held, None if total is None else total[row, None], at_once, weights)
+
+        def vectors_of(row: Any) -> Any:
+            return [None if each is None else each(row) for each in given]
 
         def last(row: Any, vectors: Any, mine: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
@@ -159,19 +176,21 @@ def forward(norm: Norm, p: Plan) -> Any:
                     means[row] = mean
                 if rstds is not None:
                     rstds[row] = rstd
-            out = cl.make_rmem_tensor(f32, cl.make_layout(part.shape))
-            for i in cl.static_range(part.pieces):
-                v = norm.normed(norm.summed(*(each.piece(i) for each in held)), mean, rstd, vectors, i)
-                if narrow is None:
+            if p.stages:
+                for i in cl.static_range(part.pieces):
+                    v = norm.summed(*(each.piece(i) for each in held))
+                    v = norm.normed(v, mean, rstd, *(piece_of(each, i) for each in vectors))
                     part.piece(i).store(v.to(dtype), y[row, None])
-                else:
-                    out[None, i].store(v.reshape((p.vector,)))
-            if narrow is not None:
-                top = all[1] * rstd if at_once else None
-                part.store(narrow.quantised(part, out.load(), scales[row, None], top), y[row, None])
+            else:
+                vectors = [None if each is None else lambda each=each: each(row).load() for each in given]
+                v = norm.normed(norm.summed(*(each.load() for each in held)), mean, rstd, *vectors)
+                if narrow is not None:
+                    top = all[1] * rstd if at_once else None
+                    v = narrow.quantised(part, v, scales[row, None], top)
+                part.store(v.to(y.dtype), y[row, None])
 
         combine = merge if norm.center else sum_and_greatest if at_once else "add"
-        stream.each_reduced(first, last, combine, ask=lambda row: [each(row) for each in held_weights])
+        stream.each_reduced(first, last, combine, ask=vectors_of if p.stages else None)
 
     return norm_forward
 
