@@ -10,13 +10,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, StaticCache
+from transformers.cache_utils import StaticLayer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import causal_mask_function, sdpa_mask
 
 from cutelite.kernels.attention.call import attention
 from cutelite.kernels.attention.operators import decode, wants_gradient
-from cutelite.kernels.rows.operators_elements import rope
+from cutelite.kernels.rows.operators_elements import rope, rope_append
 from cutelite.models.layers import TYPES, project, projected
 
 NAME = "cutelite"
@@ -188,10 +189,14 @@ class Attention:
         q, k, v = heads.split([heads.shape[-2] - 2 * each, each, each], dim=-2)
         if hasattr(self, "q_norm") and hasattr(self, "k_norm"):
             q, k = self.q_norm(q), self.k_norm(k)
-        q, k = rotated(q, k, *position_embeddings)
-        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-        if past_key_values is not None:
-            k, v = past_key_values.update(k, v, self.layer_idx)
+        cache = static(past_key_values, self.layer_idx, q, k, v)
+        if cache is not None:
+            q, k, v = appended(q, k, v, *position_embeddings, cache)
+        else:
+            q, k = rotated(q, k, *position_embeddings)
+            q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+            if past_key_values is not None:
+                k, v = past_key_values.update(k, v, self.layer_idx)
         call = AttentionInterface().get_interface(self.config._attn_implementation, sdpa_attention_forward)
         dropout = getattr(self, "attention_dropout", 0.0) if self.training else 0.0  # type: ignore[attr-defined]
         more |= {} if self.window is None else {"sliding_window": self.window}
@@ -209,9 +214,35 @@ class WindowedAttention(Attention):
 
 def rotated(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
     """Rotary embedding of queries and keys, (B, S, H, D), by halves of a head; cos and sin are (B or 1, S, D)."""
-    batch, tokens, _, dim = q.shape
-    half = slice(dim // 2)  # the other half of the tables is the same
-    places = torch.arange(len(cos) * tokens, device=q.device, dtype=torch.int32).view(len(cos), tokens)
-    cosines, sines = (x.reshape(-1, dim)[:, half] for x in (cos, sin))
-    turned: tuple[Tensor, Tensor] = rope(q, k, cosines, sines, places.expand(batch, -1), False, False)
+    tokens, places = q.shape[1], None
+    if len(cos) > 1:
+        places = torch.arange(len(cos) * tokens, device=q.device, dtype=torch.int32).view(len(cos), tokens)
+    turned: tuple[Tensor, Tensor] = rope(q, k, *tables(cos, sin), places, False, False)
     return turned
+
+
+def tables(cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """The first halves of the tables, a row for each token: the other halves are the same."""
+    dim = cos.shape[-1]
+    return cos.reshape(-1, dim)[:, : dim // 2], sin.reshape(-1, dim)[:, : dim // 2]
+
+
+def static(cache: Any, number: int, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    """The layer of a static cache that a kernel may write to; None where there is none, or for derivatives."""
+    if type(cache) is not StaticCache or cache.offloading or wants_gradient(q, k, v):
+        return None
+    layer = cache.layers[number]
+    if type(layer) is not StaticLayer:
+        return None
+    if not layer.is_initialized:
+        layer.lazy_initialization(k.transpose(1, 2), v.transpose(1, 2))
+    fits = layer.keys.dtype == q.dtype and len(layer.keys) == len(q) and isinstance(layer.cumulative_length, Tensor)
+    return layer if fits and layer.cumulative_length.device == q.device else None
+
+
+def appended(
+    q: Tensor, k: Tensor, v: Tensor, cos: Tensor, sin: Tensor, layer: Any
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Queries turned, (B, H, S, D), and all keys and values of a static cache behind these."""
+    turned = rope_append(q, k, v, *tables(cos, sin), layer.keys, layer.values, layer.cumulative_length)
+    return turned.transpose(1, 2), layer.keys, layer.values

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from cutelite.kernels.rows import gates
 from cutelite.kernels.rows import rope as rotary
+from cutelite.kernels.rows import rope_append as rope_cache
 
 
 @torch.library.custom_op("cutelite::activated", mutates_args=())
@@ -109,6 +110,21 @@ def rope_(
 ) -> None:
     """As `rope`, in place; without a derivative."""
     rotary.rope(q, k, cosines, sines, positions, interleaved=interleaved, inverse=inverse, out=(q, k))
+
+
+@torch.library.custom_op("cutelite::rope_append", mutates_args={"keys", "values", "length"})
+def rope_append(
+    q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
+) -> Tensor:
+    """Queries turned; keys turned, and values, behind those of a cache, whose length grows. It has no derivative."""
+    return rope_cache.rope_append(q, k, v, cosines, sines, keys, values, length.reshape(1))
+
+
+@rope_append.register_fake
+def _(
+    q: Tensor, k: Tensor, v: Tensor, cosines: Tensor, sines: Tensor, keys: Tensor, values: Tensor, length: Tensor
+) -> Tensor:
+    return q.new_empty(q.shape)
 
 
 def whole(x: Tensor) -> Tensor:

@@ -1,0 +1,162 @@
+"""Rotary embedding on the way into a cache: queries and keys are turned, keys and values written behind those that are
+there, and the cache's length grows; one launch.
+
+Only the device knows the length. Blocks read it before they write anything; where they are one cluster, it is written
+once all have read it, else by a launch of its own.
+"""
+
+# mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
+# (kernels here are made for dtypes and heads, which no annotation can say to a checker)
+
+from dataclasses import dataclass
+from functools import cache
+from math import gcd
+from typing import Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32, i32, i64
+from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.rows.arrays import DTYPES
+from cutelite.kernels.rows.plan import ACCESS
+
+B, S, L, C = cl.dims("B S L C")  # sequences, new tokens of each, places in the cache, rows of the tables
+THREADS, MOST_BLOCKS = 256, 8  # of a block; of a cluster that grows the length itself
+
+
+@dataclass(frozen=True)
+class Append:
+    """Heads on their way into a cache.
+
+    queries, keys  the heads of a token
+    n              elements of a head, `vector` of each half for a thread
+    each           the tables have rows for each sequence, not for all alike
+    blocks         blocks of the one cluster there is; 0: blocks are many, and leave the length alone
+    """
+
+    dtype: Any
+    table: Any
+    queries: int
+    keys: int
+    n: int
+    vector: int
+    each: bool
+    blocks: int
+
+    @property
+    def units(self) -> int:
+        """How many threads share a head."""
+        return self.n // 2 // self.vector
+
+    def halves(self, x: Any, unit: Any) -> tuple[Any, Any]:
+        """What a thread has of a head: as many elements of each half."""
+        return x.tile((self.vector,), (unit,)), x.tile((self.vector,), (unit + self.units,))
+
+    def turned(self, x: Any, y: Any, unit: Any, c: Any, s: Any) -> None:
+        """Turn a thread's part of head `x`, and write it to `y`."""
+        (a, b), (first, second) = (half.load().to(f32) for half in self.halves(x, unit)), self.halves(y, unit)
+        first.store((a * c - b * s).to(self.dtype))
+        second.store((b * c + a * s).to(self.dtype))
+
+    def copied(self, x: Any, y: Any, unit: Any) -> None:
+        """Copy a thread's part of head `x` to `y`."""
+        for of, to in zip(self.halves(x, unit), self.halves(y, unit), strict=True):
+            to.store(of.load())
+
+
+@cache
+def build(t: Append) -> Any:
+    """The kernel: a thread has a part of a head of a token."""
+    dtype, n, v, total = t.dtype, t.n, t.vector, t.queries + 2 * t.keys
+    steps = [(*(cl.Dim(f"{name}{i}", v) for i in range(3)), 1) for name in ("P", "Q", "R", "U", "V", "W")]
+    X, Y = cl.Dim("X", v), cl.Dim("Y", v)
+
+    @cl.kernel(block=THREADS, cluster=(t.blocks, 1, 1) if t.blocks > 1 else None)
+    def append(
+        q: Tensor[dtype, (B, S, t.queries, n), steps[0]], k: Tensor[dtype, (B, S, t.keys, n), steps[1]],
+        v: Tensor[dtype, (B, S, t.keys, n), steps[2]],
+        cosines: Tensor[t.table, (C, n // 2), (X, 1)], sines: Tensor[t.table, (C, n // 2), (Y, 1)],
+        keys: Tensor[dtype, (B, t.keys, L, n), steps[3]], values: Tensor[dtype, (B, t.keys, L, n), steps[4]],
+        length: Tensor[i64, (1,)], out: Tensor[dtype, (B, S, t.queries, n), steps[5]],
+    ) -> None:  # fmt: skip
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        place, start = i32(cl.block_idx.x * THREADS + cl.thread_idx.x), length[0].to(i32)
+        rest, unit = place // t.units, place % t.units
+        token, head = rest // total, rest % total
+        if token < B * S:
+            b, at = token // S, token % S
+            row = token if t.each else at
+            if head < t.queries + t.keys:
+                c, s = (x[row, None].tile((t.vector,), (unit,)).load().to(f32) for x in (cosines, sines))
+                if head < t.queries:
+                    t.turned(q[b, at, head, None], out[b, at, head, None], unit, c, s)
+                elif start + at < L:
+                    mine = head - t.queries
+                    t.turned(k[b, at, mine, None], keys[b, mine, start + at, None], unit, c, s)
+            elif start + at < L:
+                mine = head - t.queries - t.keys
+                t.copied(v[b, at, mine, None], values[b, mine, start + at, None], unit)
+        if t.blocks > 0:
+            if t.blocks > 1:
+                cl.cluster_sync()
+            else:
+                cl.syncthreads()
+            if place == 0:
+                length[0] = (start + i32(S)).to(i64)
+
+    return append
+
+
+@cl.kernel(block=1)
+def grow(length: Tensor[i64, (1,)], by: i64) -> None:
+    """Add to a cache's length."""
+    cl.griddepcontrol_wait()
+    length[0] = length[0] + by
+
+
+def rope_append(
+    q: Any, k: Any, v: Any, cosines: Any, sines: Any, keys: Any, values: Any, length: Any, *, out: Any = None
+) -> Any:  # fmt: skip
+    """Turn queries and keys, and write keys and values into a cache, whose length grows by the new tokens.
+
+    q, k, v         (sequences, tokens, heads, n), bf16, f16 or f32, any strides, but elements of a head side by side;
+                    halves of a head are turned with each other
+    cosines, sines  (tokens, n / 2) for all sequences alike, or (sequences * tokens, n / 2)
+    keys, values    (sequences, heads, places, n): the cache. What is behind its end is not written
+    length          (1,) i64: the tokens that it holds, of each sequence
+    Gives           the queries, turned: `out`, or a new array
+    Errors          `cl.ArgumentError` for arrays that do not fit
+    """
+    (count, tokens, heads, n), kind, table = q.shape, DTYPES.get(code_of(q)), DTYPES.get(code_of(cosines))
+    alike, cache = (count, tokens, k.shape[2], n), (count, k.shape[2], keys.shape[2], n)
+    fits = all(tuple(x.shape) == alike for x in (k, v)) and all(tuple(x.shape) == cache for x in (keys, values))
+    tables = {(rows, n // 2) for rows in (tokens, count * tokens)}
+    if kind is None or table is None or not fits or any(code_of(x) != code_of(q) for x in (k, v, keys, values)):
+        raise cl.ArgumentError(f"q is {q.dtype} of shape {tuple(q.shape)}; k, v or the cache do not fit")
+    if n % 2 or tuple(cosines.shape) not in tables or tuple(sines.shape) != tuple(cosines.shape):
+        raise cl.ArgumentError(f"tables are {tuple(cosines.shape)} and {tuple(sines.shape)}, for q of {tuple(q.shape)}")
+    out = empty(q, tuple(q.shape)) if out is None else out
+    if left_out() or not count * tokens:
+        return out
+    vector = gcd(n // 2, ACCESS // kind.bytes)
+    for x, bytes in [
+        *((x, kind.bytes) for x in (q, k, v, keys, values, out)),
+        (cosines, table.bytes),
+        (sines, table.bytes),
+    ]:
+        view = rt.read(x)
+        if view.strides[-1] != 1:
+            raise cl.ArgumentError(f"the elements of a head lie side by side, not {view.strides[-1]} apart")
+        vector = gcd(vector, *view.strides[:-1], view.pointer // bytes)
+    each = cosines.shape[0] == count * tokens and count > 1
+    threads = count * tokens * (heads + 2 * k.shape[2]) * (n // 2 // vector)
+    blocks = 1 << (-(-threads // THREADS) - 1).bit_length()
+    cluster = blocks if blocks <= MOST_BLOCKS else 0
+    t = Append(kind, table, heads, k.shape[2], n, vector, each, cluster)
+    launch = cl.Launch(cluster or -(-threads // THREADS), THREADS, pdl=True)
+    build(t)[launch](q, k, v, cosines, sines, keys, values, length, out)
+    if not cluster:
+        grow[cl.Launch(1, 1, pdl=True)](length, tokens)
+    return out
