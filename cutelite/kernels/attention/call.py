@@ -11,7 +11,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
-from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import lifted, settled
 
 Mod = Callable[..., Any]
@@ -99,7 +99,7 @@ def attend(
     if block_mask is not None and (causal or window != (None, None) or mask_mod is not None):
         raise ValueError("a block mask says all of what is seen: leave out causal, window and mask_mod")
     arrays: list[Any] = []
-    mod = capped_mod(softcap, lifted(score_mod, arrays))
+    mod, softcap = settled(lifted(score_mod, arrays)), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
@@ -107,12 +107,13 @@ def attend(
             mask = None if block_mask is None else block_mask_of(block_mask, sq, sk)
             mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays))
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
-            problem = Problem(getattr(cl, code_of(q)), dim, dim_v, *ends, mod, mask_mod, blocks=blocks)
+            dtype = getattr(cl, code_of(q))
+            problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
             config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = band_of(sk * (dim + dim_v) * 2, batch * heads)
             far = (FAR if x is None else x for x in (left, right))
-            numbers = scale if mod is not None else scale / LN2, offset, *far, band
+            numbers = problem.factor(scale), offset, *far, band
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
@@ -158,14 +159,19 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
     return left, right, 0 if causal == "top-left" else more
 
 
+def positive(name: str, number: float | None) -> Any:
+    """Return a number as a float, or None. Errors: ValueError for one that is not above 0."""
+    if number is not None and not number > 0:
+        raise ValueError(f"{name} is positive, not {number}")
+    return None if number is None else float(number)
+
+
 def capped_mod(softcap: float | None, score_mod: Mod | None) -> Mod | None:
     """Return `score_mod`, applied to capped scores where there is a `softcap`. Errors: ValueError for a cap below 0."""
     inner = settled(score_mod)
     if softcap is None:
         return inner
-    if not softcap > 0:
-        raise ValueError(f"softcap is positive, not {softcap}")
-    cap = float(softcap)
+    cap = positive("softcap", softcap)
 
     def capped(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
         score = cl.math.tanh(score * (1.0 / cap), fast=True) * cap

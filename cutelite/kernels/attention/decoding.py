@@ -166,7 +166,7 @@ class Plan:
 
     def consume(self, q: Any, storage: Any, keys: Any, values: Any, part: Part, given: Given) -> Any:
         """Return the accumulator of powers times values, and the softmax. Who: the warpgroup."""
-        unit = given.scale if self.problem.score_mod is None else 1.0 / LN2
+        unit = self.problem.unit(given.scale)
         spots, dtype, DV = cl.wgmma.coordinates(8), self.problem.dtype, self.dims[1]
         queries, heads = cl.make_rmem_tensor(i32, (2,)), cl.make_rmem_tensor(i32, (2,))
         for i in cl.static_range(2):
@@ -182,7 +182,7 @@ class Plan:
             keys.consumer_release(state)
             offset, first = given.offset * (part.length - i32(SQ)), j * self.config.columns + spots[0][1]
             sight = Sight(at, first, None, part.length, offset, given.left, given.right)
-            if self.problem.score_mod is None and not masked:
+            if not self.problem.modifies and not masked:
                 return s
             return modified(self.problem, s, given.scale, sight, part.batch, head, masked)
 

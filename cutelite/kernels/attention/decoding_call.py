@@ -8,9 +8,9 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
-from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import settled
 
 
@@ -69,10 +69,11 @@ def attend_decode(
     lse = empty(q, (batch, heads, sq), "f32")
     keys = page if table is None else page * table.shape[1]
     left, right, _ = seen(causal, window, 0)
-    mod = capped_mod(softcap, score_mod)
+    softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out
-    problem = Problem(getattr(cl, code_of(q)), dim, dim_v, left is not None, right is not None, mod, settled(mask_mod))
+    dtype, mods = getattr(cl, code_of(q)), (settled(score_mod), settled(mask_mod))
+    problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, softcap=softcap)
     config = config or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
     tiles = -(-sq * together // ROWS) * kv_heads
@@ -82,8 +83,12 @@ def attend_decode(
     blocks = -(-count // splits)
     splits = -(-count // blocks)
     kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
-    unit = scale if mod is not None else scale / LN2
-    numbers = unit, int(causal != "top-left"), *(FAR if x is None else x for x in (left, right)), blocks
+    numbers = (
+        problem.factor(scale),
+        int(causal != "top-left"),
+        *(FAR if x is None else x for x in (left, right)),
+        blocks,
+    )
     cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS)
     if splits == 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
 from cutelite.kernels.attention.blocks import KB, MB, MH, QB, tables_of
-from cutelite.kernels.attention.scores import BOX, GROUP, LN2, ROWS, Problem, Sight, modified
+from cutelite.kernels.attention.scores import BOX, GROUP, ROWS, Problem, Sight, modified
 from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, H, RaggedTile, Tile, Tiles
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
@@ -199,7 +199,7 @@ class Plan:
 
     def start(self, s: Any, tile: Any, here: Here) -> Any:
         """Return powers of a tile's first scores, and the softmax behind them."""
-        unit = here.given.scale if self.problem.score_mod is None else 1.0 / LN2  # from scores to powers of 2
+        unit = self.problem.unit(here.given.scale)
         return cl.OnlineSoftmax.first(s, unit, self.problem.dtype, self.config.guess)
 
     def restored(self, inverse: Any, tile: Any, result: Any) -> Any:
@@ -279,7 +279,7 @@ class Plan:
 
     def modified(self, s: Any, j: Any, tile: Tile, here: Here, group: Any, masked: bool) -> Any:
         """Return the scores of block j after mods and masks."""
-        if self.problem.score_mod is None and not masked:
+        if not self.problem.modifies and not masked:
             return s
         spots = cl.wgmma.coordinates(8)
         rows = places(tile.row + group * ROWS + spots[0][0], (0, 8), (1, 2, 1))

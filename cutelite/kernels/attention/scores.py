@@ -32,6 +32,7 @@ class Problem:
     mask_mod       (batch, head, query, key) -> True where the query sees the key
     ragged         sequences of any lengths lie one after the other, as one (the forward kernel)
     blocks         queries and keys of a block of a block mask; None: there is none (the forward kernel)
+    softcap        scores are capped before `score_mod` (the forward kernel and decoding); None: they are not
     """
 
     dtype: Any
@@ -43,6 +44,22 @@ class Problem:
     mask_mod: Callable[..., Any] | None = None
     ragged: bool = False
     blocks: tuple[int, int] | None = None
+    softcap: float | None = None
+
+    @property
+    def modifies(self) -> bool:
+        """Whether products are more than scaled before the softmax."""
+        return self.score_mod is not None or self.softcap is not None
+
+    def factor(self, scale: float) -> float:
+        """Return what the kernel multiplies products by, its parameter `scale`, for a `scale` of the caller's."""
+        return scale / self.softcap if self.softcap is not None else scale if self.modifies else scale / LN2
+
+    def unit(self, scale: Any) -> Any:
+        """Return the factor from what `modified` gives to powers of 2; `scale` is the kernel's parameter."""
+        if self.score_mod is None and self.softcap is not None:
+            return self.softcap / LN2  # the cap itself is left to this factor
+        return 1.0 / LN2 if self.modifies else scale
 
 
 class Sight(NamedTuple):
@@ -68,7 +85,7 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
     """Return scores after `score_mod`; if `masked`, -inf where a query does not see the key.
 
     s      products of a block, as the accumulator has them
-    scale  factor of the products before `score_mod`
+    scale  factor of the products, where the problem modifies them
     head   of queries: a number, or one for each of the two rows, (1, 2, 1)
     """
     offsets = tuple(i // 2 * 8 + i % 2 for i in range(s.n // 2))
@@ -77,9 +94,15 @@ def modified(problem: Problem, s: Any, scale: Any, sight: Sight, batch: Any, hea
     query, place = at, key
     if sight.rows is not None:  # indices into arrays that functions captured, behind which there is nothing
         query, place = max(0, min(at, sight.rows - 1)), max(0, min(key, sight.end - 1))
+    if problem.modifies:
+        s = s * scale
+    if problem.softcap is not None:
+        s = cl.math.tanh(s, fast=True)
     if problem.score_mod is not None:
+        if problem.softcap is not None:
+            s = s * problem.softcap
         exact = approximate_quotients(True)
-        s = problem.score_mod(s * scale, batch, head, query, place)
+        s = problem.score_mod(s, batch, head, query, place)
         approximate_quotients(exact)
     if masked:
         end = cl.full((2,), sight.end - sight.key, i32).reshape((1, 2, 1))

@@ -8,9 +8,9 @@ import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, capped_mod, launch, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, launch, positive, seen
 from cutelite.kernels.attention.forward import Config, chosen
-from cutelite.kernels.attention.scores import BOX, LN2, ROWS, Problem
+from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import lifted, settled
 
 
@@ -70,14 +70,14 @@ def attend_varlen(
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
     arrays: list[Any] = []
-    mod = capped_mod(softcap, lifted(score_mod, arrays))
+    mod, softcap = settled(lifted(score_mod, arrays)), positive("softcap", softcap)
     if 0 not in lse.shape and not left_out():
         mods, dtype = (mod, settled(lifted(mask_mod, arrays))), getattr(cl, code_of(q))
-        problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True)
+        problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, ragged=True, softcap=softcap)
         config = config or chosen(-(-dim // BOX) * BOX)
         tiles = (total // (ROWS * config.groups) + cu_seqlens_q.shape[0] - 1) * heads
         ends = (FAR if x is None else x for x in (left, right))
-        numbers = scale if mod is not None else scale / LN2, int(causal != "top-left"), *ends, 1
+        numbers = problem.factor(scale), int(causal != "top-left"), *ends, 1
         by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, out)]
         if total_k == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
