@@ -97,6 +97,7 @@ _MODULES = {
     "wgmma": "cutelite.lang.wgmma",
     "target": "cutelite.target",
     "passes": "cutelite.passes",
+    "profile": "cutelite.lang.profile",
 }
 """Groups of names under one of their own: ``cl.math.exp2``, ``cl.wgmma.mma_async``, ``cl.target.arch``."""
 

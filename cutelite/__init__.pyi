@@ -32,6 +32,7 @@ from cutelite.dispatch import kernel as kernel
 from cutelite.dispatch import off_compile as off_compile
 from cutelite.dispatch import on_compile as on_compile
 from cutelite.lang import math as math
+from cutelite.lang import profile as profile
 from cutelite.lang import wgmma as wgmma
 from cutelite.lang.algebra import append as append
 from cutelite.lang.algebra import append_ones as append_ones
@@ -809,6 +810,7 @@ __all__ = [
     "product",
     "product_each",
     "product_like",
+    "profile",
     "raked_product",
     "range",
     "rank",

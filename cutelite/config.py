@@ -106,6 +106,11 @@ class Config:
     dry_run: bool = _variable(
         "CUTELITE_DRYRUN", FLAG, False, "compile what launches need and check their arguments, but launch nothing"
     )
+    profile_dir: str | None = _variable(
+        "CUTELITE_PROFILE", optional(PATH), None,
+        "profile every launch, and write its events to files of this folder, for Perfetto: docs/profiling.md",
+        "no profiles",
+    )  # fmt: skip
     dump: tuple[str, ...] = _variable(
         "CUTELITE_DUMP", any_of(*STAGES), (), "stages to write to files for each kernel compiled", "no stage"
     )

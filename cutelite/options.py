@@ -103,6 +103,10 @@ class Options:
     warnings_as_errors: bool = _option(
         FLAG, False, "refuse a kernel that passes or the assembler warn of, such as one that spills registers"
     )  # fmt: skip
+    profile: bool = _option(
+        FLAG, False, "record the events of `cl.profile`; `kernel.profile(...)` says it of a launch (docs/profiling.md)",
+        of_one=True,
+    )  # fmt: skip
     name: str | None = _option(
         optional(TEXT), None,
         "name of the kernel in profilers and in the cubin, `{BM}` being the value of the Constexpr `BM`",
@@ -126,6 +130,8 @@ class Options:
             attrs["cluster"] = cluster
         if self.assertions:
             attrs["assertions"] = True
+        if self.profile:
+            attrs["profile"] = True
         for name in ("min_blocks", "max_registers", "name"):
             if getattr(self, name) is not None:
                 attrs[name] = getattr(self, name)
@@ -147,6 +153,7 @@ class Given(TypedDict, total=False):
     assembler: str | None
     passes: str | None
     warnings_as_errors: bool | None
+    profile: bool | None
     name: str | None
 
 

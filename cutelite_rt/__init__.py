@@ -22,7 +22,7 @@ from cutelite_rt.cache import DiskCache, default_cache_dir
 from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.gpu.device import Device, count, device
 from cutelite_rt.gpu.driver import CudaError, Driver, NoDriver
-from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load
+from cutelite_rt.gpu.launch import Function, LaunchConfig, launch, load, write_global
 from cutelite_rt.gpu.params import ParameterLayout, Parameters
 from cutelite_rt.gpu.tensormap import TensorMapError, Tiling, check_tensormap
 
@@ -81,6 +81,7 @@ __all__ = [
     "read",
     "resident_clusters",
     "to_device",
+    "write_global",
 ]
 
 

@@ -31,6 +31,7 @@ OTHERS: dict[str, Any] = {
     "assembler": "ptxas",
     "passes": "-join_accesses",
     "warnings_as_errors": True,
+    "profile": True,
     "name": "other",
 }
 """A value of each that is not its default."""

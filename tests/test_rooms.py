@@ -23,7 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "lower": MIDDLE | LEAVES,
     "sim": MIDDLE | LEAVES,
     "toolchain": LEAVES,
-    "builds": {"front", "passes", "toolchain", "ir", "cutelite_rt", *LEAVES},
+    "builds": {"front", "passes", "toolchain", *MIDDLE, "cutelite_rt", *LEAVES},
     "pipeline": BELOW_PIPELINE | LEAVES | {"builds", "cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"builds", "explore", "pipeline", "cutelite_rt"},
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},

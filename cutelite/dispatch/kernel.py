@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count as count_from
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TextIO, TypeVar, Unpack, overload
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
     from cutelite.sim import CheckReport, Timeline
 
@@ -96,6 +99,12 @@ def _without_our_frames(function: F) -> F:
             raise error.with_traceback(None) from error.__cause__
 
     return call  # type: ignore[return-value]
+
+
+def recording(spec: Specialisation) -> Specialisation:
+    """Return the specialisation with the events of `cl.profile` in it."""
+    options = replace(spec.options, profile=True)
+    return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
 
 
 class Kernel:
@@ -243,6 +252,9 @@ class Kernel:
             return
         if self._settings.environment.dry_run:
             self._compiled(launch, checked.spec)
+            return
+        if self._settings.environment.profile_dir is not None:
+            self._profiled_to(self._settings.environment.profile_dir, launch, args, kwargs)
             return
         if checked.ordinal is None:
             self._simulate(launch, checked.grid, checked.spec, checked.bound)
@@ -502,12 +514,60 @@ class Kernel:
         checked = self._checked(launch, args, kwargs)
         if checked is None:
             raise LaunchError("a grid of no blocks has nothing to trace")
-        function, values, dims = self._simulation(checked.spec, checked.bound)
+        function, values, dims = self._simulation(recording(checked.spec), checked.bound)
         seed = self._settings.environment.sim_seed if launch.seed is None else launch.seed
         timeline: Timeline = _simulator().trace(
             function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed
         )
         return timeline
+
+    # Profiles.
+
+    def profile(
+        self,
+        grid: Extent | Literal["persistent"],
+        block: Extent | None = None,
+        /,
+        *args: Any,
+        cluster: Extent | None = None,
+        smem: int = 0,
+        stream: Any = None,
+        **kwargs: Any,
+    ) -> Profile | Timeline:
+        """Launch the kernel, and return when its warps came to the events of `cl.profile`: docs/profiling.md.
+
+        grid, block, ...  as in ``kernel[grid, block](*args)`` and `Launch`
+        Result  ``.save("out.json")`` writes it for Perfetto; ``.order(block, warp)``. On NumPy arrays the simulator's
+                timeline, which has the events too
+        Errors  as `launch`
+        """
+        return self.profile_launch(Launch(grid, block, cluster, smem, stream), *args, **kwargs)
+
+    @_without_our_frames
+    def profile_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Profile | Timeline:
+        """`profile` of the launch that ``kernel[launch](*args)`` would be."""
+        return self._named(self._profile, launch, args, kwargs)  # type: ignore[no-any-return]
+
+    def _profile(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Profile | Timeline:
+        from cutelite.dispatch.profiling import Rings
+
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            raise LaunchError("a grid of no blocks has nothing to profile")
+        if checked.ordinal is None:
+            return self._trace(launch, args, kwargs)
+        spec = recording(checked.spec)
+        compiled = self._compiled(launch, spec)
+        rings = Rings(self._function(spec, compiled, checked.ordinal), checked.grid, spec.block)
+        _, shape = self._run(launch, checked._replace(spec=spec), checked.ordinal)
+        return rings.read(self.__name__, (compiled.artifact.signature or {})["marks"], shape.stream)
+
+    def _profiled_to(self, folder: str, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Profile a launch, and write it to a file of the folder: kernel.0.json, kernel.1.json, ..."""
+        profile = self._profile(launch, args, kwargs)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        count = next(number for number in count_from(0) if not Path(folder, f"{self.__name__}.{number}.json").exists())
+        profile.save(Path(folder, f"{self.__name__}.{count}.json"))
 
     # Compiling.
 
@@ -659,6 +719,12 @@ class BoundKernel:
     def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
         """As `Kernel.launch`."""
         self.kernel.launch(launch, self.instance, *args, **kwargs)
+
+    def profile(
+        self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any
+    ) -> Profile | Timeline:
+        """As `Kernel.profile`."""
+        return self.kernel.profile(grid, block, self.instance, *args, **options)
 
     def check(
         self, grid: Extent | Literal["persistent"], block: Extent | None = None, /, *args: Any, **options: Any

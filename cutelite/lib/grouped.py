@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutelite.ir.types import i32
+from cutelite.lang import profile
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 from cutelite.lib.scheduler import banded
 
@@ -65,6 +66,7 @@ class GroupedTileScheduler:
 
     def coordinate(self) -> tuple[Any, Any, Any, Any]:
         """(group, row at which the tile begins, row at which its group ends, place along N)."""
+        profile.mark("tile", self.index)
         along = (self.end - self.begin + self.rows - 1) // self.rows
         m, n = banded(self.index - self.first, max(1, along), self.columns, self.swizzle)
         return self.group, self.begin + m * self.rows, self.end, n

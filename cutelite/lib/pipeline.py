@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cutelite.ir.types import mbarrier
+from cutelite.lang import profile
 from cutelite.lang.cluster import cluster_arrive, cluster_wait
 from cutelite.lang.cp_async import cp_async_bulk_commit_group, cp_async_bulk_wait_group
 from cutelite.lang.index import linear_thread_idx
@@ -108,8 +109,9 @@ class Ring:
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty; not if it was `seen` to be, by `producer_try_acquire` of this state."""
-        if not seen:
-            self.empty[state.index].wait(state.phase)
+        with profile.range("acquire", state.index):
+            if not seen:
+                self.empty[state.index].wait(state.phase)
 
     def producer_tail(self, state: PipelineState) -> None:
         """Wait until every buffer is empty: before what owns them exits (others may still arrive) or reuses them."""
@@ -122,8 +124,9 @@ class Ring:
 
     def consumer_wait(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is full; not if it was `seen` to be, by `consumer_try_wait` or `_test_wait`."""
-        if not seen:
-            self.full[state.index].wait(state.phase)
+        with profile.range("wait", state.index):
+            if not seen:
+                self.full[state.index].wait(state.phase)
 
     def consumer_try_wait(self, state: PipelineState) -> Any:
         """Return whether the buffer is full; may sleep for a while before it says no."""
@@ -135,6 +138,7 @@ class Ring:
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer."""
+        profile.mark("release", state.index)
         warp_arrives(self.empty[state.index])
 
 
@@ -166,6 +170,7 @@ class PipelineAsync(Ring):
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full: this thread's part of it."""
+        profile.mark("commit", state.index)
         if self.single:
             self.full[state.index].arrive()
         else:
@@ -186,6 +191,7 @@ class PipelineCpAsync(Ring):
 
     def producer_commit(self, state: PipelineState) -> None:
         """Say that the buffer is full once all of this thread's cp.async copies so far are complete."""
+        profile.mark("commit", state.index)
         self.full[state.index].arrive_after_copies()
 
 
@@ -243,10 +249,11 @@ class PipelineTmaAsync(Ring):
 
     def producer_acquire(self, state: PipelineState, seen: Any = False) -> None:
         """Wait until the buffer is empty, in every block that this one fills, then expect its bytes. One thread."""
-        if not seen:
-            self.empty[state.index].wait(state.phase)
-        if self.loaded is not None:
-            self.loaded[state.index].wait(state.phase)
+        with profile.range("acquire", state.index):
+            if not seen:
+                self.empty[state.index].wait(state.phase)
+            if self.loaded is not None:
+                self.loaded[state.index].wait(state.phase)
         self.full[state.index].arrive_expect_tx(self.tx_bytes)
 
     def producer_tail(self, state: PipelineState) -> None:
@@ -257,6 +264,7 @@ class PipelineTmaAsync(Ring):
 
     def producer_commit(self, state: PipelineState) -> None:
         """Nothing: the copies arrive by themselves."""
+        profile.mark("commit", state.index)
 
     def consumer_loaded(self, state: PipelineState) -> None:
         """Say that this thread has loaded what it needs of the buffer's parts for loads; with ``reads="both"``."""
@@ -264,6 +272,7 @@ class PipelineTmaAsync(Ring):
 
     def consumer_release(self, state: PipelineState) -> None:
         """Say that this thread has done with the buffer, to every block that fills it."""
+        profile.mark("release", state.index)
         empty, alone = self.empty[state.index], len(self.peers) == 0
         place = lane_of_met_warp() if self.reads == "generic" else linear_thread_idx() % WARPGROUP
         if alone and place == 0:

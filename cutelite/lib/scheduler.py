@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cutelite.ir.types import i32
+from cutelite.lang import profile
 from cutelite.lang.index import block_idx, cluster_dim, cluster_idx, grid_dim
 
 Raster = Literal["M", "N", "hilbert"]
@@ -58,6 +59,7 @@ class StaticPersistentTileScheduler:
 
     def coordinate(self) -> tuple[Any, Any, Any]:
         """(along M, along N, batch) of the tile."""
+        profile.mark("tile", self.index)
         m, n = self.tiles[0], self.tiles[1]
         place, batch = self.index, 0
         if len(self.tiles) == 3:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cutelite.ir.op import Op
+from cutelite.lower import profile
 from cutelite.lower.calls import call
 from cutelite.lower.constants import constant
 from cutelite.lower.reports import assert_fail, printf
@@ -66,7 +67,8 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "printf": printf,
     "assert.fail": assert_fail,
     "call": call,
-    "ret": lambda w, op: w.line("ret void"),
+    "profile.mark": profile.mark,
+    "ret": profile.ret,
     "unreachable": lambda w, op: w.line("unreachable"),
 }
 """By op name. Branches are written by `function`, which knows the blocks."""

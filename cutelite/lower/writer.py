@@ -24,6 +24,8 @@ class Writer:
         self.declared: dict[str, None] = {}  # in order
         self.globals: dict[str, str] = {}  # constants, and their names
         self.note = ""
+        self.profiled = False
+        self.marks: list[str] = []  # names of events, by their number
         self._next = 0
 
     def fresh(self) -> str:

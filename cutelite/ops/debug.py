@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cutelite.ir.contract import Effect, Problem, Ptx
 from cutelite.ir.function import Value
 from cutelite.ir.op import Op, op
 from cutelite.ir.simulation import Lanes
-from cutelite.ir.types import Ptr, Scalar, elem_of
+from cutelite.ir.types import Ptr, Scalar, elem_of, i32
 
 SPECIFIER = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGaAcp]))")
 """A conversion of C's printf that CUDA's vprintf knows; group 1 is its letter, None for %%."""
@@ -117,4 +117,40 @@ class Brkpt(Op):
         return None
 
 
-__all__ = ["Brkpt", "Printf", "Trap", "letters"]
+MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
+"""Events of a profile have so many names, and values below this."""
+
+
+@op("profile.mark", effects=Effect.HOST_VISIBLE, source="PTX ISA: %clock, activemask")
+class ProfileMark(Op):
+    """Record an event of a profile: the clock, the thread's warp, a name and a value.
+
+    phase  'mark', or 'begin' and 'end' of a range
+    value  none, or one i32, of which 20 bits are kept
+
+    The first of the threads that come here together writes 8 bytes to its ring in global memory (`lower/profile.py`).
+    """
+
+    label: str
+    phase: str
+    value: tuple[Value, ...]
+
+    def verify(self) -> Iterator[Problem]:
+        if self.phase not in PHASES:
+            yield Problem("phase", f"{self.phase!r} is none of {', '.join(PHASES)}")
+        if len(self.value) > 1 or any(each.type != i32 for each in self.value):
+            yield Problem("value", f"a mark has one i32 or nothing, not {', '.join(str(v.type) for v in self.value)}")
+
+    def simulate(self, lanes: Lanes) -> None:
+        return None
+
+
+PHASES = ("mark", "begin", "end")
+
+
+def mark_names(ops: Iterable[Op]) -> list[str]:
+    """Return the names of the events that a kernel records, by their number."""
+    return sorted({op["label"] for op in ops if op.name == "profile.mark"})
+
+
+__all__ = ["MARK_NAMES", "MARK_VALUES", "PHASES", "Brkpt", "Printf", "ProfileMark", "Trap", "letters", "mark_names"]

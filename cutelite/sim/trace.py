@@ -53,13 +53,11 @@ from cutelite.sim.events import (
 )
 from cutelite.sim.launch import Extent
 from cutelite.sim.machine import Agent, Machine
+from cutelite.sim.marks import CYCLES_IN_A_MICROSECOND, MARKS, Mark, order, trace_events
 from cutelite.sim.program import WARP
 from cutelite.sim.run import run
 
 Array = Any
-
-CYCLES_IN_A_MICROSECOND = 1000
-"""Of the file's time: a cycle is shown as a nanosecond."""
 
 BARRIERS, CORE, COPIES = 1000, 2000, 3000
 """Rows of a block, behind those of its warps: of its mbarriers, its tensor core, its copies in flight."""
@@ -109,12 +107,14 @@ class Timeline:
 
     events  in the trace-event format, once the simulation is over: what `save` writes
     cycles  until the last thread exited and the last copy was done
+    marks   the events of `cl.profile`, warp by warp
     """
 
     def __init__(self, name: str, costs: Costs = Costs()) -> None:
         self.name, self.costs = name, costs
         self.events: list[dict[str, Any]] = []
         self.cycles = 0.0
+        self.marks: list[Mark] = []
         self._blocks: dict[Machine, _Block] = {}
         self._finish: dict[Work, float] = {}  # of each piece of asynchronous work
         self._issue: dict[Work, float] = {}
@@ -147,6 +147,9 @@ class Timeline:
         warps = np.unique(lanes.tid[lanes.mask] // WARP)
         if op.scope in ("warpgroup", "cta"):
             block.clock[warps] = block.clock[warps].max()
+        if op.name == "profile.mark":
+            self._mark(block, op, lanes)
+            return
         for warp in warps.tolist():
             self._at_line(block, warp, op.span)
         block.clock[warps] += self._cost(op)
@@ -189,10 +192,28 @@ class Timeline:
                 self._at_line(block, warp, None)
         last = [event["ts"] + event["dur"] for event in self.events if event["ph"] == "X"]
         self.cycles = max(last, default=0.0) * CYCLES_IN_A_MICROSECOND
+        self.events += trace_events(self.marks)
         self.events.sort(key=lambda event: event["ts"])
         self.events = [*self._names(), *self.events]
 
     # Warps.
+
+    def _mark(self, block: _Block, op: Any, lanes: Any) -> None:
+        """Record an event for each warp, as its first thread here does. It takes no time."""
+        values = lanes.get(op.value[0]) if op.value else None
+        seen: set[int] = set()
+        for lane in np.flatnonzero(lanes.mask).tolist():
+            thread = int(lanes.tid[lane])
+            if thread // WARP not in seen:
+                seen.add(thread // WARP)
+                value = None if values is None else int(values[lane])
+                now = float(block.clock[thread // WARP])
+                where = (block.machine.index, thread // WARP, thread % WARP, -1)
+                self.marks.append(Mark(*where, now, op.phase, op.label, value))
+
+    def order(self, block: int, warp: int) -> list[tuple[str, str, int]]:
+        """Return (phase, name, value) of a warp's events, in the order of time: to compare with a GPU's."""
+        return order(self.marks, block, warp)
 
     def _cost(self, op: Op) -> float:
         vector = max((v.type.n for v in op.results if isinstance(v.type, Vec)), default=1)
@@ -346,6 +367,8 @@ class Timeline:
                 name = f"copies {tid - COPIES}"
             elif tid >= CORE:
                 name = "tensor core"
+            elif MARKS <= tid < BARRIERS:
+                name = f"warp {tid - MARKS}: events"
             else:
                 name = self._named.get((pid, tid), f"warp {tid}")
             yield _meta("thread_name", pid, tid, name=name)

@@ -31,6 +31,7 @@ CALLS = {
     "cuModuleLoadData": "loading a cubin",
     "cuModuleLoadDataEx": "compiling PTX",
     "cuModuleGetFunction": "looking up a kernel",
+    "cuModuleGetGlobal": "looking up a variable of a kernel's module",
     "cuFuncGetAttribute": "reading a kernel attribute",
     "cuFuncSetAttribute": "setting a kernel attribute",
     "cuLaunchKernelEx": "launching a kernel",

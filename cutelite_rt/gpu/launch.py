@@ -59,12 +59,13 @@ class Usage(NamedTuple):
 class Function:
     """One kernel loaded into one context. Made by `load`; lives as long as the process."""
 
-    def __init__(self, artifact: Artifact, device: Device, context: int, handle: Any) -> None:
+    def __init__(self, artifact: Artifact, device: Device, context: int, handle: Any, module: Any = None) -> None:
         self.artifact = artifact
         self.device = device
         self.driver = device.driver
         self.context = context  # handle of the context it is loaded in
         self.handle = handle  # CUfunction
+        self.module = module  # CUmodule
         self.layout = ParameterLayout(artifact.params)
         self._smem_allowed = device.limits.smem_per_block - artifact.static_smem
         self._configs: dict[LaunchConfig, Any] = {}
@@ -160,8 +161,23 @@ def load(artifact: Artifact, device: Device) -> Function:
                 module = _load_image(artifact, device)
                 doing = f"looking up `{artifact.name}` in its image"
                 handle = driver.call("cuModuleGetFunction", module, artifact.name.encode(), doing=doing)
-                function = _loaded[key] = Function(artifact, device, context, handle)
+                function = _loaded[key] = Function(artifact, device, context, handle, module)
             return function
+
+
+def write_global(function: Function, name: str, source: int, nbytes: int) -> None:
+    """Copy device memory to a variable that a kernel's module has, between all work before and behind.
+
+    Errors  `CudaError`; ValueError where the variable is smaller
+    """
+    driver = function.driver
+    with function.device.active():
+        pointer, size = driver.call("cuModuleGetGlobal", function.module, name.encode())
+        if nbytes > int(size):
+            raise ValueError(f"{name} has {int(size)} bytes, not {nbytes}")
+        driver.call("cuCtxSynchronize")
+        driver.call("cuMemcpyDtoDAsync", int(pointer), source, nbytes, 0)
+        driver.call("cuStreamSynchronize", 0)
 
 
 def _load_image(artifact: Artifact, device: Device) -> Any:

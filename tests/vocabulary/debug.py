@@ -17,6 +17,13 @@ ROWS = [
         case="reports",
         tested=TESTED,
     ),
+    Row(
+        debug.ProfileMark,
+        "cl.profile.mark",
+        [],
+        case="events",
+        tested="tests/dispatch/test_profiling.py",
+    ),
     Row(debug.Trap, "cl.trap", [of()], tested=TESTED),
     Row(debug.Brkpt, "cl.brkpt", [of()], tested=TESTED),
 ]

@@ -1,0 +1,140 @@
+"""Profiles: a launch whose warps write events to rings in global memory, which are read back and decoded.
+
+`lower/profile.py` has the form of the rings. The times of all multiprocessors are brought to one axis by the clock of
+nanoseconds that they share; within a warp they are exact cycles.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cutelite_rt as rt
+from cutelite.lower.profile import LANE, RING
+from cutelite.ops.debug import MARK_VALUES, PHASES
+from cutelite.sim.marks import MARKS, Mark, order, trace_events
+
+Array = Any
+
+MOST_BYTES = 1 << 28
+"""A profile takes no more memory than this; events of later blocks are lost."""
+
+
+class Warp(NamedTuple):
+    """A warp that has run: its block, its number in it, its multiprocessor, its first and last cycle, events lost."""
+
+    block: int
+    warp: int
+    sm: int
+    begin: float
+    end: float
+
+
+class Profile:
+    """The events of one launch on a GPU.
+
+    events  by time
+    warps   of the blocks that there was room for
+    cycles  from the first start of a warp to the last end of one
+    clock   cycles in a nanosecond, as the warps saw it
+    """
+
+    def __init__(self, kernel: str, events: list[Mark], warps: list[Warp], clock: float) -> None:
+        self.kernel, self.events, self.warps, self.clock = kernel, events, warps, clock
+        self.cycles = max((warp.end for warp in warps), default=0.0)
+
+    def order(self, block: int, warp: int) -> list[tuple[str, str, int]]:
+        """Return (phase, name, value) of a warp's events, in the order of time: to compare with the simulator's."""
+        return order(self.events, block, warp)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace as JSON, for ui.perfetto.dev: blocks are processes, warps are rows (docs/trace.md)."""
+        facts = {"kernel": self.kernel, "cycles": round(self.cycles), "source": "GPU", "cycles_a_ns": self.clock}
+        shown = [*self._rows(), *trace_events(self.events)]
+        document = {"traceEvents": shown, "displayTimeUnit": "ns", "otherData": facts}
+        Path(path).write_text(json.dumps(document))
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for block in sorted({warp.block for warp in self.warps}):
+            yield _meta("process_name", block, 0, name=f"{self.kernel}, block {block}")
+        for warp in self.warps:
+            for row, name in ((warp.warp, f"warp {warp.warp}"), (MARKS + warp.warp, f"warp {warp.warp}: events")):
+                yield _meta("thread_name", warp.block, row, name=name)
+                yield _meta("thread_sort_index", warp.block, row, sort_index=row)
+            yield {"name": f"SM {warp.sm}", "ph": "X", "pid": warp.block, "tid": warp.warp, "ts": warp.begin / 1000,
+                   "dur": (warp.end - warp.begin) / 1000, "args": {"sm": warp.sm}}  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<profile of {self.kernel}: {len(self.events)} events, {self.cycles:.0f} cycles>"
+
+
+def _meta(kind: str, pid: int, tid: int, **args: Any) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "ts": 0, "args": args}
+
+
+class Rings:
+    """The buffer of one launch: made before it, read after it."""
+
+    def __init__(self, function: rt.Function, grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+        self.function = function
+        self.warps = -(-math.prod(block) // 32)
+        self.blocks = min(math.prod(grid), max(1, MOST_BYTES // (self.warps * 2 * RING)))
+        room = (self.blocks + 1) * self.warps * 2 * RING  # the last place is of all blocks that there is none for
+        self.memory = rt.to_device(np.zeros(room + RING, np.uint8), function.device)
+        self.start = -(-self.memory.pointer // RING) * RING
+        self._tell(self.start, self.blocks)
+
+    def _tell(self, *head: int) -> None:
+        source = rt.to_device(np.array(head, np.int64), self.function.device)
+        rt.write_global(self.function, "cutelite_profile", source.pointer, source.nbytes)
+
+    def read(self, kernel: str, names: list[str], stream: int = 0) -> Profile:
+        """Return what the launches with this buffer have recorded; waits for them. Later ones record nothing."""
+        data = rt.from_device(self.memory, stream)[self.start - self.memory.pointer :]
+        self._tell(0, 0)
+        count = self.blocks * self.warps
+        return decoded(kernel, names, data[: count * 2 * RING].reshape(count, 2 * RING), self.warps)
+
+
+def decoded(kernel: str, names: list[str], data: Array, warps: int) -> Profile:
+    """Decode rings: `data` has 2 * RING bytes for each warp, block by block."""
+    head = data[:, RING : RING + 40].copy()
+    times, facts = head.view(np.uint64), head.view(np.uint32)
+    ran = np.flatnonzero(facts[:, 9])
+    clock = _clock(times[ran])
+    zero = int(times[ran, 1].min()) if len(ran) else 0
+    found: list[Warp] = []
+    events: list[Mark] = []
+    for place in ran.tolist():
+        begin_clock, begin_ns, end_clock, _ = (int(x) for x in times[place, :4])
+        begin = (begin_ns - zero) * clock
+        warp = Warp(place // warps, place % warps, int(facts[place, 8]), begin, begin + max(0, end_clock - begin_clock))
+        found.append(warp)
+        events += _events(names, data[place], warp, begin_clock)
+    return Profile(kernel, sorted(events, key=lambda event: event.cycle), found, clock)
+
+
+def _clock(times: Array) -> float:
+    """Cycles in a nanosecond: by the warp that ran longest. 1.0 where nothing tells."""
+    ends = times[times[:, 3] > times[:, 1]]
+    if not len(ends):
+        return 1.0
+    longest = ends[np.argmax(ends[:, 3] - ends[:, 1])]
+    return float(longest[2] - longest[0]) / float(longest[3] - longest[1])
+
+
+def _events(names: list[str], data: Array, warp: Warp, start: int) -> Iterator[Mark]:
+    """Yield the events in the rings of a warp: of lane 0, then of lanes that spoke without it."""
+    for lane in range(32):
+        ring = data[:RING] if lane == 0 else data[RING + lane * LANE : RING + (lane + 1) * LANE]
+        pairs = ring.view(np.uint32).reshape(-1, 2)
+        for clock, word in pairs[pairs[:, 1] != 0].tolist():
+            since = (clock - start) % (1 << 32)
+            phase, name = PHASES[(word >> 30) - 1], names[word >> 20 & 1023]
+            cycle = warp.begin + since
+            yield Mark(warp.block, warp.warp, lane, warp.sm, cycle, phase, name, word & (MARK_VALUES - 1))

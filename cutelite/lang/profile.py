@@ -1,0 +1,55 @@
+"""Events that a kernel records of itself: on a GPU by its clocks, in the simulator on its timeline.
+
+Kernels record only while they are profiled (`kernel.profile`, CUTELITE_PROFILE: docs/profiling.md); else no instruction
+is made of any of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cutelite.ir.types import i32
+from cutelite.lang.emit import builder_here, describe, emit, mistake
+from cutelite.lang.promotion import as_value, to_dtype
+from cutelite.lang.values import RuntimeNumber
+from cutelite.ops.debug import ProfileMark
+
+
+def mark(name: str, value: Any = None) -> None:
+    """Record that the warp has come here: ``cl.profile.mark("full", stage)``.
+
+    name    of the event, known at compile time
+    value   an integer, of which the lower 20 bits are kept: a stage, a tile; default: none
+    Who     any threads; the first of those that come here together records, for its warp
+    Source  PTX ISA: %clock
+    """
+    _record(name, "mark", value)
+
+
+class range:
+    """Record when the warp begins a block of code and when it ends it: ``with cl.profile.range("load", stage):``.
+
+    name, value  as for `mark`
+    Who          any threads; the first of those that come here together records, for its warp
+    """
+
+    def __init__(self, name: str, value: Any = None) -> None:
+        self.name, self.value = name, value
+
+    def __enter__(self) -> None:
+        _record(self.name, "begin", self.value)
+
+    def __exit__(self, *left_by: Any) -> None:
+        _record(self.name, "end", self.value)
+
+
+def _record(name: str, phase: str, value: Any) -> None:
+    if not isinstance(name, str):
+        raise mistake("profile", f"an event has a name known at compile time, not {describe(name)}")
+    if not builder_here("profile").function.attrs.get("profile"):
+        return
+    if isinstance(value, RuntimeNumber):
+        value = to_dtype(value, i32)
+    elif value is not None:
+        value = i32(value)
+    emit(ProfileMark(name, phase, () if value is None else (as_value(value),)))
