@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import json
 import os
 import statistics
@@ -30,6 +31,7 @@ import transformers
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from transformers import AttentionInterface, AttentionMaskInterface
 
+import cutelite as cl
 from cutelite.models import accelerate
 from tests.bench.timing import graph, rounds, timed
 
@@ -144,6 +146,8 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
     for name, call in calls.items():
         start = time.perf_counter()
         try:
+            if options.tuned and name == "cutelite":
+                cl.warm(functools.partial(call, 0), tune=True)
             out = call(0)
             torch.cuda.synchronize()
             first = time.perf_counter() - start
@@ -195,6 +199,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
     parser.add_argument("--rivals", nargs="*", default=["torch"], choices=["torch", "transformers"])
     options = parser.parse_args()
     options.found = {}

@@ -6,6 +6,7 @@ Tiny models of random weights; on a GPU where there is one, else simulated.
 from __future__ import annotations
 
 import copy
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
     q, k, v = (torch.randn(2, heads, n, 16, generator=numbers).to(DEVICE) for heads, n in ((4, 3), (2, 24), (2, 24)))
     lengths = torch.tensor([9, 24], dtype=torch.int32, device=DEVICE).reshape(2, 1, 1, 1)
     wide, _ = forward(layer, q, k, v, lengths)
-    narrow, _ = forward(layer, *(x.bfloat16() for x in (q, k, v)), lengths)
+    narrow, _ = forward(layer, q.bfloat16(), k.bfloat16(), v.bfloat16(), lengths)
     keys, rows = torch.arange(24, device=DEVICE), torch.arange(-2, 1, device=DEVICE)[:, None]
     scores = torch.einsum("bhqd,bhkd->bhqk", q, k.repeat_interleave(2, 1)) / 4
     scores = scores.masked_fill(keys >= lengths + rows, -torch.inf)
@@ -261,3 +262,11 @@ def test_hooks_still_see_their_layers() -> None:
     with torch.no_grad():
         model(ids)
     assert seen == [128, 64, 64]
+
+
+def test_the_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CUTELITE_CACHE_DIR", str(tmp_path))
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "examples" / "llama"))
+    found = importlib.import_module("generate").main(layers=1, prompt=5, count=2)
+    said = capsys.readouterr().out
+    assert len(found) == 7 and "gated MLP: 1" in said and "prompt: " in said
