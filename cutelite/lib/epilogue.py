@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -308,6 +308,14 @@ class Epilogue:
         if self.fused.c is not None and self.has(0):
             self.bring(0, row, column, batch)
 
+    def until(self, row: Any) -> Epilogue:
+        """The epilogue of a product that ends at a row, as the function that finishes it knows."""
+        given = self.fused.finish
+        if given is None:
+            raise mistake("epilogue-end", "only a function that finishes sums stores some rows of a piece")
+        finish = replace(given, shape=(row, given.shape[1]))
+        return replace(self, fused=replace(self.fused, finish=finish))
+
     def has(self, i: int) -> Any:
         """Tell whether there is a piece `i` for this block: the last one of a cluster may have fewer."""
         return True if self.pieces * self.blocks == self.all_pieces else self.first + i < self.all_pieces
@@ -362,9 +370,9 @@ class Epilogue:
         down, right = self.place(self.first + i)
         sums = (self.slice(acc, i) if self.blocks == 1 else self.added(i)).to(f32) * self.factor
         across = (column + right) * (2 if finish.paired else 1)
-        finish.function(
-            Piece(sums, row + down, across, batch, finish.shape, self.ring, self.d, finish.paired), *finish.tensors
-        )
+        plain = finish.plain if finish.plain is None or len(batch) == 0 else finish.plain[*batch, None, None]
+        at = row + down, across, batch, finish.shape
+        finish.function(Piece(sums, *at, self.ring, self.d, finish.paired, plain), *finish.tensors)
 
     def slice(self, acc: Any, i: int) -> Any:
         """A piece of the accumulator."""

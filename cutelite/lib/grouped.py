@@ -22,7 +22,8 @@ from cutelite.lib.scheduler import banded
 class GroupedTileScheduler:
     """A scheduler of resident blocks (or clusters), each taking tiles of all groups in order, at a stride of the grid.
 
-    ends     where each group of rows ends, and the next one begins: i32, ascending; groups may be empty
+    ends     where each group of rows ends, and the next one begins: i32, ascending; groups may be empty. With `counts`,
+             how many rows each has, from 0 on
     rows     of a tile; a group's last one may reach over its end
     columns  tiles along N
     swizzle  columns of a band: within a group, tiles are walked band by band
@@ -35,6 +36,7 @@ class GroupedTileScheduler:
     rows: int
     columns: Any
     swizzle: int
+    counts: bool
     index: Any
     step: Any
     group: Any
@@ -44,13 +46,14 @@ class GroupedTileScheduler:
 
     @classmethod
     def create(
-        cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False
+        cls, ends: Any, rows: int, columns: Any, swizzle: int = 8, cluster: bool = False, counts: bool = False
     ) -> GroupedTileScheduler:
         """The scheduler at this block's first tile.
 
         ends     a tensor of i32 in global memory, one for each group
         columns  tiles along N; with clusters, counted in clusters
-        cluster  the unit that takes a tile is a cluster, not a block; its blocks lie along N
+        cluster  the unit that takes a tile is a cluster, not a block
+        counts   `ends` has how many rows each group has: they begin at 0 in each
         Launch   on a one-dimensional grid; more blocks than tiles do no harm
         Who      any threads; each that asks reads `ends` for itself
         """
@@ -58,7 +61,7 @@ class GroupedTileScheduler:
             index, step = i32(cluster_idx.x), i32(grid_dim.x) // cluster_dim.x
         else:
             index, step = i32(block_idx.x), i32(grid_dim.x)
-        return GroupedTileScheduler(ends, rows, columns, swizzle, index, step, 0, 0, ends[0], 0)._found()
+        return GroupedTileScheduler(ends, rows, columns, swizzle, counts, index, step, 0, 0, ends[0], 0)._found()
 
     def is_valid(self) -> Any:
         """Return whether there is a tile left for this block."""
@@ -80,11 +83,11 @@ class GroupedTileScheduler:
         group, begin, end, first = self.group, self.begin, self.end, self.first
         tiles = (end - begin + self.rows - 1) // self.rows * self.columns
         while group < self.ends.shape[0] and self.index >= first + tiles:
-            group, begin, first = group + 1, end, first + tiles
+            group, begin, first = group + 1, 0 if self.counts else end, first + tiles
             end = self.ends[min(group, self.ends.shape[0] - 1)]
             tiles = (end - begin + self.rows - 1) // self.rows * self.columns
         return self._at(self.index, group, begin, end, first)
 
     def _at(self, index: Any, group: Any, begin: Any, end: Any, first: Any) -> GroupedTileScheduler:
-        fixed = self.ends, self.rows, self.columns, self.swizzle
+        fixed = self.ends, self.rows, self.columns, self.swizzle, self.counts
         return GroupedTileScheduler(*fixed, index, self.step, group, begin, end, first)

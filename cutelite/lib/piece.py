@@ -34,6 +34,8 @@ class Finish:
     columns  of a piece
     paired   two neighbouring columns of the product make one of the result
     shape    rows and columns of the product, as the kernel has them
+    plain    the results as a tensor in global memory, where rows behind the product's are another's: pieces with such
+             rows are stored row by row
     """
 
     function: Callable[..., Any]
@@ -41,6 +43,7 @@ class Finish:
     columns: int = 64
     paired: bool = False
     shape: tuple[Any, Any] = (0, 0)
+    plain: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Piece:
     row      of the first element in the product; `column`, `batch` likewise
     shape    rows and columns of the product. Sums behind them are numbers without a meaning, which nothing stores
     ring     a `ResultRing` of one buffer, in the results' dtype
-    d        TMA tensor of results
+    d        TMA tensor of results; `plain` as `Finish` has it
     paired   results have half as many columns as sums
     """
 
@@ -64,6 +67,7 @@ class Piece:
     ring: Any
     d: Any
     paired: bool = False
+    plain: Any = None
 
     @property
     def columns(self) -> int:
@@ -165,7 +169,10 @@ class Piece:
         """Store results by TMA, to where the sums are in the product; `x` is of the sums' order, or of `pairs`'."""
         self._through(x)
         column = self.column // 2 if self.paired else self.column
-        self.ring.send(0, self.d, (*self.batch, self.row, column))
+        if self.plain is None or self.row + ROWS <= self.shape[0]:
+            self.ring.send(0, self.d, (*self.batch, self.row, column))
+        else:
+            self._by_rows(self.plain, column, None)
 
     def store(self, x: Any, target: Any, column: Any = None, rows: Any = None) -> None:
         """Store results to another tensor, 16 bytes a thread, of its dtype: that of the results.
@@ -177,9 +184,13 @@ class Piece:
         if target.dtype != self.ring.dtype:
             raise mistake("piece-dtype", f"results are {self.ring.dtype}, and the tensor they go to is {target.dtype}")
         self._through(x)
+        start = (self.column // 2 if self.paired else self.column) if column is None else column
+        self._by_rows(target, start, rows)
+
+    def _by_rows(self, target: Any, start: Any, rows: Any) -> None:
+        """Store what lies in the buffer, a row by neighbouring threads."""
         each = STORE // self.ring.dtype.bytes
         units = int(self.ring.op.n) // each
-        start = (self.column // 2 if self.paired else self.column) if column is None else column
         across, high, held = self.ring.thread % units * each, GROUP // units, self.ring.buffer(0)
         for i in static_range(ROWS // high):
             down = self.ring.thread // units + i * high

@@ -292,7 +292,7 @@ LARGE: dict[str, Run] = {
         "gemm_fp8_block", {"m": 256, "n": 192, "k": 528}, groups=2, strips=2, columns=64, buffers=1, regs=(40, 232)
     ),
     "gemm_grouped": special(
-        "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=1, stages=3
+        "gemm_grouped", {"counts": (128, 0, 70, 128), "n": 136, "k": 264}, tile=(128, 128), cluster=(1, 1), stages=3
     ),
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),

@@ -113,17 +113,16 @@ def test_example(name: str, arguments: dict[str, Any]) -> None:
     importlib.import_module(name).main(**arguments)
 
 
-@pytest.mark.parametrize("name", ["hopper_gemm", "hopper_gemm_tiled", "sparse_gemm", "gemm_grouped", "gemm_mixed"])
+@pytest.mark.parametrize("name", ["hopper_gemm", "hopper_gemm_tiled", "sparse_gemm", "gemm_mixed"])
 def test_rows_that_tma_would_write_beyond_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of 12 columns in an array of 16: a TMA store would write all of these."""
     import common
     from cutelite import ArgumentError
 
     example = importlib.import_module(name)
-    how = {"config": example.grouped.Config()} if name == "gemm_grouped" else {}  # without tuning
     monkeypatch.setattr(example, "poisoned", lambda m, n, dtype: common.poisoned(m, n + -n % 8, dtype=dtype)[:, :n])
     with pytest.raises(ArgumentError, match=r"12.* but N is declared divisible by 8"):
-        example.main(n=12, **how)
+        example.main(n=12)
 
 
 @pytest.mark.sm(90)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 import cutelite as cl
 from cutelite import ArgumentError
-from cutelite.kernels.gemm import fp8_block, grouped, mixed
+from cutelite.kernels.gemm import dense, fp8_block, grouped, mixed
+from cutelite.kernels.gemm.configs import Problem
 from cutelite.toolchain import find
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -137,7 +139,7 @@ def test_grouped_tiles(tile: tuple[int, int], cluster: int) -> None:
     import gemm_grouped
 
     stages = 4 if tile[1] > 128 else 3
-    config = grouped.Config(tile, cluster, stages)
+    config = grouped.Config(tile, cluster=(1, cluster), stages=stages)
     gemm_grouped.main((130, 70, 300, 1, 0, 0, 257), 392, 72, 5, config=config)
 
 
@@ -182,9 +184,22 @@ def fp8_kernels() -> Iterator[tuple[Any, Any]]:
 
 
 def grouped_kernels() -> Iterator[tuple[Any, Any]]:
-    a, b, ends = (np.zeros(shape, ml_dtypes.bfloat16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
-    for config in grouped.CONFIGS:
-        yield config, grouped.build(config, cl.bf16).compile(a, b, np.zeros(4, np.int32), ends, ends)
+    a, b, d = (np.zeros(shape, ml_dtypes.bfloat16) for shape in ((512, 512), (4, 512, 512), (512, 512)))
+    rows = Problem(
+        cl.bf16, cl.bf16, cl.f32, cl.bf16, None, ("K", "K"), True, finish=cl.Finish(grouped.sums), groups="rows"
+    )
+    for config in grouped.CONFIGS[::4]:
+        kernel = dense.build(replace(config, buffers=1), grouped.fitted(config, rows))
+        yield config, kernel.compile(a, b, d, *(None,) * 4, 1.0, 0.0, None, np.zeros(4, np.int32), d)
+    wide = np.zeros((4, 512, 512), np.float32)
+    along = Problem(cl.bf16, cl.bf16, cl.f32, cl.f32, None, ("MN", "MN"), True, groups="K")
+    for config in (grouped.Config(), grouped.Config((128, 128), True, (1, 2))):
+        yield (
+            config,
+            dense.build(config, along).compile(
+                a, a, wide, wide, *(None,) * 3, 1.0, 1.0, None, np.zeros(4, np.int32), None
+            ),
+        )
 
 
 def mixed_kernels() -> Iterator[tuple[Any, Any]]:

@@ -3,7 +3,7 @@
 call.py        `gemm` on arrays, and its reference
 dense.py       its kernel: persistent, TMA, wgmma           configs.py     its configurations, and which fit a problem
 sums.py        the second kernel of tiles that several blocks share
-fp8_block.py   fp8 with block scales                        grouped.py     a matrix B for each group of rows of A
+fp8_block.py   fp8 with block scales                        grouped.py     groups: of rows, padded, along K
 mixed.py       bf16 times weights of 4 and 8 bits
 
     from cutelite.kernels.gemm import gemm

@@ -216,14 +216,19 @@ def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Pr
         )
     if given.columns % 16 or not 16 <= given.columns <= 256:
         raise ValueError(f"pieces have 16 to 256 columns, a multiple of 16, not {given.columns}")
+    function = replace(given, function=settled(given.function), tensors=())
+    return replace(problem, finish=function, tensors=kinds_of(given.tensors))
+
+
+def kinds_of(tensors: tuple[Any, ...]) -> tuple[tuple[str, int, int], ...]:
+    """`Problem.tensors`. Errors: ValueError for a tensor that no function takes."""
     kinds = []
-    for tensor in given.tensors:
+    for tensor in tensors:
         view = rt.read(tensor)
         if view.strides[-1] != 1 or len(view.shape) not in (1, 2):
             raise ValueError(f"tensors of finish= are of rank 1 or 2 and contiguous along the last mode: {view.shape}")
         kinds.append((view.dtype, len(view.shape), gcd(8, view.strides[0]) if len(view.shape) == 2 else 1))
-    function = replace(given, function=settled(given.function), tensors=())
-    return replace(problem, finish=function, tensors=tuple(kinds))
+    return tuple(kinds)
 
 
 def for_tma(operand: Any) -> Any:

@@ -57,6 +57,8 @@ class Problem:
     turned              results are contiguous along M, and the bias is one number for each row
     finish              what becomes of the sums instead, with `tensors` besides: dtype, rank, and what rows are a
                         multiple of elements apart
+    groups              'rows': A and the result have rows of one group behind those of another, each with a matrix B;
+                        'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
     """
 
     a: Any
@@ -73,6 +75,7 @@ class Problem:
     turned: bool = False
     finish: Finish | None = None
     tensors: tuple[tuple[str, int, int], ...] = ()
+    groups: Literal["", "rows", "padded", "K"] = ""
 
     def columns(self, tile: int) -> int:
         """Columns of results of a tile of so many columns of B."""
@@ -182,9 +185,11 @@ def made_for(config: Config, problem: Problem) -> bool:
         if config.together > 1 or config.splits > 1 or config.swapped or piece == 0 or of_tile % config.buffers:
             return False
     if problem.finish is not None:
-        several = config.together > 1 and problem.finish.paired
+        several = config.together > 1 and (problem.finish.paired or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
+    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.together > 1):
+        return False
     high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
     if config.together > 1 and 128 * config.stages < 4 * high:
         return False  # accumulators are laid where tiles of B were

@@ -23,7 +23,7 @@ from cutelite.kernels.gemm.configs import CONFIGS, Config, Problem, made_for, wi
 from cutelite.kernels.gemm.model import clusters, microseconds, narrowest, sizes_of
 from cutelite.kernels.gemm.sums import add_up
 
-M, N, K, L, C = cl.dims("M N K L C")
+M, N, K, L, C, E = cl.dims("M N K L C E")
 GROUP = 128  # threads of a warpgroup
 
 
@@ -33,7 +33,7 @@ def build(config: Config, problem: Problem) -> Any:
     plan = Plan(config, problem)
     (BM, BN), (CM, CN), WIDE = config.tile, config.cluster, wide(config, problem)
     BK, ROWS, FEW = plan.depth, plan.rows, plan.few
-    A, B, D, BIAS, SCALE_A, SCALE_B, MORE = types(plan)
+    A, B, D, BIAS, SCALE_A, SCALE_B, MORE, PLAIN = types(plan)
 
     class Storage(cl.SharedStorage):
         a: Smem[problem.a, cl.make_smem_layout(problem.a, (BM, BK, config.stages), problem.majors[0])]
@@ -44,6 +44,7 @@ def build(config: Config, problem: Problem) -> Any:
     def gemm(
         a: A, b: B, d: D, c: D | None, bias: BIAS | None,
         scale_a: SCALE_A | None, scale_b: SCALE_B | None, alpha: f32, beta: f32, more: MORE | None,
+        ends: Tensor[i32, (E,)] | None, plain: PLAIN | None,
     ) -> None:  # fmt: skip
         if cl.thread_idx.x == 0:
             for t in (a, b, d):
@@ -60,15 +61,17 @@ def build(config: Config, problem: Problem) -> Any:
         cl.pipeline_init_arrive(plan.clustered)
         across = cl.ceil_div(N, plan.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
         counts = cl.ceil_div(M, BM * CM), across, *d.shape[:-2]
-        tiles = cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, plan.in_clusters)
-        first = plan.place(tiles)
+        if problem.groups:
+            cl.griddepcontrol_wait()  # `ends` may be what the kernel before this one has counted
+        tiles = plan.tiles(counts, ends)
+        first = plan.place(tiles, ends)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
         if cl.thread_idx.x < GROUP:
             cl.setmaxnreg_dec(config.regs[0])
             if cl.thread_idx.x == 0:
                 cl.griddepcontrol_wait()
-                plan.produce(a, b, storage, pipe, tiles, first)
+                plan.produce(a, b, storage, pipe, tiles, first, ends)
         else:
             cl.setmaxnreg_inc(config.regs[1])
             cl.griddepcontrol_wait()
@@ -77,7 +80,7 @@ def build(config: Config, problem: Problem) -> Any:
             done = cl.NamedBarrier(1 + group, GROUP)
             out = cl.ResultRing.create(pieces, plan.mma(WIDE), thread, done, problem.turned)
             scales = cl.Scales(scale_a, scale_b)
-            finish = problem.finish and plan.finish(problem.finish, more, (M, C))
+            finish = problem.finish and plan.finish(problem.finish, more, (M, C), plain)
             fused = cl.Fused(c, bias, scales, alpha, beta, problem.activation, problem.turned, finish)
             bars = cl.Fetch(fetch.bars[group, None])
             groups = (1, 0) if config.together > 1 and config.pingpong else (2, group)  # of one tile, one has all
@@ -85,7 +88,7 @@ def build(config: Config, problem: Problem) -> Any:
             free = storage.a if config.swapped and BM > BN else storage.b
             shared = config.together, free.ptr, problem.acc, ready
             sums = cl.Epilogue.create((ROWS, plan.columns), out, d, fused, bars, *groups, *shared)  # type: ignore[call-arg]
-            plan.consume(sums, storage, pipe, turns, tiles, group)
+            plan.consume(sums, storage, pipe, turns, tiles, group, ends)
 
     return gemm
 
@@ -97,17 +100,19 @@ def types(plan: "Plan") -> tuple[Any, ...]:
     for name, major, part in zip("AB", problem.majors, (plan.few // cn, bn // cm), strict=True):
         if major == "MN" and part % depth:
             raise ValueError(f"{config}: {part} rows of {name} for each block, which lie in spans of {depth}")
-    a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], (L,) * batched)
+    a = matrix(problem.a, M, K, (plan.few // cn, depth), problem.majors[0], plan.lead("A"))
     of_b, part = (N if problem.finish is None else C, bn) if problem.gate is None else (C, bn // 2)
-    b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], (L,) * batched)
-    batches = (L * splits,) if batched else (splits,) * (splits > 1)
+    b = matrix(problem.b, of_b, K, (part // cm, depth), problem.majors[1], plan.lead("B"))
+    batches = (L * splits,) if batched and splits > 1 else plan.lead("D") or (splits,) * (splits > 1)
     d = matrix(problem.d, M, N, (64, wide(config, problem)), plan.along, batches)
     each = ((M,), (plan.rows,)) if problem.turned else ((N,), (bn,))
     bias, one = TmaTensor[problem.bias or f32, *each, "none"], Tensor[f32, (1,)]
     scale_a = TmaTensor[f32, (M,), (plan.rows,), "none"] if problem.rowwise else one
     scale_b = TmaTensor[f32, (N,), (bn,), "none"] if problem.rowwise else one
     more = tuple[tuple(beside(number, *kind) for number, kind in enumerate(problem.tensors))]  # type: ignore[misc]
-    return a, b, d, bias, scale_a, scale_b, more
+    lead, row = len(plan.lead("D")), (cl.Dim("R", 16 // problem.d.bytes), 1)
+    plain = Tensor[problem.d, (None,) * (lead + 2), (*(cl.Dim("Q", 16 // problem.d.bytes),) * lead, *row)]
+    return a, b, d, bias, scale_a, scale_b, more, plain
 
 
 def beside(number: int, dtype: str, rank: int, apart: int) -> Any:
@@ -125,7 +130,15 @@ def matrix(dtype: Any, rows: Any, columns: Any, box: tuple[int, int], major: str
 
 
 class Tile(NamedTuple):
-    """Where a tile begins in the result and in K, and in how many steps along K it is added up."""
+    """A place in the result and in K.
+
+    row, column  of the result, at which the tile begins
+    batch, out   of the operands and of the result
+    first        step along K at which it begins, and how many `steps` it has
+    group        of B, where it is not that of A
+    end          row or, of groups along K, column at which the tile's group ends
+    begin        column at which a group along K begins
+    """
 
     row: Any
     column: Any
@@ -133,6 +146,9 @@ class Tile(NamedTuple):
     out: tuple[Any, ...]
     first: Any
     steps: Any
+    group: tuple[Any, ...] | None = None
+    end: Any = None
+    begin: Any = 0
 
 
 @dataclass(frozen=True)
@@ -162,9 +178,23 @@ class Plan:
         """The mode along which results are contiguous, as an operand's major: 'K' for columns."""
         return "MN" if self.problem.turned else "K"
 
-    def finish(self, given: cl.Finish, tensors: Any, shape: tuple[Any, Any]) -> cl.Finish:
+    def finish(self, given: cl.Finish, tensors: Any, shape: tuple[Any, Any], plain: Any) -> cl.Finish:
         """The function that makes results of the sums, with its tensors."""
-        return replace(given, tensors=tensors or (), shape=shape)
+        return replace(given, tensors=tensors or (), shape=shape, plain=plain)
+
+    def lead(self, operand: str) -> tuple[Any, ...]:
+        """The mode of batches of A, B or D; () where it has none."""
+        have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
+        return (L,) if self.problem.batched and operand in have else ()
+
+    def tiles(self, counts: tuple[Any, ...], ends: Any) -> Any:
+        """The scheduler; `counts` of tiles along M and N, and of batches."""
+        config, groups = self.config, self.problem.groups
+        if groups not in ("rows", "padded"):
+            return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
+        rows = config.tile[0] * config.cluster[0]
+        along = rows, counts[1], config.swizzle, self.in_clusters, groups == "padded"
+        return cl.GroupedTileScheduler.create(ends, *along)
 
     @property
     def clustered(self) -> bool:
@@ -186,8 +216,34 @@ class Plan:
         """The instruction for so many columns."""
         return cl.WarpgroupMmaOp(self.problem.a, self.problem.acc, columns, self.problem.b)
 
-    def place(self, tiles: Any) -> Any:
+    def place_in_rows(self, tiles: Any) -> Any:
+        """This block's next tile, of groups of rows."""
+        BM, (CM, CN) = self.config.tile[0], self.config.cluster
+        group, row, end, n = tiles.coordinate()
+        if self.clustered:
+            rank = cl.block_rank_in_cluster()
+            row, n = row + rank % CM * BM, n * CN + rank // CM
+        batch = (group,) if self.problem.groups == "padded" else ()
+        return Tile(row, n * self.columns, batch, batch, 0, i32(cl.ceil_div(K, self.depth)), (group,), end)
+
+    def place_in_k(self, tiles: Any, ends: Any) -> Any:
+        """This block's next tile, of groups along K; a group without columns has one step, of zeros."""
+        BM, (CM, CN) = self.config.tile[0], self.config.cluster
+        m, n, group = tiles.coordinate()
+        if self.clustered:
+            rank = cl.block_rank_in_cluster()
+            m, n = m * CM + rank % CM, n * CN + rank // CM
+        held = min(group, ends.shape[0] - 1)  # behind the last tile too one is asked for
+        end, begin = ends[held], i32(0)
+        if held > 0:
+            begin = ends[held - 1]
+        steps = max(1, (end - begin + self.depth - 1) // self.depth)
+        return Tile(m * BM, n * self.columns, (), (group,), 0, steps, (), end, begin)
+
+    def place(self, tiles: Any, ends: Any) -> Any:
         """This block's next tile."""
+        if self.problem.groups:
+            return self.place_in_k(tiles, ends) if self.problem.groups == "K" else self.place_in_rows(tiles)
         BM, (CM, CN), SPLITS = self.config.tile[0], self.config.cluster, self.config.splits
         m, n, batch = tiles.coordinate()
         steps, split = i32(cl.ceil_div(K, self.depth)), batch % SPLITS
@@ -203,7 +259,7 @@ class Plan:
             m * BM, n * self.columns, (batch // SPLITS,) if self.problem.batched else (), out, first, last - first
         )
 
-    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any) -> None:
+    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""
         cluster, majors = self.config.cluster, self.problem.majors
         left = cl.OperandTile.create(a, self.few, cluster, 0, majors[0])
@@ -214,22 +270,25 @@ class Plan:
             for i in range(tile.steps):
                 pipe.producer_acquire(state)
                 full, k = pipe.barrier(state), (tile.first + (tile.steps - 1 - i if backward else i)) * self.depth
+                of_b = tile.batch if tile.group is None else tile.group
+                if self.problem.groups == "K":
+                    k = tile.begin + i * self.depth
                 few = storage.a[None, None, state.index].tile((self.few, self.depth), (0, 0))
                 left.load(few, tile.batch, tile.row, k, full)
                 if self.problem.gate is None:
                     column = tile.column * 2 if paired else tile.column
-                    right.load(storage.b[None, None, state.index], tile.batch, column, k, full)
+                    right.load(storage.b[None, None, state.index], of_b, column, k, full)
                 else:
                     for half in cl.static_range(2):
                         part = storage.b[None, None, state.index].tile((self.columns, self.depth), (half, 0))
-                        right.load(part, tile.batch, tile.column + half * N, k, full)
+                        right.load(part, of_b, tile.column + half * N, k, full)
                 state = state.advance()
             tiles = tiles.advance()
-            tile, backward = self.place(tiles), not backward  # the end of K is in L2 still
+            tile, backward = self.place(tiles, ends), not backward  # the end of K is in L2 still
         if self.clustered:
             pipe.producer_tail(state)  # others still tell this block's barriers that they have read
 
-    def consume(self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any) -> None:
+    def consume(self, sums: Any, storage: Any, pipe: Any, turns: Any, tiles: Any, group: Any, ends: Any) -> None:
         """A warpgroup: multiply what comes, and write what it adds up to."""
         half = 0 if self.config.pingpong else group
         mma = cl.make_tiled_mma(self.mma(self.config.tile[1]))
@@ -238,20 +297,24 @@ class Plan:
         right = mine.partition_B(storage.b)
         state, count = pipe.consumer_state(), i32(0)
         if self.config.pingpong and group == 1:  # the first tile is the other one's
-            tiles, state = tiles.advance(), state.advance(self.place(tiles).steps)
+            tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         while tiles.is_valid():
-            tile = self.place(tiles)
+            tile = self.place(tiles, ends)
             row = tile.row + half * self.rows
             sums.prepare(row, tile.column, tile.out)
             if self.config.pingpong:
                 turns.wait()
             acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.config.tile[1])))
             pipe.consumer_wait(state)
+            if self.problem.groups == "K":
+                self.trim(storage, state, tile, 0, group, sums.ring.group)
             at = None, None, None, state.index
             acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
             before, state = state, state.advance()
-            for _ in range(1, tile.steps):
+            for i in range(1, tile.steps):
                 pipe.consumer_wait(state)
+                if self.problem.groups == "K":
+                    self.trim(storage, state, tile, i, group, sums.ring.group)
                 at = None, None, None, state.index
                 acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
                 pipe.consumer_release(before)
@@ -260,11 +323,31 @@ class Plan:
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
-            sums.write(acc if self.problem.gate is None else self.gated(acc), row, tile.column, tile.out, count)
+            done = sums if self.problem.groups not in ("rows", "padded") else sums.until(tile.end)
+            done.write(acc if self.problem.gate is None else self.gated(acc), row, tile.column, tile.out, count)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
-                tiles, state = tiles.advance(), state.advance(self.place(tiles).steps)
+                tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
         sums.ring.tail()
+
+    def trim(self, storage: Any, state: Any, tile: Any, step: Any, group: Any, own: Any) -> None:
+        """A warpgroup: clear what a stage holds of columns of K behind the tile's group."""
+        left, thread = tile.end - tile.begin - step * self.depth, cl.thread_idx.x % GROUP
+        if left < self.depth:
+            shared = not self.config.pingpong  # each warpgroup has its rows of A, and clears a half of B
+            half = group if shared else 0
+            for held, rows in ((storage.a, self.rows), (storage.b, self.config.tile[1] // (2 if shared else 1))):
+                stage = held[None, None, state.index]
+                for i in cl.static_range(-(-rows // GROUP)):
+                    row = thread + i * GROUP
+                    if row < rows:
+                        for k in range(max(left, 0), self.depth):
+                            stage[half * rows + row, k] = held.dtype(0.0)
+            cl.fence_proxy_async("shared::cta")
+            if shared:
+                cl.NamedBarrier(4, 2 * GROUP).sync()
+            else:
+                own.sync()
 
     def gated(self, acc: Any) -> Any:
         """What becomes of a gate and `up`, side by side in an accumulator."""
@@ -335,7 +418,7 @@ def multiply(
 def flat(fused: cl.Fused) -> tuple[Any, ...]:
     """As the kernel's parameters have it."""
     tensors = fused.finish.tensors if fused.finish is not None else ()
-    return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None
+    return fused.c, fused.bias, fused.scales.a, fused.scales.b, fused.alpha, fused.beta, tensors or None, None, None
 
 
 NEAR = 1.3

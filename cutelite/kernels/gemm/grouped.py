@@ -1,238 +1,187 @@
-"""d[rows of expert e] = a[rows of expert e] @ b[e].T on Hopper: the GEMM of a mixture of experts, all experts at once.
+"""GEMMs of groups, all at once, of which only the device knows where one ends: the experts of a mixture.
 
-The tokens of all experts lie one after the other in A, and only the device knows where one's end: `ends` is what a
-kernel before this one has counted. So blocks stay, and find out for themselves which tiles there are: they walk the
-experts' tiles in order. Any number of rows will do. The last tile of an expert brings rows of the next one too, and
-multiplies them in vain; what it stores by TMA is whole pieces of 64 rows, and the piece in which the expert ends is
-written row by row instead. Everything else is as in any persistent GEMM.
+    gemm      d[rows of e] = a[rows of e] @ b[e].T        rows of one group behind those of another
+    padded    d[e, :counts[e]] = a[e, :counts[e]] @ b[e].T
+    along_k   d[e] = a[rows of e].T @ b[rows of e]        the gradient of a matrix for each group
+
+`ends` and `counts` are what a kernel before this one has counted. The kernel is that of all dense GEMMs
+(`gemm/dense.py`): its blocks stay, and find out for themselves which tiles there are. The last tile of a group brings
+rows of the next one too and multiplies them in vain; pieces of 64 rows in which a group ends are stored row by row. In
+groups along K, what a stage holds of the next group is cleared.
 """
 
-# pyright: reportInvalidTypeForm=false
-# (kernels are made for types that no annotation can say to a checker)
-
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32
+from cutelite import f32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm.call import DEFAULTS, kinds_of
+from cutelite.kernels.gemm.configs import CONFIGS as ALL
+from cutelite.kernels.gemm.configs import Config, Problem, made_for
+from cutelite.kernels.gemm.dense import GROUP, NEAR, build
+from cutelite.kernels.gemm.model import Sizes, clusters, microseconds
 from cutelite.kernels.lent import takes_jax
+from cutelite.tune.warm import tuning_wanted
 
-M, N, K, E = cl.dims("M N:8 K E")
-GROUP = 128  # threads of a warpgroup
-PIECE = 64  # rows and columns of results that are stored at once: 128 bytes a row
-VECTOR = 8  # columns that a thread writes at once, 16 bytes
+CONFIGS = [config for config in ALL if not config.swapped and config.splits * config.together == 1]
+Choice = Config | Literal["tuned"] | None
 
 
-@dataclass(frozen=True)
-class Config:
-    """How the work is cut up.
+def sums(piece: cl.Piece) -> None:
+    """What becomes of sums by default: the results."""
+    piece.result(piece.sums)
 
-    tile     rows and columns of a block's tile; two warpgroups have half of the rows each
-    cluster  blocks along N that load the rows of A together
-    stages   how many tiles of A and B, 128 bytes along K, are held
-    buffers  how many pieces of results of a warpgroup are held
-    swizzle  the tiles of an expert are walked in bands so many tiles wide
-    regs     registers of a thread that loads, and of one that multiplies
+
+def run(config: Config, problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> None:
+    """Launch a configuration.
+
+    a, b  as TMA reads them: (E,) in front as `problem` says, and the mode along which they are contiguous behind
+    more  for groups along K what is added to the sums, and by what it is multiplied; else the function's tensors
     """
-
-    tile: tuple[int, int] = (128, 256)
-    cluster: int = 2
-    stages: int = 4
-    buffers: int = 2
-    swizzle: int = 8
-    regs: tuple[int, int] = (40, 232)
-
-
-@cache
-def build(config: Config, dtype: Any) -> Any:
-    """The kernel for operands of `dtype`."""
-    (BM, BN), CN, BUFFERS = config.tile, config.cluster, config.buffers
-    plan = Plan(config, dtype)
-    BK, ROWS, CLUSTER = plan.depth, plan.rows, plan.clustered
-    piece = cl.WarpgroupMmaOp(bf16, f32, PIECE)
-    if ROWS % PIECE or BN % PIECE or ROWS // PIECE * (BN // PIECE) % BUFFERS:
-        raise ValueError(f"{config}: not whole pieces of {PIECE} x {PIECE} for each warpgroup and all buffers")
-
-    class Storage(cl.SharedStorage):
-        a: Smem[dtype, cl.make_smem_layout(dtype, (BM, BK, config.stages))]
-        b: Smem[dtype, cl.make_smem_layout(dtype, (BN, BK, config.stages))]
-        d: Smem[bf16, cl.make_smem_layout(bf16, (PIECE, PIECE, 2 * BUFFERS))]
-
-    @cl.kernel(block=3 * GROUP, cluster=(CN, 1, 1) if CLUSTER else None)
-    def gemm(
-        a: TmaTensor[dtype, (M, K), (BM // CN, BK)],
-        b: TmaTensor[dtype, (E, N, K), (1, BN, BK)],
-        ends: Tensor[i32, (E,)],
-        d: TmaTensor[bf16, (M, N), (PIECE, PIECE)],
-        rows: Tensor[bf16, (M, N)],
-    ) -> None:
-        if cl.thread_idx.x == 0:
-            for t in (a, b, d):
-                cl.prefetch_tensormap(t)
-        storage = Storage.allocate()
-        peers, size = cl.multicast_peers((1, CN)), (BM + BN) * 128
-        pipe = cl.PipelineTmaAsync.create(config.stages, size, 2 * GROUP, peers, False, reads="wgmma")
-        cl.pipeline_init_sync(CLUSTER)
-        cl.griddepcontrol_launch_dependents()
-        cl.griddepcontrol_wait()
-        tiles = cl.GroupedTileScheduler.create(ends, BM, cl.ceil_div(N, BN * CN), config.swizzle, CLUSTER)
-        if cl.thread_idx.x < GROUP:
-            cl.setmaxnreg_dec(config.regs[0])
-            if cl.thread_idx.x == 0:
-                plan.produce(a, b, storage, pipe, tiles)
-        else:
-            cl.setmaxnreg_inc(config.regs[1])
-            group, thread = (cl.thread_idx.x - GROUP) // GROUP, cl.thread_idx.x % GROUP
-            pieces = cl.local_tile(storage.d, (PIECE, PIECE, BUFFERS), (0, 0, group))
-            out = cl.ResultRing.create(pieces, piece, thread, cl.NamedBarrier(1 + group, GROUP))
-            plan.consume(d, rows, storage, pipe, tiles, out, group)
-
-    return gemm
+    config = config if problem.finish is None else replace(config, buffers=1)
+    (bm, bn), (cm, cn), groups, m = config.tile, config.cluster, ends.shape[0], d.shape[-2]
+    across = b.shape[-2 if problem.majors[1] == "K" else -1]
+    along = -(-m // (bm * cm)) + groups if problem.groups == "rows" else -(-m // (bm * cm)) * groups
+    blocks = along * -(-across // (bn * cn)) * cm * cn
+    launch = cl.Launch(min(blocks, clusters_at_once(cm * cn, d) * cm * cn), 3 * GROUP, pdl=True)
+    kernel = build(config, fitted(config, problem))
+    c, beta, tensors, plain = (*more, None, None) if problem.groups == "K" else (None, 0.0, more or None, d)
+    kernel[launch](a, b, d, c, None, None, None, 1.0, beta, tensors, ends, plain)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The numbers that follow from a configuration, and what the threads of a block do by it."""
+def fitted(config: Config, problem: Problem) -> Problem:
+    """The problem with pieces that divide a configuration's tile, where the results are the sums."""
+    if problem.finish is None or problem.finish.function is not sums:
+        return problem
+    return replace(
+        problem, finish=replace(problem.finish, columns=next(w for w in (64, 32, 16) if config.tile[1] % w == 0))
+    )
 
-    config: Config
-    dtype: Any
 
-    @property
-    def depth(self) -> int:
-        """Columns along K of a stage: a swizzled row of shared memory."""
-        return int(128 // self.dtype.bytes)
+def fitting(
+    configs: list[Config], problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any
+) -> list[Config]:  # fmt: skip
+    """Return the configurations worth measuring, the one that should be fastest first."""
+    groups, (m, n) = ends.shape[0], d.shape[-2:]
+    k, batches = a.shape[-1 if problem.majors[0] == "K" else -2], 1 if problem.groups == "rows" else groups
+    times = {}
+    for config in configs:
+        if not made_for(config, fitted(config, problem)):
+            continue
+        high = m + groups * config.tile[0] * config.cluster[0] // 2 if problem.groups == "rows" else m
+        sizes = Sizes(high, n, -(-k // groups) if problem.groups == "K" else k, batches)
+        times[config] = microseconds(config, replace(problem, groups=""), sizes, clusters(config.blocks, d))
+    able = sorted(times, key=times.__getitem__)
+    return [config for config in able if times[config] <= NEAR * times[able[0]]]
 
-    @property
-    def rows(self) -> int:
-        """Of a warpgroup's half of a tile."""
-        return self.config.tile[0] // 2
 
-    @property
-    def clustered(self) -> bool:
-        """Whether blocks of a cluster load rows of A together."""
-        return self.config.cluster > 1
+def alike(problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> tuple[Any, ...]:
+    """What calls have in common that one configuration serves: sizes, rows of all groups up to a factor of two."""
+    return problem, *b.shape[-2:], *d.shape[-1:], ends.shape[0], (-(-a.size // ends.shape[0])).bit_length()
 
-    @property
-    def mma(self) -> Any:
-        """The instruction for a tile's columns."""
-        return cl.WarpgroupMmaOp(self.dtype, f32, self.config.tile[1])
 
-    def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
-        """Of this block's next tile: the expert, its first row, the expert's last row + 1, its first column."""
-        expert, row, end, n = tiles.coordinate()
-        return (
-            expert,
-            row,
-            end,
-            (n * self.config.cluster + cl.block_rank_in_cluster() if self.clustered else n) * self.config.tile[1],
+tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
+_picked: dict[Any, Config] = {}
+
+
+def launched(choice: Choice, *given: Any) -> None:
+    """Launch the configuration that is chosen: by the model where none is."""
+    problem, a, b, ends, *_ = given
+    if choice == "tuned" or (choice is None and tuning_wanted()):
+        tuned(*given)
+        return
+    key = problem, tuple(a.shape), tuple(b.shape), ends.shape[0]
+    if choice is None and key not in _picked:
+        _picked[key] = fitting(CONFIGS, *given)[0]
+    run(_picked[key] if choice is None else choice, *given)
+
+
+def by_rows(
+    kind: Literal["rows", "padded"], a: Any, b: Any, ends: Any, out: Any, finish: cl.Finish | None, config: Choice
+) -> Any:  # fmt: skip
+    """`gemm` or `padded`."""
+    given = cl.Finish(sums) if finish is None else finish
+    columns = b.shape[1] // 2 if given.paired else b.shape[1]
+    if a.shape[-1] != b.shape[2] or b.shape[0] != ends.shape[0] or (kind == "padded") != (a.ndim == 3):
+        text = f"a is {tuple(a.shape)}, b is {tuple(b.shape)}, and there are {ends.shape[0]} groups"
+        raise ValueError(f"{text}: they are {'(E, M, K)' if kind == 'padded' else '(M, K)'}, (E, N, K) and E")
+    out = empty(a, (*a.shape[:-1], columns), DEFAULTS.get(rt.read(a).dtype)) if out is None else out
+    dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
+    if b.shape[1] % 8 or out.shape[-1] * d.bytes % 16:
+        raise ValueError(
+            f"b has {b.shape[1]} rows for each group: they are a multiple of 8, and results' rows fill 16 bytes"
         )
-
-    def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any) -> None:
-        """One thread: fill the ring, tile after tile."""
-        left = cl.OperandTile.create(a, self.config.tile[0], (1, self.config.cluster), 0)
-        state = pipe.producer_state()
-        while tiles.is_valid():
-            expert, row, _, column = self.place(tiles)
-            for k in range(cl.ceil_div(K, self.depth)):
-                pipe.producer_acquire(state)
-                full = pipe.barrier(state)
-                left.load(storage.a[None, None, state.index], (), row, k * self.depth, full)
-                cl.tma_load(b, storage.b[None, None, state.index], at=(expert, column, k * self.depth), barrier=full)
-                state = state.advance()
-            tiles = tiles.advance()
-        if self.clustered:
-            pipe.producer_tail(state)  # others still tell this block's barriers that they have read
-
-    def consume(self, d: Any, rows: Any, storage: Any, pipe: Any, tiles: Any, out: Any, group: Any) -> None:
-        """A warpgroup: multiply what comes, and write the sums."""
-        mma, across_all = cl.make_tiled_mma(self.mma), self.config.tile[1] // PIECE
-        mine = mma.get_slice(out.thread)
-        left = mine.partition_A(cl.local_tile(storage.a, (self.rows, self.depth), (group, 0)))
-        right = mine.partition_B(storage.b)
-        state = pipe.consumer_state()
-        while tiles.is_valid():
-            _, row, end, column = self.place(tiles)
-            row = row + group * self.rows
-            acc = mma.make_fragment_C(mma.partition_shape_C((self.rows, self.config.tile[1])))
-            pipe.consumer_wait(state)
-            at = None, None, None, state.index
-            acc = cl.gemm(mma, acc, left[at], right[at], accumulate=False)
-            before, state = state, state.advance()
-            for _ in range(1, cl.ceil_div(K, self.depth)):
-                pipe.consumer_wait(state)
-                at = None, None, None, state.index
-                acc = cl.gemm(mma, acc, left[at], right[at]).keep(1)
-                pipe.consumer_release(before)
-                before, state = state, state.advance()
-            acc = acc.wait()
-            pipe.consumer_release(before)
-            for i in cl.static_range(self.rows // PIECE * across_all):
-                down, across = row + i // across_all * PIECE, column + i % across_all * PIECE
-                values = acc.parts[i // across_all][i % across_all * PIECE // 2 : (i % across_all + 1) * PIECE // 2]
-                out.acquire()
-                out.put(i, values.to(bf16))
-                if down + PIECE <= end:
-                    out.send(i, d, (down, across))
-                else:
-                    self.write_rows(out.buffer(i), rows, down, end, across, out.thread)
-                    if out.thread == 0:
-                        cl.cp_async_bulk_commit_group()  # of nothing: the ring counts a group for each piece
-            tiles = tiles.advance()
-        out.tail()
-
-    def write_rows(self, held: Any, rows: Any, first: Any, end: Any, column: Any, thread: Any) -> None:
-        """Write those rows of a piece that are the expert's; a row by eight neighbouring threads."""
-        across = thread % (PIECE // VECTOR)
-        for i in cl.static_range(PIECE * PIECE // VECTOR // GROUP):
-            down = thread // (PIECE // VECTOR) + i * (GROUP * VECTOR // PIECE)
-            if first + down < end and column + across * VECTOR < N:
-                target = cl.local_tile(rows[first + down, None], (VECTOR,), (column // VECTOR + across,))
-                target.store(cl.local_tile(held[down, None], (VECTOR,), (across,)).load())
-
-
-CONFIGS = [Config(), Config(cluster=1), Config((128, 128), cluster=1, stages=5), Config((128, 128), stages=5)]
-
-
-def alike(a: Any, b: Any, ends: Any, d: Any) -> tuple[int, ...]:
-    """What calls have in common that one configuration serves: rows of an expert, up to a factor of two, and B."""
-    return (-(-a.shape[0] // b.shape[0])).bit_length(), *b.shape
-
-
-def run(config: Config, a: Any, b: Any, ends: Any, d: Any) -> None:
-    """Launch a configuration."""
-    (bm, bn), cn = config.tile, config.cluster
-    at_most = (-(-a.shape[0] // bm) + ends.shape[0]) * -(-b.shape[1] // (bn * cn))  # each expert may add a tile
-    launch = cl.Launch(min(at_most, clusters_at_once(cn, d)) * cn, 3 * GROUP, pdl=True)
-    build(config, getattr(cl, rt.read(a).dtype))[launch](a, b, ends, d, d)
-
-
-tuned = cl.autotune(CONFIGS, key=alike)(run)
+    if left_out():
+        return out
+    kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
+    made = replace(given, function=settled(given.function), tensors=())
+    problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=made, tensors=kinds, groups=kind)
+    launched(config, problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, *given.tensors)
+    return out
 
 
 @takes_jax
-def gemm(a: Any, b: Any, ends: Any, out: Any = None, *, config: Config | None = None) -> Any:
-    """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every expert e; returns `out`.
+def gemm(
+    a: Any, b: Any, ends: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
+) -> Any:  # fmt: skip
+    """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every group e; returns `out`.
 
-    a       (M, K): rows of the first expert, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
-    b       (E, N, K), the same dtype; K rows a multiple of 16 bytes
-    ends    (E,), i32, on the device: ascending, at most M. Experts may have no rows, and rows after the last end are
+    a       (M, K): rows of the first group, of the second one, and so on; bf16, f16, e4m3 or e5m2, contiguous along K
+    b       (E, N, K), the same dtype; contiguous along K, or along N where dtypes have 16 bits; N a multiple of 8, rows
+            a multiple of 16 bytes apart
+    ends    (E,), i32, on the device: ascending, at most M. Groups may have no rows, and rows after the last end are
             neither read for any result nor written
-    out     (M, N), bf16, contiguous along N; N a multiple of 8; made if it is not given
-    config  None: the fastest, found at the first call for such shapes
+    out     (M, N), contiguous along N; made if it is not given, of the dtype of `a`, bf16 for fp8
+    finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
+    config  None: what should be fastest, by a model; 'tuned': what is, measured at the first call for such shapes
+    Errors  ValueError for shapes that do not fit
     """
-    out = empty(a, (a.shape[0], b.shape[1]), "bf16") if out is None else out
+    return by_rows("rows", a, b, ends, out, finish, config)
+
+
+@takes_jax
+def padded(
+    a: Any, b: Any, counts: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
+) -> Any:  # fmt: skip
+    """``out[e, : counts[e]] = a[e, : counts[e]] @ b[e].T`` for every group e; returns `out`.
+
+    a       (E, M, K), b (E, N, K), out (E, M, N); otherwise as for `gemm`
+    counts  (E,), i32, on the device: each 0 to M. Other rows are neither read for any result nor written
+    """
+    return by_rows("padded", a, b, counts, out, finish, config)
+
+
+@takes_jax
+def along_k(
+    a: Any, b: Any, ends: Any, out: Any = None, *, accumulate: bool = False, config: Choice = None
+) -> Any:  # fmt: skip
+    """``out[e] = a[rows of e].T @ b[rows of e]``, of rows ``ends[e - 1] : ends[e]``, for every group e; returns `out`.
+
+    a, b        (T, M) and (T, N) of one dtype, bf16 or f16, contiguous along M and N; both multiples of 8
+    ends        (E,), i32, on the device: ascending, at most T. A group without rows has zeros
+    out         (E, M, N), contiguous along N; made if it is not given, in f32
+    accumulate  add to what `out` has: a gradient that several steps share
+    config      as for `gemm`
+    Errors      ValueError for shapes that do not fit
+    """
+    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[0] or a.shape[1] % 8 or b.shape[1] % 8:
+        raise ValueError(
+            f"a is {tuple(a.shape)} and b is {tuple(b.shape)}: they are (T, M) and (T, N), of multiples of 8"
+        )
+    if out is None and accumulate:
+        raise ValueError("accumulate= adds to out, and there is none")
+    out = empty(a, (ends.shape[0], a.shape[1], b.shape[1]), "f32") if out is None else out
     if left_out():
         return out
-    if config is None:
-        tuned(a, b, ends, out)
-    else:
-        run(config, a, b, ends, out)
+    dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
+    problem = Problem(dtype, dtype, f32, d, None, ("MN", "MN"), True, groups="K")
+    launched(config, problem, a, b, ends, out, out if accumulate else None, float(accumulate))
     return out
 
 

@@ -1,0 +1,133 @@
+"""GEMMs of groups: rows behind rows, padded groups, groups along K, with functions that finish them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.gemm import grouped
+from cutelite.kernels.gemm.grouped import Config
+from tests.run.test_gemm import BF16, array, operand, poisoned, to_numpy
+
+COUNTS = (70, 0, 129, 64, 1)
+PINGPONG = Config((64, 64), True, (1, 1), stages=3, buffers=1)
+CONFIGS = [
+    PINGPONG,
+    Config((128, 128), cluster=(2, 1), stages=3),
+    Config((128, 160), True, (1, 2), stages=3, piece=32),
+]
+
+
+def close(found: Any, right: Any, most: float = BF16) -> bool:
+    return float(np.linalg.norm(to_numpy(found) - right)) <= most * float(np.linalg.norm(right))
+
+
+def tensors(*shapes: tuple[int, ...]) -> list[Any]:
+    rng = np.random.default_rng(len(shapes))
+    return [operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in shapes]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_rows_behind_rows(config: Config) -> None:
+    ends, rows = np.cumsum(COUNTS), sum(COUNTS)
+    a, b = tensors((rows + 3, 136), (5, 200, 136))
+    d = poisoned(rows + 3, 200, dtype="bfloat16")
+    grouped.gemm(a, b, array(ends, "int32"), d, config=config)
+    assert close(d[:rows], grouped.reference(to_numpy(a), to_numpy(b), ends)) and np.isnan(to_numpy(d[rows:])).all()
+
+
+def test_matrices_that_are_contiguous_along_n() -> None:
+    ends = np.cumsum(COUNTS)
+    a, b = tensors((sum(COUNTS), 72), (5, 72, 136))
+    found = grouped.gemm(a, b.swapaxes(1, 2), array(ends, "int32"), config=Config((128, 128), True, (1, 2), stages=3))
+    assert close(found, grouped.reference(to_numpy(a), to_numpy(b).swapaxes(1, 2), ends))
+
+
+@pytest.mark.parametrize("config", [*CONFIGS[:2], None], ids=str)
+def test_padded_groups(config: Config | None) -> None:
+    """Rows that no group has may hold anything, NaN included, and are not written."""
+    counts = np.array([33, 0, 100, 64])
+    a, b = tensors((4, 100, 136), (4, 72, 136))
+    for e, count in enumerate(counts):
+        a[e, count:] = float("nan")
+    d = grouped.padded(a, b, array(counts, "int32"), poisoned(4, 100, 72, dtype="bfloat16"), config=config)
+    for e, count in enumerate(counts):
+        assert count == 0 or close(d[e, :count], to_numpy(a[e, :count]).astype(np.float64) @ to_numpy(b[e]).T)
+        assert np.isnan(to_numpy(d[e, count:])).all()
+
+
+def gradients(config: Config | None, accumulate: bool = False, out: str = "float32") -> None:
+    counts = np.array([70, 0, 129, 64, 1, 5])
+    ends, rows = np.cumsum(counts), int(counts.sum())
+    a, b = tensors((rows + 7, 136), (rows + 7, 72))
+    for x in (a, b):
+        x[rows:] = float("nan")  # what is behind the last group is nobody's
+    rng = np.random.default_rng(9)
+    d = array(rng.standard_normal((6, 136, 72)), out) if accumulate else poisoned(6, 136, 72, dtype=out)
+    right = to_numpy(d).astype(np.float64) if accumulate else np.zeros((6, 136, 72))
+    left, other = (to_numpy(x).astype(np.float64) for x in (a, b))
+    for e, (i, j) in enumerate(zip(ends - counts, ends, strict=True)):
+        right[e] += left[i:j].T @ other[i:j]
+    grouped.along_k(a, b, array(ends, "int32"), d, accumulate=accumulate, config=config)
+    assert close(d, right, BF16 if out == "bfloat16" else 1e-5) and (accumulate or (to_numpy(d[1]) == 0).all())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [None, Config((128, 64), cluster=(1, 1), stages=3, piece=32), Config((64, 64), True, (1, 1), stages=3, piece=32)],
+    ids=str,
+)
+def test_groups_along_k(config: Config | None) -> None:
+    gradients(config)
+    gradients(config, accumulate=True)
+
+
+def test_groups_along_k_into_narrow_results() -> None:
+    gradients(Config((128, 64), cluster=(1, 1), stages=3, piece=32), out="bfloat16")
+
+
+def test_a_function_ends_with_its_group() -> None:
+    """SwiGLU, and the greatest of each row."""
+
+    def gated(piece: cl.Piece, most: Any) -> None:
+        gate, up = piece.pairs(piece.sums)
+        piece.put_rows(most, piece.of_rows(abs(piece.sums), "max"))
+        piece.result(gate / (1.0 + cl.math.exp(-gate)) * up)
+
+    ends, rows = np.cumsum(COUNTS), sum(COUNTS)
+    a, b = tensors((rows + 3, 72), (5, 128, 72))
+    most, d = poisoned(rows + 3, 1, dtype="float32"), poisoned(rows + 3, 64, dtype="bfloat16")
+    finish = cl.Finish(gated, (most,), columns=128, paired=True)
+    grouped.gemm(a, b, array(ends, "int32"), d, finish=finish, config=Config((128, 128), True, (1, 1), stages=3))
+    sums = grouped.reference(to_numpy(a), to_numpy(b), ends)
+    gate, up = sums[:, ::2], sums[:, 1::2]
+    assert close(d[:rows], gate / (1 + np.exp(-gate)) * up, 2e-2) and np.isnan(to_numpy(d[rows:])).all()
+    assert close(most[:rows, 0], np.abs(sums).max(1), 1e-4) and np.isnan(to_numpy(most[rows:])).all()
+
+
+@pytest.mark.parametrize("kind", ["rows", "padded", "K"])
+def test_the_checker_finds_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_CHECK", "2")  # read when a kernel is first launched: these are launched here alone
+    config, ends = Config((128, 64), cluster=(1, 1), stages=3, piece=32, swizzle=3), array([40, 40, 111], "int32")
+    if kind == "K":
+        gradients(config)
+        gradients(Config((64, 64), True, (1, 1), stages=3, piece=32, swizzle=3), accumulate=True)
+    elif kind == "rows":
+        a, b = tensors((114, 200), (3, 72, 200))
+        grouped.gemm(a, b, ends, config=config)
+    else:
+        a, b = tensors((3, 111, 72), (3, 72, 72))
+        grouped.padded(a, b, ends, config=config)
+
+
+def test_refusals() -> None:
+    (a, b), ends = tensors((64, 72), (3, 64, 72)), array([1, 2, 64], "int32")
+    with pytest.raises(ValueError, match=r"they are \(M, K\), \(E, N, K\) and E"):
+        grouped.gemm(a, b[:2], ends)
+    with pytest.raises(ValueError, match="b has 12 rows for each group"):
+        grouped.gemm(a, b[:, :12], ends)
+    with pytest.raises(ValueError, match="accumulate= adds to out"):
+        grouped.along_k(a, a, ends, accumulate=True)
