@@ -59,11 +59,7 @@ def build(config: Config, problem: Problem) -> Any:
         turns = cl.PipelineOrder.create(1, 2, second, GROUP, sync=False) if config.pingpong else None
         fetch = cl.Fetch.create((2, 1 + config.buffers))
         cl.pipeline_init_arrive(plan.clustered)
-        across = cl.ceil_div(N, plan.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
-        counts = cl.ceil_div(M, BM * CM), across, *d.shape[:-2]
-        if problem.groups:
-            cl.griddepcontrol_wait()  # `ends` may be what the kernel before this one has counted
-        tiles = plan.tiles(counts, ends)
+        tiles = plan.tiles(d.shape[:-2], ends)
         first = plan.place(tiles, ends)
         cl.griddepcontrol_launch_dependents()
         cl.pipeline_init_wait(plan.clustered)
@@ -187,13 +183,16 @@ class Plan:
         have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
         return (L,) if self.problem.batched and operand in have else ()
 
-    def tiles(self, counts: tuple[Any, ...], ends: Any) -> Any:
-        """The scheduler; `counts` of tiles along M and N, and of batches."""
-        config, groups = self.config, self.problem.groups
-        if groups not in ("rows", "padded"):
+    def tiles(self, batches: tuple[Any, ...], ends: Any) -> Any:
+        """The scheduler, at the first tile. Groups wait for the kernel before this one, which may have counted them."""
+        config, problem, (BM, BN), (CM, CN) = self.config, self.problem, self.config.tile, self.config.cluster
+        across = cl.ceil_div(N, self.columns * CN) if problem.finish is None else cl.ceil_div(C, BN * CN)
+        counts = cl.ceil_div(M, BM * CM), across, *batches
+        if problem.groups:
+            cl.griddepcontrol_wait()
+        if problem.groups not in ("rows", "padded"):
             return cl.StaticPersistentTileScheduler.create(counts, config.swizzle, config.raster, self.in_clusters)
-        rows = config.tile[0] * config.cluster[0]
-        along = rows, counts[1], config.swizzle, self.in_clusters, groups == "padded"
+        along = BM * CM, across, config.swizzle, self.in_clusters, problem.groups == "padded"
         return cl.GroupedTileScheduler.create(ends, *along)
 
     @property
