@@ -41,6 +41,8 @@ _WHERE = {
     "cutelite.lib.participants": "PipelineProducer PipelineConsumer",
     "cutelite.lib.grouped": "GroupedTileScheduler",
     "cutelite.lib.narrow": "bf16_of narrow_place",
+    "cutelite.lang.packed": "e2m1 e2m3 e3m2 e8m0 i4 u4",
+    "cutelite.lib.packed": "pack unpack",
     "cutelite.lib.rows": "RowPart RowPartition RowStream RowTile RowVectors",
     "cutelite.lib.derivative": "value_and_derivative",
     "cutelite.lib.reduce": "Team warp_reduce warp_scan block_reduce block_scan cluster_reduce",

@@ -182,6 +182,12 @@ from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_co
 from cutelite.lang.mma import Accumulator as Accumulator
 from cutelite.lang.mma import TiledMma as TiledMma
 from cutelite.lang.mma import gemm as gemm
+from cutelite.lang.packed import e2m1 as e2m1
+from cutelite.lang.packed import e2m3 as e2m3
+from cutelite.lang.packed import e3m2 as e3m2
+from cutelite.lang.packed import e8m0 as e8m0
+from cutelite.lang.packed import i4 as i4
+from cutelite.lang.packed import u4 as u4
 from cutelite.lang.pipeline import PipelineState as PipelineState
 from cutelite.lang.plain_copy import explain_copy as explain_copy
 from cutelite.lang.registers import elect_one as elect_one
@@ -305,6 +311,8 @@ from cutelite.lib.multicast import OperandTile as OperandTile
 from cutelite.lib.multicast import multicast_peers as multicast_peers
 from cutelite.lib.narrow import bf16_of as bf16_of
 from cutelite.lib.narrow import narrow_place as narrow_place
+from cutelite.lib.packed import pack as pack
+from cutelite.lib.packed import unpack as unpack
 from cutelite.lib.participants import PipelineConsumer as PipelineConsumer
 from cutelite.lib.participants import PipelineProducer as PipelineProducer
 from cutelite.lib.piece import Finish as Finish
@@ -672,8 +680,12 @@ __all__ = [
     "dp2a",
     "dp4a",
     "dynamic_shared",
+    "e2m1",
+    "e2m3",
+    "e3m2",
     "e4m3",
     "e5m2",
+    "e8m0",
     "elect_one",
     "elect_sync",
     "elem_less",
@@ -716,6 +728,7 @@ __all__ = [
     "group_modes",
     "has_scaled_basis",
     "has_underscore",
+    "i4",
     "i8",
     "i16",
     "i32",
@@ -794,6 +807,7 @@ __all__ = [
     "on_compile",
     "ones",
     "ones_like",
+    "pack",
     "passes",
     "pipeline_init_arrive",
     "pipeline_init_sync",
@@ -872,11 +886,13 @@ __all__ = [
     "transform_leaf",
     "trap",
     "tuple_cat",
+    "u4",
     "u8",
     "u16",
     "u32",
     "u64",
     "unflatten",
+    "unpack",
     "unwrap",
     "value_and_derivative",
     "vector",

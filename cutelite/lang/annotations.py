@@ -483,6 +483,9 @@ def _named(extents: Any, prefix: str) -> Any:
 def _dtype(what: str, dtype: Any) -> DType | DTypeVar:
     if isinstance(dtype, typing.TypeVar):
         return DTypeVar(dtype.__name__, tuple(dtype.__constraints__))
+    if hasattr(dtype, "per_word"):
+        help = f"take a tensor of u32, and `cl.unpack(words, cl.{dtype})`"
+        raise _wrong(what, f"has no elements of {dtype}: {dtype} numbers are packed in words", help)
     if not isinstance(dtype, DType | DTypeVar):
         raise _wrong(what, f"takes a dtype first, not {_said(dtype)}", f"one of {', '.join(SCALARS)}, or a TypeVar")
     return dtype

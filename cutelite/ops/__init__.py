@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         mbarrier,
         memory,
         mma,
+        narrow,
         registers,
         sync,
         tensor,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "index",
-    "ldmatrix", "math", "mbarrier", "memory", "mma", "registers", "sync", "tensor", "tma", "trig", "warp",
+    "ldmatrix", "math", "mbarrier", "memory", "mma", "narrow", "registers", "sync", "tensor", "tma", "trig", "warp",
     "wgmma",
 ]  # fmt: skip
 

@@ -1,0 +1,119 @@
+"""Numbers of 4, 6 and 8 bits to and from 32-bit words of them: i4, u4, e2m1, e2m3, e3m2, e8m0.
+
+Where the GPU has instructions for a format, these are used; else a few integer instructions for each two numbers that
+compute the same. Formats are those of the OCP Microscaling specification 1.0; e8m0 holds powers of two, for scales.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite.target as target
+from cutelite.ir.types import f16, f32, i32, u16, u32
+from cutelite.lang.bits import bfe
+from cutelite.lang.convert import bitcast
+from cutelite.lang.loops import static_range
+from cutelite.lang.math import isnan, rint
+from cutelite.lang.packed import Packed, pack_pair, unpack_pair
+from cutelite.lang.values import Vector, vector, where
+
+
+def unpack(words: Any, kind: Packed, dtype: Any = None) -> Any:
+    """Return the numbers in 32-bit words as a vector. Exact.
+
+    words   a u32, or a vector of n of them
+    kind    `cl.i4`, `cl.u4`, `cl.e2m1`: eight in a word, the first one in its lowest bits; `cl.e2m3`, `cl.e3m2`,
+            `cl.e8m0`: four, each in a byte
+    dtype   of the result: default i32 for integers, f16 for floats, f32 for e8m0
+    """
+    words = words if isinstance(words, Vector) else vector(words)
+    parts = []
+    for w in static_range(words.n):
+        parts.append(unpack_word(words[w], kind))
+    made = vector(*parts)
+    return made if dtype is None or made.dtype == dtype else made.to(dtype)
+
+
+def unpack_word(word: Any, kind: Packed) -> Any:
+    if kind.exponents == 0:
+        number = word.to(i32) if kind.signed else word
+        items = [bfe(number, 4 * i, 4).to(i32) for i in static_range(8)]
+    elif kind.exponents == 8:
+        items = [power_of_two(word >> 8 * i & 0xFF) for i in static_range(4)]
+    elif target.has("fp4"):
+        pairs = [unpack_pair((word >> 2 * kind.place * i).to(u16), kind) for i in static_range(kind.per_word // 2)]
+        items = [pairs[i // 2][i % 2] for i in static_range(kind.per_word)]
+    else:
+        half = kind.per_word // 2
+        pairs = [pair_of(word >> kind.place * i, kind) for i in static_range(half)]
+        items = [pairs[i % half][i // half] for i in static_range(kind.per_word)]
+    return vector(*items)
+
+
+def pair_of(word: Any, kind: Packed) -> Any:
+    """Return the numbers at bits 0 and 16 of a word as f16: with their exponents and significands in the right place.
+
+    The difference of the biases is a product, which makes subnormals normal.
+    """
+    bits = kind.exponents + kind.stored
+    size = (word & ((1 << bits) - 1) * 0x10001) << 10 - kind.stored
+    sign = (word & (1 << bits) * 0x10001) << 15 - bits
+    return bitcast(size | sign, f16) * f16(2.0 ** (15 - kind.bias))
+
+
+def power_of_two(code: Any) -> Any:
+    """Return the e8m0 number `code`, a u32, as f32: 2 ** (code - 127); 255 is NaN."""
+    bits = where(code == 0, u32(0x00400000), code << 23)
+    return bitcast(where(code == 255, u32(0x7FC00000), bits), f32)
+
+
+def pack(values: Any, kind: Packed, rounding: str = "") -> Any:
+    """Return numbers in 32-bit words, as `unpack` takes them: a u32, or a vector of them.
+
+    values    a vector of as many numbers as fill words: integers for i4 and u4, whose range they are clamped to; else
+              floats, which are clamped to the largest number of the format
+    kind      as for `unpack`
+    rounding  of e8m0: 'rz' to the power of two below, the default, or 'rp' to the one above. Others round to nearest
+              even
+    NaN       e8m0 has one; in the other floats it becomes the largest number
+    """
+    values = values.to(i32) if kind.exponents == 0 else values.to(f32)
+    words = []
+    for w in static_range(values.n // kind.per_word):
+        word = u32(0)
+        if kind.exponents in (2, 3) and target.has("fp4"):
+            for i in static_range(kind.per_word // 2):
+                at = w * kind.per_word + 2 * i
+                pair = pack_pair(values[at], values[at + 1], kind)
+                word = word | pair.to(u32) << 2 * kind.place * i
+        else:
+            for i in static_range(kind.per_word):
+                word = word | code_of(values[w * kind.per_word + i], kind, rounding) << kind.place * i
+        words.append(word)
+    return words[0] if len(words) == 1 else vector(*words)
+
+
+def code_of(x: Any, kind: Packed, rounding: str) -> Any:
+    """Return the code of a number, a u32."""
+    if kind.exponents == 0:
+        low, high = (-8, 7) if kind.signed else (0, 15)
+        return min(max(x, low), high).to(u32) & 15
+    bits = bitcast(x, u32)
+    if kind.exponents == 8:
+        return scale_of(bits & 0x7FFFFFFF, rounding)
+    size = min(abs(x), kind.largest)  # of NaN and a number, the number
+    least = 1 - kind.bias
+    exponent = max((bitcast(size, u32) >> 23).to(i32) - 127, least)
+    unit = bitcast((127 + kind.stored - exponent).to(u32) << 23, f32)  # 1 / the last place
+    code = rint(size * unit).to(i32) + ((exponent - least) << kind.stored)
+    sign = where(isnan(x), u32(0), bits >> 31)
+    return code.to(u32) | sign << kind.exponents + kind.stored
+
+
+def scale_of(size: Any, rounding: str) -> Any:
+    """Return the e8m0 code of a positive f32, given its bits."""
+    if rounding == "rp":
+        up = where(size <= 0x00400000, u32(0), (size + 0x7FFFFF) >> 23)
+    else:
+        up = size >> 23
+    return where(size > 0x7F800000, u32(255), min(up, u32(254)))
