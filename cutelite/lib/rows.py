@@ -336,14 +336,16 @@ class RowStream:
 
     part    the part of a row that each thread has
     arrays  what is read row by row: tensors of shape (rows, n)
-    stages  rows that are copied to shared memory ahead, by bulk copies; 0: the team works on one row, which goes
-            straight from global memory to registers
+    stages  rows that are copied to shared memory ahead, by bulk copies; 0: rows go straight from global memory to
+            registers
+    many    the team works on many rows without stages too; otherwise on one
     fill    what threads find beyond a row
     """
 
     part: RowPartition
     arrays: tuple[Any, ...]
     stages: int
+    many: bool
     fill: Any
     ring: Any  # (array, stage, element) in shared memory
     full: Any  # an mbarrier for each stage: its row has come
@@ -351,7 +353,9 @@ class RowStream:
     row: Any  # (1,) i32 or i64 in registers: the row that the next copy brings
 
     @staticmethod
-    def create(part: RowPartition, arrays: tuple[Any, ...], *, stages: int = 0, fill: Any = 0) -> RowStream:
+    def create(
+        part: RowPartition, arrays: tuple[Any, ...], *, stages: int = 0, many: bool = False, fill: Any = 0
+    ) -> RowStream:
         """Make the ring and start the first copies.
 
         Who     all threads of the block, which is one team where there are stages
@@ -371,7 +375,7 @@ class RowStream:
                     full[stage].init(1)
                 fence_mbarrier_init()
             team.sync()
-        made = RowStream(part, arrays, stages, fill, ring, full, turn, row)
+        made = RowStream(part, arrays, stages, many, fill, ring, full, turn, row)
         for stage in static_range(stages - 1 if made.overlaps else stages):
             made.bring(stage)
         return made
@@ -410,7 +414,13 @@ class RowStream:
         ask = nothing if ask is None else ask
         team, rows = self.part.team, self.arrays[0].shape[0]
         first = team.number()
-        if not self.stages:
+        if not self.stages and self.many:
+            team.ready()
+            for row in range(first, rows, team.count()):
+                parts = [RowPart(self.part, self.part.load(x[row, None], self.fill)) for x in self.arrays]
+                work(row, ask(row), *parts)
+            team.leave()
+        elif not self.stages:
             if team.teams == 1 or first < rows:
                 asked = ask(first)
                 parts = [RowPart(self.part, self.part.load(x[first, None], self.fill)) for x in self.arrays]
@@ -426,39 +436,42 @@ class RowStream:
             team.leave()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
-        """For every row reduce ``x = first(row, *parts)``, and call ``last(row, asked, x, all, *parts)``.
+        """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
         With stages, `parts` are read from shared memory each time, so that no registers hold them during a reduction.
         With three and more, a row's reduction is started before the last one's is finished, so that blocks do not wait
         for each other; teams then have two reductions `under_way`.
 
+        kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
-        ask      ``ask(row)`` gives `asked`: it loads what else a row needs, and is called before the reduction
+        ask      as for `each`
         """
         ask, team, rows = nothing if ask is None else ask, self.part.team, self.arrays[0].shape[0]
         if not self.overlaps:
 
-            def work(row: Any, _: Any, *parts: Any) -> None:
-                x, asked = first(row, *parts), ask(row)
-                last(row, asked, x, team.reduce(x, combine), *parts)
+            def work(row: Any, asked: Any, *parts: Any) -> None:
+                x, kept = first(row, asked, *parts)
+                last(row, asked, kept, team.reduce(x, combine), *parts)
                 if self.stages:
                     team.sync()  # all have read their parts for the last time
                 self.refill()
 
-            self.each(work)
+            self.each(work, ask)
             return
         row, step = team.number(), team.count()
+        asked, coming = ask(min(row, rows - 1)), ask(min(row + step, rows - 1))
         team.ready()
-        x = first(row, *self.take())
-        places, asked = team.places(x), ask(row)
+        x, kept = first(row, asked, *self.take())
+        places = team.places(x)
         pending = team.start(places, x, combine)
         for later in range(row + step, rows, step):
-            y, asked_later = first(later, *self.take()), ask(later)
+            asked_later, coming = coming, ask(min(later + step, rows - 1))
+            y, kept_later = first(later, asked_later, *self.take())
             next = team.start(places, y, combine)
             self.bring((self.turn[0] + 2 * self.stages - 3) % self.stages)
-            last(row, asked, x, team.finish(places, pending, combine), *self.taken(2))
-            row, asked, x, pending = later, asked_later, y, next
-        last(row, asked, x, team.finish(places, pending, combine), *self.taken(1))
+            last(row, asked, kept, team.finish(places, pending, combine), *self.taken(2))
+            row, asked, kept, pending = later, asked_later, kept_later, next
+        last(row, asked, kept, team.finish(places, pending, combine), *self.taken(1))
         team.leave()
 
     def take(self) -> list[RowPart]:

@@ -1,5 +1,6 @@
 """Kernels of rows against float64: lengths, pitches, dtypes, and values that softmax and norms find hard."""
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -227,6 +228,17 @@ def test_rows_that_are_copied_ahead(p: Plan, n: int, monkeypatch: pytest.MonkeyP
         normed(2 * wide, False, 1e-6)[0] * random((n,), BF16, 2).astype(np.float64),
         BF16,
     )
+    w, dy = random((n,), BF16, 2), random((7, n), BF16, 3)
+    p = replace(p, held=False)
+    made = norm.layer_norm(x, w, w, how=p)
+    xhat, _, rstd = normed(wide, True, 1e-5)
+    close(made.y, xhat * w.astype(np.float64) + w.astype(np.float64), BF16)
+    found = norm.norm_backward(dy, made, w, add=x, how=replace(p, shared_sums=True))
+    d = dy.astype(np.float64)
+    g = d * w.astype(np.float64)
+    inner = xhat * (g * xhat).mean(-1, keepdims=True) + g.mean(-1, keepdims=True)
+    close(found.x, (g - inner) * rstd + wide, BF16)
+    close(found.weight, (d * xhat).sum(0), BF16)
 
 
 CHECKED: dict[str, Any] = {

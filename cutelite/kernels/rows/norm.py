@@ -159,23 +159,22 @@ def forward(norm: Norm, p: Plan) -> Any:
         given = [None if each is None else stream.hold(each, p.held) for each in (w, b)]
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
-        def first(row: Any, *held: Any) -> Any:
-            weights = vectors_of(row)[0] if at_once else None
+        def first(row: Any, _: Any, *held: Any) -> Any:
+            vectors = vectors_of(row) if p.stages or at_once else None
             if norm.center and not p.stages and total is None:  # registers hold them all
-                return moments(part, norm.summed(*(each.load() for each in held)))
-            return norm.looked_at(part, held, None if total is None else total[row, None], at_once, weights)
+                known = moments(part, norm.summed(*(each.load() for each in held)))
+            else:
+                out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
+                known = norm.looked_at(part, held, out, at_once, weights)
+            return known, vectors if p.stages else None
 
         def vectors_of(row: Any) -> Any:
             return [None if each is None else each(row) for each in given]
 
-        def last(row: Any, vectors: Any, mine: Any, all: Any, *held: Any) -> None:
+        def last(row: Any, _: Any, vectors: Any, all: Any, *held: Any) -> None:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
-            if team.lane == 0 and team.rank == 0:
-                if means is not None:
-                    means[row] = mean
-                if rstds is not None:
-                    rstds[row] = rstd
+            write(team, row, (means, mean), (rstds, rstd))
             if p.stages:
                 for i in cl.static_range(part.pieces):
                     v = norm.summed(*(each.piece(i) for each in held))
@@ -190,7 +189,7 @@ def forward(norm: Norm, p: Plan) -> Any:
                 part.store(v.to(y.dtype), y[row, None])
 
         combine = merge if norm.center else sum_and_greatest if at_once else "add"
-        stream.each_reduced(first, last, combine, ask=vectors_of if p.stages else None)
+        stream.each_reduced(first, last, combine)
 
     return norm_forward
 
@@ -204,7 +203,7 @@ class Sums(NamedTuple):
 
 @cache
 def backward(norm: Norm, p: Plan) -> Any:
-    """The kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
+    """Make the kernel that gives dx, and of each team the sums over its rows of dy * xhat and of dy.
 
     It works piece by piece: xhat and g of a whole row would not fit into registers beside the sums.
     """
@@ -223,46 +222,58 @@ def backward(norm: Norm, p: Plan) -> Any:
         dw: Tensor[f32, (G, n)] | None,
         db: Tensor[f32, (G, n)] | None,
     ) -> None:
-        team = cl.Team.create(p.threads, cluster=p.cluster)
+        under_way = 2 if p.stages > 2 else 1
+        team = cl.Team.create(p.threads, cluster=p.cluster, under_way=under_way)
         part = cl.RowPartition(team, n, p.vector)
-        number = team.number()
-        dws = None if dw is None else part_sums(part, p.shared_sums)
-        dbs = None if db is None else part_sums(part, p.shared_sums)
-        scale = None if w is None else part.load(w)
-        team.ready()
-        for row in range(number, M, team.count()):
-            gs, xs = part.load(dy[row, None]), part.load(s[row, None])
-            rstd, mean = rstds[row], f32(0) if means is None else means[row]
+        dws, dbs = (None if each is None else part_sums(part, p.shared_sums) for each in (dw, db))
+        stream = cl.RowStream.create(part, (dy, s), stages=p.stages, many=True)
+        scale = None if w is None else cl.RowPart(part, part.load(w))
+
+        def parts_of(i: int, asked: Any, gs: Any, xs: Any) -> Any:
+            g, xhat = gs.piece(i).to(f32), (xs.piece(i).to(f32) - asked[1]) * asked[0]
+            return g, norm.weighted(g, piece_of(scale, i)), xhat
+
+        def first(row: Any, asked: Any, *held: Any) -> Any:
             plain, product = f32(0), f32(0)
             for i in cl.static_range(part.pieces):
-                g, xhat = gs[None, i].to(f32), (xs[None, i].to(f32) - mean) * rstd
-                if dw is not None:
-                    dws[None, i].store(dws[None, i].load() + g * xhat)
-                if db is not None:
-                    dbs[None, i].store(dbs[None, i].load() + g)
-                if w is not None:
-                    g = g * (scale[None, i].to(f32) + norm.offset)
+                d, g, xhat = parts_of(i, asked, *held)
+                add_to(dws, i, d * xhat)
+                add_to(dbs, i, d)
                 plain, product = plain + g.reduce("sum"), product + (g * xhat).reduce("sum")
-            sums = team.reduce(Sums(plain, product))
+            return Sums(plain, product), None if add is None or not p.stages else part.load(add[row, None])
+
+        def last(row: Any, asked: Any, more: Any, sums: Sums, *held: Any) -> None:
             inner, outer = sums.product * (1.0 / n), sums.plain * (1.0 / n) if norm.center else f32(0)
-            more = None if add is None else part.load(add[row, None])
+            more = part.load(add[row, None]) if add is not None and not p.stages else more
             out = cl.make_rmem_tensor(dtype, cl.make_layout(part.shape))
             for i in cl.static_range(part.pieces):
-                g, xhat = gs[None, i].to(f32), (xs[None, i].to(f32) - mean) * rstd
-                if w is not None:
-                    g = g * (scale[None, i].to(f32) + norm.offset)
-                d = (g - (xhat * inner + outer)) * rstd
-                if add is not None:
-                    d = d + more[None, i].to(f32)
-                out[None, i].store(d.to(dtype))
+                _, g, xhat = parts_of(i, asked, *held)
+                d = (g - (xhat * inner + outer)) * asked[0]
+                d = d if add is None else d + more[None, i].to(f32).reshape(d.shape)
+                out[None, i].store(d.to(dtype).reshape((p.vector,)))
             part.store(out.load(), dx[row, None])
-        if dw is not None:
-            part.store(dws.load(), dw[number, None])
-        if db is not None:
-            part.store(dbs.load(), db[number, None])
-        team.leave()
+
+        stream.each_reduced(first, last, ask=lambda row: (rstds[row], f32(0) if means is None else means[row]))
+        number = team.number()
+        for sums, out in ((dws, dw), (dbs, db)):
+            if out is not None:
+                part.store(sums.load(), out[number, None])
 
     return norm_backward
+
+
+def write(team: Any, row: Any, *numbers: Any) -> None:
+    """Write numbers of a row, pairs of a tensor or None and what goes there: one thread of the team."""
+    if team.lane == 0 and team.rank == 0:
+        for out, number in numbers:
+            if out is not None:
+                out[row] = number
+
+
+def add_to(sums: Any, number: int, v: Any) -> None:
+    """Add a vector of this number to a thread's sums, unless they are None."""
+    if sums is not None:
+        sums[None, number].store(sums[None, number].load() + v.reshape((v.n,)))
 
 
 def part_sums(part: Any, in_shared: bool) -> Any:

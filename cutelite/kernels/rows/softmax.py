@@ -63,19 +63,19 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
 
-        def first(row: Any, held: Any) -> Exponentials:
+        def first(row: Any, _: Any, held: Any) -> Any:
             if not p.stages:
-                return exponentials(held.load().to(f32), exact)
+                known = exponentials(held.load().to(f32), exact)
+                return known, known
             known = Exponentials(f32(LOWEST), f32(0))
             for i in cl.static_range(part.pieces):
                 v = held.piece(i).to(f32)
                 top = max(known.top, v.reduce("max"))
-                known = Exponentials(
-                    top, known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
-                )
-            return known
+                total = known.total * power(known.top - top, exact) + power(v - top, exact).reduce("sum")
+                known = Exponentials(top, total)
+            return known, None
 
-        def last(row: Any, _: Any, mine: Exponentials, all: Exponentials, held: Any) -> None:
+        def last(row: Any, _: Any, mine: Any, all: Exponentials, held: Any) -> None:
             top, less = (all.top, cl.math.log(all.total)) if log or p.stages else (mine.top, f32(0))
             scale = power(top - all.top, exact) / all.total
             for i in cl.static_range(part.pieces):
@@ -100,11 +100,11 @@ def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         _team, part = p.team(n)
         stream = cl.RowStream.create(part, (dy, y), stages=p.stages)
 
-        def first(row: Any, held: Any, values: Any) -> Any:
+        def first(row: Any, _: Any, held: Any, values: Any) -> Any:
             g = held.load().to(f32)
-            return (g if log else g * values.load().to(f32)).reduce("sum")
+            return (g if log else g * values.load().to(f32)).reduce("sum"), None
 
-        def last(row: Any, _: Any, mine: Any, total: Any, held: Any, values: Any) -> None:
+        def last(row: Any, _: Any, kept: Any, total: Any, held: Any, values: Any) -> None:
             g, out = held.load().to(f32), values.load().to(f32)
             part.store((g - power(out, exact) * total if log else out * (g - total)).to(dtype), dx[row, None])
 
