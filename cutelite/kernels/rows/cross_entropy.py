@@ -42,14 +42,14 @@ class Loss:
 
 
 class Known(NamedTuple):
-    """What is known of a part of a row: the sum of its exponentials, and of its logits where labels are smoothed."""
+    """Sums over a part of a row: of its exponentials, and of its logits where labels are smoothed."""
 
     all: Exponentials
     plain: f32
 
 
 def step(exact: bool, smooth: bool) -> Any:
-    """The function that adds more logits to what is known."""
+    """Return the function that adds more logits to the sums."""
 
     def added(known: Known, logits: Any, some: Any) -> Known:
         v = logits.to(f32)
@@ -61,13 +61,13 @@ def step(exact: bool, smooth: bool) -> Any:
 
 
 def merged(exact: bool) -> Any:
-    """The function that makes one of what is known of two parts of a row."""
+    """Return the function that merges the sums of two parts of a row."""
     return lambda a, b: Known(merge(exact)(a.all, b.all), a.plain + b.plain)
 
 
 @cache
 def forward(loss: Loss, p: Plan) -> Any:
-    """The kernel that gives each row's loss and lse. It holds no row: what is known of it is brought up to date."""
+    """Make the kernel that gives each row's loss and lse. It holds no row: sums over what it has read are kept."""
     dtype, n, exact, smooth = loss.dtype, loss.n, loss.dtype == f32, loss.smoothing != 0
     (P,) = pitches("P", p.vector)
 
@@ -102,7 +102,7 @@ def forward(loss: Loss, p: Plan) -> Any:
 
 @cache
 def backward(loss: Loss, p: Plan) -> Any:
-    """The kernel that gives dx of the logits, lse, and the gradient of each row's loss."""
+    """Make the kernel that computes dx from the logits, lse, and the gradient of each row's loss."""
     dtype, n, exact = loss.dtype, loss.n, loss.dtype == f32
     P, Q = pitches("P Q", p.vector)
 
@@ -189,7 +189,7 @@ def cross_entropy_backward(
 
 
 def targets_of(rows: Rows, target: Any) -> Any:
-    """The targets as a vector."""
+    """Return the targets as a vector."""
     if str(target.dtype).rpartition(".")[2] != "int64" or math.prod(map(int, target.shape)) != rows.m:
         raise cl.ArgumentError(
             f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of {rows.m} rows is needed"

@@ -28,7 +28,7 @@ MOST_INPUTS, MOST_OUTPUTS = 4, 3
 
 
 class Kind(NamedTuple):
-    """What is known of an array: its dtype, and how many elements one access may take."""
+    """The dtype of an array, and the number of elements that one access may take."""
 
     dtype: Any
     vector: int
@@ -36,7 +36,7 @@ class Kind(NamedTuple):
 
 @cache
 def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple[Kind, ...], vector: int) -> Any:
-    """The kernel that gives ``function(*inputs)``, a vector or a tuple of vectors, for each thread's elements."""
+    """Make the kernel that computes ``function(*inputs)``, a vector or a tuple of them, of each thread's elements."""
     pieces = max(1, ACCESSES // len(inputs))
     size = THREADS * pieces * vector
     annotations: list[Any] = []
@@ -65,7 +65,7 @@ def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
-    """Results of a function that gives one or several."""
+    """Return the results of a function that gives one or several, as a tuple."""
     return x if isinstance(x, tuple) else (x,)
 
 

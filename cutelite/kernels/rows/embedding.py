@@ -121,7 +121,7 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
 
 
 def count(places: Any) -> int:
-    """How many places there are."""
+    """Return the number of places."""
     return math.prod(map(int, places.shape))
 
 

@@ -68,7 +68,7 @@ ACTIVATIONS: dict[str, Callable[[Any, bool], tuple[Any, Any]]] = {
 
 @cache
 def functions(activation: str, exact: bool) -> tuple[Callable[..., Any], ...]:
-    """What elements become: by the activation, its derivative, the gate, and the gate's derivatives."""
+    """Return functions of elements: the activation, its derivative, the gate, and the gate's derivatives."""
     if activation not in ACTIVATIONS:
         raise cl.ArgumentError(f"an activation is one of {', '.join(ACTIVATIONS)}, not {activation!r}")
     both = ACTIVATIONS[activation]
@@ -121,5 +121,5 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 
 
 def exactly(x: Any) -> bool:
-    """Say whether results need functions to the last bits: those of f32."""
+    """Tell whether results need functions to the last bits: those of f32."""
     return code_of(x) == "f32"

@@ -1,4 +1,4 @@
-"""How many numbers there are of each kind: whole numbers counted, or floats by equal steps between two bounds.
+"""Counts of numbers by kind: of whole numbers, or of floats in equal steps between two bounds.
 
 A block counts in shared memory and adds to the result at its end. Counts do not depend on the order.
 """

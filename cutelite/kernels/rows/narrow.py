@@ -14,7 +14,7 @@ LEAST = 1e-30  # the least magnitude that is brought to the largest: rows of zer
 
 @dataclass(frozen=True)
 class Narrow:
-    """How elements become 8 bits: each is divided by its scale, the greatest magnitude over the largest number.
+    """A quantisation to 8 bits: an element is divided by its scale, the greatest magnitude over the largest number.
 
     dtype  e4m3 or e5m2
     block  128: a scale for each so many elements of a row; 1: one for each row

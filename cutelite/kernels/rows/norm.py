@@ -118,7 +118,7 @@ def next_moments(before: Moments, more: Moments, number: int) -> Moments:
 
 
 def merge(a: Moments, b: Moments) -> Moments:
-    """Two moments as one (Chan, Golub, LeVeque 1979)."""
+    """Merge two moments (Chan, Golub, LeVeque 1979)."""
     count = a.count + b.count
     share, apart = b.count / max(count, 1.0), b.mean - a.mean
     return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
@@ -130,13 +130,13 @@ def piece_of(vector: Any, number: int) -> Any:
 
 
 def sum_and_greatest(a: Any, b: Any) -> Any:
-    """Two sums with two greatest magnitudes as one of each."""
+    """Merge two pairs of a sum and a greatest magnitude."""
     return a[0] + b[0], max(a[1], b[1])
 
 
 @cache
 def forward(norm: Norm, p: Plan) -> Any:
-    """The kernel that gives y, and where they are wanted the sum with the residual, the mean and rstd."""
+    """Make the kernel that computes y, and where they are wanted the sum with the residual, the mean and rstd."""
     dtype, n, weight = norm.dtype, norm.n, norm.weight
     P, Q, R, S = p.pitches("P Q R S")
     narrow = norm.narrow
@@ -195,7 +195,7 @@ def forward(norm: Norm, p: Plan) -> Any:
 
 
 class Sums(NamedTuple):
-    """What a row's derivative needs of the whole row: the sums of g and of g * xhat, g being dy * (offset + weight)."""
+    """Sums over a row for its derivative: of g and of g * xhat, where g is dy * (offset + weight)."""
 
     plain: f32
     product: f32
@@ -489,7 +489,7 @@ def norm_backward(
 
 
 def summed(parts: Any, like: Any, dtype: Any) -> Any:
-    """The sums over the first mode of `parts`, in the dtype of `like`; None for None."""
+    """Return the sums over the first mode of `parts`, in the dtype of `like`; None for None."""
     if parts is None:
         return None
     out = empty(like, (parts.shape[1],))
@@ -498,7 +498,7 @@ def summed(parts: Any, like: Any, dtype: Any) -> Any:
 
 
 def weights(rows: Rows, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
-    """Weight and bias as vectors of n elements, and their dtype."""
+    """Return weight and bias as vectors of n elements, and their dtype."""
     w, b = as_vector(weight, "weight", rows.n), as_vector(bias, "bias", rows.n)
     kinds = {made[1] for made in (w, b) if made is not None}
     if len(kinds) > 1:

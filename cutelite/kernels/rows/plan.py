@@ -1,4 +1,4 @@
-"""Who works on a row: how many threads of how many blocks, and how many elements one access takes.
+"""Plans for rows: the threads of how many blocks work on one, and the elements of one access.
 
 The plans are near the fastest of those that `tests/bench/rows.py --sweep` tried (docs/lab/rows.md).
 """
@@ -24,7 +24,7 @@ REGISTERS = 65_536  # of a multiprocessor
 
 @dataclass(frozen=True)
 class Plan:
-    """The threads for a row.
+    """The threads that work on a row.
 
     threads       of each block
     teams         rows that a block works on at a time
@@ -59,7 +59,7 @@ class Plan:
         return shape | ({"cluster": self.cluster} if self.cluster > 1 else {})
 
     def team(self, n: int, reductions: int = 1, granule: int = 1) -> tuple[cl.Team, cl.RowPartition]:
-        """The team of this thread, which makes so many reductions a row, and its part of rows of `n` elements."""
+        """Return the team of this thread, with that many reductions a row, and its part of rows of `n` elements."""
         count, under_way = None if self.stages else reductions, 2 if self.stages > 2 else 1
         team = cl.Team.create(self.threads, cluster=self.cluster, reductions=count, under_way=under_way)
         return team, cl.RowPartition(team, n, self.vector, granule)
@@ -75,7 +75,7 @@ class Plan:
 
 
 def width(bytes: int, *places: int) -> int:
-    """The elements of one access, each of so many bytes, where rows begin at multiples of `places` elements."""
+    """Return the elements, of that many bytes, of one access, where rows begin at multiples of `places` elements."""
     return math.gcd(ACCESS // bytes, *places)
 
 
@@ -86,7 +86,7 @@ def pitches(names: str, vector: int) -> tuple[cl.Dim, ...]:
 
 @cache
 def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 512) -> Plan:
-    """The plan for rows of `n` elements.
+    """Return the plan for rows of `n` elements.
 
     each       elements that a thread should have
     registers  that a thread needs
@@ -102,12 +102,12 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
 
 
 def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
-    """The plan for softmax: the longest rows are copied ahead."""
+    """Return the plan for softmax: the longest rows are copied ahead."""
     return ahead(plan(n, vector), n, bytes, stages=2, rows=2) if n > 131_072 else plan(n, vector)
 
 
 def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
-    """The plan for norms of one input: long rows are copied ahead, and weights are read once for all rows of a block.
+    """Return the plan for norms of one input: long rows are copied ahead, and weights read once for all rows of a block.
 
     rows  that a block keeps in shared memory: of the input, and weights
     """
@@ -119,13 +119,13 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
 
 
 def plan_fold(n: int, vector: int) -> Plan:
-    """The plan where no row is held: a few warps go through a row, and blocks on a multiprocessor go their own ways."""
+    """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
     threads, teams = (WARP, 4) if n <= 8192 else (128, 1) if n <= 32_768 else (256, 1)
     return Plan(threads, teams, 1, vector, REGISTERS // 64 // (threads * teams))
 
 
 def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
-    """The plan with rows copied ahead, where there is room for so many, and where bulk copies take them.
+    """Return the plan with rows copied ahead, where there is room for them, and where bulk copies take them.
 
     These take whole 16 bytes from addresses that are multiples of 16.
     """
@@ -134,17 +134,17 @@ def ahead(p: Plan, n: int, bytes: int, stages: int, rows: int) -> Plan:
 
 
 def plan_light(n: int, vector: int) -> Plan:
-    """The plan where each element of the result needs little more than its own of the inputs."""
+    """Return the plan where each element of the result needs little more than its own of the inputs."""
     return plan(n, vector) if n <= 8192 else plan(n, vector, each=16, registers=32, alone=1024)
 
 
 def plan_two(n: int, vector: int) -> Plan:
-    """The plan for two inputs."""
+    """Return the plan for two inputs."""
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
 
 def plan_sums(n: int, vector: int) -> Plan:
-    """The plan for the derivative of a norm, which keeps sums over rows."""
+    """Return the plan for the derivative of a norm, which keeps sums over rows."""
     if n <= 1024:
         return plan(n, vector, each=8)
     if n <= 8192:

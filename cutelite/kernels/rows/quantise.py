@@ -27,7 +27,7 @@ M, N, G = cl.dims("M N G")  # rows, columns, scales
 
 @cache
 def build(dtype: Any, n: int, narrow: Narrow, activation: str | None, p: Plan) -> Any:
-    """The kernel that gives q and scales of x, or of activation(x) * up."""
+    """Make the kernel that computes q and scales of x, or of activation(x) * up."""
     P, Q = p.pitches("P Q")
     R = cl.Dim("R", math.gcd(n, p.vector))
 
@@ -93,7 +93,7 @@ THREADS = TILE_M * TILE_N // STRIP
 
 @cache
 def transposing(dtype: Any, to: Any, vector: int, out_vector: int, narrow: Narrow | None) -> Any:
-    """The kernel that writes columns as rows; quantised in blocks of 128 where that is asked for."""
+    """Make the kernel that writes columns as rows, quantised in blocks of 128 where that is asked for."""
     (P,), (Q,) = pitches("P", vector), pitches("Q", out_vector)
     wide, out_wide, strips = ACCESS // dtype.bytes, ACCESS // to.bytes, TILE_M // STRIP
     loads, stores = (TILE_M * TILE_N // (THREADS * each) for each in (wide, out_wide))

@@ -25,27 +25,27 @@ OPERATIONS = ("sum", "mean", "max", "min")
 
 
 def prepared(v: Any, operation: str) -> Any:
-    """Elements as what is combined: for extremes as integers of their order, of which NaN is the greatest."""
+    """Return what is combined of elements: for extremes integers of their order, of which NaN is the greatest."""
     if operation in ("sum", "mean"):
         return v.to(f32)
     return ordered(v.to(f32) if operation == "max" else -v.to(f32))
 
 
 def finished(x: Any, operation: str, count: Any) -> Any:
-    """What has been combined, of so many elements, as a number."""
+    """Return what has been combined, of `count` elements, as a number."""
     if operation in ("sum", "mean"):
         return x / cl.f32(count) if operation == "mean" else x
     return number(x) if operation == "max" else -number(x)
 
 
 def combination(operation: str) -> tuple[str, str, Any]:
-    """The names by which vectors and threads are combined, and the neutral number."""
+    """Return the names by which vectors and threads are combined, and the neutral number."""
     return ("sum", "add", f32) if operation in ("sum", "mean") else ("max", "max", cl.u32)
 
 
 @cache
 def of_rows(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
-    """The kernel that combines each part of each row: (rows, parts)."""
+    """Make the kernel that combines each part of each row: (rows, parts)."""
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
     inner, outer, kind = combination(operation)
     size = THREADS * ACCESSES * vector
@@ -70,7 +70,7 @@ def of_rows(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
 
 @cache
 def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
-    """The kernel that combines each column of a part of the rows: (parts, columns)."""
+    """Make the kernel that combines each column of a part of the rows: (parts, columns)."""
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
     inner, _, kind = combination(operation)
 

@@ -50,7 +50,7 @@ class Turn:
 
     @property
     def units(self) -> int:
-        """How many threads share a head."""
+        """The number of threads that share a head."""
         return self.half // self.vector
 
     def both(self, x: Any, unit: Any) -> tuple[Any, Any]:

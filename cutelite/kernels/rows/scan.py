@@ -21,7 +21,7 @@ THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a t
 
 @cache
 def build(dtype: Any, aligned: int, out_aligned: int) -> Any:
-    """The kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
+    """Make the kernel: vectors of a thread are summed up, then those of threads, of pieces, and of tiles."""
     (P,), (Q,) = pitches("P", aligned), pitches("Q", out_aligned)
     vector, kind = ACCESS // dtype.bytes, i32 if dtype == i32 else f32
     size = THREADS * vector * ACCESSES

@@ -1,8 +1,10 @@
 """The greatest elements of rows: argmax, top-k, and sampling by softmax among the top k or the top p.
 
-Numbers are compared as integers of the same order (`ordered`), where NaN is above all, as torch has it. The k-th
-greatest is found bit by bit: a pass over the row counts the elements that are not below a candidate. Rows are read from
-memory once and from caches after that, so they may have any length.
+Numbers are compared as integers of the same order (`ordered`), where NaN is above all, as torch has it. The greatest of
+each thread's elements give a bound: the k-th greatest of these. Elements that are not below it are few; they are
+collected in shared memory and ranked among themselves. Where they are many, since k is large or elements are equal, the
+k-th greatest is found by two bits in each pass over the row, which counts the elements that are not below three
+candidates. Rows are read from memory once and from caches after that, so they may have any length.
 """
 
 # mypy: disable-error-code="valid-type, attr-defined, index, type-arg, operator, arg-type, misc, name-defined"
@@ -26,14 +28,14 @@ CANDIDATES = 512  # elements that are ranked among themselves, at least
 
 
 def ordered(v: Any) -> Any:
-    """A number or vector of f32 as u32 of the same order: -0 and 0 are one, NaN is the greatest, and 0 is below all."""
+    """Return f32, a number or a vector, as u32 of the same order: -0 is 0, NaN the greatest, and 0 below all."""
     bits = cl.bitcast(v + 0.0, u32)
     sign = cl.bitcast(cl.bitcast(bits, i32) >> 31, u32)
     return cl.where(v != v, u32(ALL), bits ^ (sign | 0x80000000))
 
 
 def number(key: Any) -> Any:
-    """The f32 of which `key` is the order."""
+    """Return the f32 of which `key` is the order."""
     return cl.bitcast(cl.where(key >= 0x80000000, key ^ 0x80000000, ~key), f32)
 
 
@@ -45,7 +47,7 @@ class Best(NamedTuple):
 
 
 def better(a: Best, b: Best) -> Best:
-    """The greater of two; of equal ones the first."""
+    """Return the greater of two; of equal ones the first."""
     if b.key > a.key or (b.key == a.key and b.column < a.column):
         return b
     return a
@@ -53,7 +55,7 @@ def better(a: Best, b: Best) -> Best:
 
 @cache
 def greatest(dtype: Any, n: int, p: Plan) -> Any:
-    """The kernel that gives the greatest element of each row, and its column."""
+    """Make the kernel that finds the greatest element of each row, and its column."""
     (P,) = p.pitches("P")
 
     @cl.kernel(**p.options)
@@ -101,7 +103,7 @@ def argmax(x: Any, *, how: Plan | None = None) -> Found:
 
 
 def threshold(bits: int, reached: Any) -> Any:
-    """Return the greatest number of so many bits that is reached, as 0 is, and every number below a reached one.
+    """Return the greatest number of that many bits that is reached; 0 is, and so is every number below a reached one.
 
     reached  ``reached(a, b, c)`` gives how many of three rising numbers are reached
     Who      the whole team: `reached` reduces
@@ -225,7 +227,7 @@ def rank(room: Any, count: Any, mine: Any) -> Any:
 
 @cache
 def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
-    """The kernel that gives the k greatest elements of each row in descending order, and their columns.
+    """Make the kernel that finds the k greatest elements of each row in descending order, and their columns.
 
     Of elements equal to the k-th those in the first columns are taken.
     """
@@ -277,7 +279,7 @@ def alone(n: int, vector: int) -> Plan:
 
 
 class Chance(NamedTuple):
-    """What decides which column of a row is chosen.
+    """A choice of a column of a row, by a chance.
 
     top     the greatest element
     cold    1 / temperature
@@ -383,7 +385,7 @@ class Chance(NamedTuple):
 
 @cache
 def sampling(dtype: Any, n: int, p: Plan) -> Any:
-    """The kernel that gives a column of each row, by chance."""
+    """Make the kernel that chooses a column of each row, by chance."""
     (P,) = p.pitches("P")
 
     @cl.kernel(**p.options)

@@ -37,7 +37,7 @@ def power(x: Any, exact: bool) -> Any:
 
 
 def merge(exact: bool) -> Any:
-    """The function that makes one of two sums of exponentials."""
+    """Return the function that merges two sums of exponentials."""
 
     def merged(a: Exponentials, b: Exponentials) -> Exponentials:
         top = max(a.top, b.top)
@@ -47,14 +47,14 @@ def merge(exact: bool) -> Any:
 
 
 def exponentials(v: Any, exact: bool) -> Exponentials:
-    """The sum of exp(x - top) over this thread's elements. `top` is finite, also where all elements are -inf."""
+    """Return the sum of exp(x - top) over this thread's elements. `top` is finite, also where all elements are -inf."""
     top = max(v.reduce("max"), f32(LOWEST))
     return Exponentials(top, power(v - top, exact).reduce("sum"))
 
 
 @cache
 def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
-    """The kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
+    """Make the kernel y = softmax(x), or log_softmax(x), for rows of `n` elements of `dtype`."""
     exact = dtype == f32
     P, Q = pitches("P Q", p.vector)
 
@@ -89,7 +89,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
 
 @cache
 def backward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
-    """The kernel that gives dx of dy and y = softmax(x), or log_softmax(x)."""
+    """Make the kernel that computes dx from dy and y = softmax(x), or log_softmax(x)."""
     exact = dtype == f32
     P, Q, R = pitches("P Q R", p.vector)
 
