@@ -107,7 +107,7 @@ def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
 
 
 def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
-    """Return the plan for norms of one input: long rows are copied ahead, and weights read once for all rows of a block.
+    """Return the plan for norms of one input: long rows are copied ahead, and weights are read once a block.
 
     rows  that a block keeps in shared memory: of the input, and weights
     """
