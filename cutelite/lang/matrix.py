@@ -23,14 +23,15 @@ def mma_sync(a: Vector, b: Vector, c: Vector, *, k: int | None = None, saturate:
     a, b, c   this thread's elements, in the order of `ops.mma.operand_a`, `operand_b` and `accumulator`
     k         extent along K; default: that which the length of `a` implies
     saturate  integers only: clamp sums instead of letting them wrap
-    Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2); m8n8k4 (f64)
+    Shapes    m16n8 with k 8, 16 (f16, bf16), 4, 8 (tf32), 16, 32 (i8, u8), 32 (e4m3, e5m2), 4, 8, 16 (f64, sm_90);
+              m8n8 with k 16 (i8, u8), 4 (f64). The length of `c` tells m
     Who       all threads of a warp
     Source    PTX ISA: mma
     """
     for name, x in (("a", a), ("b", b), ("c", c)):
         if not isinstance(x, Vector):
             raise mistake("mma", f"mma_sync takes vectors in registers, and `{name}` is {describe(x)}")
-    form = mma_ops.FORMS.get(a.dtype.name)
+    form = mma_ops.form_of(a.dtype.name, c.n * mma_ops.THREADS // 8) or mma_ops.FORMS.get(a.dtype.name)
     if k is None:
         k = a.n * mma_ops.THREADS // form.m if form else 0
     return emit(mma_ops.Mma(a.value, b.value, c.value, k, saturate))  # type: ignore[no-any-return]

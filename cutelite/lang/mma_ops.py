@@ -87,6 +87,7 @@ class WarpMmaOp(MmaOp):
     acc_dtype  type of the accumulator
     k          extent along K; None for the largest that there is
     saturate   integers only
+    m          extent along M: 16, or 8 for f64 (the default there), i8 and u8
     Source     PTX ISA: mma
     """
 
@@ -95,11 +96,14 @@ class WarpMmaOp(MmaOp):
     k: int | None = None
     b_dtype: DType | None = None
     saturate: bool = False
+    m: int | None = None
     threads = 32
 
     def __post_init__(self) -> None:
-        form = ops.mma.FORMS.get(self.a_dtype.name)
+        form = ops.mma.form_of(self.a_dtype.name, self.m)
         b = self.dtype_of("B")
+        if form is None and ops.mma.form_of(self.a_dtype.name) is not None:
+            raise mistake("mma-atom", f"mma.sync on {self.a_dtype} has no m of {self.m}")
         if form is None or b.name not in form.b or self.acc_dtype.name not in form.d:
             known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in ops.mma.FORMS.items())
             raise mistake(
@@ -112,7 +116,8 @@ class WarpMmaOp(MmaOp):
 
     @property
     def shape_mnk(self) -> tuple[int, int, int]:
-        form = ops.mma.FORMS[self.a_dtype.name]
+        form = ops.mma.form_of(self.a_dtype.name, self.m)
+        assert form is not None, "checked when this was made"
         return form.m, form.n, self.k or form.k[-1]
 
     def dtype_of(self, operand: str) -> DType:
@@ -122,8 +127,8 @@ class WarpMmaOp(MmaOp):
         m, _, k = self.shape_mnk
         if operand == "C":
             return ops.mma.accumulator(m)
-        make = ops.mma.operand_a if operand == "A" else ops.mma.operand_b
-        return make(self.dtype_of(operand), k)
+        elem = self.dtype_of(operand)
+        return ops.mma.operand_a(elem, k, m) if operand == "A" else ops.mma.operand_b(elem, k)
 
 
 @dataclass(frozen=True)

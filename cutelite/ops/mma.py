@@ -51,6 +51,25 @@ FORMS: dict[str, Form] = {
 }
 """The forms of mma.sync, by the type of A (PTX ISA, mma: A is row-major, B column-major)."""
 
+OTHERS: dict[str, Form] = {
+    "f64": Form(16, 8, (4, 8, 16), ("f64",), ("f64",), "mma.f64"),
+    "i8": Form(8, 8, (16,), ("i8", "u8"), ("i32",)),
+    "u8": Form(8, 8, (16,), ("i8", "u8"), ("i32",)),
+}
+"""Forms with another m, which the length of the accumulator tells apart."""
+
+
+def every_form() -> Iterator[tuple[str, Form]]:
+    """Yield all forms, each with the type of A."""
+    yield from FORMS.items()
+    yield from OTHERS.items()
+
+
+def form_of(elem: str, m: int | None = None) -> Form | None:
+    """Return the form for the type of A, with the extent m of the accumulator; None without one."""
+    found = [form for name, form in every_form() if name == elem and m in (None, form.m)]
+    return found[0] if found else None
+
 
 # The elements of each thread (PTX ISA, matrix fragments for mma). Thread t is member t % 4 of group t // 4.
 
@@ -61,12 +80,12 @@ def _each(elem: Scalar) -> int:
 
 
 @lru_cache
-def operand_a(elem: Scalar, k: int) -> Layout:
-    """Return the layout of the (m, k) operand A: (thread, value) to index, m first.
+def operand_a(elem: Scalar, k: int, m: int | None = None) -> Layout:
+    """Return the layout of the (m, k) operand A: (thread, value) to index, m first. `m` defaults to that of `FORMS`.
 
     A group has row t // 4 and the row 8 below; its members share out K, a register each.
     """
-    m, each = FORMS[elem.name].m, _each(elem)
+    m, each = m or FORMS[elem.name].m, _each(elem)
     return Layout(((4, 8), (each, m // 8, k // (4 * each))), ((m * each, 1), (m, 8, 4 * m * each)))
 
 
@@ -105,7 +124,7 @@ class Mma(Op):
     """``d = a @ b.T + c``, A (m, k), B (n, k), C and D (m, n), spread over the 32 threads of a warp.
 
     a, b, c   each thread's elements, in the order of `operand_a`, `operand_b` and `accumulator`
-    k         extent along K; m and n follow from the type of A
+    k         extent along K; m and n follow from the type of A, and the length of C
     saturate  integers only: clamp instead of wrapping
 
     Integer results are exact. Floating-point ones the simulator computes in f64 and rounds once, to nearest; the
@@ -121,11 +140,18 @@ class Mma(Op):
 
     @property
     def form(self) -> Form:
-        return FORMS[elem_of(self.a.type).name]
+        return self._form or FORMS[elem_of(self.a.type).name]
+
+    @property
+    def _form(self) -> Form | None:
+        if not (isinstance(self.a.type, Vec) and isinstance(self.c.type, Vec)):
+            return None
+        name = elem_of(self.a.type).name
+        return form_of(name, self.c.type.n * THREADS // FORMS[name].n) if name in FORMS else None
 
     @property
     def feature(self) -> str:  # type: ignore[override]
-        form = FORMS.get(elem_of(self.a.type).name) if isinstance(self.a.type, Vec) else None
+        form = self._form
         return form.feature if form else "mma"
 
     def result_types(self) -> tuple[Type, ...]:
@@ -137,7 +163,7 @@ class Mma(Op):
                 yield Problem(field, f"mma.sync takes vectors in registers, and `{field}` is {self[field].type}")
                 return
         a, b, c = (elem_of(self[field].type) for field in ("a", "b", "c"))
-        form = FORMS.get(a.name)
+        form = self.form if a.name in FORMS else None
         if form is None or b.name not in form.b or c.name not in form.d:
             known = "; ".join(f"{a} with {'/'.join(f.b)} into {'/'.join(f.d)}" for a, f in FORMS.items())
             yield Problem("a", f"mma.sync does not multiply {a} by {b} into {c}", f"it takes {known}")
@@ -159,7 +185,8 @@ class Mma(Op):
     def layouts(self) -> dict[str, Layout]:
         """The layout of each operand: (thread, value) to index."""
         a, b = elem_of(self.a.type), elem_of(self.b.type)
-        return {"a": operand_a(a, self.k), "b": operand_b(b, self.k), "c": accumulator(self.form.m)}
+        m = self.form.m
+        return {"a": operand_a(a, self.k, m), "b": operand_b(b, self.k), "c": accumulator(m)}
 
     def ptx(self) -> Ptx:
         a, b, d = (PTX_NAMES.get(name, name) for name in (elem_of(self[field].type).name for field in "abc"))

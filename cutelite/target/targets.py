@@ -175,6 +175,7 @@ _HOPPER = {
     "atom.vector": "atom and red on vectors of f32, f16 and bf16, atom on b128",
     "atom.bf16": "atom.add on bf16 alone",
     "tf32.rounding": "cvt.rn.tf32.f32 and cvt.rz.tf32.f32",
+    "mma.f64": "mma.sync m16n8k4, k8 and k16 on f64",
     "multimem": "multimem.ld_reduce, st and red",
 }
 _HOPPER_ONLY = {

@@ -14,11 +14,12 @@ TEXT = (ROOT / "docs" / "atoms.md").read_text()
 bf16, f16 = SCALARS["bf16"], SCALARS["f16"]
 
 
-@pytest.mark.parametrize(("name", "k"), [(name, k) for name, form in mma.FORMS.items() for k in form.k])
-def test_warp_layouts(name: str, k: int) -> None:
-    form, elem = mma.FORMS[name], SCALARS[name]
+@pytest.mark.parametrize(("name", "m", "k"), [(name, form.m, k) for name, form in mma.every_form() for k in form.k])
+def test_warp_layouts(name: str, m: int, k: int) -> None:
+    form, elem = mma.form_of(name, m), SCALARS[name]
+    assert form is not None
     (row,) = (line for line in TEXT.splitlines() if f"m{form.m}n{form.n}k{k} " in line and name in line.split("|")[1])
-    for layout in (mma.operand_a(elem, k), mma.operand_b(elem, k), mma.accumulator(form.m)):
+    for layout in (mma.operand_a(elem, k, m), mma.operand_b(elem, k), mma.accumulator(form.m)):
         assert f"`{layout}`" in row
 
 

@@ -34,20 +34,20 @@ DTYPES = {
     "f32": np.float32,
     "i32": np.int32,
 }
-CASES = [(a, b, d, k) for a, form in mma.FORMS.items() for b in form.b for d in form.d for k in form.k]
+CASES = [(a, b, d, k, form.m) for a, form in mma.every_form() for b in form.b for d in form.d for k in form.k]
 
 
 @cl.kernel(block=64)
 def multiply(
     a: Tensor[A, (M, K)], b: Tensor[B, (N, K)], c: Tensor[D, (M, N)], out: Tensor[D, (2, M, N)], how: Constexpr[tuple]
 ) -> None:
-    """Each of two warps multiplies, by the layouts; `how` is (type of A, type of B, k, saturate)."""
-    elem_a, elem_b, k, saturate = how
+    """Each of two warps multiplies, by the layouts; `how` is (type of A, type of B, k, saturate, m)."""
+    elem_a, elem_b, k, saturate, m = how
     lane = cl.lane_idx()
-    form = mma.FORMS[elem_a.name]
+    form: Any = mma.form_of(elem_a.name, m)
     parts = []
     for source, elem, layout, rows in (
-        (a, elem_a, mma.operand_a(elem_a, k), form.m),
+        (a, elem_a, mma.operand_a(elem_a, k, m), form.m),
         (b, elem_b, mma.operand_b(elem_b, k), form.n),
         (c, c.dtype, mma.accumulator(form.m), form.m),
     ):
@@ -69,13 +69,14 @@ def random(rng: np.random.Generator, name: str, *shape: int) -> Any:
     return rng.integers(low, high, shape).astype(DTYPES[name])
 
 
-@pytest.mark.parametrize(("a", "b", "d", "k"), CASES)
-def test_multiplies(place: Place, a: str, b: str, d: str, k: int) -> None:
-    form = mma.FORMS[a]
+@pytest.mark.parametrize(("a", "b", "d", "k", "m"), CASES)
+def test_multiplies(place: Place, a: str, b: str, d: str, k: int, m: int) -> None:
+    form = mma.form_of(a, m)
+    assert form is not None
     rng = np.random.default_rng(k)
     x, y, z = random(rng, a, form.m, k), random(rng, b, form.n, k), random(rng, d, form.m, form.n)
     out = np.zeros((2, form.m, form.n), DTYPES[d])
-    place(multiply[1, 64], x, y, z, out, (SCALARS[a], SCALARS[b], k, False))
+    place(multiply[1, 64], x, y, z, out, (SCALARS[a], SCALARS[b], k, False, m))
     expected = x.astype(np.float64) @ y.astype(np.float64).T + z.astype(np.float64)
     np.testing.assert_array_equal(out.astype(np.float64), np.stack([expected, expected]))
 
@@ -85,7 +86,7 @@ def test_integers_wrap_or_saturate(place: Place, saturate: bool) -> None:
     x, y = np.full((16, 16), 127, np.int8), np.full((8, 16), 127, np.int8)
     z = np.full((16, 8), 2**31 - 5, np.int32)
     out = np.zeros((2, 16, 8), np.int32)
-    place(multiply[1, 64], x, y, z, out, (SCALARS["i8"], SCALARS["i8"], 16, saturate))
+    place(multiply[1, 64], x, y, z, out, (SCALARS["i8"], SCALARS["i8"], 16, saturate, 16))
     exact = 2**31 - 5 + 16 * 127 * 127
     assert (out == (2**31 - 1 if saturate else exact - 2**32)).all()
 
@@ -95,17 +96,18 @@ def test_f32_sums_round_once(place: Place) -> None:
     x, y = rng.standard_normal((16, 16)).astype(np.float16), rng.standard_normal((8, 16)).astype(np.float16)
     z = rng.standard_normal((16, 8)).astype(np.float32)
     out = np.zeros((2, 16, 8), np.float32)
-    place(multiply[1, 64], x, y, z, out, (SCALARS["f16"], SCALARS["f16"], 16, False))
+    place(multiply[1, 64], x, y, z, out, (SCALARS["f16"], SCALARS["f16"], 16, False, 16))
     exact = x.astype(np.float64) @ y.astype(np.float64).T + z
     np.testing.assert_allclose(out[1], exact, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "k"), [(name, k) for name, form in mma.FORMS.items() for k in form.k])
-def test_layouts_are_bijections(name: str, k: int) -> None:
+@pytest.mark.parametrize(("name", "m", "k"), [(name, form.m, k) for name, form in mma.every_form() for k in form.k])
+def test_layouts_are_bijections(name: str, m: int, k: int) -> None:
     """Every element of an operand is held by exactly one thread."""
-    form, elem = mma.FORMS[name], SCALARS[name]
+    form, elem = mma.form_of(name, m), SCALARS[name]
+    assert form is not None
     for layout, size in (
-        (mma.operand_a(elem, k), form.m * k),
+        (mma.operand_a(elem, k, m), form.m * k),
         (mma.operand_b(elem, k), form.n * k),
         (mma.accumulator(form.m), form.m * form.n),
     ):

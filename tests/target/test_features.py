@@ -45,6 +45,8 @@ INSTRUCTIONS = {
     "atom.vector": "red.global.add.v4.f32 [%d1], {%f1,%f2,%f3,%f4};",
     "atom.bf16": "atom.global.add.noftz.bf16 %h1, [%d1], %h2;",
     "tf32.rounding": "cvt.rn.tf32.f32 %r2, %f1;",
+    "mma.f64": "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 "
+    "{%d2,%d3,%d4,%d5}, {%d1,%d1}, {%d1}, {%d2,%d3,%d4,%d5};",
     "multimem": "multimem.red.relaxed.gpu.global.add.f32 [%d1], %f1;",
     "wgmma": "wgmma.fence.sync.aligned;",
     "setmaxnreg": "setmaxnreg.dec.sync.aligned.u32 40;",

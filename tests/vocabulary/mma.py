@@ -7,16 +7,16 @@ from cutelite.ops import mma
 from tests.vocabulary.row import Form, Row, of
 
 
-def product(a: str, b: str, d: str, k: int, saturate: bool) -> Form:
+def product(a: str, b: str, d: str, k: int, saturate: bool, m: int) -> Form:
     elem_a, elem_b, elem_d = SCALARS[a], SCALARS[b], SCALARS[d]
-    layouts = mma.operand_a(elem_a, k), mma.operand_b(elem_b, k), mma.accumulator(mma.FORMS[a].m)
+    layouts = mma.operand_a(elem_a, k, m), mma.operand_b(elem_b, k), mma.accumulator(m)
     counts = map(mma.registers, layouts)
     return of(*(Vec(e, n) for e, n in zip((elem_a, elem_b, elem_d), counts, strict=True)), k, saturate)
 
 
 FORMS = [
-    product(a, b, d, k, saturate)
-    for a, form in mma.FORMS.items()
+    product(a, b, d, k, saturate, form.m)
+    for a, form in mma.every_form()
     for b in form.b
     for d in form.d
     for k in form.k
