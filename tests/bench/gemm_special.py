@@ -39,7 +39,14 @@ Calls = dict[str, Callable[[int], Any]]
 SHAPES = {
     "fp8": [(4096, 4096, 4096), (8192, 8192, 8192), (4096, 7168, 16384), (4096, 24576, 1536), (512, 4096, 7168)],
     "mixed": [(t, n, k) for n, k in ((8192, 8192), (4096, 14336)) for t in (16, 64, 4096)],
-    "grouped": [(32768, 4096, 7168), (32768, 7168, 2048), (2048, 4096, 7168)],
+    "grouped": [
+        (32768, 4096, 7168),
+        (32768, 7168, 2048),
+        (2048, 4096, 7168),
+        (512, 4096, 7168),
+        (128, 2048, 4096),
+        (1024, 1536, 2048),
+    ],
 }
 EXPERTS = 8
 
@@ -135,13 +142,15 @@ def experts(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:
             torch.mm(left[e], b[i][e].T, out=right[e])
 
     calls: Calls = {"torch": torchs, "torch loop": loop, "cutelite": ours("cutelite", None)}
+    calls["cutelite tuned"] = ours("cutelite tuned", "tuned")
     if sweep:
         for config in grouped.CONFIGS:
             calls[f"{config.tile} {config.cluster}"] = ours(f"{config.tile} {config.cluster}", config)
     found = rates(calls, buffers, 2 * m * n * k)
     exact = torch.cat([x.double() @ b[0][e].double().T for e, x in enumerate(a[0].split(counts))])
     best = max(found["torch"], found["torch loop"])
-    return {**found, "cutelite / torch's best": found["cutelite"] / best, **errors(calls, outs, exact)}
+    ratios = {f"{name} / torch's best": found[name] / best for name in ("cutelite", "cutelite tuned")}
+    return {**found, **ratios, **errors(calls, outs, exact)}
 
 
 def mixed_inputs(m: int, n: int, k: int, sweep: bool) -> dict[str, Any]:

@@ -78,9 +78,16 @@ def test_opcheck_finds_nothing_to_mend() -> None:
     torch.library.opcheck(tuned_add, (random(300, dtype=torch.float32), random(300, dtype=torch.float32)))
 
 
-@pytest.mark.parametrize("shapes", [((72, 64), (64, 80)), ((2, 40, 64), (64, 72)), ((2, 40, 64), (2, 64, 72))])
+SHAPES = [
+    ((72, 64), (64, 80)), ((2, 40, 64), (64, 72)), ((2, 40, 64), (2, 64, 72)), ((40, 64), (2, 64, 72)),
+    ((2, 1, 40, 64), (3, 64, 72)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_derivatives(shapes: tuple[tuple[int, ...], ...]) -> None:
-    (a, b), c = (random(*shape, grad=True) for shape in shapes), random(*shapes[0][:-1], shapes[1][-1], grad=True)
+    a, b = (random(*shape, grad=True) for shape in shapes)
+    c = random(*torch.broadcast_shapes(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1], grad=True)
     bias = random(shapes[1][-1], dtype=torch.float32, grad=True)
     given, exact = (a, b, c, bias), [x.detach().double().requires_grad_() for x in (a, b, c, bias)]
     ours = gemm(a, b, c=c, bias=bias, alpha=0.5, beta=2.0, activation="relu")
@@ -90,6 +97,29 @@ def test_derivatives(shapes: tuple[tuple[int, ...], ...]) -> None:
     expected = torch.autograd.grad(theirs.square().sum(), exact)
     assert [x.dtype for x in gradients] == [x.dtype for x in given]
     assert all(near(x, y) for x, y in zip(gradients, expected, strict=True))
+
+
+def greatest(piece: cl.Piece, bias: Any, most: Any) -> None:
+    x = piece.sums + piece.by_column(bias)
+    piece.put_rows(most, piece.of_rows(abs(x), "max"))
+    piece.result(x)
+
+
+def test_a_function_that_finishes_the_sums_as_an_operator() -> None:
+    operator = operators.finishing("cutelite_tests::greatest", greatest)
+    a, b, bias = random(40, 64), random(64, 72), random(72, dtype=torch.float32)
+    right = a.double() @ b.double() + bias.double()
+
+    @torch.compile(backend="aot_eager", fullgraph=True)  # type: ignore[untyped-decorator]
+    def program(a: Any, b: Any) -> Any:
+        out, most = a.new_empty(40, 72), a.new_empty(40, 2, dtype=torch.float32)
+        torch.ops.cutelite_tests.greatest(a, b, out, [bias], [most])
+        return out * 2, most.amax(1)
+
+    out, most = program(a, b)
+    assert near(out, 2 * right) and near(most, right.abs().amax(1), 1e-4)
+    written = [random(40, 2, dtype=torch.float32)]
+    torch.library.opcheck(operator._opoverload, (a, b, random(40, 72), [bias], written))
 
 
 def test_gradients_that_there_are_none_of() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import gcd
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import cutelite as cl
@@ -36,9 +36,10 @@ def gemm(
 ) -> Any:  # fmt: skip
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
-    a, b        (M, K) and (K, N), or both with the same batches in front, or A alone: then these are rows of one
-                matrix. bf16, f16, fp8 (e4m3, e5m2), i8; f32 with ``precision="tf32"``. Read as they lie where they are
-                contiguous along either mode and rows a multiple of 16 bytes apart; others are copied first
+    a, b        (M, K) and (K, N), with batches in front that are stretched as those of NumPy's matmul: an operand that
+                is the same for all is read where it lies. bf16, f16, fp8 (e4m3, e5m2), i8; f32 with
+                ``precision="tf32"``. Read as they lie where they are contiguous along either mode and rows a multiple
+                of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for i8. Rows of `out` that are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
@@ -150,15 +151,22 @@ def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
     Errors  ValueError for shapes that cannot be multiplied
     """
     left, right = tuple(a.shape), tuple(b.shape)
+    pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
     alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
-    if not alike or (len(right) > 2 and left[:-2] != right[:-2]):
+    if not alike or any(x != y and 1 not in (x, y) for x, y in pairs):
         raise ValueError(
-            f"a is {left} and b is {right}: they are (..., M, K) and (K, N), or (..., M, K) and (..., K, N) with the "
-            "same batches"
+            f"a is {left} and b is {right}: they are (..., M, K) and (..., K, N), batches that are alike or 1"
         )
     if gated and right[-1] % 16:
         raise ValueError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
-    return (*left[:-1], right[-1] // 2 if gated else right[-1])
+    return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1] // 2 if gated else right[-1])
+
+
+def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """Batches of a result: as many modes as the operand with more has, those of 1 stretched."""
+    long, short = (left, right) if len(left) >= len(right) else (right, left)
+    more = (1,) * (len(long) - len(short)) + short
+    return tuple(y if x == 1 else x for x, y in zip(long, more, strict=True))
 
 
 def arguments(
@@ -168,7 +176,7 @@ def arguments(
 
     Errors  ValueError for what the kernels cannot compute
     """
-    if a.ndim > 2 and (b.ndim == 2 or a.ndim > 3):
+    if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
     a, b = for_tma(a), for_tma(b)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
@@ -179,8 +187,9 @@ def arguments(
     of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
     acc, d = i32 if kinds[0].is_int else f32, getattr(cl, result.dtype)
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
-    batched, factor = a.ndim == 3, gate_of(gate)
+    batched, factor, shared = b.ndim == 3, gate_of(gate), "A" if a.ndim < b.ndim else ""
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
+    problem = replace(problem, shared=shared)
     problem = finished(problem, fused, b.shape[-1], result)
     if precision not in (None, "tf32"):
         raise ValueError(f"precision is None or 'tf32', not {precision!r}")
@@ -246,19 +255,40 @@ def for_tma(operand: Any) -> Any:
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
-    """All batches as rows of one matrix, where B is the same for all; else as one mode.
+    """All batches as rows of one matrix, where B is the same for all; else as one mode, without A where A is the same.
 
-    Operands whose batches do not lie evenly are copied. Errors: ValueError for such an `out`.
+    Operands whose batches do not lie evenly, or are stretched along some modes only, are copied. Errors: ValueError for
+    such an `out`.
     """
-    m, k, n = a.shape[-2], a.shape[-1], out.shape[-1]
+    (m, k), n, batches = a.shape[-2:], out.shape[-1], tuple(out.shape[:-2])
+    if b.ndim == 3 and tuple(a.shape[:-2]) == tuple(b.shape[:-2]) == batches:
+        return a, b, out, fused
+    if prod(b.shape[:-2]) == 1:
+        b = b.reshape(tuple(b.shape[-2:]))
+    elif prod(a.shape[:-2]) == 1:
+        a = a.reshape((m, k))
+    a, b = (x if x.ndim == 2 else stretched(x, batches) for x in (a, b))
+    if a.ndim == b.ndim == 2:
+        a = a[None]
     lead: tuple[int, ...] = (-1,) if b.ndim == 2 else (-1, m)
     made = out.reshape((*lead, n))
     if rt.read(made).pointer != rt.read(out).pointer:
         raise ValueError(f"rows of out {tuple(out.shape)} are not evenly apart: give it one that is, or none")
     c = fused.c if fused.c is None else fused.c.reshape((*lead, n))
     right = b if b.ndim == 2 else b.reshape((-1, k, b.shape[-1]))
+    if a.ndim == 2:
+        return a, right, made, replace(fused, c=c)
     more = replace(fused, c=c)
     return a.reshape((*lead, k)), right, made, more
+
+
+def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
+    """An operand with these modes in front, those of 1 repeated; a copy where any is."""
+    if tuple(operand.shape[:-2]) == batches:
+        return operand
+    made = empty(operand, (*batches, *operand.shape[-2:]))
+    made[...] = operand
+    return made
 
 
 def chosen(a: Any, b: Any, out: Any, *, precision: str | None = None, tuned: bool = False, **how: Any) -> Config:

@@ -59,6 +59,7 @@ class Problem:
                         multiple of elements apart
     groups              'rows': A and the result have rows of one group behind those of another, each with a matrix B;
                         'padded': each batch has some rows of A; 'K': groups lie along K, and each has a result
+    shared              the operand that is the same for all batches, 'A' or 'B'; else ''
     """
 
     a: Any
@@ -76,6 +77,7 @@ class Problem:
     finish: Finish | None = None
     tensors: tuple[tuple[str, int, int], ...] = ()
     groups: Literal["", "rows", "padded", "K"] = ""
+    shared: str = ""
 
     def columns(self, tile: int) -> int:
         """Columns of results of a tile of so many columns of B."""
@@ -86,7 +88,8 @@ class Problem:
     def swapped(self) -> "Problem":
         """The problem with A and B in each other's place."""
         majors = self.majors[1], self.majors[0]
-        return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned)
+        shared = {"A": "B", "B": "A"}.get(self.shared, "")
+        return replace(self, a=self.b, b=self.a, majors=majors, rows=None, turned=not self.turned, shared=shared)
 
 
 def low(columns: int, stages: int, *, piece: int = 0, together: int = 1, splits: int = 1) -> Config:

@@ -181,7 +181,7 @@ class Plan:
     def lead(self, operand: str) -> tuple[Any, ...]:
         """The mode of batches of A, B or D; () where it has none."""
         have = {"": "ABD", "rows": "B", "padded": "ABD", "K": "D"}[self.problem.groups]
-        return (L,) if self.problem.batched and operand in have else ()
+        return (L,) if self.problem.batched and operand in have and operand != self.problem.shared else ()
 
     def tiles(self, batches: tuple[Any, ...], ends: Any) -> Any:
         """The scheduler, at the first tile. Groups wait for the kernel before this one, which may have counted them."""
@@ -254,9 +254,11 @@ class Plan:
             m, n = m * CM + rank % CM, n * CN + rank // CM
         first, last = (steps * split // parts, steps * (split + 1) // parts) if parts > 1 else (0, steps)
         out = (batch,) if self.problem.batched or SPLITS > 1 else ()
-        return Tile(
-            m * BM, n * self.columns, (batch // SPLITS,) if self.problem.batched else (), out, first, last - first
-        )
+        whole = (batch // SPLITS,) if self.problem.batched else ()
+        if self.problem.shared:
+            left, right = ((), whole) if self.problem.shared == "A" else (whole, ())
+            return Tile(m * BM, n * self.columns, left, out, first, last - first, right)
+        return Tile(m * BM, n * self.columns, whole, out, first, last - first)
 
     def produce(self, a: Any, b: Any, storage: Any, pipe: Any, tiles: Any, tile: Any, ends: Any) -> None:
         """One thread: fill the ring, tile after tile."""

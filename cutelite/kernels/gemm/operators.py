@@ -10,12 +10,14 @@ torch.compile traces it, the graph breaks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
@@ -80,6 +82,24 @@ def gemm_into(
     call.multiply(a, b, out, call.fused_of(c, bias, scale_a, scale_b, alpha, beta, activation), precision)
 
 
+def finishing(name: str, function: Callable[..., None], *, columns: int = 64, paired: bool = False) -> Any:
+    """Make an operator of a GEMM whose results a function makes: `cutelite.Finish`, docs/gemm.md.
+
+        scaled = finishing("mylib::scaled", lambda piece, factor, most: ..., columns=128)
+        scaled(a, b, out, [factor], [most])        # or torch.ops.mylib.scaled, within torch.compile too
+
+    name      'namespace::name', by which torch.ops has it
+    function  called as ``function(piece, *read, *written)``
+    Gives     torch's `CustomOpDef` of (a, b, out, read, written), which writes to `out` and `written`; no derivative
+    """
+
+    def finished(a: Tensor, b: Tensor, out: Tensor, read: Sequence[Tensor], written: Sequence[Tensor]) -> None:
+        finish = cl.Finish(function, (*read, *written), columns, paired)
+        call.multiply(a, b, out, replace(call.fused_of(), finish=finish))
+
+    return custom_op(name, finished, mutates_args={"out", "written"})
+
+
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     a, b, *more = inputs
     how = ctx.how = How(*more)._replace(c=None, bias=None)
@@ -89,17 +109,24 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(a, b, output if how.activation == "relu" else None)
 
 
+def summed(gradient: Tensor, operand: Tensor) -> Tensor:
+    """The gradient of an operand whose batches were stretched: the sum over them, in f32."""
+    if gradient.shape == operand.shape:
+        return gradient
+    return gradient.float().sum_to_size(operand.shape).to(gradient.dtype)
+
+
 def _backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     a, b, positive = ctx.saved_tensors
     how, kind = ctx.how, ctx.kinds
     grad = (grad if positive is None else grad * (positive > 0)).contiguous()  # of a sum it has strides of 0
     plain, given = How(alpha=how.alpha, precision=how.precision), len(ctx.needs_input_grad)
     needs = (*ctx.needs_input_grad, False, False)  # torch leaves out what a call leaves out
-    of_a = gemm(grad, b.mT, *plain) if needs[0] else None
+    of_a = summed(gemm(grad, b.mT, *plain), a) if needs[0] else None
     of_b = None
     if needs[1]:
         rows = (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1])) if b.ndim == 2 else (a, grad)
-        of_b = gemm(rows[0].mT, rows[1], *plain)
+        of_b = summed(gemm(rows[0].mT, rows[1], *plain), b)
     of_c = (grad * how.beta).to(kind[0]) if needs[2] else None
     of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(kind[1]) if needs[3] else None
     return (of_a, of_b, of_c, of_bias, *(None,) * 6)[:given]

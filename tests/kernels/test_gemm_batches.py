@@ -1,0 +1,56 @@
+"""Batches of a GEMM that are stretched, and gradients that are added up in f32 where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cutelite.kernels.gemm import Config, gemm
+from cutelite.kernels.gemm.configs import swapped
+from tests.run.test_gemm import BF16, array, operand, to_numpy
+
+CONFIGS = [
+    Config((64, 64), True, (1, 1), stages=3, buffers=1),
+    swapped(64, 64, True),
+    Config((64, 64), True, (1, 1), piece=32, splits=2),
+]
+SHAPES = [
+    ((40, 72), (3, 72, 64)),
+    ((1, 40, 72), (3, 72, 64)),
+    ((2, 3, 40, 72), (1, 1, 72, 64)),
+    ((2, 1, 40, 72), (3, 72, 64)),
+    ((40, 72), (1, 72, 64)),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_batches_are_stretched_as_those_of_matmul(shapes: tuple[tuple[int, ...], ...], config: Config) -> None:
+    rng = np.random.default_rng(1)
+    a, b = (operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in shapes)
+    right = to_numpy(a).astype(np.float64) @ to_numpy(b)
+    c = operand(rng, *right.shape, dtype="bfloat16", transposed=False)
+    d = gemm(a, b, c=c, beta=0.5, config=config)
+    right = right + 0.5 * to_numpy(c)
+    assert tuple(d.shape) == right.shape and np.linalg.norm(to_numpy(d) - right) <= BF16 * np.linalg.norm(right)
+
+
+def test_batches_that_do_not_go_together() -> None:
+    rng = np.random.default_rng(1)
+    a, b = (operand(rng, *shape, dtype="bfloat16", transposed=False) for shape in ((2, 40, 72), (3, 72, 64)))
+    with pytest.raises(ValueError, match="batches that are alike or 1"):
+        gemm(a, b)
+
+
+@pytest.mark.parametrize("config", [*CONFIGS[:2], None], ids=str)
+def test_gradients_of_weights_are_added_up_in_f32(config: Any) -> None:
+    """grad += x.T @ dy, in place, over three steps: nothing is rounded to bf16 on the way."""
+    rng, rows = np.random.default_rng(2), 104
+    grad, right = array(np.zeros((72, 136)), "float32"), np.zeros((72, 136))
+    for _ in range(3):
+        x, dy = (operand(rng, rows, n, dtype="bfloat16", transposed=False) for n in (72, 136))
+        gemm(x.swapaxes(0, 1), dy, grad, c=grad, beta=1.0, config=config)
+        right += to_numpy(x).astype(np.float64).T @ to_numpy(dy)
+    assert np.linalg.norm(to_numpy(grad) - right) <= 1e-5 * np.linalg.norm(right)
