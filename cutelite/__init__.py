@@ -86,6 +86,8 @@ _WHERE = {
     " griddepcontrol_wait griddepcontrol_launch_dependents",
     "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
     " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",
+    "cutelite.bench.compare": "compare",
+    "cutelite.bench.measure": "do_bench",
     "cutelite.lang.loops": "range static_range",
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
     "cutelite.lang.pipeline": "PipelineState",

@@ -14,6 +14,8 @@ from typing import Union as SmemUnion
 
 from cutelite import passes as passes
 from cutelite import target as target
+from cutelite.bench.compare import compare as compare
+from cutelite.bench.measure import do_bench as do_bench
 from cutelite.builds.hooks import StageEvent as StageEvent
 from cutelite.builds.hooks import after_stage as after_stage
 from cutelite.builds.hooks import before_stage as before_stage
@@ -653,6 +655,7 @@ __all__ = [
     "clz",
     "coalesce",
     "col_major",
+    "compare",
     "complement",
     "composition",
     "constant",
@@ -676,6 +679,7 @@ __all__ = [
     "ctz",
     "depth",
     "dims",
+    "do_bench",
     "domain_offset",
     "dp2a",
     "dp4a",

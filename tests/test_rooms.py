@@ -26,6 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "builds": {"front", "passes", "toolchain", *MIDDLE, "cutelite_rt", *LEAVES},
     "pipeline": BELOW_PIPELINE | LEAVES | {"builds", "cutelite_rt"},
     "dispatch": BELOW_PIPELINE | LEAVES | {"builds", "explore", "pipeline", "cutelite_rt"},
+    "bench": {"dispatch", "tune", "cutelite_rt", *LEAVES},
     "tune": {"dispatch", "lang", "cutelite_rt", "toolchain", *LEAVES},
     "interop": {"dispatch", "cutelite_rt"},
     "kernels": {"dispatch", "interop", "lang", "lib", "tune", "__init__", "cutelite_rt", *LEAVES},

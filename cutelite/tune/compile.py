@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cutelite.diag.progress import Progress
 from cutelite.dispatch.compiled import Compiled
 from cutelite.dispatch.divert import diverted
 from cutelite.dispatch.kernel import Kernel
@@ -37,7 +38,12 @@ def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> 
 
     with ThreadPoolExecutor(jobs or cpus(), thread_name_prefix="cutelite-compile") as pool:
         started = [_started(call, pool) for call in calls]
-        return [outcome if isinstance(outcome, Outcome) else _finished(outcome) for outcome in started]
+        outcomes = []
+        with Progress("compiling configs", total=len(started)) as progress:
+            for each in started:
+                outcomes.append(each if isinstance(each, Outcome) else _finished(each))
+                progress.step()
+        return outcomes
 
 
 def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[Compiled]] | Outcome:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import TypeVar
 
+from cutelite.diag.progress import Progress
+
 ROUNDS = 15
 LEAST_ROUNDS = 3
 """Are made however long they take."""
@@ -33,14 +35,16 @@ def race(trials: Mapping[K, Callable[[], float]], clock: Callable[[], float] = p
     times: dict[K, list[float]] = {name: [] for name in trials}
     running = list(trials)
     end = clock() + BUDGET_S
-    for done in range(1, ROUNDS + 1):
-        for name in running:
-            times[name].append(trials[name]())
-        best = min(median(times[name]) for name in running)
-        running = [name for name in running if min(times[name]) <= best * (1 + slack(done))]
-        running = running[1:] + running[:1]  # nobody is always the one after a slow one
-        if done >= LEAST_ROUNDS and (len(running) == 1 or clock() > end):
-            break
+    with Progress("timing configs", total=ROUNDS) as progress:
+        for done in range(1, ROUNDS + 1):
+            for name in running:
+                times[name].append(trials[name]())
+            best = min(median(times[name]) for name in running)
+            running = [name for name in running if min(times[name]) <= best * (1 + slack(done))]
+            running = running[1:] + running[:1]  # nobody is always the one after a slow one
+            progress.step(note=f"{len(running)} left")
+            if done >= LEAST_ROUNDS and (len(running) == 1 or clock() > end):
+                break
     return times
 
 

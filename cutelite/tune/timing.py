@@ -13,6 +13,7 @@ The rest of this room knows `Timer` alone: anything that gives seconds can take 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -76,22 +77,34 @@ def lane_on(ordinal: int) -> Lane:
         return _lane(ordinal, int(device.driver.call("cuCtxGetId", context)))
 
 
+def libraries_here() -> set[str]:
+    """Return the libraries of arrays that this process has loaded and that have a current stream."""
+    return {"torch", "cupy"} & sys.modules.keys()
+
+
 @contextmanager
 def in_lane(lane: Lane, sets: Sets) -> Iterator[None]:
+    """Put all work of this thread into the lane, behind what makes the arrays of `sets`."""
+    with lane.device.active():
+        lane.follow(streams.current(sets.views))  # what makes the arrays may still be under way
+    with working_in(lane, {view.library for view in sets.views}):
+        yield
+
+
+@contextmanager
+def working_in(lane: Lane, libraries: Iterable[str]) -> Iterator[None]:
     """Put all work of this thread into the lane: our kernels, and the work of libraries in their current stream."""
 
     def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with diverted(None):
             kernel.launch(replace(launch, stream=lane.handle), *args, **kwargs)
 
-    libraries = {view.library for view in sets.views}
-    with lane.device.active(), diverted(launched):
-        lane.follow(streams.current(sets.views))  # what makes the arrays may still be under way
-        with streams.made_current(lane.handle, lane.device.ordinal, libraries):
-            try:
-                yield
-            finally:
-                lane.wait()
+    current = streams.made_current(lane.handle, lane.device.ordinal, libraries)
+    with lane.device.active(), diverted(launched), current:
+        try:
+            yield
+        finally:
+            lane.wait()
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Lane:
         """Until all in it has ended. Errors: `CudaError` of a kernel that failed."""
         self.device.driver.call("cuStreamSynchronize", self.handle)
 
-    def timed(self, work: Callable[[], None]) -> float:
+    def timed(self, work: Callable[[], object]) -> float:
         """Seconds from the first thing that `work()` puts in to the last. Waits for it."""
         driver = self.device.driver
         driver.call("cuEventRecord", self._start, self.handle)
@@ -69,7 +69,7 @@ class Lane:
         driver.call("cuEventSynchronize", self._stop)
         return float(driver.call("cuEventElapsedTime", self._start, self._stop)) * 1e-3
 
-    def captured(self, work: Callable[[], None]) -> Graph:
+    def captured(self, work: Callable[[], object]) -> Graph:
         """Return what `work()` puts into the stream, as a graph; nothing of it runs.
 
         Errors  `CudaError` for what cannot be captured, such as waiting for a result; whatever `work` raises

@@ -5,7 +5,6 @@ python tests/bench/transpose.py [M N ...]
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,37 +15,33 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
 import torch
 
+import cutelite as cl
 import tma_transpose as example
-from tests.bench.timing import L2_BYTES, medians
 
 SHAPES = [(8192, 8192), (16384, 16384), (4096, 32768)]
 
 
-def compare(m: int, n: int) -> dict[str, Any]:
-    """Rates of the transpose, of an elementwise copy (``torch.add(x, 1)``) and of torch's own transposing copy."""
-    buffers = max(2, -(-3 * L2_BYTES // (8 * m * n)))
-    x = [torch.randn(m, n, device="cuda") for _ in range(buffers)]
-    turned, same = torch.full((n, m), float("nan"), device="cuda"), torch.empty(m, n, device="cuda")
+def rivals(m: int, n: int) -> dict[str, Callable[[], Any]]:
+    """The transpose, an elementwise copy (``torch.add(x, 1)``) and torch's own transposing copy."""
+    x, same = torch.randn(m, n, device="cuda"), torch.empty(m, n, device="cuda")
+    turned = torch.full((n, m), float("nan"), device="cuda")
     launch = example.transpose[example.grid(m, n), example.THREADS]
-    competitors: dict[str, Callable[[int], Any]] = {
-        "cutelite transpose": lambda i: launch(x[i], turned),
-        "torch.add(x, 1)": lambda i: torch.add(x[i], 1, out=same),
-        "torch x.T.contiguous": lambda i: turned.copy_(x[i].T),
+    launch(x, turned)
+    assert torch.equal(turned, x.T)
+    return {
+        "cutelite transpose": lambda: launch(x, turned),
+        "torch.add(x, 1)": lambda: torch.add(x, 1, out=same),
+        "torch x.T.contiguous": lambda: turned.copy_(x.T),
     }
-    repeats = max(buffers, int(8e-3 / (8 * m * n / 4e12)))
-    seconds = medians(competitors, buffers, repeats)
-    turned.fill_(float("nan"))
-    competitors["cutelite transpose"](0)
-    assert torch.equal(turned, x[0].T)
-    rates = {name: 8 * m * n / t / 1e9 for name, t in seconds.items()}
-    return {"shape": [m, n], **rates, "of the copy": rates["cutelite transpose"] / rates["torch.add(x, 1)"]}
 
 
 def main() -> None:
     given = [int(x) for x in sys.argv[1:]]
+    shapes = [(given[i], given[i + 1]) for i in range(0, len(given), 2)] or SHAPES
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, CUDA {torch.version.cuda}")
-    for m, n in [(given[i], given[i + 1]) for i in range(0, len(given), 2)] or SHAPES:
-        print(json.dumps({key: round(v, 4) if isinstance(v, float) else v for key, v in compare(m, n).items()}))
+    names = ("cutelite transpose", "torch.add(x, 1)", "torch x.T.contiguous")
+    makers = {name: (lambda m, n, name=name: rivals(m, n)[name]) for name in names}
+    print(cl.compare(makers, shapes, bytes=lambda m, n: 8 * m * n, title="transpose"))
 
 
 if __name__ == "__main__":

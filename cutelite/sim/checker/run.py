@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from cutelite.diag.progress import Progress
 from cutelite.ir.function import Function
 from cutelite.ops.cluster import GridWait
 from cutelite.sim.checker.costs import Costs
@@ -72,8 +73,10 @@ def check(
     notes: tuple[Finding, ...] = ()
     if compiled is not None and numbers:
         notes = checking.costs(compiled, numbers[0])
-    for seed in numbers:
-        checking.under(seed, stdout if seed == numbers[0] else None)
+    with Progress(f"checking {function.name}", total=len(numbers)) as progress:
+        for seed in numbers:
+            checking.under(seed, stdout if seed == numbers[0] else None)
+            progress.step(note=f"schedule {seed}")
     total = int(np.prod(grid))
     checked = total if blocks is None else min(blocks, total)
     return CheckReport(

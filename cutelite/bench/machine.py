@@ -1,0 +1,48 @@
+"""Clocks and power of a GPU while it works, by NVML, where that is there."""
+
+from __future__ import annotations
+
+import ctypes
+import uuid
+from typing import Any, NamedTuple
+
+from cutelite_rt.gpu.device import Device
+
+_SM = 1  # NVML_CLOCK_SM
+
+
+class Sample(NamedTuple):
+    """clock of the multiprocessors in MHz; power in watts. None where NVML does not tell."""
+
+    clock_mhz: int | None
+    power_w: float | None
+
+
+class Nvml:
+    """The NVML handle of a device; one that tells nothing where NVML is not there."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = ctypes.c_void_p()
+        self._library: Any = None
+        try:
+            library = ctypes.CDLL("libnvidia-ml.so.1")
+        except OSError:
+            return
+        name = f"GPU-{uuid.UUID(device.uuid)}".encode()
+        if library.nvmlInit_v2() == 0 and library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(self._device)) == 0:
+            self._library = library
+
+    def sample(self) -> Sample:
+        """Return what the GPU does now."""
+        return Sample(self._ask("nvmlDeviceGetClockInfo", _SM), _watts(self._ask("nvmlDeviceGetPowerUsage")))
+
+    def _ask(self, name: str, *arguments: int) -> int | None:
+        if self._library is None:
+            return None
+        value = ctypes.c_uint()
+        status = getattr(self._library, name)(self._device, *arguments, ctypes.byref(value))
+        return value.value if status == 0 else None
+
+
+def _watts(milliwatts: int | None) -> float | None:
+    return None if milliwatts is None else milliwatts / 1e3
