@@ -1,0 +1,67 @@
+"""A model of the time that the forward kernel takes, which picks its configuration without timing.
+
+In    the work: lengths, heads, which keys a query sees; and the number of multiprocessors
+Out   a configuration. Each has two measured numbers: the time of a block of keys, and of a tile beside its blocks
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from cutelite.kernels.attention.forward import Config
+from cutelite.kernels.attention.scores import ROWS
+
+
+class Work(NamedTuple):
+    """What is to be computed.
+
+    heads    of queries, of all sequences
+    offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen; None: all
+    """
+
+    queries: int
+    keys: int
+    heads: int
+    offset: int
+    left: int | None
+    right: int | None
+
+
+class Cost(NamedTuple):
+    """A configuration, and what was measured of it: us of a block of keys, and of a tile beside its blocks."""
+
+    config: Config
+    step: float
+    tile: float
+
+
+def picked(costs: tuple[Cost, ...], work: Work, multiprocessors: int) -> Config:
+    """Return the configuration that is predicted to be the fastest."""
+    return costs[0].config if len(costs) == 1 else _picked(costs, work, multiprocessors)
+
+
+@lru_cache(maxsize=4096)
+def _picked(costs: tuple[Cost, ...], work: Work, multiprocessors: int) -> Config:
+    return min(costs, key=lambda cost: predicted(cost, work, multiprocessors)).config
+
+
+def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
+    """Return the time of a launch in us, without what every launch costs.
+
+    Tiles are taken longest first by whichever multiprocessor is free. Where all are alike, the last round of them may
+    leave multiprocessors idle; otherwise short tiles fill the end.
+    """
+    rows, columns = ROWS * cost.config.groups, cost.config.columns
+    times = []
+    for first in range(0, work.queries, rows):
+        place, end, start = first + work.offset, work.keys, 0
+        if work.right is not None:
+            end = min(end, max(1, place + rows + work.right))
+        if work.left is not None:
+            start = max(0, min(place - work.left, end - 1))
+        times.append(cost.tile + cost.step * (-(-end // columns) - start // columns))
+    longest, shortest, total = max(times), min(times), sum(times) * work.heads
+    if longest == shortest:
+        return -(-len(times) * work.heads // multiprocessors) * longest
+    return max(longest, total / multiprocessors + shortest / 2)
