@@ -9,6 +9,7 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.attention import attention, attention_varlen, reference
 from cutelite.kernels.attention.forward import Config, build, chosen
+from cutelite.kernels.attention.model import COSTS, Work, picked, predicted
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
@@ -159,10 +160,11 @@ def test_sinks_are_in_the_sums() -> None:
 
 
 @pytest.mark.skipif(find.ptxas() is None, reason="needs ptxas")
-@pytest.mark.parametrize(("dim", "keys"), [(64, 8192), (64, 512), (128, 512), (192, 512), (256, 512)])
-def test_powers_are_taken_while_values_are_multiplied(dim: int, keys: int) -> None:
+@pytest.mark.parametrize(("dim", "queries"), [(64, 8192), (64, 512), (128, 512), (192, 512), (256, 512)])
+def test_powers_are_taken_while_values_are_multiplied(dim: int, queries: int) -> None:
     """In machine code: between the wait for scores and the wait for the product there are all powers of a step."""
-    config, dim_v = chosen(dim, keys, True), 128 if dim == 192 else dim
+    work, dim_v = Work(queries, queries, 512, 0, None, 0), 128 if dim == 192 else dim
+    config = picked(dim, work, 132) if dim in COSTS else chosen(dim)
     kernel = build(config, Problem(cl.bf16, dim, dim_v, right=True))
     shapes = [(1, 2, 512, dim)] * 2 + [(1, 2, 512, dim_v)] * 2
     counter = (1,) if config.walk == "dynamic" else None
@@ -184,3 +186,16 @@ def test_what_does_not_fit_is_refused() -> None:
             attention(q, k, v, **how)
     with pytest.raises(ValueError, match="multiples of 8"):
         attention(q[..., :60], k[..., :60], v)
+
+
+def test_the_model_picks_small_tiles_for_little_work() -> None:
+    """And it counts the blocks of keys that masks and windows leave."""
+    cost = COSTS[64][0]
+    rows, columns = 64 * cost.config.groups, cost.config.columns
+    one, many = Work(1, 8 * columns, 1, 0, None, None), Work(rows, 8 * columns, 264, 0, None, None)
+    assert predicted(cost, one, 132) == pytest.approx(cost.tile + 8 * cost.step)
+    assert predicted(cost, many, 132) == pytest.approx(2 * predicted(cost, one, 132))
+    windowed = Work(8 * rows, 8 * rows, 1, 0, 0, 0)  # each query sees one key
+    assert predicted(cost, windowed, 1) <= 9 * (cost.tile + cost.step * (rows // columns + 1))
+    assert picked(64, Work(8192, 8192, 64, 0, None, None), 132).groups == 3
+    assert picked(64, Work(128, 4096, 64, 0, None, None), 132).groups == 2

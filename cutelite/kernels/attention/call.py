@@ -11,6 +11,7 @@ from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
+from cutelite.kernels.attention.model import COSTS, Work, picked
 from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import lifted, settled
 
@@ -109,7 +110,10 @@ def attend(
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
             dtype = getattr(cl, code_of(q))
             problem = Problem(dtype, dim, dim_v, *ends, mod, mask_mod, blocks=blocks, softcap=softcap)
-            config = config or chosen(-(-dim // BOX) * BOX, sk, right is not None, blocks)
+            wide = -(-dim // BOX) * BOX
+            if config is None and blocks is None and wide in COSTS:
+                config = picked(wide, Work(sq, sk, heads * batch, offset, left, right), clusters_at_once(1, q))
+            config = config or chosen(wide, blocks)
             tiles = -(-sq // (ROWS * config.groups)) * heads * batch
             band = band_of(sk * (dim + dim_v) * 2, batch * heads)
             far = (FAR if x is None else x for x in (left, right))

@@ -21,7 +21,6 @@ from cutelite.kernels.attention.tiles import ENDS, SK, SQ, B, BlockTile, Given, 
 from cutelite.lang.places import places
 from cutelite.lang.tables import bound
 
-FEW = 1024  # keys: with as many or fewer, tiles of 192 rows leave a large remainder
 HK, OB, OH, OS = cl.dims("HK OB:2 OH:2 OS:2")
 
 
@@ -52,8 +51,8 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, keys: int = FEW + 1, causal: bool = False, blocks: tuple[int, int] | None = None) -> Config:
-    """Return the configuration that was measured best for a head dim, a multiple of 64 (docs/lab/attention.md).
+def chosen(dim: int, blocks: tuple[int, int] | None = None) -> Config:
+    """Return the configuration that was measured best for a head dim, a multiple of 64, and many queries and keys.
 
     blocks  queries and keys of a block of a block mask, which those of the configuration divide
     """
@@ -61,8 +60,6 @@ def chosen(dim: int, keys: int = FEW + 1, causal: bool = False, blocks: tuple[in
         columns = 64 if dim > 128 or blocks[1] % 128 else 128
         groups = 2 if blocks[0] % 128 == 0 else 1
         return Config(groups, columns, 3 if dim == 64 else 2, turns=groups == 2, guess=dim != 192, pairs=dim == 128)
-    if dim == 64 and causal and keys <= FEW:
-        return Config(stages=3, queries=2, guess=True)
     if dim == 64:
         return Config(3, 96, guess=True, regs=(32, 160))
     if dim == 128:

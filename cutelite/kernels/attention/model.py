@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from cutelite.kernels.attention.forward import Config
+from cutelite.kernels.attention.forward import Config, chosen
 from cutelite.kernels.attention.scores import ROWS
 
 
@@ -36,14 +36,19 @@ class Cost(NamedTuple):
     tile: float
 
 
-def picked(costs: tuple[Cost, ...], work: Work, multiprocessors: int) -> Config:
-    """Return the configuration that is predicted to be the fastest."""
-    return costs[0].config if len(costs) == 1 else _picked(costs, work, multiprocessors)
+COSTS: dict[int, tuple[Cost, ...]] = {
+    64: (
+        Cost(chosen(64), 1.213, 0.95),
+        Cost(Config(stages=3, queries=2, guess=True), 1.261, 0.76),
+    ),
+}
+"""Configurations for a head dim, as fitted to docs/lab/attention.md. Of other head dims there is one, `chosen`."""
 
 
 @lru_cache(maxsize=4096)
-def _picked(costs: tuple[Cost, ...], work: Work, multiprocessors: int) -> Config:
-    return min(costs, key=lambda cost: predicted(cost, work, multiprocessors)).config
+def picked(dim: int, work: Work, multiprocessors: int) -> Config:
+    """Return the configuration for a head dim of `COSTS` that is predicted to be the fastest."""
+    return min(COSTS[dim], key=lambda cost: predicted(cost, work, multiprocessors)).config
 
 
 def predicted(cost: Cost, work: Work, multiprocessors: int) -> float:
