@@ -65,10 +65,14 @@ KNOWN = (
             modeling_llama.LlamaModel, modeling_qwen2.Qwen2Model, modeling_qwen3.Qwen3Model,
             modeling_qwen3_moe.Qwen3MoeModel, modeling_mistral.MistralModel,
         ),
-        attention.Backbone,
+        attention.Backbone, lambda model: attention.sees_windows(model),
     ),
     Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
 )  # fmt: skip
+
+
+NAMED = "Attention", "MLP", "Mlp", "DecoderLayer", "Block", "Experts", "Router"
+"""Endings of names of layers that a report names where they are left, though their parameters are those of others."""
 
 
 @dataclass
@@ -101,7 +105,7 @@ def accelerate(model: nn.Module) -> Report:
             known is None
             and not experts.known(layer)
             and type(layer).forward is not nn.Module.forward
-            and list(layer.parameters(recurse=False))
+            and (list(layer.parameters(recurse=False)) or type(layer).__name__.endswith(NAMED))
         ):
             report.left.setdefault(f"unknown {type(layer).__name__}", []).append(name)
         lay_out(layer)

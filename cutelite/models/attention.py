@@ -36,8 +36,7 @@ def forward(
     query, key, value  (B, H, S, D), keys and values with a divisor of H heads
     attention_mask     None; lengths, as `mask` gives them; or (B, 1, SQ, SK): then torch computes it
     s_aux              among `more`: scores of the heads' sinks
-    Gives              (B, SQ, H, D), and None for the weights, which are never stored
-    Errors             ValueError for sinks in a call that the kernel does not take, which torch has none of
+    Gives              (B, SQ, H, D), and None for the weights
     """
     few, many = query.shape[2], key.shape[2]
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
@@ -48,10 +47,12 @@ def forward(
     decoding = (few == 1 < many) if lengths is None else not whole
     sinks, window = more.get("s_aux"), more.get("sliding_window")
     if not fits(query, key, value, attention_mask, dropout, more, causal, decoding):
-        if sinks is not None:
-            raise ValueError("attention with sinks is computed in 16 bits, without masks, dropout and gradients")
         if lengths is not None:
             attention_mask = None if few == many and window is None else written_out(lengths, few, many, window)
+        if sinks is not None or more.get("softcap") is not None:  # which torch's has not
+            if attention_mask is None and causal and few > 1:
+                attention_mask = written_out(many * torch.ones_like(query[:, :1, :1, :1], dtype=torch.int32), few, many)
+            return step_by_step(query, key, value, attention_mask, dropout, scaling, sinks, more.get("softcap")), None
         return sdpa_attention_forward(  # type: ignore[no-any-return]
             module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
         )
@@ -64,6 +65,25 @@ def forward(
         sinks=None if sinks is None else sinks.float(),
     )  # fmt: skip
     return out, None
+
+
+def step_by_step(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, scale: float | None,
+    sinks: Tensor | None, softcap: float | None,
+) -> Tensor:  # fmt: skip
+    """Attention with sinks or a cap in torch's own steps, for what neither the kernel nor torch's attention takes."""
+    shared = query.shape[1] // key.shape[1]
+    key, value = (x.repeat_interleave(shared, 1) for x in (key, value))
+    scores = (query @ key.mT).float() * (query.shape[3] ** -0.5 if scale is None else scale)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if mask is not None:
+        least = torch.finfo(scores.dtype).min  # not -inf: a row that sees nothing is padding, and must not be NaN
+        scores = scores.masked_fill(~mask, least) if mask.dtype == torch.bool else scores + mask
+    if sinks is not None:
+        scores = torch.cat([scores, sinks.float()[None, :, None, None].expand(*scores.shape[:3], 1)], -1)
+    weights = torch.nn.functional.dropout(scores.softmax(-1), dropout).to(value.dtype)
+    return (weights[..., : key.shape[2]] @ value).transpose(1, 2).contiguous()
 
 
 def fits(
@@ -129,6 +149,16 @@ class Backbone:
         if all(x is None for x in asked) and tokens is not None and self.config._attn_implementation == NAME:
             attention_mask = all_keys(tokens.shape[0], tokens.shape[1], tokens.device)
         return super().forward(input_ids, attention_mask=attention_mask, **more)  # type: ignore[misc]
+
+
+def sees_windows(model: Any) -> bool:
+    """Tell whether all attention of a model says by itself which window it has, or it has none."""
+    config = model.config
+    windows = getattr(config, "sliding_window", None) is not None or "sliding_attention" in (
+        getattr(config, "layer_types", None) or ()
+    )
+    known = (isinstance(x, Attention) for x in model.modules() if type(x).__name__.endswith("Attention"))
+    return not windows or all(known)
 
 
 def padded(tokens: Tensor | None) -> bool:

@@ -147,7 +147,7 @@ def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyP
 
 
 def test_attention_that_says_how_many_keys_there_are() -> None:
-    """As `transformers` calls it: where no kernel fits, the lengths become torch's mask, and sinks are refused."""
+    """As `transformers` calls it: where no kernel fits, the lengths become torch's mask, sinks included."""
     layer, numbers = torch.nn.Module(), torch.Generator().manual_seed(0)
     layer.is_causal, layer.num_key_value_groups = True, 2
     q, k, v = (torch.randn(2, heads, n, 16, generator=numbers).to(DEVICE) for heads, n in ((4, 3), (2, 24), (2, 24)))
@@ -160,8 +160,13 @@ def test_attention_that_says_how_many_keys_there_are() -> None:
     right = torch.einsum("bhqk,bhkd->bqhd", scores.softmax(-1), v.repeat_interleave(2, 1))
     assert off(wide, right) < 1e-5
     assert off(narrow, right) < 2e-2
-    with pytest.raises(ValueError, match="sinks"):
-        forward(layer, q, k, v, lengths, s_aux=torch.zeros(4))
+    sinks, cap = torch.tensor([-1.0, 0.0, 1.0, 2.0], device=DEVICE), 2.0
+    capped = (cap * torch.tanh(torch.einsum("bhqd,bhkd->bhqk", q, k.repeat_interleave(2, 1)) / 4 / cap)).masked_fill(
+        keys >= lengths + rows, -torch.inf
+    )
+    joined = torch.cat([capped, sinks[:, None, None].expand(2, 4, 3, 1)], -1).softmax(-1)[..., :24]
+    found, _ = forward(layer, q, k, v, lengths, s_aux=sinks, softcap=cap)
+    assert off(found, torch.einsum("bhqk,bhkd->bqhd", joined, v.repeat_interleave(2, 1))) < 1e-5
 
 
 def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,6 +247,33 @@ def test_layers_that_differ_are_left_and_named() -> None:
     assert off(found, own) < 0.02
     assert report.left["unknown Clipped"] == ["model.norm"]
     assert "model.layers.0.mlp" not in report.changed["gated MLP"]
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "Gemma2": {"sliding_window": 7, "query_pre_attn_scalar": 16},
+    "GptOss": {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8},
+    "Phi3": {},
+    "Mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_architectures_are_changed_layer_by_layer(name: str) -> None:
+    """Caps, sinks, windows and padding included; what is left is named."""
+    torch.manual_seed(0)
+    sizes = SIZES | OTHERS[name] | {"num_hidden_layers": 2, "pad_token_id": 0}
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    model, ids = getattr(transformers, f"{name}ForCausalLM")(config).to(DEVICE, torch.bfloat16).eval(), tokens()
+    seen = torch.ones_like(ids)
+    seen[1, :4] = 0
+    with torch.no_grad():
+        own = [model(ids).logits, model(ids, attention_mask=seen).logits]
+        report = accelerate(model)
+        found = [model(ids).logits, model(ids, attention_mask=seen).logits]
+    assert off(found[0], own[0]) < 2e-2
+    assert off(found[1][seen.bool()], own[1][seen.bool()]) < 2e-2
+    assert report.changed["dense layer"]
+    assert ("attention" in report.changed) == (f"unknown {name}Attention" not in report.left)
 
 
 def test_functions_are_the_same_by_what_they_call() -> None:
