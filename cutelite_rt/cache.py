@@ -57,6 +57,14 @@ class CacheInfo(NamedTuple):
     unfinished: int  # files being written, or left by a process that died
 
 
+class CacheEntry(NamedTuple):
+    """An entry of a cache: its key, its size in bytes, and when it was last used, in seconds since 1970."""
+
+    key: str
+    bytes: int
+    used: float
+
+
 class _Found(NamedTuple):
     path: str
     bytes: int
@@ -188,6 +196,11 @@ class DiskCache:
         entries = self._scan(_ENTRY)
         total = sum(entry.bytes for entry in entries)
         return CacheInfo(self.directory, len(entries), total, self.max_bytes, len(self._scan(_PART)))
+
+    def entries(self) -> list[CacheEntry]:
+        """Return every entry, those used last first."""
+        found = sorted(self._scan(_ENTRY), key=lambda each: -each.mtime)
+        return [CacheEntry(os.path.basename(each.path)[: -len(_ENTRY)], each.bytes, each.mtime) for each in found]
 
     def verify(self) -> tuple[int, list[str]]:
         """Read every entry; drop the bad ones. Gives the number of good ones, and the names of those dropped."""

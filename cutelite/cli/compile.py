@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cutelite import config
+from cutelite.cli import report
 from cutelite.cli.errors import UsageError
 from cutelite.cli.kernels import find_kernel, setting
 from cutelite.cli.parser import options_of
@@ -21,12 +22,15 @@ def compile_kernel(given: argparse.Namespace) -> int:
     kernel = find_kernel(given.kernel).options(**options_of(given))
     values = dict(map(setting, given.set))
     compiled = kernel.compile(block=given.block, cluster=given.cluster, arch=given.arch, **values)
+    written: list[Path] = []
     for stage in given.emit:
-        if not _emit(compiled, stage, given.out):
+        if not _emit(compiled, stage, given.out, written):
             missing = "no disassembler is found: `pip install nvidia-cuda-nvdisasm`, or see `cutelite doctor`"
             if given.emit != config.STAGES:
                 raise UsageError(missing)
             print(f"without SASS: {missing}", file=sys.stderr)
+    if given.out is not None:
+        print(f"wrote {report.write(kernel, compiled, given.out, written)}", file=sys.stderr)
     print(compiled, file=sys.stderr)
     for warning in compiled.warnings if compiled.cached else ():  # else they have been said
         print(warning, file=sys.stderr)
@@ -64,8 +68,10 @@ def _grid(text: str) -> tuple[Any, ...]:
     return grid
 
 
-def _emit(compiled: Compiled, stage: str, out: Path | None) -> bool:
+def _emit(compiled: Compiled, stage: str, out: Path | None, written: list[Path]) -> bool:
     """Write a stage to files in `out`, or its text to the terminal; of the IR there, as the frontend made it.
+
+    The paths of files are added to `written`.
 
     Return False where there is nothing to make the stage with.
     """
@@ -81,5 +87,6 @@ def _emit(compiled: Compiled, stage: str, out: Path | None) -> bool:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{compiled.name}.{compiled.arch}.{ending}"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        written.append(path)
         print(f"wrote {path}", file=sys.stderr)
     return bool(files)

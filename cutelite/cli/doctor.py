@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib
 import sys
 from collections.abc import Iterator
@@ -65,6 +66,51 @@ def _gpus() -> str:
     return "; ".join(f"{device.name} ({device.arch})" for device in devices)
 
 
+def _show(kept: rt.DiskCache, key: str) -> int:
+    """Print what the cache keeps under the key that begins so. Return 1 where that is none, or several."""
+    found = [entry for entry in kept.entries() if key and entry.key.startswith(key)]
+    if len(found) != 1:
+        print(
+            f"{len(found)} entries have a key that begins with {key!r}: `cutelite cache list` has all", file=sys.stderr
+        )
+        return 1
+    artifact = _artifact(kept, found[0].key)
+    print(f"key             {found[0].key}\nlast used       {_day(found[0].used)}")
+    if not isinstance(artifact, rt.Artifact):
+        print(artifact)
+        return 1
+    facts = {**artifact._asdict(), "cubin": f"{len(artifact.cubin)} bytes", "ptx": f"{len(artifact.ptx)} characters"}
+    signature = facts.pop("signature") or {}
+    facts |= {**signature.get("report", {}), "warnings": signature.get("warnings", [])}
+    for name, value in facts.items():
+        text = str(value).strip().replace("\n", "\n" + " " * 16)
+        print(f"{name:15} {text}")
+    return 0
+
+
+class _Shown(rt.Artifact):
+    """An artefact, with one line about it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        registers = f"{self.registers} registers" if self.registers >= 0 else "PTX alone"
+        return f"{self.name} for {self.arch}, blocks of {self.block}: {registers}"
+
+
+def _artifact(kept: rt.DiskCache, key: str) -> rt.Artifact | str:
+    """Return the artefact under a key; words for an entry that is something else."""
+    payload = kept.get(key)
+    try:
+        return _Shown(*rt.Artifact.from_bytes(payload or b""))
+    except rt.ArtifactError:
+        return "no kernel: tuning results, a launcher, or of another version"
+
+
+def _day(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds).isoformat(" ", "minutes")
+
+
 def cache(given: argparse.Namespace) -> int:
     """Run `cutelite cache`: tell of the disk cache, look through it, or clear it."""
     kept = open_cache(config.read())
@@ -74,6 +120,11 @@ def cache(given: argparse.Namespace) -> int:
     if given.action == "info":
         for name, value in kept.info()._asdict().items():
             print(f"{name:10} {value}")
+    elif given.action == "list":
+        for entry in kept.entries():
+            print(f"{entry.key[:16]}  {entry.bytes:9}  {_day(entry.used)}  {_artifact(kept, entry.key)}")
+    elif given.action == "show":
+        return _show(kept, given.key)
     elif given.action == "verify":
         good, dropped = kept.verify()
         print(f"{good} entries are whole, {len(dropped)} were not and are gone")

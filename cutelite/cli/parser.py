@@ -28,7 +28,8 @@ def parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="list the tools to compile with, and the GPUs to run on")
     doctor.set_defaults(run="doctor:doctor")
     cache = commands.add_parser("cache", help="look after the disk cache of compiled kernels")
-    cache.add_argument("action", choices=("info", "verify", "clear"))
+    cache.add_argument("action", choices=("info", "list", "show", "verify", "clear"))
+    cache.add_argument("key", nargs="?", default="", help="of the entry to show: as many digits as tell it apart")
     cache.set_defaults(run="doctor:cache")
     return parser
 

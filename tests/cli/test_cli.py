@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -298,6 +299,29 @@ def test_cache(files: Path, run: Run) -> None:
     assert run("cache", "verify")[:2] == (0, "1 entries are whole, 1 were not and are gone\n")
     assert run("cache", "clear")[:2] == (0, "1 entries removed\n")
     assert "entries    0" in run("cache", "info")[1]
+
+
+def test_entries_of_the_cache_one_by_one(files: Path, run: Run) -> None:
+    run("compile", "one.py", "--emit", "ptx")
+    status, out, _ = run("cache", "list")
+    key, size, *_, registers, word = out.split()  # one line
+    assert status == 0 and int(size) > 1000 and registers.isdigit() and word == "registers"
+    assert "add for sm_90a, blocks of (128, 1, 1)" in out
+    status, out, _ = run("cache", "show", key[:8])
+    assert status == 0 and f"key             {key}" in out
+    assert "registers       " in out and "ptxas info" in out
+    status, _, err = run("cache", "show", "xyz")
+    assert status == 1 and "0 entries have a key that begins with 'xyz'" in err
+
+
+def test_a_report_lies_beside_the_files(files: Path, run: Run) -> None:
+    status, _, err = run("compile", "one.py", "--emit", "ptx,cubin", "--out", "made")
+    assert status == 0 and "REPORT.json" in err
+    report = json.loads((files / "made" / "REPORT.json").read_text())
+    assert set(report["files"]) == {"add.sm_90a.ptx", "add.sm_90a.cubin"}
+    assert report["resources"]["occupancy"]["limiter"] == "threads"
+    assert set(report["times"]) == {"front", "passes", "lower", "llvm", "assemble"}
+    assert report["options"]["opt"] == 3 and "ptxas info" in report["log"]
 
 
 def test_the_cache_switched_off(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
