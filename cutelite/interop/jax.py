@@ -16,7 +16,7 @@ import ctypes
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,71 @@ def call(
     return launched
 
 
+def host_call(
+    function: Callable[..., None], outputs: Any, *, vmap_method: str | None = None, **options: Any
+) -> Callable[..., Any]:
+    """Return a function of JAX arrays that calls host code which launches kernels, to be used within `jax.jit`.
+
+    function  called as ``function(inputs, outputs, **options)`` with lists of arrays over XLA's memory: of NumPy on the
+              CPU; on a GPU of torch, which must be installed, with XLA's stream as the current one
+    outputs, vmap_method  as for `call`
+    options   constants, hashable
+    """
+    _register()
+    single = not isinstance(outputs, Sequence)
+    key = (function, tuple(sorted(options.items())))
+    with _lock:
+        number = _known.get(key)
+        if number is None:
+            number = _known[key] = next(_numbers)
+            _calls[number] = _HostCall(function, options)
+    shapes = (outputs,) if single else tuple(outputs)
+    run = jax.ffi.ffi_call(TARGET, shapes, vmap_method=vmap_method, has_side_effect=False)
+
+    def called(*arrays: Any) -> Any:
+        results = run(*arrays, call=np.int64(number))
+        return results[0] if single else results
+
+    return called
+
+
+@dataclass(frozen=True)
+class _HostCall:
+    """Host code that an XLA computation refers to by number."""
+
+    function: Callable[..., None]
+    options: Mapping[str, Any]
+
+    def __call__(self, inputs: list[Any], outputs: list[Any], stream: int | None) -> None:
+        if stream is None:
+            self.function(inputs, outputs, **self.options)
+            return
+        import torch
+
+        device = (inputs + outputs)[0].device[1]
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device)):
+            self.function([_lent(x) for x in inputs], [_lent(x) for x in outputs], **self.options)
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """Memory of a GPU as libraries of arrays read it."""
+
+    __cuda_array_interface__: dict[str, Any]
+
+
+def _lent(array: rt.DeviceArray) -> Any:
+    """The same memory as a tensor of torch."""
+    import torch
+
+    view = rt.read(array)
+    code = rt.dtype.DTYPES[view.dtype]
+    bytes = int(np.prod(view.shape)) * code.bytes
+    interface = {"shape": (bytes,), "typestr": "|u1", "data": (view.pointer, False), "version": 3}
+    flat = torch.as_tensor(_Bytes(interface), device=f"cuda:{view.device[1]}")
+    return flat.view(getattr(torch, code.torch or "")).reshape(view.shape)
+
+
 class _Call:
     """The record that an XLA computation refers to by number.
 
@@ -111,7 +176,7 @@ class _Call:
 
 
 _MOST_STREAMS = 64
-_calls: dict[int, _Call] = {}  # computations may live as long as the process, and so do these
+_calls: dict[int, _Call | _HostCall] = {}  # computations may live as long as the process, and so do these
 _numbers = itertools.count()
 _known: dict[Any, int] = {}
 

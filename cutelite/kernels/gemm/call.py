@@ -68,6 +68,12 @@ def gemm(
         if operators.wanted(a, b, out, how):
             return operators.multiply(a, b, out, how)
     elif is_jax(a):
+        from cutelite.kernels.gemm import on_jax as jaxs
+
+        if jaxs.traced(a, b, c, bias):
+            if any(x is not None for x in (out, scale_a, scale_b, gate, finish)) or isinstance(config, Config):
+                raise ValueError("within JAX's transforms a GEMM has no out, scales, gate, finish, or configuration")
+            return jaxs.gemm(a, b, c, bias, jaxs.How(alpha, beta, activation, precision))
         more = {"alpha": alpha, "beta": beta, "activation": activation, "precision": precision, "config": config}
         return on_jax(gemm, a, b, out=out, c=c, bias=bias, scale_a=scale_a, scale_b=scale_b, gate=gate, **more)
     fused = fused_of(c, bias, scale_a, scale_b, alpha, beta, activation)

@@ -1,0 +1,100 @@
+"""The GEMM within `jax.jit`, `jax.grad` and `jax.vmap`: a call through XLA's interface for foreign functions.
+
+`gemm` comes here by itself for arrays that JAX traces. A gradient is three GEMMs in all, which read operands as they
+lie: nothing is transposed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from cutelite.interop.jax import host_call
+from cutelite.kernels.arrays import code_of
+from cutelite.kernels.gemm import call
+from cutelite.kernels.lent import is_jax
+
+
+class How(NamedTuple):
+    """Constants of a call; `turned`: operands that are given with their last two modes exchanged."""
+
+    alpha: float = 1.0
+    beta: float = 0.0
+    activation: Callable[[Any], Any] | str | None = None
+    precision: str | None = None
+    turned: tuple[bool, bool] = (False, False)
+
+
+def traced(*arrays: Any) -> bool:
+    """Tell whether JAX traces any of these."""
+    return any(is_jax(x) and isinstance(x, jax.core.Tracer) for x in arrays)
+
+
+def gemm(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
+    """``activation(alpha * (a @ b) + beta * c + bias)``, as `cutelite.kernels.gemm.gemm` has it.
+
+    Errors  ValueError for shapes that do not fit, and for a gradient through an activation other than 'relu'
+    """
+    return _multiply(a, b, c, bias, how._replace(activation=call.activation_of(how.activation)))
+
+
+def run(inputs: list[Any], outputs: list[Any], how: How, given: tuple[bool, bool]) -> None:
+    """Multiply arrays of NumPy, torch or CuPy; `given`: whether there are C and a bias."""
+    a, b, *more = inputs
+    a, b = (x.swapaxes(-1, -2) if turned else x for x, turned in zip((a, b), how.turned, strict=True))
+    c = more.pop(0) if given[0] else None
+    fused = call.fused_of(c, more[0] if given[1] else None, None, None, how.alpha, how.beta, how.activation)
+    call.multiply(a, b, outputs[0], fused, how.precision)
+
+
+def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
+    left, right = (
+        jax.ShapeDtypeStruct((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
+        for x, turned in zip((a, b), how.turned, strict=True)
+    )
+    dtype = {"bf16": jnp.bfloat16, "i32": jnp.int32}.get(call.DEFAULTS.get(code_of(a), ""), a.dtype)
+    out = jax.ShapeDtypeStruct(call.result_shape(left, right), dtype)
+    method = "broadcast_all" if a.ndim == b.ndim == 2 and bias is None else "sequential"
+    options = {"how": how, "given": (c is not None, bias is not None)}
+    return host_call(run, out, vmap_method=method, **options)(a, b, *(x for x in (c, bias) if x is not None))
+
+
+_multiply = partial(jax.custom_vjp, nondiff_argnums=(4,))(_product)
+
+
+def _forward(a: Any, b: Any, c: Any, bias: Any, how: How) -> tuple[Any, Any]:
+    if how.activation not in (None, call.relu):
+        raise ValueError("activation= is a function, of which no derivative is known: apply it to the result")
+    out = _product(a, b, c, bias, how)
+    kinds = [None if x is None else jnp.zeros(0, x.dtype) for x in (c, bias)]
+    return out, (a, b, out if how.activation else None, *kinds)
+
+
+def _backward(how: How, kept: Any, grad: Any) -> tuple[Any, ...]:
+    a, b, positive, c, bias = kept
+    grad = grad if positive is None else jnp.where(positive > 0, grad, 0)
+    plain = How(alpha=how.alpha, precision=how.precision)
+    of_a = _summed(_multiply(grad, b, None, None, plain._replace(turned=(False, True))), a)
+    rows, columns = (a.reshape(-1, a.shape[-1]), grad.reshape(-1, grad.shape[-1])) if b.ndim == 2 else (a, grad)
+    of_b = _summed(_multiply(rows, columns, None, None, plain._replace(turned=(True, False))), b)
+    of_c = None if c is None else (grad * how.beta).astype(c.dtype)
+    across = tuple(range(grad.ndim - 1))
+    of_bias = None if bias is None else grad.astype(jnp.float32).sum(across).astype(bias.dtype)
+    return of_a.astype(a.dtype), of_b.astype(b.dtype), of_c, of_bias
+
+
+def _summed(gradient: Any, operand: Any) -> Any:
+    """The gradient of an operand whose batches were stretched: the sum over them, in f32."""
+    if gradient.shape == operand.shape:
+        return gradient
+    more = gradient.ndim - operand.ndim
+    stretched = [i for i, n in enumerate(operand.shape) if n == 1 and gradient.shape[i + more] > 1]
+    total = gradient.astype(jnp.float32).sum((*range(more), *(i + more for i in stretched)), keepdims=False)
+    return total.reshape(operand.shape).astype(gradient.dtype)
+
+
+_multiply.defvjp(_forward, _backward)
