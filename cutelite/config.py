@@ -106,6 +106,9 @@ class Config:
     dry_run: bool = _variable(
         "CUTELITE_DRYRUN", FLAG, False, "compile what launches need and check their arguments, but launch nothing"
     )
+    nvtx: bool = _variable(
+        "CUTELITE_NVTX", FLAG, False, "put every launch into an NVTX range, by the package `nvtx` or by torch"
+    )
     profile_dir: str | None = _variable(
         "CUTELITE_PROFILE", optional(PATH), None,
         "profile every launch, and write its events to files of this folder, for Perfetto: docs/profiling.md",

@@ -6,6 +6,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
@@ -35,6 +36,7 @@ from cutelite.dispatch.launch import (
     shortest,
 )
 from cutelite.dispatch.launcher import Held, Launching, Went
+from cutelite.dispatch.ranges import launch_range
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
 from cutelite.layout import dims_of
@@ -261,7 +263,7 @@ class Kernel:
             return
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
-        if not environment.sync:  # to wait, and say what a fault was in, is Python's
+        if not environment.sync and not environment.nvtx:  # to wait and say what a fault was in, and ranges: Python's
             went = Went(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
@@ -375,7 +377,8 @@ class Kernel:
         shape = rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
         parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
         try:
-            rt.launch(function, shape, parameters, sync=environment.sync)
+            with launch_range(self.__name__, grid, spec.block) if environment.nvtx else nullcontext():
+                rt.launch(function, shape, parameters, sync=environment.sync)
         except rt.CudaError as error:
             if not environment.sync:
                 raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +14,14 @@ import pytest
 import cutelite as cl
 from cutelite import Tensor, f32
 from cutelite.diag import CompileError
+from cutelite.dispatch import LaunchError
 from cutelite.dispatch.profiling import decoded
+from cutelite.dispatch.ranges import _nvtx
 from cutelite.lower.profile import LANE, RING
 from cutelite.ops.debug import PHASES
 from cutelite.sim.marks import MARKS, Mark, ranges, trace_events
+from tests.dispatch.conftest import GpuArray
+from tests.rt.conftest import FakeCuda
 
 THREADS = 64
 N = cl.dims("N")
@@ -175,3 +181,22 @@ def test_a_gpu_records_what_the_simulator_does() -> None:
         for number in range(2):
             assert sorted(profile.order(block, number)) == sorted(timeline.order(block, number))
             assert profile.order(block, number) == timeline.order(block, number)
+
+
+def test_launches_have_nvtx_ranges(on_gpu: GpuArray, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    fake = types.ModuleType("nvtx")
+    vars(fake).update(push_range=said.append, pop_range=lambda: said.append(f"end, {len(cuda.launches)} launched"))
+    monkeypatch.setitem(sys.modules, "nvtx", fake)
+    monkeypatch.setenv("CUTELITE_NVTX", "1")
+    _nvtx.cache_clear()
+    kernel = unmarked.options(opt=2)
+    for grid in ((3,), (2, 5)):
+        kernel[grid, None](on_gpu((64,)))
+    assert said == ["unmarked[3](64)", "end, 1 launched", "unmarked[2, 5](64)", "end, 2 launched"]
+    _nvtx.cache_clear()
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(LaunchError, match="pip install nvtx"):
+        kernel[3](on_gpu((64,)))
+    _nvtx.cache_clear()
