@@ -88,6 +88,7 @@ _WHERE = {
     " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",
     "cutelite.bench.compare": "compare",
     "cutelite.bench.measure": "do_bench",
+    "cutelite.bench.roofline": "roofline",
     "cutelite.lang.loops": "range static_range",
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
     "cutelite.lang.pipeline": "PipelineState",

@@ -16,6 +16,7 @@ from cutelite import passes as passes
 from cutelite import target as target
 from cutelite.bench.compare import compare as compare
 from cutelite.bench.measure import do_bench as do_bench
+from cutelite.bench.roofline import roofline as roofline
 from cutelite.builds.hooks import StageEvent as StageEvent
 from cutelite.builds.hooks import after_stage as after_stage
 from cutelite.builds.hooks import before_stage as before_stage
@@ -842,6 +843,7 @@ __all__ = [
     "repeat_as_tuple",
     "repeat_like",
     "right_inverse",
+    "roofline",
     "round_up",
     "row_major",
     "row_reduce",

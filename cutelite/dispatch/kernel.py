@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
     from cutelite.sim import CheckReport, Timeline
+    from cutelite.sim.tally import Tally
 
 DEFAULT_ARCH = "sm_90a"
 """What is compiled for where no architecture is given and there is no GPU."""
@@ -523,6 +524,21 @@ class Kernel:
             function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed
         )
         return timeline
+
+    @_without_our_frames
+    def tally_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Tally:
+        """Simulate the launch that ``kernel[launch](*args)`` would be, and count its work: for `cl.roofline`."""
+        tally: Tally = self._named(self._tally, launch, args, kwargs)
+        return tally
+
+    def _tally(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tally:
+        from cutelite.sim.tally import Tally
+
+        tally, checked = Tally(), self._checked(launch, args, kwargs)
+        if checked is not None:
+            function, values, dims = self._simulation(checked.spec, checked.bound)
+            _simulator().run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=tally)
+        return tally
 
     # Profiles.
 
