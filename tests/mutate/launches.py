@@ -326,13 +326,37 @@ def rows(name: str) -> Run:
             ),
             "scan": lambda: scan.cumsum(np.arange(9000, dtype=np.int32)),
             "top_k": lambda: select.top_k(np.round(x[:1, :64]), 3, how=Plan(64, 1, 1, 1, 1)),
+            "gradients": lambda: norm.norm_backward(
+                np.tile(x[:, :128], (2, 1)),
+                norm.Normed(None, np.tile(x[:, :128], (2, 1)), None, np.ones(10, np.float32)),
+                x[0, :128],
+                how=Plan(32, 1, 2, 4, 1, stages=3, shared_sums=True),
+            ),
+            "sort": small_sort,
         }
         cases[name]()
 
     return run
 
 
-LARGE |= {f"rows_{name}": rows(name) for name in ("ring", "ahead", "sums", "scan", "top_k")}
+def small_sort() -> None:
+    """A pass of the sort over three tiles, which are as small as digits allow."""
+    from cutelite.kernels.rows import sort
+
+    keys = np.random.default_rng(0).integers(0, 1000, 1200).astype(np.int32)
+    totals = np.bincount(keys & 255, minlength=256).astype(np.int32)
+    kept = sort.THREADS, sort.EACH
+    try:
+        sort.THREADS, sort.EACH = 256, 2
+        move = sort.moving.__wrapped__(cl.i32, None, cl.i32, 0, False, cl.i32)
+        states = np.zeros(3 * sort.DIGITS + 1, np.int32)
+        move[3, 256](keys, None, totals, states, np.empty_like(keys), np.empty_like(keys))
+    finally:
+        sort.THREADS, sort.EACH = kept
+
+
+ROWS_KERNELS = ("ring", "ahead", "sums", "scan", "top_k", "gradients", "sort")
+LARGE |= {f"rows_{name}": rows(name) for name in ROWS_KERNELS}
 
 UNTOUCHED = {"overlapping_launch": ("weights", "out")}
 

@@ -105,9 +105,9 @@ def look_back(states: Any, tile: Any, mine: Any, count: Any) -> Any:
         words = [cl.load_relaxed(states, max(at - i, 0) * DIGITS + mine) for i in range(AHEAD)]
         more = True
         for found in words:
-            here = more and found != 0
+            here = more & (found != 0)
             total += cl.where(here, found & ((states.dtype(1) << bits) - 1), 0)
-            more = here and found > 0  # flag 2 is the sign
+            more = more & (found > 0)  # flag 2 is the sign
             at = cl.where(here, cl.where(found < 0, -1, at - 1), at)
     if tile > 0:
         publish(states, tile, mine, total + count, states.dtype(-2))
