@@ -89,6 +89,7 @@ _WHERE = {
     "cutelite.bench.compare": "compare",
     "cutelite.bench.measure": "do_bench",
     "cutelite.bench.roofline": "roofline",
+    "cutelite.lang.multimem": "multimem_ld_reduce multimem_red multimem_st",
     "cutelite.lang.loops": "range static_range",
     "cutelite.lang.mbarrier": "Barrier fence_mbarrier_init mbarrier_pending_count",
     "cutelite.lang.pipeline": "PipelineState",

@@ -185,6 +185,9 @@ from cutelite.lang.mbarrier import mbarrier_pending_count as mbarrier_pending_co
 from cutelite.lang.mma import Accumulator as Accumulator
 from cutelite.lang.mma import TiledMma as TiledMma
 from cutelite.lang.mma import gemm as gemm
+from cutelite.lang.multimem import multimem_ld_reduce as multimem_ld_reduce
+from cutelite.lang.multimem import multimem_red as multimem_red
+from cutelite.lang.multimem import multimem_st as multimem_st
 from cutelite.lang.packed import e2m1 as e2m1
 from cutelite.lang.packed import e2m3 as e2m3
 from cutelite.lang.packed import e3m2 as e3m2
@@ -803,6 +806,9 @@ __all__ = [
     "mul_wide",
     "multicast_mask",
     "multicast_peers",
+    "multimem_ld_reduce",
+    "multimem_red",
+    "multimem_st",
     "nanosleep",
     "narrow_place",
     "next_tile",

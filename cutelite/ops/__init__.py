@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         mbarrier,
         memory,
         mma,
+        multimem,
         narrow,
         registers,
         sync,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "arith", "asm", "atomics", "bits", "call", "cluster", "control", "convert", "cp_async", "debug", "index",
-    "ldmatrix", "math", "mbarrier", "memory", "mma", "narrow", "registers", "sync", "tensor", "tma", "trig", "warp",
-    "wgmma",
+    "ldmatrix", "math", "mbarrier", "memory", "mma", "multimem", "narrow", "registers", "sync", "tensor", "tma",
+    "trig", "warp", "wgmma",
 ]  # fmt: skip
 
 

@@ -231,3 +231,24 @@ def test_clamp_isnormal_and_roundeven() -> None:
     assert y[:9, 0].tolist() == [0, 3, 0, 1 + np.float32(1e-40), 1 + 2**-126, 2.5, 3, 0.5, 2]
     assert y[:9, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1]
     assert y[5:9, 2].tolist() == [2, 2, -0.0, 1]
+
+
+@cl.kernel(block=32)
+def reduces(x: Tensor[f32, (32, 4)], y: Tensor[i32, (32,)]) -> None:
+    i = cl.thread_idx.x
+    found = cl.multimem_ld_reduce(x.at(i, 0), f32, 4)
+    cl.multimem_st(x.at(i, 0), found * 2)
+    cl.multimem_red(x.at(i, 2), cl.vector(1.0, 2.0, dtype=f32))
+    cl.multimem_red(y.at(0), i, "max")
+    cl.multimem_red(y.at(1), 1)
+
+
+def test_multimem_of_one_gpu_is_its_memory() -> None:
+    x = np.arange(128, dtype=np.float32).reshape(32, 4)
+    y = np.zeros(32, np.int32)
+    expected = x * 2 + [0, 0, 1, 2]
+    reduces[1](x, y)
+    assert (x == expected).all() and y[:2].tolist() == [31, 32]
+    ptx = reduces.compile().ptx
+    assert "multimem.ld_reduce.relaxed.sys.global.add.v4.f32" in ptx
+    assert "multimem.red.relaxed.sys.global.max.s32" in ptx

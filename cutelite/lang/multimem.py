@@ -1,0 +1,56 @@
+"""Multimem operations: on addresses that stand for the same place in several GPUs. PTX ISA: multimem."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cutelite.ir.types import Vec
+from cutelite.lang.address import address
+from cutelite.lang.emit import emit
+from cutelite.lang.promotion import as_value
+from cutelite.ops import multimem as ops
+
+Operation = Literal["add", "min", "max", "and", "or", "xor"]
+Scope = Literal["cta", "cluster", "gpu", "sys"]
+
+
+def multimem_ld_reduce(
+    p: Any,
+    dtype: Any,
+    n: int | None = None,
+    operation: Operation = "add",
+    *,
+    semantic: Literal["relaxed", "acquire"] = "relaxed",
+    scope: Scope = "sys",
+    exact: bool = True,
+) -> Any:
+    """Return the numbers at a place of several GPUs, combined.
+
+    p          an address in multimem memory, which the host has mapped; a multiple of the bytes read
+    dtype, n   i32, u32, i64, u64, f32, f64; or a vector of n: 2 or 4 f32, 2, 4 or 8 f16 or bf16
+    operation  i64 and floats of 32 and 64 bits are only added, or not at all: PTX ISA, multimem
+    exact      f16 and bf16 are summed in f32
+    Who        each thread for itself. In the simulator there is one GPU
+    Source     PTX ISA: multimem.ld_reduce
+    """
+    t = dtype if n is None else Vec(dtype, n)
+    return emit(ops.MultimemLoadReduce(address(p, ops.size(t)), t, operation, semantic, scope, exact))
+
+
+def multimem_st(p: Any, x: Any, *, semantic: Literal["relaxed", "release"] = "relaxed", scope: Scope = "sys") -> None:
+    """Write `x` to a place of several GPUs; types as for `multimem_ld_reduce`. Source: PTX ISA: multimem.st."""
+    value = as_value(x)
+    emit(ops.MultimemStore(address(p, ops.size(value.type)), value, semantic, scope))
+
+
+def multimem_red(
+    p: Any,
+    x: Any,
+    operation: Operation = "add",
+    *,
+    semantic: Literal["relaxed", "release"] = "relaxed",
+    scope: Scope = "sys",
+) -> None:
+    """Combine `x` into a place of several GPUs, atomically at each; otherwise as `multimem_st`. PTX: multimem.red."""
+    value = as_value(x)
+    emit(ops.MultimemRed(address(p, ops.size(value.type)), value, operation, semantic, scope))

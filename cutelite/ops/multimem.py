@@ -1,0 +1,164 @@
+"""Multimem: addresses that stand for the same place in the memory of several GPUs.
+
+The host maps such an address (CUDA driver, multicast objects). The simulator has one GPU: there, what a load reduces is
+the one number at the address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cutelite.ir.contract import Effect, Problem, Ptx
+from cutelite.ir.function import Value
+from cutelite.ir.op import Op, op
+from cutelite.ir.simulation import Lanes
+from cutelite.ir.types import Scalar, Type, Vec, elem_of
+from cutelite.ops.address import address_problems
+from cutelite.ops.atomics import order_effects, order_problems
+from cutelite.ops.convert import ptx_type
+
+OPERATIONS: dict[str, tuple[str, ...]] = {
+    "add": ("i32", "u32", "u64", "f16", "bf16", "f32", "f64"),
+    "min": ("i32", "u32", "i64", "u64", "f16", "bf16"),
+    "max": ("i32", "u32", "i64", "u64", "f16", "bf16"),
+    "and": ("i32", "u32", "i64", "u64"),
+    "or": ("i32", "u32", "i64", "u64"),
+    "xor": ("i32", "u32", "i64", "u64"),
+}
+"""Operations, and the types that each takes; f16 and bf16 in vectors of 2, 4 or 8 alone."""
+
+VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8)}
+
+
+def type_problems(op: Op, t: Type, operation: str) -> Iterator[Problem]:
+    names = OPERATIONS.get(operation)
+    if names is None:
+        yield Problem("operation", f"{op.name} does {', '.join(OPERATIONS)}, not {operation!r}")
+    elif not isinstance(t, Scalar | Vec) or elem_of(t).name not in names:
+        yield Problem("type", f"{op.name} {operation} takes {', '.join(names)}, not {t}")
+    elif isinstance(t, Vec) and (
+        t.n not in VECTORS.get(t.elem.name, ()) or (t.elem.name == "f32" and operation != "add")
+    ):
+        yield Problem(
+            "type", f"{op.name} {operation} takes no {t}", "vectors are 2 or 4 f32, to add; 2, 4 or 8 f16 or bf16"
+        )
+    elif isinstance(t, Scalar) and t.bits == 16:
+        yield Problem("type", f"{op.name} takes {t} in vectors of 2, 4 or 8")
+    else:
+        yield from address_problems(op, "p", ("gmem",), size(t))
+
+
+def size(t: Type) -> int:
+    return elem_of(t).bytes * (t.n if isinstance(t, Vec) else 1)
+
+
+def spelled(t: Type, operation: str = "") -> str:
+    """Return vector and type as PTX writes them: pairs of 16 bits are one number."""
+    elem = elem_of(t)
+    n = t.n if isinstance(t, Vec) else 1
+    if elem.bits == 16:
+        n, name = n // 2, f"{elem}x2"
+    elif operation in ("and", "or", "xor"):
+        name = f"b{elem.bits}"
+    else:
+        name = ptx_type(elem)
+    return f"{f'.v{n}' if n > 1 else ''}.{name}"
+
+
+@op("multimem.ld_reduce", feature="multimem", source="PTX ISA: multimem.ld_reduce")
+class MultimemLoadReduce(Op):
+    """The numbers at the places that the multimem address `p` stands for, combined by `operation`.
+
+    type      a number, or a vector of 2 or 4 f32, or of 2, 4 or 8 f16 or bf16, which `exact` sums in f32
+    semantic  relaxed or acquire, at `scope_of_order`
+    """
+
+    p: Value
+    type: Type
+    operation: str
+    semantic: str = "relaxed"
+    scope_of_order: str = "sys"
+    exact: bool = True
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.READS | Effect.UNMERGEABLE | order_effects(self.semantic)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.type,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from type_problems(self, self.type, self.operation)
+        yield from order_problems(self, ("relaxed", "acquire"))
+
+    def ptx(self) -> Ptx:
+        half = elem_of(self.type).bits == 16
+        exact = ".acc::f32" if half and self.exact and self.operation == "add" else ""
+        head = f"multimem.ld_reduce.{self.semantic}.{self.scope_of_order}.global.{self.operation}{exact}"
+        return Ptx(f"{head}{spelled(self.type, self.operation)} $out, [$p];", packed=("out",) if half else ())
+
+    def simulate(self, lanes: Lanes) -> None:
+        n = self.type.n if isinstance(self.type, Vec) else 1
+        data = lanes.load("gmem", lanes.get(self.p), elem_of(self.type), n)
+        lanes.define(data if isinstance(self.type, Vec) else data[:, 0])
+
+
+@op("multimem.st", feature="multimem", source="PTX ISA: multimem.st")
+class MultimemStore(Op):
+    """Write `a` to every place that the multimem address `p` stands for."""
+
+    p: Value
+    a: Value
+    semantic: str = "relaxed"
+    scope_of_order: str = "sys"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.WRITES | order_effects(self.semantic)
+
+    def verify(self) -> Iterator[Problem]:
+        t = self.a.type
+        yield from type_problems(self, t, "add" if elem_of(t).is_float else "max")
+        yield from order_problems(self, ("relaxed", "release"))
+
+    def ptx(self) -> Ptx:
+        half = elem_of(self.a.type).bits == 16
+        head = f"multimem.st.{self.semantic}.{self.scope_of_order}.global"
+        return Ptx(f"{head}{spelled(self.a.type)} [$p], $a;", packed=("a",) if half else ())
+
+    def simulate(self, lanes: Lanes) -> None:
+        a = lanes.get(self.a)
+        lanes.store("gmem", lanes.get(self.p), elem_of(self.a.type), a if a.ndim == 2 else a[:, None])
+
+
+@op("multimem.red", feature="multimem", source="PTX ISA: multimem.red")
+class MultimemRed(Op):
+    """Combine `a` by `operation` into every place that the multimem address `p` stands for, atomically at each."""
+
+    p: Value
+    a: Value
+    operation: str
+    semantic: str = "relaxed"
+    scope_of_order: str = "sys"
+
+    @property
+    def effects(self) -> Effect:  # type: ignore[override]
+        return Effect.READS | Effect.WRITES | order_effects(self.semantic)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from type_problems(self, self.a.type, self.operation)
+        if elem_of(self.a.type).is_float and self.operation != "add":
+            yield Problem("operation", f"multimem.red only adds {self.a.type}")
+        yield from order_problems(self, ("relaxed", "release"))
+
+    def ptx(self) -> Ptx:
+        half = elem_of(self.a.type).bits == 16
+        head = f"multimem.red.{self.semantic}.{self.scope_of_order}.global.{self.operation}"
+        text = f"{head}{spelled(self.a.type, self.operation)} [$p], $a;"
+        return Ptx(text, packed=("a",) if half else ())
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.atomic("gmem", lanes.get(self.p), self.operation, elem_of(self.a.type), lanes.get(self.a))
+
+
+__all__ = ["MultimemLoadReduce", "MultimemRed", "MultimemStore"]
