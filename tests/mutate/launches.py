@@ -81,6 +81,30 @@ def gemm(m: int, n: int, k: int, epilogue: bool = True, **config: Any) -> Run:
     return run
 
 
+def gemm_of_groups_along_k() -> None:
+    """The dense GEMM for groups along K, one of them empty, by one block."""
+    made, random = alone("grouped"), of_examples("common").random
+    a, b = (random(201, columns, dtype="bfloat16") for columns in (128, 64))
+    config = made.Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1)
+    made.along_k(a, b, np.array([70, 70, 201], np.int32), config=config)
+
+
+def gemm_finished() -> None:
+    """The dense GEMM with a function that stores results by TMA and row by row."""
+
+    def function(piece: cl.Piece, other: Any, most: Any) -> None:
+        piece.put_rows(most, piece.of_rows(abs(piece.sums), "max"))
+        if piece.column < 64:
+            piece.result(piece.sums)
+        else:
+            piece.store(piece.sums, other, 0)
+
+    made, random = alone("dense"), of_examples("common").random
+    a, b, d, other = (random(*shape, dtype="bfloat16") for shape in ((70, 200), (128, 200), (70, 64), (70, 64)))
+    finish = cl.Finish(function, (other, random(70, 2)))
+    call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 128), True, (1, 1), stages=3))
+
+
 def special(module: str, arguments: dict[str, Any], **config: Any) -> Run:
     """The `main` of the example of a special GEMM, in a configuration."""
 
@@ -285,6 +309,11 @@ LARGE: dict[str, Run] = {
     "gemm_pingpong": gemm(64, 192, 200, tile=(64, 64), pingpong=True, cluster=(1, 1), stages=3, buffers=1),
     "gemm_cluster": gemm(256, 128, 264, tile=(128, 64), cluster=(2, 1), stages=3, piece=32, buffers=1),
     "gemm_split": gemm(128, 64, 680, False, tile=(128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1, splits=2),
+    "gemm_swapped": gemm(
+        96, 192, 200, tile=(64, 48), pingpong=True, cluster=(1, 1), stages=3, piece=48, buffers=1, swapped=True
+    ),
+    "gemm_along_k": gemm_of_groups_along_k,
+    "gemm_finished": gemm_finished,
     "gemm_fp8_block": special(
         "gemm_fp8_block", {"m": 128, "n": 192, "k": 528}, groups=2, columns=64, stages=4, buffers=1, regs=(40, 232)
     ),

@@ -40,6 +40,7 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"m": 600, "n": 264, "k": 400},
     ],
     "gemm": [{"m": 1, "n": 8, "k": 8}, {"m": 200, "n": 520, "k": 136}],
+    "gemm_finish": [{"m": 1, "n": 16, "k": 8}, {"m": 200, "n": 272, "k": 136}],
     "sparse_gemm": [{"m": 128, "n": 8, "k": 128}, {"m": 256, "n": 264, "k": 640}],
     "gemm_grouped": [
         {"counts": (1,), "n": 8, "k": 8, "spare": 0},
@@ -75,6 +76,7 @@ LARGE: dict[str, list[dict[str, Any]]] = {
     "gemm_fp8_block": [
         {"m": m, "n": n, "k": k} for m, n, k in ((7, 4104, 144), (4095, 1000, 1040), (4096, 4096, 4096))
     ],
+    "gemm_finish": [{"m": m, "n": n, "k": k} for m, n, k in ((7, 4112, 72), (4095, 1008, 1000))],
     "gemm": [{"m": m, "n": n, "k": k} for m, n, k in ((7, 4104, 72), (4095, 1000, 1000), (4096, 4096, 4096))],
     "sparse_gemm": [{"m": 1024, "n": 4104, "k": 2048}],
     "gemm_grouped": [
@@ -106,6 +108,8 @@ def _examples_are_importable() -> Any:
 def test_every_example_is_listed() -> None:
     files = {path.stem for path in EXAMPLES.glob("*.py")} - {"common"}
     assert files == set(SMALL) == set(LARGE)
+    ladder = (EXAMPLES / "README.md").read_text()
+    assert all(ladder.count(f"[{name}.py]({name}.py)") == 1 for name in files)
 
 
 @pytest.mark.parametrize(("name", "arguments"), cases(SMALL))
