@@ -9,24 +9,26 @@ In: a `Bundle`. Out: `NAME.h` and `NAME.c`, which need `cuda.h` and libcuda alon
     const char *NAME_error(void);                         words for this thread's last failure
 
 0 is success, -1 arguments that do not fit, everything else a `CUresult`. Arrays come as `cutelite_tensor`, which is
-DLPack's `DLTensor`; structs field by field; compile-time constants not at all. The rules are those of `signature.bind`,
-as tables for `c/stub.c`. With TVM-FFI's headers there, -DCUTELITE_TVM_FFI adds `__tvm_ffi_NAME`: of the arguments where
-it was exported with its grid, else of grid x, y, z, bytes of shared memory, and the arguments.
+DLPack's `DLTensor`; structs field by field; compile-time constants not at all. The rules are the launcher's own
+(`launcher/rules.c`), over the tables that it goes through too (`signature.table`); `c/stub.c` has words for them.
+With TVM-FFI's headers there, -DCUTELITE_TVM_FFI adds `__tvm_ffi_NAME`: of the arguments where it was exported with its
+grid, else of grid x, y, z, bytes of shared memory, and the arguments.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.bundle import Bundle, Variant, rank_of
-from cutelite_rt.gpu.params import ParameterLayout
 from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
+from cutelite_rt.signature.data import Array, Nested, Number, Pointer, Signature, Unsupported, leaves
+from cutelite_rt.signature.settled import Rules
+from cutelite_rt.signature.table import Table, kind_of
 
-_MOST = 64  # dims, and expressions to check, that `c/stub.c` has room for
 _C_TYPES = {
     **{f"{sign}{bits}": f"{'u' * (sign == 'u')}int{bits}_t" for sign in "iu" for bits in (8, 16, 32, 64)},
     "bool": "int",
@@ -34,15 +36,14 @@ _C_TYPES = {
     "f64": "double",
     **dict.fromkeys(("f16", "bf16", "tf32", "e4m3", "e5m2"), "float"),
 }
-_FORMATS = {"f16": (5, 10, 1), "bf16": (8, 7, 1), "tf32": (8, 10, 1), "e4m3": (4, 3, 0), "e5m2": (5, 2, 1)}
-"""Of floats that C has not: bits of exponent and mantissa, and whether there are infinities."""
 # Words of C and C++, and what our functions call theirs.
 _TAKEN = frozenset(
     """
     auto break case char const continue default do double else enum extern float for goto if inline int long
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
     asm bool true false NULL class new delete this template typename namespace private public protected operator
-    kernel launch stream call pointers at status
+    kernel launch stream shape memory strides told unsure later on parameters bad by_rule call deferred leaf_words
+    i64 u64 memcpy
     """.split()  # noqa: SIM905
 )
 
@@ -69,8 +70,8 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     """C for `bundle`, its functions called `name`_..., by default as the kernel is.
 
     Of several signatures each has functions of its own: `name`_0_..., `name`_1_..., in their order.
-    Errors  ValueError for a name that C has not, and for a kernel with more than 64 dims or expressions to check, or
-            parameters that would have one name in C; `ArtifactError` (a ValueError) for a bundle that is malformed
+    Errors  ValueError for a name that C has not, for parameters that would have one name in C, and for expressions that
+            are nested too deeply; `ArtifactError` (a ValueError) for a bundle that is malformed
     """
     bundle.check()
     name = name or bundle.name
@@ -82,32 +83,50 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
     declarations = "\n".join(part.declarations() for part in parts)
     header = (
         f"/* The GPU kernel `{_comment(bundle.name)}`, exported by cutelite. */\n#ifndef {guard}\n#define {guard}\n\n"
-        f'{_text("stub.h")}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{declarations}\n'
+        f'{_text("export/c", "stub.h")}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{declarations}\n'
         f"#ifdef __cplusplus\n}}\n#endif\n#endif\n"
     )
     body = "\n".join(part.definitions() for part in parts)
-    return CStub(name, header, f'#include "{name}.h"\n\n{_text("stub.c")}\n{_text("tvm_ffi.c")}\n{body}')
+    return CStub(name, header, f'#include "{name}.h"\n\n{_shared()}\n{_text("export/c", "tvm_ffi.c")}\n{body}')
 
 
-def _text(file: str) -> str:
-    with open(os.path.join(os.path.dirname(__file__), "c", file), encoding="utf-8") as opened:
+def _text(folder: str, file: str) -> str:
+    room = os.path.dirname(os.path.dirname(__file__))
+    with open(os.path.join(room, folder, file), encoding="utf-8") as opened:
         return opened.read()
+
+
+def _shared() -> str:
+    """C that all kernels share: words around the launcher's own rules."""
+    source = _text("export/c", "stub.c")
+    for name in ("tables.h", "rules.c"):
+        source = source.replace(f"@@{name}@@\n", _text("launcher", name))
+    return source
 
 
 class _Leaf(NamedTuple):
     """One argument of the C functions: a parameter, or a field of one that is a struct."""
 
-    name: str  # in words, such as 'scales.left'
+    is_: Array | Number | Pointer
     c_name: str
-    rule: dict[str, Any]
+
+    @classmethod
+    def of(cls, parameter: Array | Number | Pointer) -> _Leaf:
+        c_name = parameter.name.replace(".", "_")
+        return cls(parameter, c_name + "_" * (c_name in _TAKEN or not c_name.isascii()))
+
+    @property
+    def dtype(self) -> str:
+        assert isinstance(self.is_.dtype, str), "signatures of exported kernels are settled"
+        return self.is_.dtype
 
     @property
     def declared(self) -> str:
-        if self.rule["kind"] == "array":
+        if isinstance(self.is_, Array):
             return f"const cutelite_tensor *{self.c_name}"
-        if self.rule["kind"] == "pointer":
+        if isinstance(self.is_, Pointer):
             return f"CUdeviceptr {self.c_name}"
-        return f"{_C_TYPES[self.rule['dtype']]} {self.c_name}"
+        return f"{_C_TYPES[self.dtype]} {self.c_name}"
 
 
 class _Part:
@@ -117,18 +136,20 @@ class _Part:
         self.name, self.variant = name, variant
         self.kernel: str = variant.signature["kernel"]
         self.dims: list[dict[str, Any]] = variant.signature["dims"]
-        self.grid = variant.signature["grid"]
-        self.leaves = list(_leaves(variant.signature["parameters"]))
+        rules = Rules(variant.signature)
+        self.leaves = [_Leaf.of(leaf) for p in rules.parameters.values() for leaf in leaves(p)]
         c_names = [leaf.c_name for leaf in self.leaves]
         if len(set(c_names)) != len(c_names):
             raise ValueError(f"{self.kernel} has parameters that C would have one name for: {', '.join(c_names)}")
-        self._index = {dim["name"]: i for i, dim in enumerate(self.dims)}
-        self._expressions: list[str] = []
-        later = sum(isinstance(x, dict) for leaf in self.leaves for key in _EXTENTS for x in leaf.rule.get(key, ()))
-        if max(len(self.dims), later) > _MOST:
-            raise ValueError(
-                f"{self.kernel} has {len(self.dims)} dims and {later} expressions to check; C takes {_MOST}"
-            )
+        self.grid = rules.grid
+        parameters = tuple(leaf.is_ for leaf in self.leaves)
+        grid = None if rules.grid is None else tuple(rules.grid)
+        said = Signature(self.kernel, parameters, len(parameters), dims=tuple(rules.dims.values()), grid=grid)
+        try:
+            self.table = Table(said)
+        except Unsupported as error:
+            raise ValueError(f"{self.kernel} has no C: {error}") from None
+        self.arrays = [(i, leaf.is_) for i, leaf in enumerate(self.leaves) if isinstance(leaf.is_, Array)]
 
     def _arguments(self, *first: str) -> str:
         return ", ".join((*first, *(leaf.declared for leaf in self.leaves)))
@@ -157,8 +178,7 @@ class _Part:
         return "\n".join(lines) + "\n"
 
     def definitions(self) -> str:
-        tables = "".join(self._tables())  # which fills `_expressions`
-        return "".join((*self._images(), *self._expressions, tables, *self._functions(), self._tvm_ffi()))
+        return "".join((*self._images(), *self._tables(), *self._functions(), self._tvm_ffi()))
 
     # Tables.
 
@@ -175,59 +195,27 @@ class _Part:
         yield f"static const image_entry {self.name}_images[] = {{\n{''.join(rows)}}};\n"
 
     def _tables(self) -> Iterator[str]:
-        for i, leaf in enumerate(self.leaves):
-            if leaf.rule["kind"] == "array":
-                yield from self._array(i, leaf)
-        rows = "".join(
-            f"    {{{_string(d['name'])}, {d['divisible_by']}, {d['min']}, "
-            f"{'INT64_MAX' if d['max'] is None else d['max']}, {int(d['type'] == 'i64')}}},\n"
-            for d in self.dims
-        )
+        name, table = self.name, self.table
+        words = list(table.words(f"{name}_tables"))
+        lines = (", ".join(words[at : at + 8]) for at in range(0, len(words), 8))
+        yield f"static const u64 {name}_tables[] = {{\n" + ",\n".join(lines) + "};\n"
+        yield _rows("leaf_words", f"{name}_leaves", map(_leaf_words, self.leaves))
+        wide = (f"{{{_string(dim['name'])}, {int(dim['type'] == 'i64')}}}" for dim in self.dims)
+        yield _rows("dim_words", f"{name}_dims", wide)
         by_name = sorted(range(len(self.dims)), key=lambda i: str(self.dims[i]["name"]))
-        yield f"static const dim_rule {self.name}_dims[] = {{\n{rows or '    {0}'}}};\n"
-        yield f"static const unsigned char {self.name}_by_name[] = {{{', '.join(map(str, by_name)) or '0'}}};\n"
+        yield f"static const unsigned char {name}_by_name[] = {{{', '.join(map(str, by_name)) or '0'}}};\n"
+        yield _rows("char *const", f"{name}_expressions", map(_string, table.expressions))
+        maps = (f"{{{i}, {_map_form(array)}}}" for i, array in self.arrays if array.box is not None)
+        yield _rows("leaf_map", f"{name}_maps", maps)
         artifact = self.variant.artifacts[0]
         cluster = artifact.cluster or (1, 1, 1)
         blocks = cluster[0] * cluster[1] * cluster[2] if artifact.cluster else 0
         most_static = max(a.static_smem for a in self.variant.artifacts)
         yield (
-            f"static const kernel_rule {self.name}_rule = {{\n    {_string(self.kernel)}, {self.name}_dims, "
-            f"{len(self.dims)}, {self.name}_by_name, {_braces(artifact.block or ())}, {_braces(cluster)}, {blocks}, "
-            f"{artifact.dynamic_smem}, {most_static}, {int(bool(self.variant.signature.get('wide')))}}};\n\n"
+            f"static const kernel_rule {name}_rule = {{\n    {_string(self.kernel)}, {name}_tables, {name}_leaves, "
+            f"{name}_dims, {name}_by_name, {name}_expressions, {_braces(artifact.block or ())}, {_braces(cluster)}, "
+            f"{blocks}, {artifact.dynamic_smem}, {most_static}, {int(bool(self.variant.signature.get('wide')))}}};\n\n"
         )
-
-    def _array(self, i: int, leaf: _Leaf) -> Iterator[str]:
-        rule, name = leaf.rule, f"{self.name}_{leaf.c_name}"
-        dlpack = DTYPES["f32" if rule["dtype"] == "tf32" else rule["dtype"]].dlpack
-        assert dlpack is not None, "only tf32 has none"
-        for key in _EXTENTS:
-            if key in rule:
-                rows = "".join(f"    {self._extent(x)},\n" for x in rule[key])
-                yield f"static const extent_rule {name}_{key}[] = {{\n{rows or '    {0}'}}};\n"
-        box = "NULL"
-        if "box" in rule:
-            box = f"{name}_box"
-            yield f"static const uint32_t {box}[] = {_braces(rule['box'][::-1])};\n"
-        order = "NESTED" if "cosize" in rule else _ORDERS[rule.get("order", "")]
-        yield (
-            f"static const array_rule {name}_rule = {{\n    {_string(leaf.name)}, {_string(rule['says'])}, "
-            f"{_string(rule['dtype'])}, {dlpack[0]}, {dlpack[1]}, {len(rule.get('shape', ()))}, {order},\n    "
-            f"{name + '_shape' if 'shape' in rule else 'NULL'}, {name + '_strides' if 'strides' in rule else 'NULL'}, "
-            f"{rule.get('cosize', 0)}, {_string(rule.get('layout', ''))}, {rule.get('align', 1)}, {box}, "
-            f"{DATA_TYPES[DTYPES[rule['dtype']].tensormap]}, {SWIZZLES[rule.get('swizzle', 'none')]}}};\n"
-        )
-
-    def _extent(self, x: Any) -> str:
-        if isinstance(x, int):
-            return f"{{NUMBER, {x}, NULL, NULL, 0}}"
-        if isinstance(x, str):
-            return f"{{DIM, {self._index[x]}, NULL, NULL, 0}}"
-        function = f"{self.name}_expression{len(self._expressions)}"
-        self._expressions.append(
-            f"static int64_t {function}(const int64_t *dims) {{ return {_c_expression(x, self._index)}; }}\n"
-        )
-        bits = sum(1 << self._index[dim] for dim in set(_dims_of(x["tree"])))
-        return f"{{EXPRESSION, 0, {function}, {_string(x['text'])}, {bits}ull}}"
 
     # Functions.
 
@@ -250,60 +238,41 @@ class _Part:
             )
 
     def _body(self) -> Iterator[str]:
-        """Fit every argument, lay out the parameters, launch."""
-        artifact = self.variant.artifacts[0]
-        layout = ParameterLayout(artifact.params)
+        """Fit every argument, launch with what they are."""
+        name, table, places = self.name, self.table, self.table.places.at
+        dims = max(len(self.dims), 1)
         yield "    if (!by_rule && !(launch->grid[0] && launch->grid[1] && launch->grid[2])) return 0;\n"
-        yield f"    call_state call = {{.kernel = &{self.name}_rule}};\n    cutelite_launch shape = *launch;\n"
-        yield f"    _Alignas(128) unsigned char at[{max(layout.size, 1)}] = {{0}};\n"
-        pointers = ", ".join(f"at + {offset}" for offset in layout.offsets) or "NULL"
-        yield f"    void *pointers[] = {{{pointers}}};\n    int status;\n    (void)at;\n"
-        for leaf, offset in zip(self.leaves, layout.offsets, strict=False):
-            yield from self._fitted(leaf, offset)
-        yield "    if ((status = fit_dims(&call))) return status;\n"
-        for i, (dim, offset) in enumerate(zip(self.dims, layout.offsets[len(self.leaves) :], strict=True)):
-            kind = _C_TYPES[dim["type"]]
-            yield f"    {{ {kind} value = ({kind})call.dims[{i}]; memcpy(at + {offset}, &value, sizeof value); }}\n"
+        yield f"    _Alignas(128) char memory[{table.scratch}] = {{0}};\n"
+        yield f"    const leaf_words *told[{dims}] = {{0}}, *unsure[{dims}] = {{0}};\n"
+        yield f"    deferred later[{max(table.later, 1)}];\n"
+        if self.arrays:
+            yield f"    i64 strides[{len(self.arrays)}][MOST_MODES];\n"
+        yield (
+            f"    call on = {{.is = (const void *){name}_tables, .memory = memory, .kernel = &{name}_rule,\n"
+            "               .told = told, .unsure = unsure, .later = later};\n"
+        )
+        pointers = ", ".join(f"memory + {at}" for at in places) or "NULL"
+        yield f"    void *parameters[] = {{{pointers}}};\n    cutelite_launch shape = *launch;\n    int bad;\n"
+        numbers = {i: n for n, (i, _) in enumerate(self.arrays)}
+        for i, leaf in enumerate(self.leaves):
+            yield self._fitted(leaf, i, places[i], numbers.get(i, 0))
+        yield f"    if ((bad = fit_dims(&on, {name}_maps))) return bad;\n"
         if self.grid:
-            yield "    if (by_rule) {\n        const int64_t *dims = call.dims;\n        (void)dims;\n"
-            for axis, x in enumerate((*self.grid, 1, 1)[:3]):
-                yield f"        shape.grid[{axis}] = (unsigned)({_c_expression(x, self._index)});\n"
-            yield "    }\n"
-        yield f"    return launch_kernel(&{self.name}_rule, kernel, &shape, pointers);\n"
+            yield "    if (by_rule && (bad = grid_of_dims(&on, shape.grid))) return bad == NOTHING ? 0 : -1;\n"
+        yield f"    return launch_kernel(&{name}_rule, kernel, &shape, parameters);\n"
 
-    def _fitted(self, leaf: _Leaf, offset: int) -> Iterator[str]:
-        rule, c_name = leaf.rule, leaf.c_name
-        if rule["kind"] == "array":
-            places = (
-                ("NULL", f"(CUtensorMap *)(at + {offset})")
-                if "box" in rule
-                else (f"(CUdeviceptr *)(at + {offset})", "NULL")
-            )
-            fit = f"fit_array(&call, &{self.name}_{c_name}_rule, {c_name}, {', '.join(places)})"
-            yield f"    if ((status = {fit})) return status;\n"
-            return
-        if rule["kind"] == "pointer":
-            given = f"{_string(self.kernel)}, {_string(leaf.name)}, {c_name}, {rule['align']}"
-            yield (
-                f"    if ((status = fit_pointer({given}))) return status;\n"
-                f"    memcpy(at + {offset}, &{c_name}, sizeof {c_name});\n"
-            )
-            return
-        dtype, kind = rule["dtype"], _C_TYPES[rule["dtype"]]
-        if dtype in _FORMATS:
-            exponent, mantissa, infinite = _FORMATS[dtype]
-            bits = DTYPES[dtype].bytes * 8
-            shift = " << 13" if dtype == "tf32" else ""
-            yield (
-                f"    {{\n        long code;\n        status = fit_float({_string(self.kernel)}, {_string(leaf.name)}, "
-                f"{_string(dtype)}, {c_name}, {exponent}, {mantissa}, {infinite}, &code);\n"
-                f"        if (status) return status;\n        uint{bits}_t value = (uint{bits}_t)(code{shift});\n"
-                f"        memcpy(at + {offset}, &value, sizeof value);\n    }}\n"
-            )
-        elif dtype == "bool":
-            yield f"    at[{offset}] = {c_name} != 0;\n"
-        else:
-            yield f"    {{ {kind} value = {c_name}; memcpy(at + {offset}, &value, sizeof value); }}\n"
+    def _fitted(self, leaf: _Leaf, i: int, at: int, array: int) -> str:
+        c_name = leaf.c_name
+        if isinstance(leaf.is_, Array):
+            return f"    if ((bad = fit_array(&on, {i}, {array}, {c_name}, strides[{array}]))) return bad;\n"
+        out, kind = f"memory + {at}", kind_of(leaf.is_)
+        if isinstance(leaf.is_, Pointer):
+            return f"    if ((bad = fit_pointer(&on, {i}, {kind}, {c_name}, {out}))) return bad;\n"
+        if leaf.dtype in ("f16", "bf16", "tf32", "e4m3", "e5m2"):
+            return f"    if ((bad = fit_number(&on, {i}, {kind}, {c_name}, {out}))) return bad;\n"
+        if leaf.dtype == "bool":
+            return f"    memory[{at}] = {c_name} != 0;\n"
+        return f"    memcpy({out}, &{c_name}, sizeof {c_name});\n"
 
     def _tvm_ffi(self) -> str:
         """The kernel as a function of TVM-FFI."""
@@ -333,69 +302,40 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_{name}(void *self, const TVMFFIAny *args, int32
 
 
 def _tvm_argument(leaf: _Leaf) -> str:
-    rule = leaf.rule
-    if rule["kind"] == "pointer":
-        return f"{{'i', {_string(leaf.name)}, {_string('u64')}, 0, {(1 << 63) - 1}ull}}"
-    kind = "t" if rule["kind"] == "array" else {"bool": "b", "float": "f"}.get(rule["takes"], "i")
-    low, high = max(rule.get("low", 0), 1 - (1 << 63)), rule.get("high", 0)
-    return f"{{'{kind}', {_string(leaf.name)}, {_string(rule['dtype'])}, {low}, {high}ull}}"
+    kind = "ARRAY" if isinstance(leaf.is_, Array) else kind_of(leaf.is_)
+    dtype = "u64" if isinstance(leaf.is_, Pointer) else leaf.dtype
+    return f"{{{kind}, {_string(leaf.is_.name)}, {_string(dtype)}}}"
 
 
 def _tvm_value(leaf: _Leaf, place: int) -> str:
-    if leaf.rule["kind"] == "array":
+    if isinstance(leaf.is_, Array):
         return f"tvm_tensor(&args[{place}])"
-    if leaf.rule["kind"] == "pointer":
+    if isinstance(leaf.is_, Pointer):
         return f"(CUdeviceptr)args[{place}].v_int64"
-    if leaf.rule["takes"] == "float":
-        return f"({_C_TYPES[leaf.rule['dtype']]})tvm_float(&args[{place}])"
-    return f"({_C_TYPES[leaf.rule['dtype']]})args[{place}].v_int64"
+    if DTYPES[leaf.dtype].kind == "float":
+        return f"({_C_TYPES[leaf.dtype]})tvm_float(&args[{place}])"
+    return f"({_C_TYPES[leaf.dtype]})args[{place}].v_int64"
 
 
-_EXTENTS = ("shape", "strides")
-_ORDERS = {"row": "ROW_MAJOR", "col": "COLUMN_MAJOR", "": "STRIDES"}
+def _leaf_words(leaf: _Leaf) -> str:
+    says = layout = ""
+    if isinstance(leaf.is_, Array):
+        says, of = leaf.is_.says, leaf.is_.layout
+        layout = of.layout if isinstance(of, Nested) else ""
+    return "{" + ", ".join(map(_string, (leaf.is_.name, says, leaf.dtype, layout))) + "}"
 
 
-def _leaves(parameters: list[dict[str, Any]], prefix: str = "") -> Iterator[_Leaf]:
-    for rule in parameters:
-        name = prefix + rule["name"]
-        if rule["kind"] in ("struct", "sequence"):
-            yield from _leaves(rule["fields"], f"{name}.")
-        elif rule["kind"] in ("array", "scalar", "pointer"):
-            c_name = name.replace(".", "_")
-            yield _Leaf(name, c_name + "_" * (c_name in _TAKEN or not c_name.isascii()), rule)
+def _map_form(array: Array) -> str:
+    assert array.box is not None and isinstance(array.dtype, str)
+    row, box = DTYPES[array.dtype], array.box.extents
+    form = DATA_TYPES[row.tensormap], SWIZZLES[array.box.swizzle], row.bytes, len(box)
+    return f"{{{', '.join(map(str, form))}, {_braces(box[::-1])}}}"
 
 
-def _dims_of(tree: Any) -> Iterator[str]:
-    """Names of the dims in an expression, as often as they occur."""
-    if isinstance(tree, str):
-        yield tree
-    elif isinstance(tree, list):
-        for operand in tree[1:]:
-            yield from _dims_of(operand)
-
-
-def _c_expression(expr: Any, index: dict[str, int]) -> str:
-    """An expr of a signature in C, over `dims`."""
-    if isinstance(expr, int):
-        return f"INT64_C({expr})"
-    if isinstance(expr, str):
-        return f"dims[{index[expr]}]"
-    if isinstance(expr, dict):
-        return _c_expression(expr["tree"], index)
-    operation, a, b = expr[0], *(_c_expression(operand, index) for operand in expr[1:])
-    return _C_OPERATIONS[operation].format(a=a, b=b)
-
-
-_C_OPERATIONS = {
-    "add": "({a} + {b})",
-    "sub": "({a} - {b})",
-    "mul": "({a} * {b})",
-    "floordiv": "floor_divided({a}, {b})",
-    "ceil_div": "-floor_divided(-{a}, {b})",
-    "mod": "({a} - {b} * floor_divided({a}, {b}))",
-    "min": "({a} < {b} ? {a} : {b})",
-    "max": "({a} > {b} ? {a} : {b})",
-}
+def _rows(kind: str, name: str, rows: Iterable[str]) -> str:
+    """An array of C with that content; of one empty row where there is none, which C asks for."""
+    text = "".join(f"    {row},\n" for row in rows) or "    0\n" * ("char" in kind) or "    {0}\n"
+    return f"static const {kind} {name}[] = {{\n{text}}};\n"
 
 
 def _braces(numbers: Any) -> str:

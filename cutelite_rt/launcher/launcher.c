@@ -6,24 +6,16 @@
  * It takes no decision that Python has not taken before. It checks what can be checked by itself (dtypes, ranks,
  * extents, strides, dims, alignment, device, ranges of numbers), gathers all that a decision depended on as the words of
  * a key, and looks up the outcome under it. Whatever is wrong or new goes to Python.
+ * What arrays and numbers have to be is in rules.c, of which exported C is made too.
  *
  * Functions return OK, SLOW where Python has to launch and will find out why, MISSED where it also keeps the outcome
  * under the key, RAISED where an exception that is no error (KeyboardInterrupt) goes on.
  *
- * launcher.ll is this file as LLVM IR, made by `make update-launcher`; llvmlite makes machine code of that, once per machine.
+ * launcher.ll is this file and those that it includes as LLVM IR, made by `make update-launcher`; llvmlite makes machine code
+ * of that, once per machine.
  * No data, no calls by name, no jump tables: the machine code has one section and no relocations. One copy of it serves
  * all kernels; the state of each comes with `self`. Structures are declared here and filled in by
  * the files beside this one and signature/table.py, field by field in the same order (tests/rt/test_rt_tables.py). */
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned u32;
-typedef int i32;
-typedef unsigned long long u64;
-typedef long long i64;
-
-typedef struct object { i64 references; struct object *type; } object;
-typedef object *const *objects;
-
 #define TUPLE_ITEMS 24 /* bytes from an object's address: cutelite_rt/launcher/native.py refuses a Python with others */
 #define BYTES_CONTENT 32
 #define SMALL __attribute__((always_inline)) static inline
@@ -32,7 +24,34 @@ typedef object *const *objects;
 #define OFTEN(x) __builtin_expect(!!(x), 1)
 #define SELDOM(x) __builtin_expect(!!(x), 0)
 
-enum { OK, SLOW, MISSED, RAISED };
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned u32;
+typedef int i32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+#define WRONG(...) SLOW
+#define NOTE(...)
+#define NOT_MINE(condition) (condition)
+#define ENCODE_TILED(l, out, dtype, rank, address, sizes, jumps, box, steps, swizzle) \
+    ((l)->env->cuTensorMapEncodeTiled(out, dtype, rank, address, sizes, jumps, box, steps, 0, swizzle, 2, 0) ? SLOW : OK)
+
+typedef struct object { long long references; struct object *type; } object;
+typedef object *const *objects;
+typedef struct environment environment;
+typedef struct state state;
+
+typedef struct { /* what a launch learns of arrays besides */
+    int (*teller)(int, int, void **); /* of the stream, on that device */
+    int device;
+    unsigned pending, read;
+    object *kept;
+    void *stream;
+} learnt;
+
+#define HOST environment *env; state *of; objects slots; learnt known;
+#include "tables.h"
 
 /* What there is one of for a driver. */
 
@@ -44,7 +63,7 @@ typedef struct { /* of torch's tensors: cutelite_rt/arrays/torch_layout.py */
     u32 dtypes[64];
 } torch_layout;
 
-typedef struct {
+struct environment {
     const u64 *diverted, *changes;
     const type_entry *recent;
     const torch_layout *torch;
@@ -86,56 +105,7 @@ typedef struct {
     const type_entry *types;
     u64 types_mask;
     object *learn;
-} environment;
-
-/* What there is one of for a signature. */
-
-enum { NUMBER, DIM, EXPRESSION };
-typedef struct { u32 kind, mode; i64 value; } rule; /* an extent or stride: the number, or which dim, or which expression */
-
-enum { END, CONSTANT, VALUE, ADD, SUB, MUL, FLOORDIV, MOD, MIN, MAX };
-typedef struct { i64 op, value; } step; /* of an expression, operands first */
-
-enum { ROW_MAJOR, COLUMN_MAJOR, GIVEN_STRIDES, NESTED };
-typedef struct {
-    u32 dtype;        /* as DLPack has it; 0: of a variable */
-    u32 variable;     /* the word of the key that has it */
-    u32 bytes, align; /* align 0: of an element, and the key says whether it is 16 */
-    u32 rank, order;
-    i64 cosize;
-    const rule *rules; /* extents, the mode of the smallest stride first, and given strides */
-} annotation;
-
-#define ALWAYS 0xffff
-typedef struct { u16 slot, given; u32 map; const annotation *is; } array_row; /* map: bytes into the frame, 0 none */
-enum { WIDE_INTEGER, SINGLE, OTHER };
-/* how: OTHER too where it may be left out; word: of the key, 0 where its dtype is known */
-typedef struct { u16 slot, given; u32 how, at, kind, word; } number_row;
-typedef struct { u16 slot, given; u32 word; } constant_row;
-typedef struct { i64 min, max, divisible_by; u32 inside, pad; } dim_row; /* inside: of an expression */
-
-enum { IS_GIVEN, IS_INSTANCE, FIELD, HAS_ITEMS, ITEM };
-typedef struct { u16 what, slot, given, to; u32 object, pad; } fetch_row; /* object: or how many items, or which */
-
-typedef struct {
-    u32 count, plain, positional, position_only; /* parameters; how many there are if they all may be positional, or -1 */
-    u32 slots, fetches, givens, arrays, numbers, constants, dims;
-    u32 grid;             /* rules of it that there are */
-    u32 strided, to_make; /* whether strides tell dims; and whether there are maps, or numbers of a variable's dtype */
-    u32 unusual;          /* whether there are optional arguments, constants, dims that strides tell or expressions */
-    u32 dims_at, frame;   /* bytes: in the frame, and of it */
-    u32 words, flags;     /* of the key; the byte of it where flags begin: of arrays, givens, dims, arrays again */
-    u32 key, order, kinds, caches; /* bytes into a variant */
-    u32 parameters;       /* at most */
-    u32 words_at, told_at, large_at, tensors_at, bound_at, unsure_at, later_at, given_at, scratch; /* bytes into a launch's memory */
-    const fetch_row *fetch;
-    const array_row *array;
-    const number_row *number;
-    constant_row *constant;
-    const dim_row *dim;
-    const step *const *expression;
-    const rule *grid_rules;
-} signature;
+};
 
 /* What there is one of for a kernel, for an outcome, for kernel[grid, block]. */
 
@@ -148,7 +118,7 @@ typedef struct {
 } variant;
 typedef struct { u64 mask, users; const variant *recent; const variant *entries[]; } table;
 
-typedef struct {
+struct state {
     environment *env;
     object *general;
     table *variants;
@@ -157,7 +127,7 @@ typedef struct {
     object *launch_anew, *number, *constant, *arrays, *resolved;
     objects names, defaults, objects;
     const signature *is;
-} state;
+};
 
 enum { NO_BLOCKS = 1, STREAM = 2, UNRESOLVED = 4, ODD = 8, BY_DIMS = 16, GENERAL = 32 };
 typedef struct {
@@ -168,37 +138,6 @@ typedef struct {
     environment *env; /* both are in the state too: memory that is not waited for in a row is there sooner */
     const signature *is;
 } facts;
-
-typedef struct { u64 data; i32 device_type, device; u32 rank, dtype; const i64 *extents, *strides; u64 offset; } tensor;
-typedef struct { u64 address; u32 device, rank, dtype; const i64 *extents, *strides; } seen;
-
-typedef struct { /* what a launch learns of arrays besides */
-    int (*teller)(i32, i32, void **); /* of the stream, on that device */
-    i32 device;
-    u32 pending, read, expressions;
-    object *kept;
-    void *stream;
-} learnt;
-
-typedef struct { /* one launch */
-    environment *env;
-    state *of;
-    const signature *is;
-    objects slots;
-    char *memory;
-    learnt known;
-} call;
-
-/* Parts of its memory. */
-SMALL u64 *frame_of(const call *l) { return (u64 *)l->memory; }
-SMALL u64 *key_of(const call *l) { return (u64 *)(l->memory + l->is->words_at); }
-SMALL u8 *flags_of(const call *l) { return (u8 *)key_of(l) + l->is->flags; }
-SMALL u8 *told_of(const call *l) { return (u8 *)key_of(l) + l->is->told_at; }
-SMALL i64 *dims_of(const call *l) { return (i64 *)(l->memory + l->is->dims_at); }
-SMALL tensor *tensors_of(const call *l) { return (tensor *)(l->memory + l->is->tensors_at); }
-SMALL i64 *unsure_of(const call *l) { return (i64 *)(l->memory + l->is->unsure_at); } /* and whether there is one */
-SMALL i64 *later_of(const call *l) { return (i64 *)(l->memory + l->is->later_at); } /* expressions, and their values */
-SMALL u8 *given_of(const call *l) { return (u8 *)l->memory + l->is->given_at; }
 
 /* Python. */
 
@@ -224,63 +163,18 @@ SMALL int whole(environment *env, object *x, i64 low, i64 high, i64 *value) {
     return *value >= low && *value <= high ? OK : SLOW;
 }
 
-/* Numbers. */
+#include "rules.c"
 
-enum { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, TF32, E4M3, E5M2, POINTER };
-
-SMALL int bits_of(u32 kind) {
-    return kind == I64 || kind == U64 ? 64 : kind == I32 || kind == U32 ? 32 : kind == I16 || kind == U16 ? 16 : 8;
-}
-
-/* Bits of the nearest value (ties to even) of a float format, as `cutelite_rt.gpu.params.float_code`; SLOW beyond it. */
-RARE int narrow(u64 b, int e, int m, int infinite, u64 *out) {
-    u64 sign = (b >> 63) << (e + m), ones = (1ull << (e + m)) - 1, infinity = ones >> m << m;
-    u64 beyond = infinite ? infinity : ones, fraction = b & ((1ull << 52) - 1);
-    i64 exponent = (i64)(b >> 52 & 2047), least = 2 - (1ll << (e - 1)), unbiased = exponent - 1023;
-    if (exponent == 2047) {
-        *out = sign | (!fraction ? beyond : infinite ? beyond | 1ull << (m - 1) : ones);
-        return !fraction && !infinite ? SLOW : OK;
-    }
-    u64 mantissa = fraction | (exponent ? 1ull << 52 : 0);
-    i64 scale = unbiased > least ? unbiased : least, shift = 52 - m + scale - unbiased;
-    if (shift > 63) shift = 63;
-    u64 kept = mantissa >> shift, unit = 1ull << shift, rest = mantissa & (unit - 1), half = unit >> 1;
-    u64 code = ((u64)(scale - least) << m) + kept + (rest > half || (rest == half && (kept & 1)));
-    *out = sign | code;
-    return code < beyond ? OK : SLOW;
-}
-
-#define BEYOND_F32 0x47EFFFFFF0000000ull /* 0x1.ffffffp127 */
-SMALL float f32_of(u64 b) { union { u64 b; double d; } x = {b}; return (float)x.d; }
-
-RARE int rounded(u64 b, u32 kind, u64 *out) {
-    u64 size = b << 1 >> 1;
-    int status = OK;
-    if (kind == F64) return *out = b, OK;
-    if (kind == F32) {
-        union { float f; u32 b; } x = {f32_of(b)};
-        *out = x.b;
-        return size >= BEYOND_F32 && size < 0x7FF0000000000000ull ? SLOW : OK;
-    }
-    if (kind == F16) return narrow(b, 5, 10, 1, out);
-    if (kind == BF16) return narrow(b, 8, 7, 1, out);
-    if (kind == E5M2) return narrow(b, 5, 2, 1, out);
-    if (kind == E4M3) /* 464 is half a step beyond 448: refused, ties to even or not */
-        return status = narrow(b, 4, 3, 0, out), size == 0x407D000000000000ull ? SLOW : status;
-    status = narrow(b, 8, 10, 1, out); /* tf32 */
-    *out <<= 13;
-    return status;
-}
-
-/* Of an object that is an int, float or bool exactly. */
-RARE int exactly(environment *env, object *x, u32 kind, u64 *out) {
+/* Numbers: the bits of an object that is an int, float or bool exactly. */
+RARE int exactly(call *l, object *x, u32 kind, u64 *out) {
+    environment *env = l->env;
     object *t = x->type;
     union { double d; u64 b; } real;
-    if (kind >= POINTER) { /* an address, a multiple of 2 to the rest */
+    if (kind >= POINTER) { /* an address */
         if (t != env->int_) return SLOW;
         *out = env->PyLong_AsUnsignedLongLong(x);
         if (*out == ~0ull && env->PyErr_Occurred()) return env->PyErr_Clear(), SLOW;
-        return *out & ((1ull << (kind - POINTER)) - 1) ? SLOW : OK;
+        return fit_address(l, *out, kind);
     }
     if (kind == BOOL) return *out = x == env->true_, t == env->bool_ ? OK : SLOW;
     if (kind <= U64) {
@@ -290,10 +184,9 @@ RARE int exactly(environment *env, object *x, u32 kind, u64 *out) {
             if (*out == ~0ull && env->PyErr_Occurred()) return env->PyErr_Clear(), SLOW;
             return OK;
         }
-        u64 most = ~0ull >> (64 - bits_of(kind));
-        i64 high = kind >= U8 ? (i64)most : (i64)(most >> 1), value;
-        int status = whole(env, x, kind >= U8 ? 0 : ~high, high, &value);
-        *out = (u64)value & most;
+        i64 value;
+        int status = whole(env, x, low_of(kind), high_of(kind), &value);
+        *out = (u64)value & ~0ull >> (64 - bits_of(kind));
         return status;
     }
     if (t == env->float_)
@@ -302,16 +195,16 @@ RARE int exactly(environment *env, object *x, u32 kind, u64 *out) {
         return SLOW;
     else if (real.d = env->PyLong_AsDouble(x), real.b == 0xBFF0000000000000ull && env->PyErr_Occurred())
         return env->PyErr_Clear(), SLOW;
-    return rounded(real.b, kind, out);
+    return fit_float(l, real.b, kind, out);
 }
 
 /* Likewise from any object: what is no int, float or bool itself may stand for one. */
 RARE int number(call *l, object *x, u32 kind, u64 *out) {
     environment *env = l->env;
-    if (x->type == env->int_ || x->type == env->float_ || x->type == env->bool_) return exactly(env, x, kind, out);
+    if (x->type == env->int_ || x->type == env->float_ || x->type == env->bool_) return exactly(l, x, kind, out);
     object *y = env->PyObject_Vectorcall(l->of->number, &x, 1, 0);
     if (!y) return failed(env);
-    int status = exactly(env, y, kind, out);
+    int status = exactly(l, y, kind, out);
     env->Py_DecRef(y);
     return status;
 }
@@ -469,78 +362,6 @@ RARE int read_array(call *l, object *x, tensor *t) {
     return OK;
 }
 
-SMALL int is_declared(const dim_row *dim, i64 value) {
-    return value >= dim->min && value <= dim->max && !(dim->divisible_by > 1 && value % dim->divisible_by);
-}
-
-#define WIDEST_I32 ((1ll << 31) - (1 << 16)) /* cutelite_rt/shapes.py */
-#define MOST_IN_32_BITS (1ll << 30)
-SMALL void tell(i64 *dims, u8 *told, u64 dim, i64 value) {
-    dims[dim] = value;
-    told[2 * dim] = 1;
-    told[2 * dim + 1] = value > WIDEST_I32;
-}
-
-RARE int put_off(call *l, const rule *wanted, i64 value, int sure) {
-    u64 which = (u64)wanted->value;
-    i64 *unsure = unsure_of(l) + 2 * which, *later = later_of(l);
-    if (wanted->kind == EXPRESSION && sure)
-        later[2 * l->known.expressions] = (i64)which, later[2 * l->known.expressions++ + 1] = value;
-    else if (wanted->kind == DIM && !unsure[1])
-        unsure[0] = value, unsure[1] = 1;
-    return OK;
-}
-
-/* Compare an extent or stride with its rule; or learn a dim. */
-SMALL int match(call *l, i64 *dims, u8 *told, const rule *wanted, i64 value, int sure) {
-    u64 which = (u64)wanted->value;
-    if (wanted->kind == NUMBER) return sure && value != wanted->value ? SLOW : OK;
-    if (SELDOM(wanted->kind != DIM || !sure)) return put_off(l, wanted, value, sure);
-    if (told[2 * which]) return dims[which] != value ? SLOW : OK;
-    if (!is_declared(l->is->dim + which, value)) return SLOW;
-    tell(dims, told, which, value);
-    return OK;
-}
-
-SMALL int has_elements(u32 rank, const i64 *extents) {
-    for (u32 i = 0; i < rank; i++)
-        if (!extents[i]) return 0;
-    return 1;
-}
-
-RARE int fit_nested(const annotation *is, u32 rank, const i64 *extents, const i64 *strides, u8 *large) {
-    i64 size = 1;
-    int compact = 1;
-    for (u32 i = rank; i--; size *= extents[i]) compact &= strides[i] == size;
-    *large = size > MOST_IN_32_BITS;
-    return size >= is->cosize && (size <= 1 || compact) ? OK : SLOW;
-}
-
-RARE int is_of_variable(u64 *before, u32 dtype, u32 *bytes) {
-    if (*before != dtype && *before) return SLOW;
-    *before = dtype, *bytes = dtype >> 11 & 31;
-    return OK;
-}
-
-/* Extents and strides of modes that are not nested; whether 32-bit indices reach all elements. */
-SMALL int fit(call *l, i64 *dims, u8 *told, const annotation *is, const i64 *extents, const i64 *strides, u8 *large) {
-    const rule *r = is->rules, *end = r + is->rank;
-    i64 expected = 1;
-    int other = 0;
-    for (; r < end; r++) {
-        i64 extent = extents[r->mode];
-        if (match(l, dims, told, r, extent, 1)) return SLOW;
-        other |= strides[r->mode] != expected && extent > 1;
-        expected = (i64)((u64)expected * (u64)extent);
-    }
-    *large = expected > MOST_IN_32_BITS;
-    if (OFTEN(is->order != GIVEN_STRIDES)) return SELDOM(other) && has_elements(is->rank, extents) ? SLOW : OK;
-    int some = has_elements(is->rank, extents);
-    for (end += is->rank; r < end; r++)
-        if (match(l, dims, told, r, strides[r->mode], some && extents[r->mode] > 1)) return SLOW;
-    return OK;
-}
-
 /* Read and check them all; nothing is learnt of them yet. */
 APART int arrays(call *l) {
     environment *env = l->env;
@@ -554,7 +375,6 @@ APART int arrays(call *l) {
     for (const array_row *row = is->array, *end = row + is->arrays; row < end; row++, frame++, flags++, large++) {
         if (SELDOM(is_left_out(l, row->given))) continue;
         object *x = slots[row->slot];
-        const annotation *wanted = row->is;
         seen s;
         if (OFTEN(recent->type == x->type && recent->how == DIRECT) && OFTEN(look(env, x, &s))) {
             if (SELDOM(!l->known.teller)) l->known.teller = recent->stream, l->known.device = (i32)s.device;
@@ -575,23 +395,7 @@ APART int arrays(call *l) {
             s = (seen){t->data + t->offset, (u32)t->device, t->rank, t->dtype, t->extents, t->strides};
             if (!s.address) return SLOW;
         }
-        if (SELDOM(device != s.device) && device != ~0ull) return SLOW;
-        device = s.device;
-        *frame = s.address;
-        u32 bytes = wanted->bytes;
-        if (SELDOM(s.dtype != wanted->dtype) && (wanted->dtype || is_of_variable(key + wanted->variable, s.dtype, &bytes)))
-            return SLOW;
-        if (OFTEN(!wanted->align)) {
-            *flags = !(s.address & 15);
-            if (SELDOM(!*flags) && s.address & (bytes - 1)) return SLOW;
-        } else if (s.address & (wanted->align - 1)) {
-            return SLOW;
-        }
-        if (SELDOM(s.rank != wanted->rank)) {
-            if (wanted->order != NESTED || fit_nested(wanted, s.rank, s.extents, s.strides, large)) return SLOW;
-        } else if (fit(l, dims, told, wanted, s.extents, s.strides, large)) {
-            return SLOW;
-        }
+        if (check_array(l, row, &s, &device, dims, told, flags, large, frame)) return SLOW;
     }
     key[2] = device;
     return OK;
@@ -613,103 +417,15 @@ RARE int read_others(call *l, const facts *f) {
     env->Py_DecRef(arguments[1]);
     if (!known->kept) return failed(env);
     known->stream = env->PyLong_AsVoidPtr(env->PyTuple_GetItem(known->kept, 0));
-    known->read = 1, known->expressions = 0;
+    known->read = 1, l->expressions = 0;
     for (u32 d = 0; d < l->is->dims; d++) unsure_of(l)[2 * d + 1] = 0;
     return arrays(l);
 }
 
-/* Dims. */
-
-RARE int evaluate(call *l, const step *s, i64 *result) {
-    i64 stack[16], *top = stack - 1; /* tables.py refuses deeper ones */
-    for (; s->op != END; s++) {
-        if (s->op == CONSTANT) {
-            *++top = s->value;
-        } else if (s->op == VALUE) {
-            if (!told_of(l)[2 * s->value]) return SLOW;
-            *++top = dims_of(l)[s->value];
-        } else {
-            i64 b = *top--, a = *top;
-            if ((s->op == FLOORDIV || s->op == MOD) && (a < 0 || b <= 0)) return SLOW;
-            if (s->op == ADD) *top = (i64)((u64)a + (u64)b);
-            else if (s->op == SUB) *top = (i64)((u64)a - (u64)b);
-            else if (s->op == MIN) *top = a < b ? a : b;
-            else if (s->op == MAX) *top = a > b ? a : b;
-            else if (s->op == FLOORDIV) *top = a / b;
-            else if (s->op == MOD) *top = a % b;
-            else if (__builtin_mul_overflow(a, b, top)) return SLOW;
-        }
-    }
-    *result = *top;
-    return OK;
-}
-
-RARE int unsure_dims(call *l) {
-    for (u32 d = 0; d < l->is->dims; d++) {
-        i64 value = unsure_of(l)[2 * d];
-        if (told_of(l)[2 * d] || !unsure_of(l)[2 * d + 1]) continue;
-        if (l->is->dim[d].inside && !is_declared(l->is->dim + d, value)) return SLOW;
-        if (value < -(1ll << 31)) return SLOW;
-        tell(dims_of(l), told_of(l), d, value);
-    }
-    return OK;
-}
-
-RARE int agree(call *l) {
-    for (u32 i = 0; i < l->known.expressions; i++) {
-        i64 value, *row = later_of(l) + 2 * i;
-        if (evaluate(l, l->is->expression[row[0]], &value) || value != row[1]) return SLOW;
-    }
-    return OK;
-}
-
-/* The grid that follows from the dims; -1 where there are no blocks. */
-RARE int grid_of_dims(call *l, const facts *f, facts *own) {
-    int nothing = 0;
-    *own = *f;
-    for (u32 i = 0; i < l->is->grid; i++) {
-        const rule *r = l->is->grid_rules + i;
-        i64 blocks = r->value;
-        if (r->kind == EXPRESSION && evaluate(l, l->is->expression[r->value], &blocks)) return SLOW;
-        if ((u64)blocks > (i ? 65535u : 0x7fffffffu)) return SLOW;
-        nothing |= !blocks;
-        own->grid[i] = (u32)blocks;
-    }
-    return nothing ? -1 : OK;
-}
-
 /* Tensor maps. */
 
-typedef struct { u32 dtype, swizzle, bytes, rank, box[5]; } map_form;
 typedef struct { u64 address; i64 extents[5], strides[5]; u64 pad[5], map[16]; } map_entry;
 #define MULTIPLIER 0x9E3779B97F4A7C15ull
-
-enum { L2_PROMOTION_128B = 2 }; /* as `Tiling` has it by default */
-
-/* By the rules of cutelite_rt/gpu/tensormap.py. Its dimensions are numbered from the innermost. */
-RARE int encode(environment *env, const map_form *form, const tensor *t, u64 address, void *out) {
-    u64 sizes[5], jumps[5], within = 0, most = (1ull << 40) - 32;
-    u32 steps[5], rank = form->rank;
-    if (address & 15) return SLOW;
-    for (u32 d = 0; d < rank; d++) {
-        u64 extent = (u64)t->extents[rank - 1 - d], stride = (u64)t->strides[rank - 1 - d];
-        if (extent - 1 >= 1ull << 32) return SLOW;
-        sizes[d] = extent, steps[d] = 1;
-        if (!d) {
-            if (stride != 1 && extent != 1) return SLOW;
-            within = (extent * form->bytes + 31) & ~31ull;
-            continue;
-        }
-        u64 jump = stride * form->bytes, reach;
-        if (extent == 1) jump = within; /* its stride is never used, and becomes one that the hardware takes */
-        else if (stride >= 1ull << 40 || jump & 15 || jump >= 1ull << 40) return SLOW;
-        jumps[d - 1] = jump;
-        if (__builtin_mul_overflow(jump, extent, &reach) || reach > most) reach = most;
-        within = reach > within ? reach : within;
-    }
-    return env->cuTensorMapEncodeTiled(out, (i32)form->dtype, rank, address, sizes, jumps, form->box, steps, 0,
-                                       (i32)form->swizzle, L2_PROMOTION_128B, 0) ? SLOW : OK;
-}
 
 typedef u64 pair __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -719,16 +435,16 @@ SMALL void copy_map(u64 *to, const u64 *from) {
     t[0] = a, t[1] = b, t[2] = c, t[3] = d, t[4] = e, t[5] = g, t[6] = h, t[7] = i;
 }
 
-RARE int renew(environment *env, const map_form *form, const tensor *t, u64 address, map_entry *entry) {
+RARE int renew(call *l, const map_form *form, const tensor *t, u64 address, map_entry *entry) {
     u64 room[32], *fresh = (u64 *)(((u64)room + 127) & ~127ull);
-    if (encode(env, form, t, address, fresh)) return SLOW;
+    if (encode(l, form, t, address, fresh)) return SLOW;
     copy_map(entry->map, fresh);
     entry->address = address;
     for (u32 i = 0; i < form->rank; i++) entry->extents[i] = t->extents[i], entry->strides[i] = t->strides[i];
     return OK;
 }
 
-static int tensor_map(environment *env, char *cache, const tensor *t, u64 address, u64 *out) {
+static int tensor_map(call *l, char *cache, const tensor *t, u64 address, u64 *out) {
     const map_form *form = (map_form *)cache;
     const i64 *extents = t->extents, *strides = t->strides;
     u32 rank = form->rank;
@@ -739,7 +455,7 @@ static int tensor_map(environment *env, char *cache, const tensor *t, u64 addres
 #pragma clang loop vectorize(disable) unroll(disable)
     for (u32 i = 0; i < rank; i++)
         differs |= (u64)(extents[i] ^ entry->extents[i]) | (u64)(strides[i] ^ entry->strides[i]);
-    if (SELDOM(differs) && renew(env, form, t, address, entry)) return SLOW;
+    if (SELDOM(differs) && renew(l, form, t, address, entry)) return SLOW;
     copy_map(out, entry->map);
     return OK;
 }
@@ -905,7 +621,7 @@ RARE int make(call *l, const variant *v) {
         const array_row *row = l->is->array + i;
         if (!row->map) continue;
         if (!is_left_out(l, row->given) &&
-            tensor_map(l->env, *cache, tensors_of(l) + i, frame_of(l)[i], (u64 *)(l->memory + row->map)))
+            tensor_map(l, *cache, tensors_of(l) + i, frame_of(l)[i], (u64 *)(l->memory + row->map)))
             return SLOW;
         cache++;
     }
@@ -929,11 +645,12 @@ SMALL int body(call *l, const facts *f, table **used) {
         for (u32 i = 0; i < is->givens; i++) flags_of(l)[is->arrays + i] = given_of(l)[i];
         if ((status = constants(l))) return status;
         if (is->strided && unsure_dims(l)) return SLOW;
-        if (l->known.expressions && agree(l)) return SLOW;
+        if (l->expressions && agree(l)) return SLOW;
     }
     if (SELDOM(status = numbers(l))) return status;
     if (SELDOM(f->bits & BY_DIMS)) {
-        if ((status = grid_of_dims(l, f, &own))) return status < 0 ? OK : status;
+        own = *f;
+        if ((status = grid_of_dims(l, own.grid))) return status == NOTHING ? OK : status;
         f = &own;
     }
     key[0] = f->class;
@@ -960,7 +677,7 @@ object *launch(object *self, objects args, i64 given, object *kwnames) {
     if (SELDOM(f->bits & GENERAL)) held = *args++, given--, f = content(item(held, 0));
     char *memory = __builtin_alloca_with_align(is->scratch, 512); /* 64 bytes, in bits */
     object **bound = (object **)(memory + is->bound_at);
-    call l = {env, of, is, args, memory, {0, 0, 0, 0, 0, 0, 0}};
+    call l = {is, memory, 0, env, of, args, {0, 0, 0, 0, 0, 0}};
     if (SELDOM(*env->diverted)) goto end;
     if (SELDOM(f->bits & (UNRESOLVED | ODD | NO_BLOCKS))) {
         if (f->bits & UNRESOLVED) {

@@ -1,8 +1,8 @@
 
 %struct.launch_config = type { [3 x i32], [3 x i32], i64, ptr, ptr, i64 }
 %struct.facts = type { [3 x i32], i32, i64, ptr, ptr, ptr, ptr }
-%struct.call = type { ptr, ptr, ptr, ptr, ptr, %struct.learnt }
-%struct.learnt = type { ptr, i32, i32, i32, i32, ptr, ptr }
+%struct.call = type { ptr, ptr, i32, ptr, ptr, ptr, %struct.learnt }
+%struct.learnt = type { ptr, i32, i32, i32, ptr, ptr }
 %struct.subscript_entry = type { [5 x i64], ptr, ptr, i64 }
 %struct.tensor = type { i64, i32, i32, i32, i32, ptr, ptr, i64 }
 %struct.dim_row = type { i64, i64, i64, i32, i32 }
@@ -54,751 +54,756 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %38 = zext i32 %37 to i64
   %39 = getelementptr inbounds nuw i8, ptr %35, i64 %38
   call void @llvm.lifetime.start.p0(ptr nonnull %7) #16
-  store ptr %13, ptr %7, align 8
+  store ptr %15, ptr %7, align 8
   %40 = getelementptr inbounds nuw i8, ptr %7, i64 8
-  store ptr %11, ptr %40, align 8
+  store ptr %35, ptr %40, align 8
   %41 = getelementptr inbounds nuw i8, ptr %7, i64 16
-  store ptr %15, ptr %41, align 8
-  %42 = getelementptr inbounds nuw i8, ptr %7, i64 24
-  store ptr %30, ptr %42, align 8
-  %43 = getelementptr inbounds nuw i8, ptr %7, i64 32
-  store ptr %35, ptr %43, align 8
-  %44 = getelementptr inbounds nuw i8, ptr %7, i64 40
-  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %44, i8 0, i64 40, i1 false)
-  %45 = load ptr, ptr %13, align 8
-  %46 = load i64, ptr %45, align 8
-  %47 = icmp eq i64 %46, 0
-  br i1 %47, label %48, label %510, !prof !4
+  store i32 0, ptr %41, align 8
+  %42 = getelementptr inbounds nuw i8, ptr %7, i64 20
+  store i32 0, ptr %42, align 4
+  %43 = getelementptr inbounds nuw i8, ptr %7, i64 24
+  store ptr %13, ptr %43, align 8
+  %44 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  store ptr %11, ptr %44, align 8
+  %45 = getelementptr inbounds nuw i8, ptr %7, i64 40
+  store ptr %30, ptr %45, align 8
+  %46 = getelementptr inbounds nuw i8, ptr %7, i64 48
+  call void @llvm.memset.p0.i64(ptr noundef nonnull align 8 dereferenceable(40) %46, i8 0, i64 40, i1 false)
+  %47 = load ptr, ptr %13, align 8
+  %48 = load i64, ptr %47, align 8
+  %49 = icmp eq i64 %48, 0
+  br i1 %49, label %50, label %512, !prof !4
 
-48:                                               ; preds = %26
-  %49 = getelementptr inbounds nuw i8, ptr %27, i64 44
-  %50 = load i32, ptr %49, align 4
-  %51 = and i32 %50, 13
-  %52 = icmp eq i32 %51, 0
-  br i1 %52, label %75, label %53, !prof !4
+50:                                               ; preds = %26
+  %51 = getelementptr inbounds nuw i8, ptr %27, i64 44
+  %52 = load i32, ptr %51, align 4
+  %53 = and i32 %52, 13
+  %54 = icmp eq i32 %53, 0
+  br i1 %54, label %77, label %55, !prof !4
 
-53:                                               ; preds = %48
-  %54 = and i32 %50, 4
-  %55 = icmp eq i32 %54, 0
-  br i1 %55, label %65, label %56
+55:                                               ; preds = %50
+  %56 = and i32 %52, 4
+  %57 = icmp eq i32 %56, 0
+  br i1 %57, label %67, label %58
 
-56:                                               ; preds = %53
-  %57 = getelementptr inbounds nuw i8, ptr %11, i64 72
-  %58 = load ptr, ptr %57, align 8
-  %59 = call fastcc ptr @forward(ptr noundef nonnull %13, ptr noundef %58, ptr noundef null, ptr noundef nonnull %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
-  %60 = icmp eq ptr %59, null
-  br i1 %60, label %61, label %63
+58:                                               ; preds = %55
+  %59 = getelementptr inbounds nuw i8, ptr %11, i64 72
+  %60 = load ptr, ptr %59, align 8
+  %61 = call fastcc ptr @forward(ptr noundef nonnull %13, ptr noundef %60, ptr noundef null, ptr noundef nonnull %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
+  %62 = icmp eq ptr %61, null
+  br i1 %62, label %63, label %65
 
-61:                                               ; preds = %56
-  %62 = call fastcc i32 @failed(ptr noundef nonnull %13) #17
-  br label %510
+63:                                               ; preds = %58
+  %64 = call fastcc i32 @failed(ptr noundef nonnull %13) #17
+  br label %512
 
-63:                                               ; preds = %56
-  %64 = getelementptr inbounds nuw i8, ptr %59, i64 32
-  br label %65
+65:                                               ; preds = %58
+  %66 = getelementptr inbounds nuw i8, ptr %61, i64 32
+  br label %67
 
-65:                                               ; preds = %63, %53
-  %66 = phi ptr [ %64, %63 ], [ %31, %53 ]
-  %67 = phi ptr [ %59, %63 ], [ null, %53 ]
-  %68 = getelementptr inbounds nuw i8, ptr %66, i64 12
-  %69 = load i32, ptr %68, align 4
-  %70 = and i32 %69, 9
-  %71 = icmp eq i32 %70, 0
-  br i1 %71, label %75, label %72
+67:                                               ; preds = %65, %55
+  %68 = phi ptr [ %66, %65 ], [ %31, %55 ]
+  %69 = phi ptr [ %61, %65 ], [ null, %55 ]
+  %70 = getelementptr inbounds nuw i8, ptr %68, i64 12
+  %71 = load i32, ptr %70, align 4
+  %72 = and i32 %71, 9
+  %73 = icmp eq i32 %72, 0
+  br i1 %73, label %77, label %74
 
-72:                                               ; preds = %65
-  %73 = lshr i32 %69, 3
-  %74 = and i32 %73, 1
-  br label %510
+74:                                               ; preds = %67
+  %75 = lshr i32 %71, 3
+  %76 = and i32 %75, 1
+  br label %512
 
-75:                                               ; preds = %65, %48
-  %76 = phi ptr [ %66, %65 ], [ %31, %48 ]
-  %77 = phi ptr [ %67, %65 ], [ null, %48 ]
-  %78 = getelementptr inbounds nuw i8, ptr %15, i64 4
-  %79 = load i32, ptr %78, align 4
-  %80 = zext i32 %79 to i64
-  %81 = icmp ne i64 %28, %80
-  %82 = icmp ne ptr %3, null
-  %83 = or i1 %82, %81
-  br i1 %83, label %84, label %87, !prof !5
+77:                                               ; preds = %67, %50
+  %78 = phi ptr [ %68, %67 ], [ %31, %50 ]
+  %79 = phi ptr [ %69, %67 ], [ null, %50 ]
+  %80 = getelementptr inbounds nuw i8, ptr %15, i64 4
+  %81 = load i32, ptr %80, align 4
+  %82 = zext i32 %81 to i64
+  %83 = icmp ne i64 %28, %82
+  %84 = icmp ne ptr %3, null
+  %85 = or i1 %84, %83
+  br i1 %85, label %86, label %89, !prof !5
 
-84:                                               ; preds = %75
-  store ptr %39, ptr %42, align 8
-  %85 = call fastcc i32 @bind(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %30, i64 noundef %28, ptr noundef %3, ptr noundef %39) #17
-  %86 = icmp eq i32 %85, 0
-  br i1 %86, label %135, label %510
+86:                                               ; preds = %77
+  store ptr %39, ptr %45, align 8
+  %87 = call fastcc i32 @bind(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %30, i64 noundef %28, ptr noundef %3, ptr noundef %39) #17
+  %88 = icmp eq i32 %87, 0
+  br i1 %88, label %137, label %512
 
-87:                                               ; preds = %75
-  %88 = getelementptr inbounds nuw i8, ptr %15, i64 20
-  %89 = load i32, ptr %88, align 4
-  %90 = icmp eq i32 %89, 0
-  br i1 %90, label %135, label %91, !prof !4
+89:                                               ; preds = %77
+  %90 = getelementptr inbounds nuw i8, ptr %15, i64 20
+  %91 = load i32, ptr %90, align 4
+  %92 = icmp eq i32 %91, 0
+  br i1 %92, label %137, label %93, !prof !4
 
-91:                                               ; preds = %87
-  store ptr %39, ptr %42, align 8
-  %92 = load i32, ptr %15, align 8
-  %93 = icmp eq i32 %92, 0
-  br i1 %93, label %135, label %94
+93:                                               ; preds = %89
+  store ptr %39, ptr %45, align 8
+  %94 = load i32, ptr %15, align 8
+  %95 = icmp eq i32 %94, 0
+  br i1 %95, label %137, label %96
 
-94:                                               ; preds = %91
-  %95 = zext i32 %92 to i64
-  %96 = and i64 %95, 3
-  %97 = icmp ult i32 %92, 4
-  br i1 %97, label %123, label %98
+96:                                               ; preds = %93
+  %97 = zext i32 %94 to i64
+  %98 = and i64 %97, 3
+  %99 = icmp ult i32 %94, 4
+  br i1 %99, label %125, label %100
 
-98:                                               ; preds = %94
-  %99 = and i64 %95, 4294967292
-  br label %100
+100:                                              ; preds = %96
+  %101 = and i64 %97, 4294967292
+  br label %102
 
-100:                                              ; preds = %100, %98
-  %101 = phi i64 [ 0, %98 ], [ %118, %100 ]
-  %102 = phi i64 [ 0, %98 ], [ %119, %100 ]
-  %103 = getelementptr inbounds nuw ptr, ptr %30, i64 %101
-  %104 = load ptr, ptr %103, align 8
-  %105 = getelementptr inbounds nuw ptr, ptr %39, i64 %101
-  store ptr %104, ptr %105, align 8
-  %106 = or disjoint i64 %101, 1
-  %107 = getelementptr inbounds nuw ptr, ptr %30, i64 %106
-  %108 = load ptr, ptr %107, align 8
-  %109 = getelementptr inbounds nuw ptr, ptr %39, i64 %106
-  store ptr %108, ptr %109, align 8
-  %110 = or disjoint i64 %101, 2
-  %111 = getelementptr inbounds nuw ptr, ptr %30, i64 %110
-  %112 = load ptr, ptr %111, align 8
-  %113 = getelementptr inbounds nuw ptr, ptr %39, i64 %110
-  store ptr %112, ptr %113, align 8
-  %114 = or disjoint i64 %101, 3
-  %115 = getelementptr inbounds nuw ptr, ptr %30, i64 %114
-  %116 = load ptr, ptr %115, align 8
-  %117 = getelementptr inbounds nuw ptr, ptr %39, i64 %114
-  store ptr %116, ptr %117, align 8
-  %118 = add nuw nsw i64 %101, 4
-  %119 = add i64 %102, 4
-  %120 = icmp eq i64 %119, %99
-  br i1 %120, label %121, label %100, !llvm.loop !6
+102:                                              ; preds = %102, %100
+  %103 = phi i64 [ 0, %100 ], [ %120, %102 ]
+  %104 = phi i64 [ 0, %100 ], [ %121, %102 ]
+  %105 = getelementptr inbounds nuw ptr, ptr %30, i64 %103
+  %106 = load ptr, ptr %105, align 8
+  %107 = getelementptr inbounds nuw ptr, ptr %39, i64 %103
+  store ptr %106, ptr %107, align 8
+  %108 = or disjoint i64 %103, 1
+  %109 = getelementptr inbounds nuw ptr, ptr %30, i64 %108
+  %110 = load ptr, ptr %109, align 8
+  %111 = getelementptr inbounds nuw ptr, ptr %39, i64 %108
+  store ptr %110, ptr %111, align 8
+  %112 = or disjoint i64 %103, 2
+  %113 = getelementptr inbounds nuw ptr, ptr %30, i64 %112
+  %114 = load ptr, ptr %113, align 8
+  %115 = getelementptr inbounds nuw ptr, ptr %39, i64 %112
+  store ptr %114, ptr %115, align 8
+  %116 = or disjoint i64 %103, 3
+  %117 = getelementptr inbounds nuw ptr, ptr %30, i64 %116
+  %118 = load ptr, ptr %117, align 8
+  %119 = getelementptr inbounds nuw ptr, ptr %39, i64 %116
+  store ptr %118, ptr %119, align 8
+  %120 = add nuw nsw i64 %103, 4
+  %121 = add i64 %104, 4
+  %122 = icmp eq i64 %121, %101
+  br i1 %122, label %123, label %102, !llvm.loop !6
 
-121:                                              ; preds = %100
-  %122 = icmp eq i64 %96, 0
-  br i1 %122, label %135, label %123
+123:                                              ; preds = %102
+  %124 = icmp eq i64 %98, 0
+  br i1 %124, label %137, label %125
 
-123:                                              ; preds = %121, %94
-  %124 = phi i64 [ 0, %94 ], [ %118, %121 ]
-  %125 = icmp ne i64 %96, 0
-  call void @llvm.assume(i1 %125)
-  br label %126
+125:                                              ; preds = %123, %96
+  %126 = phi i64 [ 0, %96 ], [ %120, %123 ]
+  %127 = icmp ne i64 %98, 0
+  call void @llvm.assume(i1 %127)
+  br label %128
 
-126:                                              ; preds = %126, %123
-  %127 = phi i64 [ %124, %123 ], [ %132, %126 ]
-  %128 = phi i64 [ 0, %123 ], [ %133, %126 ]
-  %129 = getelementptr inbounds nuw ptr, ptr %30, i64 %127
-  %130 = load ptr, ptr %129, align 8
-  %131 = getelementptr inbounds nuw ptr, ptr %39, i64 %127
-  store ptr %130, ptr %131, align 8
-  %132 = add nuw nsw i64 %127, 1
-  %133 = add i64 %128, 1
-  %134 = icmp eq i64 %133, %96
-  br i1 %134, label %135, label %126, !llvm.loop !8
+128:                                              ; preds = %128, %125
+  %129 = phi i64 [ %126, %125 ], [ %134, %128 ]
+  %130 = phi i64 [ 0, %125 ], [ %135, %128 ]
+  %131 = getelementptr inbounds nuw ptr, ptr %30, i64 %129
+  %132 = load ptr, ptr %131, align 8
+  %133 = getelementptr inbounds nuw ptr, ptr %39, i64 %129
+  store ptr %132, ptr %133, align 8
+  %134 = add nuw nsw i64 %129, 1
+  %135 = add i64 %130, 1
+  %136 = icmp eq i64 %135, %98
+  br i1 %136, label %137, label %128, !llvm.loop !8
 
-135:                                              ; preds = %121, %126, %91, %87, %84
-  %136 = getelementptr inbounds nuw i8, ptr %11, i64 24
-  %137 = load ptr, ptr %136, align 8
-  %138 = getelementptr inbounds nuw i8, ptr %137, i64 32
-  %139 = load i64, ptr %137, align 8
-  %140 = icmp eq i64 %139, 0
-  br i1 %140, label %163, label %141
+137:                                              ; preds = %123, %128, %93, %89, %86
+  %138 = getelementptr inbounds nuw i8, ptr %11, i64 24
+  %139 = load ptr, ptr %138, align 8
+  %140 = getelementptr inbounds nuw i8, ptr %139, i64 32
+  %141 = load i64, ptr %139, align 8
+  %142 = icmp eq i64 %141, 0
+  br i1 %142, label %165, label %143
 
-141:                                              ; preds = %135
-  %142 = getelementptr inbounds nuw i8, ptr %13, i64 264
-  %143 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  br label %145
+143:                                              ; preds = %137
+  %144 = getelementptr inbounds nuw i8, ptr %13, i64 264
+  %145 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  br label %147
 
-144:                                              ; preds = %154
-  br i1 %157, label %163, label %174, !prof !10
+146:                                              ; preds = %156
+  br i1 %159, label %165, label %176, !prof !10
 
-145:                                              ; preds = %141, %154
-  %146 = phi ptr [ %138, %141 ], [ %159, %154 ]
-  %147 = phi i64 [ 0, %141 ], [ %158, %154 ]
-  %148 = load ptr, ptr %142, align 8
-  %149 = load ptr, ptr %146, align 8
-  %150 = call ptr %148(ptr noundef %149) #18
-  %151 = icmp eq ptr %150, null
-  br i1 %151, label %154, label %152
+147:                                              ; preds = %143, %156
+  %148 = phi ptr [ %140, %143 ], [ %161, %156 ]
+  %149 = phi i64 [ 0, %143 ], [ %160, %156 ]
+  %150 = load ptr, ptr %144, align 8
+  %151 = load ptr, ptr %148, align 8
+  %152 = call ptr %150(ptr noundef %151) #18
+  %153 = icmp eq ptr %152, null
+  br i1 %153, label %156, label %154
 
-152:                                              ; preds = %145
-  %153 = load ptr, ptr %143, align 8
-  call void %153(ptr noundef nonnull %150) #18
-  br label %154
+154:                                              ; preds = %147
+  %155 = load ptr, ptr %145, align 8
+  call void %155(ptr noundef nonnull %152) #18
+  br label %156
 
-154:                                              ; preds = %152, %145
-  %155 = getelementptr inbounds nuw i8, ptr %146, i64 8
-  %156 = load ptr, ptr %155, align 8
-  %157 = icmp eq ptr %150, %156
-  %158 = add nuw i64 %147, 1
-  %159 = getelementptr inbounds nuw i8, ptr %146, i64 16
-  %160 = load i64, ptr %137, align 8
-  %161 = icmp ult i64 %158, %160
-  %162 = select i1 %161, i1 %157, i1 false
-  br i1 %162, label %145, label %144, !llvm.loop !11
+156:                                              ; preds = %154, %147
+  %157 = getelementptr inbounds nuw i8, ptr %148, i64 8
+  %158 = load ptr, ptr %157, align 8
+  %159 = icmp eq ptr %152, %158
+  %160 = add nuw i64 %149, 1
+  %161 = getelementptr inbounds nuw i8, ptr %148, i64 16
+  %162 = load i64, ptr %139, align 8
+  %163 = icmp ult i64 %160, %162
+  %164 = select i1 %163, i1 %159, i1 false
+  br i1 %164, label %147, label %146, !llvm.loop !11
 
-163:                                              ; preds = %135, %144
-  %164 = phi ptr [ %159, %144 ], [ %138, %135 ]
-  %165 = getelementptr inbounds nuw i8, ptr %13, i64 8
-  %166 = load ptr, ptr %165, align 8
-  %167 = load i64, ptr %166, align 8
-  %168 = getelementptr inbounds nuw i8, ptr %137, i64 16
+165:                                              ; preds = %137, %146
+  %166 = phi ptr [ %161, %146 ], [ %140, %137 ]
+  %167 = getelementptr inbounds nuw i8, ptr %13, i64 8
+  %168 = load ptr, ptr %167, align 8
   %169 = load i64, ptr %168, align 8
-  %170 = icmp eq i64 %167, %169
-  br i1 %170, label %177, label %171
+  %170 = getelementptr inbounds nuw i8, ptr %139, i64 16
+  %171 = load i64, ptr %170, align 8
+  %172 = icmp eq i64 %169, %171
+  br i1 %172, label %179, label %173
 
-171:                                              ; preds = %163
-  %172 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %13, ptr noundef nonnull %137, ptr noundef nonnull %164, i64 noundef %167) #17
-  %173 = icmp eq i32 %172, 0
-  br i1 %173, label %174, label %177, !prof !12
+173:                                              ; preds = %165
+  %174 = call fastcc i32 @are_globals_unchanged(ptr noundef nonnull %13, ptr noundef nonnull %139, ptr noundef nonnull %166, i64 noundef %169) #17
+  %175 = icmp eq i32 %174, 0
+  br i1 %175, label %176, label %179, !prof !12
 
-174:                                              ; preds = %144, %171
-  %175 = getelementptr inbounds nuw i8, ptr %13, i64 160
-  %176 = load ptr, ptr %175, align 8
-  call void %176() #18
-  br label %510
+176:                                              ; preds = %146, %173
+  %177 = getelementptr inbounds nuw i8, ptr %13, i64 160
+  %178 = load ptr, ptr %177, align 8
+  call void %178() #18
+  br label %512
 
-177:                                              ; preds = %163, %171
-  %178 = getelementptr inbounds nuw i8, ptr %15, i64 48
-  %179 = load i32, ptr %178, align 8
-  %180 = icmp eq i32 %179, 0
-  br i1 %180, label %201, label %181, !prof !4
+179:                                              ; preds = %165, %173
+  %180 = getelementptr inbounds nuw i8, ptr %15, i64 48
+  %181 = load i32, ptr %180, align 8
+  %182 = icmp eq i32 %181, 0
+  br i1 %182, label %203, label %183, !prof !4
 
-181:                                              ; preds = %177
-  %182 = getelementptr inbounds nuw i8, ptr %15, i64 40
-  %183 = load i32, ptr %182, align 8
-  %184 = icmp eq i32 %183, 0
-  br i1 %184, label %201, label %185
+183:                                              ; preds = %179
+  %184 = getelementptr inbounds nuw i8, ptr %15, i64 40
+  %185 = load i32, ptr %184, align 8
+  %186 = icmp eq i32 %185, 0
+  br i1 %186, label %203, label %187
 
-185:                                              ; preds = %181, %185
-  %186 = phi i64 [ %197, %185 ], [ 0, %181 ]
-  %187 = load ptr, ptr %43, align 8
-  %188 = load ptr, ptr %41, align 8
-  %189 = getelementptr inbounds nuw i8, ptr %188, i64 116
-  %190 = load i32, ptr %189, align 4
-  %191 = zext i32 %190 to i64
-  %192 = getelementptr inbounds nuw i8, ptr %187, i64 %191
-  %193 = shl nuw nsw i64 %186, 1
-  %194 = and i64 %193, 4294967294
-  %195 = getelementptr inbounds nuw i64, ptr %192, i64 %194
-  %196 = getelementptr inbounds nuw i8, ptr %195, i64 8
-  store i64 0, ptr %196, align 8
-  %197 = add nuw nsw i64 %186, 1
-  %198 = load i32, ptr %182, align 8
-  %199 = zext i32 %198 to i64
-  %200 = icmp samesign ult i64 %197, %199
-  br i1 %200, label %185, label %201, !llvm.loop !13
+187:                                              ; preds = %183, %187
+  %188 = phi i64 [ %199, %187 ], [ 0, %183 ]
+  %189 = load ptr, ptr %40, align 8
+  %190 = load ptr, ptr %7, align 8
+  %191 = getelementptr inbounds nuw i8, ptr %190, i64 116
+  %192 = load i32, ptr %191, align 4
+  %193 = zext i32 %192 to i64
+  %194 = getelementptr inbounds nuw i8, ptr %189, i64 %193
+  %195 = shl nuw nsw i64 %188, 1
+  %196 = and i64 %195, 4294967294
+  %197 = getelementptr inbounds nuw i64, ptr %194, i64 %196
+  %198 = getelementptr inbounds nuw i8, ptr %197, i64 8
+  store i64 0, ptr %198, align 8
+  %199 = add nuw nsw i64 %188, 1
+  %200 = load i32, ptr %184, align 8
+  %201 = zext i32 %200 to i64
+  %202 = icmp samesign ult i64 %199, %201
+  br i1 %202, label %187, label %203, !llvm.loop !13
 
-201:                                              ; preds = %185, %181, %177
-  %202 = getelementptr inbounds nuw i8, ptr %15, i64 20
-  %203 = load i32, ptr %202, align 4
-  %204 = icmp eq i32 %203, 0
-  %205 = load ptr, ptr %41, align 8
-  br i1 %204, label %216, label %206, !prof !4
+203:                                              ; preds = %187, %183, %179
+  %204 = getelementptr inbounds nuw i8, ptr %15, i64 20
+  %205 = load i32, ptr %204, align 4
+  %206 = icmp eq i32 %205, 0
+  %207 = load ptr, ptr %7, align 8
+  br i1 %206, label %218, label %208, !prof !4
 
-206:                                              ; preds = %201
-  %207 = load ptr, ptr %43, align 8
-  %208 = getelementptr inbounds nuw i8, ptr %205, i64 124
-  %209 = load i32, ptr %208, align 4
-  %210 = zext i32 %209 to i64
-  %211 = getelementptr inbounds nuw i8, ptr %207, i64 %210
-  %212 = call fastcc i32 @fetch(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %39, ptr noundef %211) #17
-  %213 = icmp eq i32 %212, 0
-  br i1 %213, label %214, label %487, !prof !14
+208:                                              ; preds = %203
+  %209 = load ptr, ptr %40, align 8
+  %210 = getelementptr inbounds nuw i8, ptr %207, i64 124
+  %211 = load i32, ptr %210, align 4
+  %212 = zext i32 %211 to i64
+  %213 = getelementptr inbounds nuw i8, ptr %209, i64 %212
+  %214 = call fastcc i32 @fetch(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %39, ptr noundef %213) #17
+  %215 = icmp eq i32 %214, 0
+  br i1 %215, label %216, label %489, !prof !14
 
-214:                                              ; preds = %206
-  %215 = load ptr, ptr %41, align 8
-  br label %216
+216:                                              ; preds = %208
+  %217 = load ptr, ptr %7, align 8
+  br label %218
 
-216:                                              ; preds = %214, %201
-  %217 = phi ptr [ %215, %214 ], [ %205, %201 ]
-  %218 = load ptr, ptr %7, align 8
+218:                                              ; preds = %216, %203
+  %219 = phi ptr [ %217, %216 ], [ %207, %203 ]
+  %220 = load ptr, ptr %43, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
-  %219 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
-  %220 = icmp eq i32 %219, 0
-  br i1 %220, label %221, label %479, !prof !4
+  %221 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
+  %222 = icmp eq i32 %221, 0
+  br i1 %222, label %223, label %481, !prof !4
 
-221:                                              ; preds = %216
-  %222 = getelementptr inbounds nuw i8, ptr %7, i64 52
-  %223 = load i32, ptr %222, align 4
-  %224 = icmp eq i32 %223, 0
-  br i1 %224, label %228, label %225, !prof !4
+223:                                              ; preds = %218
+  %224 = getelementptr inbounds nuw i8, ptr %7, i64 60
+  %225 = load i32, ptr %224, align 4
+  %226 = icmp eq i32 %225, 0
+  br i1 %226, label %230, label %227, !prof !4
 
-225:                                              ; preds = %221
-  %226 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %76) #17
-  %227 = icmp eq i32 %226, 0
-  br i1 %227, label %228, label %479
+227:                                              ; preds = %223
+  %228 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %78) #17
+  %229 = icmp eq i32 %228, 0
+  br i1 %229, label %230, label %481
 
-228:                                              ; preds = %225, %221
-  %229 = getelementptr inbounds nuw i8, ptr %76, i64 12
-  %230 = load i32, ptr %229, align 4
-  %231 = and i32 %230, 2
-  %232 = icmp eq i32 %231, 0
-  br i1 %232, label %237, label %233
+230:                                              ; preds = %227, %223
+  %231 = getelementptr inbounds nuw i8, ptr %78, i64 12
+  %232 = load i32, ptr %231, align 4
+  %233 = and i32 %232, 2
+  %234 = icmp eq i32 %233, 0
+  br i1 %234, label %239, label %235
 
-233:                                              ; preds = %228
-  %234 = getelementptr inbounds nuw i8, ptr %76, i64 24
-  %235 = load ptr, ptr %234, align 8
-  %236 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  store ptr %235, ptr %236, align 8
-  br label %252
+235:                                              ; preds = %230
+  %236 = getelementptr inbounds nuw i8, ptr %78, i64 24
+  %237 = load ptr, ptr %236, align 8
+  %238 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  store ptr %237, ptr %238, align 8
+  br label %254
 
-237:                                              ; preds = %228
-  %238 = getelementptr inbounds nuw i8, ptr %7, i64 56
-  %239 = load i32, ptr %238, align 8
-  %240 = icmp eq i32 %239, 0
-  br i1 %240, label %241, label %252, !prof !4
+239:                                              ; preds = %230
+  %240 = getelementptr inbounds nuw i8, ptr %7, i64 64
+  %241 = load i32, ptr %240, align 8
+  %242 = icmp eq i32 %241, 0
+  br i1 %242, label %243, label %254, !prof !4
 
-241:                                              ; preds = %237
-  %242 = load ptr, ptr %44, align 8
-  %243 = icmp eq ptr %242, null
-  br i1 %243, label %252, label %244, !prof !5
+243:                                              ; preds = %239
+  %244 = load ptr, ptr %46, align 8
+  %245 = icmp eq ptr %244, null
+  br i1 %245, label %254, label %246, !prof !5
 
-244:                                              ; preds = %241
-  %245 = getelementptr inbounds nuw i8, ptr %7, i64 48
-  %246 = load i32, ptr %245, align 8
-  %247 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %248 = call i32 %242(i32 noundef 2, i32 noundef %246, ptr noundef nonnull %247) #18
-  %249 = icmp eq i32 %248, 0
-  br i1 %249, label %252, label %250
+246:                                              ; preds = %243
+  %247 = getelementptr inbounds nuw i8, ptr %7, i64 56
+  %248 = load i32, ptr %247, align 8
+  %249 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  %250 = call i32 %244(i32 noundef 2, i32 noundef %248, ptr noundef nonnull %249) #18
+  %251 = icmp eq i32 %250, 0
+  br i1 %251, label %254, label %252
 
-250:                                              ; preds = %244
-  %251 = call fastcc i32 @failed(ptr noundef %218) #17
-  br label %479
+252:                                              ; preds = %246
+  %253 = call fastcc i32 @failed(ptr noundef %220) #17
+  br label %481
 
-252:                                              ; preds = %244, %241, %237, %233
-  %253 = load ptr, ptr %43, align 8
-  %254 = load ptr, ptr %41, align 8
-  %255 = getelementptr inbounds nuw i8, ptr %254, i64 96
-  %256 = load i32, ptr %255, align 8
-  %257 = zext i32 %256 to i64
-  %258 = getelementptr inbounds nuw i8, ptr %253, i64 %257
-  %259 = getelementptr inbounds nuw i8, ptr %217, i64 56
-  %260 = load i32, ptr %259, align 8
-  %261 = icmp eq i32 %260, 0
-  br i1 %261, label %312, label %262, !prof !4
+254:                                              ; preds = %246, %243, %239, %235
+  %255 = load ptr, ptr %40, align 8
+  %256 = load ptr, ptr %7, align 8
+  %257 = getelementptr inbounds nuw i8, ptr %256, i64 96
+  %258 = load i32, ptr %257, align 8
+  %259 = zext i32 %258 to i64
+  %260 = getelementptr inbounds nuw i8, ptr %255, i64 %259
+  %261 = getelementptr inbounds nuw i8, ptr %219, i64 56
+  %262 = load i32, ptr %261, align 8
+  %263 = icmp eq i32 %262, 0
+  br i1 %263, label %313, label %264, !prof !4
 
-262:                                              ; preds = %252
-  %263 = getelementptr inbounds nuw i8, ptr %217, i64 24
-  %264 = load i32, ptr %263, align 8
-  %265 = icmp eq i32 %264, 0
-  br i1 %265, label %268, label %266
+264:                                              ; preds = %254
+  %265 = getelementptr inbounds nuw i8, ptr %219, i64 24
+  %266 = load i32, ptr %265, align 8
+  %267 = icmp eq i32 %266, 0
+  br i1 %267, label %270, label %268
 
-266:                                              ; preds = %262
-  %267 = getelementptr inbounds nuw i8, ptr %217, i64 28
-  br label %271
+268:                                              ; preds = %264
+  %269 = getelementptr inbounds nuw i8, ptr %219, i64 28
+  br label %273
 
-268:                                              ; preds = %271, %262
-  %269 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
-  %270 = icmp eq i32 %269, 0
-  br i1 %270, label %298, label %479
+270:                                              ; preds = %273, %264
+  %271 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
+  %272 = icmp eq i32 %271, 0
+  br i1 %272, label %300, label %481
 
-271:                                              ; preds = %266, %271
-  %272 = phi i64 [ 0, %266 ], [ %294, %271 ]
-  %273 = load ptr, ptr %43, align 8
-  %274 = load ptr, ptr %41, align 8
-  %275 = getelementptr inbounds nuw i8, ptr %274, i64 124
-  %276 = load i32, ptr %275, align 4
-  %277 = zext i32 %276 to i64
-  %278 = getelementptr inbounds nuw i8, ptr %273, i64 %277
-  %279 = getelementptr inbounds nuw i8, ptr %278, i64 %272
-  %280 = load i8, ptr %279, align 1
-  %281 = getelementptr inbounds nuw i8, ptr %274, i64 96
-  %282 = load i32, ptr %281, align 8
-  %283 = zext i32 %282 to i64
-  %284 = getelementptr inbounds nuw i8, ptr %273, i64 %283
-  %285 = getelementptr inbounds nuw i8, ptr %274, i64 72
-  %286 = load i32, ptr %285, align 8
-  %287 = zext i32 %286 to i64
-  %288 = getelementptr inbounds nuw i8, ptr %284, i64 %287
-  %289 = load i32, ptr %267, align 4
-  %290 = trunc nuw i64 %272 to i32
-  %291 = add i32 %289, %290
-  %292 = zext i32 %291 to i64
-  %293 = getelementptr inbounds nuw i8, ptr %288, i64 %292
-  store i8 %280, ptr %293, align 1
-  %294 = add nuw nsw i64 %272, 1
-  %295 = load i32, ptr %263, align 8
-  %296 = zext i32 %295 to i64
-  %297 = icmp samesign ult i64 %294, %296
-  br i1 %297, label %271, label %268, !llvm.loop !15
+273:                                              ; preds = %268, %273
+  %274 = phi i64 [ 0, %268 ], [ %296, %273 ]
+  %275 = load ptr, ptr %40, align 8
+  %276 = load ptr, ptr %7, align 8
+  %277 = getelementptr inbounds nuw i8, ptr %276, i64 124
+  %278 = load i32, ptr %277, align 4
+  %279 = zext i32 %278 to i64
+  %280 = getelementptr inbounds nuw i8, ptr %275, i64 %279
+  %281 = getelementptr inbounds nuw i8, ptr %280, i64 %274
+  %282 = load i8, ptr %281, align 1
+  %283 = getelementptr inbounds nuw i8, ptr %276, i64 96
+  %284 = load i32, ptr %283, align 8
+  %285 = zext i32 %284 to i64
+  %286 = getelementptr inbounds nuw i8, ptr %275, i64 %285
+  %287 = getelementptr inbounds nuw i8, ptr %276, i64 72
+  %288 = load i32, ptr %287, align 8
+  %289 = zext i32 %288 to i64
+  %290 = getelementptr inbounds nuw i8, ptr %286, i64 %289
+  %291 = load i32, ptr %269, align 4
+  %292 = trunc nuw i64 %274 to i32
+  %293 = add i32 %291, %292
+  %294 = zext i32 %293 to i64
+  %295 = getelementptr inbounds nuw i8, ptr %290, i64 %294
+  store i8 %282, ptr %295, align 1
+  %296 = add nuw nsw i64 %274, 1
+  %297 = load i32, ptr %265, align 8
+  %298 = zext i32 %297 to i64
+  %299 = icmp samesign ult i64 %296, %298
+  br i1 %299, label %273, label %270, !llvm.loop !15
 
-298:                                              ; preds = %268
-  %299 = getelementptr inbounds nuw i8, ptr %217, i64 48
-  %300 = load i32, ptr %299, align 8
-  %301 = icmp eq i32 %300, 0
-  br i1 %301, label %305, label %302
+300:                                              ; preds = %270
+  %301 = getelementptr inbounds nuw i8, ptr %219, i64 48
+  %302 = load i32, ptr %301, align 8
+  %303 = icmp eq i32 %302, 0
+  br i1 %303, label %307, label %304
 
-302:                                              ; preds = %298
-  %303 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
-  %304 = icmp eq i32 %303, 0
-  br i1 %304, label %305, label %479
+304:                                              ; preds = %300
+  %305 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
+  %306 = icmp eq i32 %305, 0
+  br i1 %306, label %307, label %481
 
-305:                                              ; preds = %302, %298
-  %306 = getelementptr inbounds nuw i8, ptr %7, i64 60
-  %307 = load i32, ptr %306, align 4
-  %308 = icmp eq i32 %307, 0
-  br i1 %308, label %312, label %309
+307:                                              ; preds = %304, %300
+  %308 = load i32, ptr %41, align 8
+  %309 = icmp eq i32 %308, 0
+  br i1 %309, label %313, label %310
 
-309:                                              ; preds = %305
-  %310 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
-  %311 = icmp eq i32 %310, 0
-  br i1 %311, label %312, label %479
+310:                                              ; preds = %307
+  %311 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
+  %312 = icmp eq i32 %311, 0
+  br i1 %312, label %313, label %481
 
-312:                                              ; preds = %309, %305, %252
-  %313 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
-  %314 = icmp eq i32 %313, 0
-  br i1 %314, label %315, label %479, !prof !4
+313:                                              ; preds = %310, %307, %254
+  %314 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
+  %315 = icmp eq i32 %314, 0
+  br i1 %315, label %316, label %481, !prof !4
 
-315:                                              ; preds = %312
-  %316 = load i32, ptr %229, align 4
-  %317 = and i32 %316, 16
-  %318 = icmp eq i32 %317, 0
-  br i1 %318, label %324, label %319, !prof !4
+316:                                              ; preds = %313
+  %317 = load i32, ptr %231, align 4
+  %318 = and i32 %317, 16
+  %319 = icmp eq i32 %318, 0
+  br i1 %319, label %326, label %320, !prof !4
 
-319:                                              ; preds = %315
-  %320 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef nonnull %76, ptr noundef %6) #17
-  %321 = icmp eq i32 %320, 0
-  br i1 %321, label %324, label %322
+320:                                              ; preds = %316
+  call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %6, ptr noundef nonnull align 8 dereferenceable(56) %78, i64 56, i1 false)
+  %321 = call fastcc i32 @grid_of_dims(ptr noundef nonnull %7, ptr noundef %6) #17
+  %322 = icmp eq i32 %321, 0
+  br i1 %322, label %326, label %323
 
-322:                                              ; preds = %319
-  %323 = call i32 @llvm.smax.i32(i32 %320, i32 0)
-  br label %479
+323:                                              ; preds = %320
+  %324 = icmp eq i32 %321, 4
+  %325 = select i1 %324, i32 0, i32 %321
+  br label %481
 
-324:                                              ; preds = %319, %315
-  %325 = phi ptr [ %76, %315 ], [ %6, %319 ]
-  %326 = getelementptr inbounds nuw i8, ptr %325, i64 16
-  %327 = load i64, ptr %326, align 8
-  store i64 %327, ptr %258, align 8
-  %328 = getelementptr inbounds nuw i8, ptr %258, i64 8
-  store i64 0, ptr %328, align 8
-  %329 = getelementptr inbounds nuw i8, ptr %218, i64 56
-  %330 = load ptr, ptr %329, align 8
-  %331 = call i32 %330(ptr noundef null, ptr noundef nonnull %328) #18
-  %332 = icmp eq i32 %331, 0
-  br i1 %332, label %334, label %333, !prof !4
+326:                                              ; preds = %320, %316
+  %327 = phi ptr [ %78, %316 ], [ %6, %320 ]
+  %328 = getelementptr inbounds nuw i8, ptr %327, i64 16
+  %329 = load i64, ptr %328, align 8
+  store i64 %329, ptr %260, align 8
+  %330 = getelementptr inbounds nuw i8, ptr %260, i64 8
+  store i64 0, ptr %330, align 8
+  %331 = getelementptr inbounds nuw i8, ptr %220, i64 56
+  %332 = load ptr, ptr %331, align 8
+  %333 = call i32 %332(ptr noundef null, ptr noundef nonnull %330) #18
+  %334 = icmp eq i32 %333, 0
+  br i1 %334, label %336, label %335, !prof !4
 
-333:                                              ; preds = %324
-  store i64 0, ptr %328, align 8
-  br label %334
+335:                                              ; preds = %326
+  store i64 0, ptr %330, align 8
+  br label %336
 
-334:                                              ; preds = %333, %324
-  %335 = load ptr, ptr %40, align 8
-  %336 = getelementptr inbounds nuw i8, ptr %335, i64 16
-  %337 = load ptr, ptr %336, align 8
+336:                                              ; preds = %335, %326
+  %337 = load ptr, ptr %44, align 8
   %338 = getelementptr inbounds nuw i8, ptr %337, i64 16
   %339 = load ptr, ptr %338, align 8
-  %340 = getelementptr inbounds nuw i8, ptr %217, i64 76
-  %341 = load i32, ptr %340, align 4
-  %342 = zext i32 %341 to i64
-  %343 = getelementptr inbounds nuw i8, ptr %339, i64 %342
-  %344 = getelementptr inbounds nuw i8, ptr %217, i64 68
-  %345 = load i32, ptr %344, align 4
-  %346 = icmp eq i32 %345, 0
-  br i1 %346, label %364, label %347
+  %340 = getelementptr inbounds nuw i8, ptr %339, i64 16
+  %341 = load ptr, ptr %340, align 8
+  %342 = getelementptr inbounds nuw i8, ptr %219, i64 76
+  %343 = load i32, ptr %342, align 4
+  %344 = zext i32 %343 to i64
+  %345 = getelementptr inbounds nuw i8, ptr %341, i64 %344
+  %346 = getelementptr inbounds nuw i8, ptr %219, i64 68
+  %347 = load i32, ptr %346, align 4
+  %348 = icmp eq i32 %347, 0
+  br i1 %348, label %366, label %349
 
-347:                                              ; preds = %334
-  %348 = zext i32 %345 to i64
-  br label %351
+349:                                              ; preds = %336
+  %350 = zext i32 %347 to i64
+  br label %353
 
-349:                                              ; preds = %351
-  %350 = icmp eq i64 %359, 0
-  br i1 %350, label %367, label %362, !prof !16
+351:                                              ; preds = %353
+  %352 = icmp eq i64 %361, 0
+  br i1 %352, label %369, label %364, !prof !16
 
-351:                                              ; preds = %347, %351
-  %352 = phi i64 [ 0, %347 ], [ %360, %351 ]
-  %353 = phi i64 [ 0, %347 ], [ %359, %351 ]
-  %354 = getelementptr inbounds nuw i64, ptr %258, i64 %352
-  %355 = load i64, ptr %354, align 8
-  %356 = getelementptr inbounds nuw i64, ptr %343, i64 %352
+353:                                              ; preds = %349, %353
+  %354 = phi i64 [ 0, %349 ], [ %362, %353 ]
+  %355 = phi i64 [ 0, %349 ], [ %361, %353 ]
+  %356 = getelementptr inbounds nuw i64, ptr %260, i64 %354
   %357 = load i64, ptr %356, align 8
-  %358 = xor i64 %357, %355
-  %359 = or i64 %358, %353
-  %360 = add nuw nsw i64 %352, 1
-  %361 = icmp eq i64 %360, %348
-  br i1 %361, label %349, label %351, !llvm.loop !17
+  %358 = getelementptr inbounds nuw i64, ptr %345, i64 %354
+  %359 = load i64, ptr %358, align 8
+  %360 = xor i64 %359, %357
+  %361 = or i64 %360, %355
+  %362 = add nuw nsw i64 %354, 1
+  %363 = icmp eq i64 %362, %350
+  br i1 %363, label %351, label %353, !llvm.loop !17
 
-362:                                              ; preds = %349
-  %363 = call fastcc ptr @search(ptr noundef nonnull %217, ptr noundef nonnull %337, ptr noundef nonnull %258) #17
-  br label %364
+364:                                              ; preds = %351
+  %365 = call fastcc ptr @search(ptr noundef nonnull %219, ptr noundef nonnull %339, ptr noundef nonnull %260) #17
+  br label %366
 
-364:                                              ; preds = %334, %362
-  %365 = phi ptr [ %363, %362 ], [ %339, %334 ]
-  %366 = icmp eq ptr %365, null
-  br i1 %366, label %479, label %367, !prof !19
+366:                                              ; preds = %336, %364
+  %367 = phi ptr [ %365, %364 ], [ %341, %336 ]
+  %368 = icmp eq ptr %367, null
+  br i1 %368, label %481, label %369, !prof !19
 
-367:                                              ; preds = %349, %364
-  %368 = phi ptr [ %365, %364 ], [ %339, %349 ]
-  %369 = getelementptr inbounds nuw i8, ptr %337, i64 8
-  %370 = load i64, ptr %369, align 8
-  %371 = add i64 %370, 1
-  store i64 %371, ptr %369, align 8
-  %372 = getelementptr inbounds nuw i8, ptr %217, i64 52
-  %373 = load i32, ptr %372, align 4
-  %374 = icmp eq i32 %373, 0
-  br i1 %374, label %378, label %375
+369:                                              ; preds = %351, %366
+  %370 = phi ptr [ %367, %366 ], [ %341, %351 ]
+  %371 = getelementptr inbounds nuw i8, ptr %339, i64 8
+  %372 = load i64, ptr %371, align 8
+  %373 = add i64 %372, 1
+  store i64 %373, ptr %371, align 8
+  %374 = getelementptr inbounds nuw i8, ptr %219, i64 52
+  %375 = load i32, ptr %374, align 4
+  %376 = icmp eq i32 %375, 0
+  br i1 %376, label %380, label %377
 
-375:                                              ; preds = %367
-  %376 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %368) #17
-  %377 = icmp eq i32 %376, 0
-  br i1 %377, label %378, label %483, !prof !4
+377:                                              ; preds = %369
+  %378 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %370) #17
+  %379 = icmp eq i32 %378, 0
+  br i1 %379, label %380, label %485, !prof !4
 
-378:                                              ; preds = %375, %367
-  %379 = call ptr @llvm.stacksave.p0()
-  %380 = load ptr, ptr %41, align 8
-  %381 = getelementptr inbounds nuw i8, ptr %380, i64 92
-  %382 = load i32, ptr %381, align 4
-  %383 = zext i32 %382 to i64
-  %384 = alloca ptr, i64 %383, align 16
-  %385 = load ptr, ptr %43, align 8
+380:                                              ; preds = %377, %369
+  %381 = call ptr @llvm.stacksave.p0()
+  %382 = load ptr, ptr %7, align 8
+  %383 = getelementptr inbounds nuw i8, ptr %382, i64 92
+  %384 = load i32, ptr %383, align 4
+  %385 = zext i32 %384 to i64
+  %386 = alloca ptr, i64 %385, align 16
+  %387 = load ptr, ptr %40, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %5) #16
-  %386 = getelementptr inbounds nuw i8, ptr %380, i64 80
-  %387 = load i32, ptr %386, align 8
-  %388 = zext i32 %387 to i64
-  %389 = getelementptr inbounds nuw i8, ptr %368, i64 %388
-  %390 = getelementptr inbounds nuw i8, ptr %368, i64 32
-  %391 = load i32, ptr %390, align 8
-  %392 = icmp eq i32 %391, 0
-  %393 = load i32, ptr %325, align 4
-  br i1 %392, label %413, label %394, !prof !4
+  %388 = getelementptr inbounds nuw i8, ptr %382, i64 80
+  %389 = load i32, ptr %388, align 8
+  %390 = zext i32 %389 to i64
+  %391 = getelementptr inbounds nuw i8, ptr %370, i64 %390
+  %392 = getelementptr inbounds nuw i8, ptr %370, i64 32
+  %393 = load i32, ptr %392, align 8
+  %394 = icmp eq i32 %393, 0
+  %395 = load i32, ptr %327, align 4
+  br i1 %394, label %415, label %396, !prof !4
 
-394:                                              ; preds = %378
-  %395 = getelementptr inbounds nuw i8, ptr %368, i64 80
-  %396 = load i32, ptr %395, align 4
-  %397 = urem i32 %393, %396
-  %398 = icmp eq i32 %397, 0
-  br i1 %398, label %399, label %481
+396:                                              ; preds = %380
+  %397 = getelementptr inbounds nuw i8, ptr %370, i64 80
+  %398 = load i32, ptr %397, align 4
+  %399 = urem i32 %395, %398
+  %400 = icmp eq i32 %399, 0
+  br i1 %400, label %401, label %483
 
-399:                                              ; preds = %394
-  %400 = getelementptr inbounds nuw i8, ptr %325, i64 4
-  %401 = load i32, ptr %400, align 4
-  %402 = getelementptr inbounds nuw i8, ptr %368, i64 84
+401:                                              ; preds = %396
+  %402 = getelementptr inbounds nuw i8, ptr %327, i64 4
   %403 = load i32, ptr %402, align 4
-  %404 = urem i32 %401, %403
-  %405 = icmp eq i32 %404, 0
-  br i1 %405, label %406, label %481
+  %404 = getelementptr inbounds nuw i8, ptr %370, i64 84
+  %405 = load i32, ptr %404, align 4
+  %406 = urem i32 %403, %405
+  %407 = icmp eq i32 %406, 0
+  br i1 %407, label %408, label %483
 
-406:                                              ; preds = %399
-  %407 = getelementptr inbounds nuw i8, ptr %325, i64 8
-  %408 = load i32, ptr %407, align 4
-  %409 = getelementptr inbounds nuw i8, ptr %368, i64 88
+408:                                              ; preds = %401
+  %409 = getelementptr inbounds nuw i8, ptr %327, i64 8
   %410 = load i32, ptr %409, align 4
-  %411 = urem i32 %408, %410
-  %412 = icmp eq i32 %411, 0
-  br i1 %412, label %413, label %481
+  %411 = getelementptr inbounds nuw i8, ptr %370, i64 88
+  %412 = load i32, ptr %411, align 4
+  %413 = urem i32 %410, %412
+  %414 = icmp eq i32 %413, 0
+  br i1 %414, label %415, label %483
 
-413:                                              ; preds = %406, %378
-  %414 = getelementptr inbounds nuw i8, ptr %368, i64 36
-  %415 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %393, ptr %5, align 8
-  %416 = load i32, ptr %414, align 4
-  store i32 %416, ptr %415, align 4
-  %417 = getelementptr inbounds nuw i8, ptr %325, i64 4
-  %418 = load i32, ptr %417, align 4
-  %419 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %418, ptr %419, align 4
-  %420 = getelementptr inbounds nuw i8, ptr %368, i64 40
-  %421 = load i32, ptr %420, align 4
-  %422 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %421, ptr %422, align 8
-  %423 = getelementptr inbounds nuw i8, ptr %325, i64 8
-  %424 = load i32, ptr %423, align 4
-  %425 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %424, ptr %425, align 8
-  %426 = getelementptr inbounds nuw i8, ptr %368, i64 44
-  %427 = load i32, ptr %426, align 4
-  %428 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %427, ptr %428, align 4
-  %429 = getelementptr inbounds nuw i8, ptr %368, i64 48
-  %430 = load i64, ptr %429, align 8
-  %431 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %430, ptr %431, align 8
-  %432 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %433 = load ptr, ptr %432, align 8
-  %434 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %433, ptr %434, align 8
-  %435 = getelementptr inbounds nuw i8, ptr %368, i64 56
-  %436 = load ptr, ptr %435, align 8
-  %437 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %436, ptr %437, align 8
-  %438 = getelementptr inbounds nuw i8, ptr %368, i64 64
-  %439 = load i64, ptr %438, align 8
-  %440 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %439, ptr %440, align 8
-  %441 = getelementptr inbounds nuw i8, ptr %368, i64 72
-  %442 = load i64, ptr %441, align 8
-  %443 = icmp eq i64 %442, 0
-  br i1 %443, label %444, label %455
+415:                                              ; preds = %408, %380
+  %416 = getelementptr inbounds nuw i8, ptr %370, i64 36
+  %417 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %395, ptr %5, align 8
+  %418 = load i32, ptr %416, align 4
+  store i32 %418, ptr %417, align 4
+  %419 = getelementptr inbounds nuw i8, ptr %327, i64 4
+  %420 = load i32, ptr %419, align 4
+  %421 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %420, ptr %421, align 4
+  %422 = getelementptr inbounds nuw i8, ptr %370, i64 40
+  %423 = load i32, ptr %422, align 4
+  %424 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %423, ptr %424, align 8
+  %425 = getelementptr inbounds nuw i8, ptr %327, i64 8
+  %426 = load i32, ptr %425, align 4
+  %427 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %426, ptr %427, align 8
+  %428 = getelementptr inbounds nuw i8, ptr %370, i64 44
+  %429 = load i32, ptr %428, align 4
+  %430 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %429, ptr %430, align 4
+  %431 = getelementptr inbounds nuw i8, ptr %370, i64 48
+  %432 = load i64, ptr %431, align 8
+  %433 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %432, ptr %433, align 8
+  %434 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  %435 = load ptr, ptr %434, align 8
+  %436 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %435, ptr %436, align 8
+  %437 = getelementptr inbounds nuw i8, ptr %370, i64 56
+  %438 = load ptr, ptr %437, align 8
+  %439 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %438, ptr %439, align 8
+  %440 = getelementptr inbounds nuw i8, ptr %370, i64 64
+  %441 = load i64, ptr %440, align 8
+  %442 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %441, ptr %442, align 8
+  %443 = getelementptr inbounds nuw i8, ptr %370, i64 72
+  %444 = load i64, ptr %443, align 8
+  %445 = icmp eq i64 %444, 0
+  br i1 %445, label %446, label %457
 
-444:                                              ; preds = %455, %413
-  %445 = getelementptr inbounds nuw i8, ptr %368, i64 16
-  %446 = load i64, ptr %445, align 8
-  %447 = getelementptr inbounds nuw i8, ptr %380, i64 96
-  %448 = load i32, ptr %447, align 8
-  %449 = zext i32 %448 to i64
-  %450 = getelementptr inbounds nuw i8, ptr %385, i64 %449
-  %451 = getelementptr inbounds nuw i8, ptr %450, i64 8
-  %452 = load i64, ptr %451, align 8
-  %453 = icmp eq i64 %446, %452
-  %454 = load ptr, ptr %7, align 8
-  br i1 %453, label %464, label %477, !prof !4
+446:                                              ; preds = %457, %415
+  %447 = getelementptr inbounds nuw i8, ptr %370, i64 16
+  %448 = load i64, ptr %447, align 8
+  %449 = getelementptr inbounds nuw i8, ptr %382, i64 96
+  %450 = load i32, ptr %449, align 8
+  %451 = zext i32 %450 to i64
+  %452 = getelementptr inbounds nuw i8, ptr %387, i64 %451
+  %453 = getelementptr inbounds nuw i8, ptr %452, i64 8
+  %454 = load i64, ptr %453, align 8
+  %455 = icmp eq i64 %448, %454
+  %456 = load ptr, ptr %43, align 8
+  br i1 %455, label %466, label %479, !prof !4
 
-455:                                              ; preds = %413, %455
-  %456 = phi i64 [ %462, %455 ], [ 0, %413 ]
-  %457 = getelementptr inbounds nuw i32, ptr %389, i64 %456
-  %458 = load i32, ptr %457, align 4
-  %459 = zext i32 %458 to i64
-  %460 = getelementptr inbounds nuw i8, ptr %385, i64 %459
-  %461 = getelementptr inbounds nuw ptr, ptr %384, i64 %456
-  store ptr %460, ptr %461, align 8
-  %462 = add nuw i64 %456, 1
-  %463 = icmp eq i64 %462, %442
-  br i1 %463, label %444, label %455, !llvm.loop !20
+457:                                              ; preds = %415, %457
+  %458 = phi i64 [ %464, %457 ], [ 0, %415 ]
+  %459 = getelementptr inbounds nuw i32, ptr %391, i64 %458
+  %460 = load i32, ptr %459, align 4
+  %461 = zext i32 %460 to i64
+  %462 = getelementptr inbounds nuw i8, ptr %387, i64 %461
+  %463 = getelementptr inbounds nuw ptr, ptr %386, i64 %458
+  store ptr %462, ptr %463, align 8
+  %464 = add nuw i64 %458, 1
+  %465 = icmp eq i64 %464, %444
+  br i1 %465, label %446, label %457, !llvm.loop !20
 
-464:                                              ; preds = %444
-  %465 = getelementptr inbounds nuw i8, ptr %454, i64 64
-  %466 = load ptr, ptr %465, align 8
-  %467 = call ptr %466() #18
-  %468 = getelementptr inbounds nuw i8, ptr %454, i64 72
-  %469 = load ptr, ptr %468, align 8
-  %470 = getelementptr inbounds nuw i8, ptr %368, i64 24
+466:                                              ; preds = %446
+  %467 = getelementptr inbounds nuw i8, ptr %456, i64 64
+  %468 = load ptr, ptr %467, align 8
+  %469 = call ptr %468() #18
+  %470 = getelementptr inbounds nuw i8, ptr %456, i64 72
   %471 = load ptr, ptr %470, align 8
-  %472 = call i32 %469(ptr noundef nonnull %5, ptr noundef %471, ptr noundef nonnull %384, ptr noundef null) #18
-  %473 = getelementptr inbounds nuw i8, ptr %454, i64 80
-  %474 = load ptr, ptr %473, align 8
-  call void %474(ptr noundef %467) #18
-  %475 = icmp ne i32 %472, 0
-  %476 = zext i1 %475 to i32
-  br label %481
-
-477:                                              ; preds = %444
-  %478 = call fastcc i32 @submit_there(ptr noundef %454, ptr noundef %5, ptr noundef nonnull %368, ptr noundef %384) #17
-  br label %481
-
-479:                                              ; preds = %364, %322, %312, %309, %302, %268, %250, %225, %216
-  %480 = phi i32 [ 2, %364 ], [ %323, %322 ], [ 1, %309 ], [ 1, %302 ], [ %269, %268 ], [ %313, %312 ], [ %226, %225 ], [ %219, %216 ], [ %251, %250 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  br i1 %204, label %510, label %487, !prof !4
-
-481:                                              ; preds = %394, %399, %406, %477, %464
-  %482 = phi i32 [ %478, %477 ], [ %476, %464 ], [ 1, %406 ], [ 1, %399 ], [ 1, %394 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
-  call void @llvm.stackrestore.p0(ptr %379)
+  %472 = getelementptr inbounds nuw i8, ptr %370, i64 24
+  %473 = load ptr, ptr %472, align 8
+  %474 = call i32 %471(ptr noundef nonnull %5, ptr noundef %473, ptr noundef nonnull %386, ptr noundef null) #18
+  %475 = getelementptr inbounds nuw i8, ptr %456, i64 80
+  %476 = load ptr, ptr %475, align 8
+  call void %476(ptr noundef %469) #18
+  %477 = icmp ne i32 %474, 0
+  %478 = zext i1 %477 to i32
   br label %483
 
-483:                                              ; preds = %375, %481
-  %484 = phi i32 [ %482, %481 ], [ %376, %375 ]
+479:                                              ; preds = %446
+  %480 = call fastcc i32 @submit_there(ptr noundef %456, ptr noundef %5, ptr noundef nonnull %370, ptr noundef %386) #17
+  br label %483
+
+481:                                              ; preds = %366, %323, %313, %310, %304, %270, %252, %227, %218
+  %482 = phi i32 [ 2, %366 ], [ %325, %323 ], [ 1, %310 ], [ 1, %304 ], [ %271, %270 ], [ %314, %313 ], [ %228, %227 ], [ %221, %218 ], [ %253, %252 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  %485 = load i64, ptr %369, align 8
-  %486 = add i64 %485, -1
-  store i64 %486, ptr %369, align 8
-  br i1 %204, label %510, label %487, !prof !4
+  br i1 %206, label %512, label %489, !prof !4
 
-487:                                              ; preds = %206, %483, %479
-  %488 = phi i32 [ %484, %483 ], [ %212, %206 ], [ %480, %479 ]
-  %489 = load i32, ptr %15, align 8
-  %490 = getelementptr inbounds nuw i8, ptr %15, i64 16
-  %491 = load i32, ptr %490, align 8
-  %492 = icmp ult i32 %489, %491
-  br i1 %492, label %493, label %510
+483:                                              ; preds = %396, %401, %408, %479, %466
+  %484 = phi i32 [ %480, %479 ], [ %478, %466 ], [ 1, %408 ], [ 1, %401 ], [ 1, %396 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
+  call void @llvm.stackrestore.p0(ptr %381)
+  br label %485
 
-493:                                              ; preds = %487
-  %494 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %495 = zext i32 %489 to i64
-  br label %496
+485:                                              ; preds = %377, %483
+  %486 = phi i32 [ %484, %483 ], [ %378, %377 ]
+  call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
+  %487 = load i64, ptr %371, align 8
+  %488 = add i64 %487, -1
+  store i64 %488, ptr %371, align 8
+  br i1 %206, label %512, label %489, !prof !4
 
-496:                                              ; preds = %493, %505
-  %497 = phi i32 [ %491, %493 ], [ %506, %505 ]
-  %498 = phi i64 [ %495, %493 ], [ %507, %505 ]
-  %499 = getelementptr inbounds nuw ptr, ptr %39, i64 %498
-  %500 = load ptr, ptr %499, align 8
-  %501 = icmp eq ptr %500, null
-  br i1 %501, label %505, label %502
+489:                                              ; preds = %208, %485, %481
+  %490 = phi i32 [ %486, %485 ], [ %214, %208 ], [ %482, %481 ]
+  %491 = load i32, ptr %15, align 8
+  %492 = getelementptr inbounds nuw i8, ptr %15, i64 16
+  %493 = load i32, ptr %492, align 8
+  %494 = icmp ult i32 %491, %493
+  br i1 %494, label %495, label %512
 
-502:                                              ; preds = %496
-  %503 = load ptr, ptr %494, align 8
-  call void %503(ptr noundef nonnull %500) #18
-  %504 = load i32, ptr %490, align 8
-  br label %505
+495:                                              ; preds = %489
+  %496 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %497 = zext i32 %491 to i64
+  br label %498
 
-505:                                              ; preds = %496, %502
-  %506 = phi i32 [ %497, %496 ], [ %504, %502 ]
-  %507 = add nuw nsw i64 %498, 1
-  %508 = zext i32 %506 to i64
-  %509 = icmp samesign ult i64 %507, %508
-  br i1 %509, label %496, label %510, !llvm.loop !21
+498:                                              ; preds = %495, %507
+  %499 = phi i32 [ %493, %495 ], [ %508, %507 ]
+  %500 = phi i64 [ %497, %495 ], [ %509, %507 ]
+  %501 = getelementptr inbounds nuw ptr, ptr %39, i64 %500
+  %502 = load ptr, ptr %501, align 8
+  %503 = icmp eq ptr %502, null
+  br i1 %503, label %507, label %504
 
-510:                                              ; preds = %505, %487, %26, %72, %84, %174, %61, %483, %479
-  %511 = phi ptr [ %77, %483 ], [ null, %61 ], [ %77, %487 ], [ %77, %479 ], [ null, %26 ], [ %67, %72 ], [ %77, %84 ], [ %77, %174 ], [ %77, %505 ]
-  %512 = phi i32 [ %484, %483 ], [ %62, %61 ], [ %488, %487 ], [ %480, %479 ], [ 1, %26 ], [ %74, %72 ], [ 1, %84 ], [ 1, %174 ], [ %488, %505 ]
-  %513 = getelementptr inbounds nuw i8, ptr %7, i64 64
-  %514 = load ptr, ptr %513, align 8
-  %515 = icmp eq ptr %514, null
-  br i1 %515, label %519, label %516, !prof !4
+504:                                              ; preds = %498
+  %505 = load ptr, ptr %496, align 8
+  call void %505(ptr noundef nonnull %502) #18
+  %506 = load i32, ptr %492, align 8
+  br label %507
 
-516:                                              ; preds = %510
-  %517 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %518 = load ptr, ptr %517, align 8
-  call void %518(ptr noundef nonnull %514) #18
-  br label %519
+507:                                              ; preds = %498, %504
+  %508 = phi i32 [ %499, %498 ], [ %506, %504 ]
+  %509 = add nuw nsw i64 %500, 1
+  %510 = zext i32 %508 to i64
+  %511 = icmp samesign ult i64 %509, %510
+  br i1 %511, label %498, label %512, !llvm.loop !21
 
-519:                                              ; preds = %516, %510
-  %520 = icmp eq ptr %511, null
-  br i1 %520, label %524, label %521, !prof !4
+512:                                              ; preds = %507, %489, %26, %74, %86, %176, %63, %485, %481
+  %513 = phi ptr [ %79, %485 ], [ null, %63 ], [ %79, %489 ], [ %79, %481 ], [ null, %26 ], [ %69, %74 ], [ %79, %86 ], [ %79, %176 ], [ %79, %507 ]
+  %514 = phi i32 [ %486, %485 ], [ %64, %63 ], [ %490, %489 ], [ %482, %481 ], [ 1, %26 ], [ %76, %74 ], [ 1, %86 ], [ 1, %176 ], [ %490, %507 ]
+  %515 = getelementptr inbounds nuw i8, ptr %7, i64 72
+  %516 = load ptr, ptr %515, align 8
+  %517 = icmp eq ptr %516, null
+  br i1 %517, label %521, label %518, !prof !4
 
-521:                                              ; preds = %519
-  %522 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %523 = load ptr, ptr %522, align 8
-  call void %523(ptr noundef nonnull %511) #18
-  br label %524
+518:                                              ; preds = %512
+  %519 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %520 = load ptr, ptr %519, align 8
+  call void %520(ptr noundef nonnull %516) #18
+  br label %521
 
-524:                                              ; preds = %521, %519
-  switch i32 %512, label %544 [
-    i32 0, label %525
-    i32 3, label %547
-    i32 2, label %537
+521:                                              ; preds = %518, %512
+  %522 = icmp eq ptr %513, null
+  br i1 %522, label %526, label %523, !prof !4
+
+523:                                              ; preds = %521
+  %524 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %525 = load ptr, ptr %524, align 8
+  call void %525(ptr noundef nonnull %513) #18
+  br label %526
+
+526:                                              ; preds = %523, %521
+  switch i32 %514, label %546 [
+    i32 0, label %527
+    i32 3, label %549
+    i32 2, label %539
   ], !prof !22
 
-525:                                              ; preds = %524
-  %526 = getelementptr inbounds nuw i8, ptr %13, i64 96
-  %527 = load i64, ptr %526, align 8
-  %528 = icmp eq i64 %527, 0
-  br i1 %528, label %534, label %529, !prof !4
+527:                                              ; preds = %526
+  %528 = getelementptr inbounds nuw i8, ptr %13, i64 96
+  %529 = load i64, ptr %528, align 8
+  %530 = icmp eq i64 %529, 0
+  br i1 %530, label %536, label %531, !prof !4
 
-529:                                              ; preds = %525
-  %530 = getelementptr inbounds nuw i8, ptr %13, i64 176
-  %531 = load ptr, ptr %530, align 8
-  %532 = getelementptr inbounds nuw i8, ptr %13, i64 88
+531:                                              ; preds = %527
+  %532 = getelementptr inbounds nuw i8, ptr %13, i64 176
   %533 = load ptr, ptr %532, align 8
-  call void %531(ptr noundef %533) #18
-  br label %534
+  %534 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %535 = load ptr, ptr %534, align 8
+  call void %533(ptr noundef %535) #18
+  br label %536
 
-534:                                              ; preds = %529, %525
-  %535 = getelementptr inbounds nuw i8, ptr %13, i64 88
-  %536 = load ptr, ptr %535, align 8
-  br label %547
+536:                                              ; preds = %531, %527
+  %537 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %538 = load ptr, ptr %537, align 8
+  br label %549
 
-537:                                              ; preds = %524
-  %538 = load ptr, ptr %43, align 8
-  %539 = load ptr, ptr %41, align 8
-  %540 = getelementptr inbounds nuw i8, ptr %539, i64 96
-  %541 = load i32, ptr %540, align 8
-  %542 = zext i32 %541 to i64
-  %543 = getelementptr inbounds nuw i8, ptr %538, i64 %542
-  br label %544
+539:                                              ; preds = %526
+  %540 = load ptr, ptr %40, align 8
+  %541 = load ptr, ptr %7, align 8
+  %542 = getelementptr inbounds nuw i8, ptr %541, i64 96
+  %543 = load i32, ptr %542, align 8
+  %544 = zext i32 %543 to i64
+  %545 = getelementptr inbounds nuw i8, ptr %540, i64 %544
+  br label %546
 
-544:                                              ; preds = %524, %537
-  %545 = phi ptr [ %543, %537 ], [ null, %524 ]
-  %546 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %545, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
-  br label %547
+546:                                              ; preds = %526, %539
+  %547 = phi ptr [ %545, %539 ], [ null, %526 ]
+  %548 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %547, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
+  br label %549
 
-547:                                              ; preds = %524, %544, %534
-  %548 = phi ptr [ %536, %534 ], [ %546, %544 ], [ null, %524 ]
+549:                                              ; preds = %526, %546, %536
+  %550 = phi ptr [ %538, %536 ], [ %548, %546 ], [ null, %526 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  ret ptr %548
+  ret ptr %550
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -1643,12 +1648,12 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(none) %0) unnamed_addr #3 {
   %2 = alloca i32, align 4
-  %3 = load ptr, ptr %0, align 8
-  %4 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %5 = load ptr, ptr %4, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %3, i64 16
+  %3 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %4 = load ptr, ptr %3, align 8
+  %5 = load ptr, ptr %0, align 8
+  %6 = getelementptr inbounds nuw i8, ptr %4, i64 16
   %7 = load ptr, ptr %6, align 8
-  %8 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %8 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %9 = load ptr, ptr %8, align 8
   %10 = getelementptr inbounds nuw i8, ptr %5, i64 96
   %11 = load i32, ptr %10, align 8
@@ -1670,7 +1675,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %27 = load i32, ptr %26, align 8
   %28 = zext i32 %27 to i64
   %29 = getelementptr inbounds nuw i8, ptr %13, i64 %28
-  %30 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %30 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %31 = load ptr, ptr %30, align 8
   %32 = getelementptr inbounds nuw i8, ptr %5, i64 68
   %33 = load i32, ptr %32, align 4
@@ -1686,13 +1691,13 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %41 = shl nuw nsw i64 %40, 4
   %42 = getelementptr inbounds nuw i8, ptr %37, i64 %41
   %43 = icmp eq i32 %39, 0
-  br i1 %43, label %463, label %44
+  br i1 %43, label %466, label %44
 
 44:                                               ; preds = %35
-  %45 = getelementptr inbounds nuw i8, ptr %3, i64 24
-  %46 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %47 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %48 = getelementptr inbounds nuw i8, ptr %0, i64 52
+  %45 = getelementptr inbounds nuw i8, ptr %4, i64 24
+  %46 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %47 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  %48 = getelementptr inbounds nuw i8, ptr %0, i64 60
   br label %56
 
 49:                                               ; preds = %1, %49
@@ -1705,21 +1710,21 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %55 = icmp samesign ult i64 %52, %54
   br i1 %55, label %49, label %35, !llvm.loop !33
 
-56:                                               ; preds = %44, %455
-  %57 = phi ptr [ %7, %44 ], [ %457, %455 ]
-  %58 = phi i64 [ -1, %44 ], [ %456, %455 ]
-  %59 = phi ptr [ %9, %44 ], [ %459, %455 ]
-  %60 = phi ptr [ %25, %44 ], [ %460, %455 ]
-  %61 = phi ptr [ %29, %44 ], [ %461, %455 ]
-  %62 = phi ptr [ %37, %44 ], [ %458, %455 ]
-  %63 = getelementptr inbounds nuw i8, ptr %62, i64 2
+56:                                               ; preds = %44, %456
+  %57 = phi ptr [ %7, %44 ], [ %458, %456 ]
+  %58 = phi ptr [ %9, %44 ], [ %460, %456 ]
+  %59 = phi ptr [ %25, %44 ], [ %461, %456 ]
+  %60 = phi ptr [ %29, %44 ], [ %462, %456 ]
+  %61 = phi ptr [ %37, %44 ], [ %459, %456 ]
+  %62 = phi i64 [ -1, %44 ], [ %457, %456 ]
+  %63 = getelementptr inbounds nuw i8, ptr %61, i64 2
   %64 = load i16, ptr %63, align 2
   %65 = icmp eq i16 %64, -1
   br i1 %65, label %77, label %66
 
 66:                                               ; preds = %56
   %67 = load ptr, ptr %8, align 8
-  %68 = load ptr, ptr %4, align 8
+  %68 = load ptr, ptr %0, align 8
   %69 = getelementptr inbounds nuw i8, ptr %68, i64 124
   %70 = load i32, ptr %69, align 4
   %71 = zext i32 %70 to i64
@@ -1728,583 +1733,587 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %74 = getelementptr inbounds nuw i8, ptr %72, i64 %73
   %75 = load i8, ptr %74, align 1
   %76 = icmp eq i8 %75, 0
-  br i1 %76, label %455, label %77, !prof !34
+  br i1 %76, label %456, label %77, !prof !34
 
 77:                                               ; preds = %56, %66
-  %78 = load i16, ptr %62, align 8
+  %78 = load i16, ptr %61, align 8
   %79 = zext i16 %78 to i64
   %80 = getelementptr inbounds nuw ptr, ptr %31, i64 %79
   %81 = load ptr, ptr %80, align 8
-  %82 = getelementptr inbounds nuw i8, ptr %62, i64 8
-  %83 = load ptr, ptr %82, align 8
-  %84 = load ptr, ptr %57, align 8
-  %85 = getelementptr inbounds nuw i8, ptr %81, i64 8
-  %86 = load ptr, ptr %85, align 8
-  %87 = icmp eq ptr %84, %86
-  br i1 %87, label %88, label %189, !prof !4
+  %82 = load ptr, ptr %57, align 8
+  %83 = getelementptr inbounds nuw i8, ptr %81, i64 8
+  %84 = load ptr, ptr %83, align 8
+  %85 = icmp eq ptr %82, %84
+  br i1 %85, label %86, label %187, !prof !4
 
-88:                                               ; preds = %77
-  %89 = getelementptr inbounds nuw i8, ptr %57, i64 8
-  %90 = load i64, ptr %89, align 8
-  %91 = icmp eq i64 %90, 6
-  br i1 %91, label %92, label %189, !prof !4
+86:                                               ; preds = %77
+  %87 = getelementptr inbounds nuw i8, ptr %57, i64 8
+  %88 = load i64, ptr %87, align 8
+  %89 = icmp eq i64 %88, 6
+  br i1 %89, label %90, label %187, !prof !4
 
-92:                                               ; preds = %88
-  %93 = load ptr, ptr %45, align 8
-  %94 = load i64, ptr %93, align 8
-  %95 = getelementptr inbounds nuw i8, ptr %81, i64 %94
-  %96 = load ptr, ptr %95, align 8
-  %97 = getelementptr inbounds nuw i8, ptr %93, i64 8
+90:                                               ; preds = %86
+  %91 = load ptr, ptr %45, align 8
+  %92 = load i64, ptr %91, align 8
+  %93 = getelementptr inbounds nuw i8, ptr %81, i64 %92
+  %94 = load ptr, ptr %93, align 8
+  %95 = getelementptr inbounds nuw i8, ptr %91, i64 8
+  %96 = load i64, ptr %95, align 8
+  %97 = getelementptr inbounds nuw i8, ptr %94, i64 %96
   %98 = load i64, ptr %97, align 8
-  %99 = getelementptr inbounds nuw i8, ptr %96, i64 %98
+  %99 = getelementptr inbounds nuw i8, ptr %91, i64 72
   %100 = load i64, ptr %99, align 8
-  %101 = getelementptr inbounds nuw i8, ptr %93, i64 72
-  %102 = load i64, ptr %101, align 8
-  %103 = icmp eq i64 %100, %102
-  br i1 %103, label %108, label %104
+  %101 = icmp eq i64 %98, %100
+  br i1 %101, label %106, label %102
 
-104:                                              ; preds = %92
-  %105 = getelementptr inbounds nuw i8, ptr %93, i64 80
-  %106 = load i64, ptr %105, align 8
-  %107 = icmp eq i64 %100, %106
-  br i1 %107, label %108, label %189, !prof !4
+102:                                              ; preds = %90
+  %103 = getelementptr inbounds nuw i8, ptr %91, i64 80
+  %104 = load i64, ptr %103, align 8
+  %105 = icmp eq i64 %98, %104
+  br i1 %105, label %106, label %187, !prof !4
 
-108:                                              ; preds = %104, %92
-  %109 = getelementptr inbounds nuw i8, ptr %93, i64 16
+106:                                              ; preds = %102, %90
+  %107 = getelementptr inbounds nuw i8, ptr %91, i64 16
+  %108 = load i64, ptr %107, align 8
+  %109 = getelementptr inbounds nuw i8, ptr %94, i64 %108
   %110 = load i64, ptr %109, align 8
-  %111 = getelementptr inbounds nuw i8, ptr %96, i64 %110
+  %111 = getelementptr inbounds nuw i8, ptr %91, i64 48
   %112 = load i64, ptr %111, align 8
-  %113 = getelementptr inbounds nuw i8, ptr %93, i64 48
-  %114 = load i64, ptr %113, align 8
-  %115 = getelementptr inbounds nuw i8, ptr %96, i64 %114
-  %116 = load i16, ptr %115, align 2
-  %117 = icmp ugt i64 %112, 5
-  %118 = icmp ugt i16 %116, 63
-  %119 = select i1 %117, i1 true, i1 %118, !prof !5
-  br i1 %119, label %189, label %120, !prof !5
+  %113 = getelementptr inbounds nuw i8, ptr %94, i64 %112
+  %114 = load i16, ptr %113, align 2
+  %115 = icmp ugt i64 %110, 5
+  %116 = icmp ugt i16 %114, 63
+  %117 = select i1 %115, i1 true, i1 %116, !prof !5
+  br i1 %117, label %187, label %118, !prof !5
 
-120:                                              ; preds = %108
-  %121 = zext nneg i16 %116 to i64
-  %122 = getelementptr inbounds nuw i8, ptr %93, i64 88
-  %123 = getelementptr inbounds nuw i32, ptr %122, i64 %121
-  %124 = load i32, ptr %123, align 4
-  %125 = getelementptr inbounds nuw i8, ptr %93, i64 32
-  %126 = load i64, ptr %125, align 8
-  %127 = getelementptr inbounds nuw i8, ptr %96, i64 %126
-  %128 = load ptr, ptr %127, align 8
-  %129 = getelementptr inbounds nuw i8, ptr %93, i64 56
+118:                                              ; preds = %106
+  %119 = zext nneg i16 %114 to i64
+  %120 = getelementptr inbounds nuw i8, ptr %91, i64 88
+  %121 = getelementptr inbounds nuw i32, ptr %120, i64 %119
+  %122 = load i32, ptr %121, align 4
+  %123 = getelementptr inbounds nuw i8, ptr %91, i64 32
+  %124 = load i64, ptr %123, align 8
+  %125 = getelementptr inbounds nuw i8, ptr %94, i64 %124
+  %126 = load ptr, ptr %125, align 8
+  %127 = getelementptr inbounds nuw i8, ptr %91, i64 56
+  %128 = load i64, ptr %127, align 8
+  %129 = getelementptr inbounds nuw i8, ptr %126, i64 %128
   %130 = load i64, ptr %129, align 8
-  %131 = getelementptr inbounds nuw i8, ptr %128, i64 %130
+  %131 = getelementptr inbounds nuw i8, ptr %91, i64 40
   %132 = load i64, ptr %131, align 8
-  %133 = getelementptr inbounds nuw i8, ptr %93, i64 40
-  %134 = load i64, ptr %133, align 8
-  %135 = getelementptr inbounds nuw i8, ptr %96, i64 %134
-  %136 = icmp ne i32 %124, 0
-  %137 = icmp ne i64 %132, 0
-  %138 = select i1 %136, i1 %137, i1 false, !prof !35
-  br i1 %138, label %139, label %189, !prof !35
+  %133 = getelementptr inbounds nuw i8, ptr %94, i64 %132
+  %134 = icmp ne i32 %122, 0
+  %135 = icmp ne i64 %130, 0
+  %136 = select i1 %134, i1 %135, i1 false, !prof !35
+  br i1 %136, label %137, label %187, !prof !35
 
-139:                                              ; preds = %120
-  %140 = getelementptr inbounds nuw i8, ptr %93, i64 64
+137:                                              ; preds = %118
+  %138 = getelementptr inbounds nuw i8, ptr %91, i64 64
+  %139 = load i64, ptr %138, align 8
+  %140 = getelementptr inbounds nuw i8, ptr %126, i64 %139
   %141 = load i64, ptr %140, align 8
-  %142 = getelementptr inbounds nuw i8, ptr %128, i64 %141
-  %143 = load i64, ptr %142, align 8
-  %144 = icmp eq i64 %132, %143
-  br i1 %144, label %145, label %189, !prof !4
+  %142 = icmp eq i64 %130, %141
+  br i1 %142, label %143, label %187, !prof !4
 
-145:                                              ; preds = %139
-  %146 = load i8, ptr %135, align 1
-  %147 = icmp eq i8 %146, 1
-  br i1 %147, label %148, label %189, !prof !4
+143:                                              ; preds = %137
+  %144 = load i8, ptr %133, align 1
+  %145 = icmp eq i8 %144, 1
+  br i1 %145, label %146, label %187, !prof !4
 
-148:                                              ; preds = %145
-  %149 = getelementptr inbounds nuw i8, ptr %93, i64 24
+146:                                              ; preds = %143
+  %147 = getelementptr inbounds nuw i8, ptr %91, i64 24
+  %148 = load i64, ptr %147, align 8
+  %149 = getelementptr inbounds nuw i8, ptr %94, i64 %148
   %150 = load i64, ptr %149, align 8
-  %151 = getelementptr inbounds nuw i8, ptr %96, i64 %150
-  %152 = load i64, ptr %151, align 8
-  %153 = lshr i32 %124, 11
-  %154 = and i32 %153, 31
-  %155 = zext nneg i32 %154 to i64
-  %156 = mul i64 %152, %155
-  %157 = add i64 %156, %132
-  %158 = getelementptr inbounds nuw i8, ptr %135, i64 1
-  %159 = load i8, ptr %158, align 1
-  %160 = zext i8 %159 to i32
-  %161 = trunc nuw nsw i64 %112 to i32
-  %162 = getelementptr inbounds nuw i8, ptr %111, i64 8
-  %163 = getelementptr inbounds nuw i8, ptr %111, i64 48
-  %164 = load ptr, ptr %46, align 8
-  %165 = icmp eq ptr %164, null
-  br i1 %165, label %166, label %169, !prof !5
+  %151 = lshr i32 %122, 11
+  %152 = and i32 %151, 31
+  %153 = zext nneg i32 %152 to i64
+  %154 = mul i64 %150, %153
+  %155 = add i64 %154, %130
+  %156 = getelementptr inbounds nuw i8, ptr %133, i64 1
+  %157 = load i8, ptr %156, align 1
+  %158 = zext i8 %157 to i32
+  %159 = trunc nuw nsw i64 %110 to i32
+  %160 = getelementptr inbounds nuw i8, ptr %109, i64 8
+  %161 = getelementptr inbounds nuw i8, ptr %109, i64 48
+  %162 = load ptr, ptr %46, align 8
+  %163 = icmp eq ptr %162, null
+  br i1 %163, label %164, label %167, !prof !5
 
-166:                                              ; preds = %148
-  %167 = getelementptr inbounds nuw i8, ptr %57, i64 24
-  %168 = load ptr, ptr %167, align 8
-  store ptr %168, ptr %46, align 8
-  store i32 %160, ptr %47, align 8
-  br label %169
+164:                                              ; preds = %146
+  %165 = getelementptr inbounds nuw i8, ptr %57, i64 24
+  %166 = load ptr, ptr %165, align 8
+  store ptr %166, ptr %46, align 8
+  store i32 %158, ptr %47, align 8
+  br label %167
 
-169:                                              ; preds = %166, %148
-  %170 = getelementptr inbounds nuw i8, ptr %62, i64 4
-  %171 = load i32, ptr %170, align 4
-  %172 = icmp eq i32 %171, 0
-  br i1 %172, label %224, label %173, !prof !4
+167:                                              ; preds = %164, %146
+  %168 = getelementptr inbounds nuw i8, ptr %61, i64 4
+  %169 = load i32, ptr %168, align 4
+  %170 = icmp eq i32 %169, 0
+  br i1 %170, label %222, label %171, !prof !4
 
-173:                                              ; preds = %169
-  %174 = load ptr, ptr %8, align 8
-  %175 = load ptr, ptr %4, align 8
-  %176 = getelementptr inbounds nuw i8, ptr %175, i64 108
-  %177 = load i32, ptr %176, align 4
-  %178 = zext i32 %177 to i64
-  %179 = getelementptr inbounds nuw i8, ptr %174, i64 %178
-  %180 = load ptr, ptr %36, align 8
-  %181 = ptrtoint ptr %62 to i64
-  %182 = ptrtoint ptr %180 to i64
-  %183 = sub i64 %181, %182
-  %184 = ashr exact i64 %183, 4
-  %185 = getelementptr inbounds %struct.tensor, ptr %179, i64 %184
-  %186 = getelementptr inbounds nuw i8, ptr %185, i64 16
-  store i32 %161, ptr %186, align 8
-  %187 = getelementptr inbounds nuw i8, ptr %185, i64 24
-  store ptr %162, ptr %187, align 8
-  %188 = getelementptr inbounds nuw i8, ptr %185, i64 32
-  store ptr %163, ptr %188, align 8
-  br label %224
+171:                                              ; preds = %167
+  %172 = load ptr, ptr %8, align 8
+  %173 = load ptr, ptr %0, align 8
+  %174 = getelementptr inbounds nuw i8, ptr %173, i64 108
+  %175 = load i32, ptr %174, align 4
+  %176 = zext i32 %175 to i64
+  %177 = getelementptr inbounds nuw i8, ptr %172, i64 %176
+  %178 = load ptr, ptr %36, align 8
+  %179 = ptrtoint ptr %61 to i64
+  %180 = ptrtoint ptr %178 to i64
+  %181 = sub i64 %179, %180
+  %182 = ashr exact i64 %181, 4
+  %183 = getelementptr inbounds %struct.tensor, ptr %177, i64 %182
+  %184 = getelementptr inbounds nuw i8, ptr %183, i64 16
+  store i32 %159, ptr %184, align 8
+  %185 = getelementptr inbounds nuw i8, ptr %183, i64 24
+  store ptr %160, ptr %185, align 8
+  %186 = getelementptr inbounds nuw i8, ptr %183, i64 32
+  store ptr %161, ptr %186, align 8
+  br label %222
 
-189:                                              ; preds = %139, %120, %145, %108, %104, %77, %88
-  %190 = load ptr, ptr %8, align 8
-  %191 = load ptr, ptr %4, align 8
-  %192 = getelementptr inbounds nuw i8, ptr %191, i64 108
-  %193 = load i32, ptr %192, align 4
-  %194 = zext i32 %193 to i64
-  %195 = getelementptr inbounds nuw i8, ptr %190, i64 %194
-  %196 = load ptr, ptr %36, align 8
-  %197 = ptrtoint ptr %62 to i64
-  %198 = ptrtoint ptr %196 to i64
-  %199 = sub i64 %197, %198
-  %200 = ashr exact i64 %199, 4
-  %201 = getelementptr inbounds %struct.tensor, ptr %195, i64 %200
-  %202 = tail call fastcc i32 @read_array(ptr noundef %0, ptr noundef nonnull %81, ptr noundef %201) #17
-  %203 = load ptr, ptr %6, align 8
-  switch i32 %202, label %466 [
-    i32 4, label %204
-    i32 0, label %205
+187:                                              ; preds = %137, %118, %143, %106, %102, %77, %86
+  %188 = load ptr, ptr %8, align 8
+  %189 = load ptr, ptr %0, align 8
+  %190 = getelementptr inbounds nuw i8, ptr %189, i64 108
+  %191 = load i32, ptr %190, align 4
+  %192 = zext i32 %191 to i64
+  %193 = getelementptr inbounds nuw i8, ptr %188, i64 %192
+  %194 = load ptr, ptr %36, align 8
+  %195 = ptrtoint ptr %61 to i64
+  %196 = ptrtoint ptr %194 to i64
+  %197 = sub i64 %195, %196
+  %198 = ashr exact i64 %197, 4
+  %199 = getelementptr inbounds %struct.tensor, ptr %193, i64 %198
+  %200 = tail call fastcc i32 @read_array(ptr noundef %0, ptr noundef nonnull %81, ptr noundef %199) #17
+  %201 = load ptr, ptr %6, align 8
+  switch i32 %200, label %469 [
+    i32 4, label %202
+    i32 0, label %203
   ]
 
-204:                                              ; preds = %189
+202:                                              ; preds = %187
   store i32 1, ptr %48, align 4
-  br label %455
+  br label %456
 
-205:                                              ; preds = %189
-  %206 = getelementptr inbounds nuw i8, ptr %201, i64 8
-  %207 = load i32, ptr %206, align 8
-  switch i32 %207, label %466 [
-    i32 2, label %208
-    i32 13, label %208
+203:                                              ; preds = %187
+  %204 = getelementptr inbounds nuw i8, ptr %199, i64 8
+  %205 = load i32, ptr %204, align 8
+  switch i32 %205, label %469 [
+    i32 2, label %206
+    i32 13, label %206
   ]
 
-208:                                              ; preds = %205, %205
-  %209 = load i64, ptr %201, align 8
-  %210 = getelementptr inbounds nuw i8, ptr %201, i64 40
-  %211 = load i64, ptr %210, align 8
-  %212 = add i64 %211, %209
-  %213 = getelementptr inbounds nuw i8, ptr %201, i64 12
-  %214 = load i32, ptr %213, align 4
-  %215 = getelementptr inbounds nuw i8, ptr %201, i64 16
-  %216 = load i32, ptr %215, align 8
-  %217 = getelementptr inbounds nuw i8, ptr %201, i64 20
-  %218 = load i32, ptr %217, align 4
-  %219 = getelementptr inbounds nuw i8, ptr %201, i64 24
+206:                                              ; preds = %203, %203
+  %207 = load i64, ptr %199, align 8
+  %208 = getelementptr inbounds nuw i8, ptr %199, i64 40
+  %209 = load i64, ptr %208, align 8
+  %210 = add i64 %209, %207
+  %211 = getelementptr inbounds nuw i8, ptr %199, i64 12
+  %212 = load i32, ptr %211, align 4
+  %213 = getelementptr inbounds nuw i8, ptr %199, i64 16
+  %214 = load i32, ptr %213, align 8
+  %215 = getelementptr inbounds nuw i8, ptr %199, i64 20
+  %216 = load i32, ptr %215, align 4
+  %217 = getelementptr inbounds nuw i8, ptr %199, i64 24
+  %218 = load ptr, ptr %217, align 8
+  %219 = getelementptr inbounds nuw i8, ptr %199, i64 32
   %220 = load ptr, ptr %219, align 8
-  %221 = getelementptr inbounds nuw i8, ptr %201, i64 32
-  %222 = load ptr, ptr %221, align 8
-  %223 = icmp eq i64 %212, 0
-  br i1 %223, label %466, label %224
+  %221 = icmp eq i64 %210, 0
+  br i1 %221, label %469, label %222
 
-224:                                              ; preds = %208, %169, %173
-  %225 = phi ptr [ %220, %208 ], [ %162, %169 ], [ %162, %173 ]
-  %226 = phi ptr [ %222, %208 ], [ %163, %169 ], [ %163, %173 ]
-  %227 = phi i32 [ %218, %208 ], [ %124, %169 ], [ %124, %173 ]
-  %228 = phi i32 [ %216, %208 ], [ %161, %169 ], [ %161, %173 ]
-  %229 = phi i32 [ %214, %208 ], [ %160, %169 ], [ %160, %173 ]
-  %230 = phi i64 [ %212, %208 ], [ %157, %169 ], [ %157, %173 ]
-  %231 = phi ptr [ %203, %208 ], [ %57, %169 ], [ %57, %173 ]
-  %232 = zext i32 %229 to i64
-  %233 = icmp eq i64 %58, %232
+222:                                              ; preds = %206, %167, %171
+  %223 = phi ptr [ %220, %206 ], [ %161, %167 ], [ %161, %171 ]
+  %224 = phi ptr [ %218, %206 ], [ %160, %167 ], [ %160, %171 ]
+  %225 = phi i32 [ %216, %206 ], [ %122, %167 ], [ %122, %171 ]
+  %226 = phi i32 [ %214, %206 ], [ %159, %167 ], [ %159, %171 ]
+  %227 = phi i32 [ %212, %206 ], [ %158, %167 ], [ %158, %171 ]
+  %228 = phi i64 [ %210, %206 ], [ %155, %167 ], [ %155, %171 ]
+  %229 = phi ptr [ %201, %206 ], [ %57, %167 ], [ %57, %171 ]
+  %230 = getelementptr inbounds nuw i8, ptr %61, i64 8
+  %231 = load ptr, ptr %230, align 8
+  %232 = zext i32 %227 to i64
+  %233 = icmp eq i64 %62, %232
   br i1 %233, label %236, label %234, !prof !4
 
-234:                                              ; preds = %224
-  %235 = icmp eq i64 %58, -1
-  br i1 %235, label %236, label %466
+234:                                              ; preds = %222
+  %235 = icmp eq i64 %62, -1
+  br i1 %235, label %236, label %469
 
-236:                                              ; preds = %234, %224
-  store i64 %230, ptr %59, align 8
+236:                                              ; preds = %234, %222
+  store i64 %228, ptr %58, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %2) #16
-  %237 = getelementptr inbounds nuw i8, ptr %83, i64 8
+  %237 = getelementptr inbounds nuw i8, ptr %231, i64 8
   %238 = load i32, ptr %237, align 8
   store i32 %238, ptr %2, align 4
-  %239 = load i32, ptr %83, align 8
-  %240 = icmp eq i32 %227, %239
-  br i1 %240, label %250, label %241, !prof !4
+  %239 = load i32, ptr %231, align 8
+  %240 = icmp eq i32 %225, %239
+  br i1 %240, label %256, label %241, !prof !4
 
 241:                                              ; preds = %236
   %242 = icmp eq i32 %239, 0
-  br i1 %242, label %243, label %453
+  br i1 %242, label %243, label %464
 
 243:                                              ; preds = %241
-  %244 = getelementptr inbounds nuw i8, ptr %83, i64 4
-  %245 = load i32, ptr %244, align 4
-  %246 = zext i32 %245 to i64
-  %247 = getelementptr inbounds nuw i64, ptr %13, i64 %246
-  %248 = call fastcc i32 @is_of_variable(ptr noundef %247, i32 noundef %227, ptr noundef %2) #17
-  %249 = icmp eq i32 %248, 0
-  br i1 %249, label %250, label %453
+  %244 = load ptr, ptr %8, align 8
+  %245 = load ptr, ptr %0, align 8
+  %246 = getelementptr inbounds nuw i8, ptr %245, i64 96
+  %247 = load i32, ptr %246, align 8
+  %248 = zext i32 %247 to i64
+  %249 = getelementptr inbounds nuw i8, ptr %244, i64 %248
+  %250 = getelementptr inbounds nuw i8, ptr %231, i64 4
+  %251 = load i32, ptr %250, align 4
+  %252 = zext i32 %251 to i64
+  %253 = getelementptr inbounds nuw i64, ptr %249, i64 %252
+  %254 = call fastcc i32 @is_of_variable(ptr noundef %253, i32 noundef %225, ptr noundef %2) #17
+  %255 = icmp eq i32 %254, 0
+  br i1 %255, label %256, label %464
 
-250:                                              ; preds = %243, %236
-  %251 = getelementptr inbounds nuw i8, ptr %83, i64 12
-  %252 = load i32, ptr %251, align 4
-  %253 = icmp eq i32 %252, 0
-  br i1 %253, label %254, label %264, !prof !4
+256:                                              ; preds = %243, %236
+  %257 = getelementptr inbounds nuw i8, ptr %231, i64 16
+  %258 = load i32, ptr %257, align 8
+  %259 = icmp eq i32 %226, %258
+  br i1 %259, label %267, label %260, !prof !4
 
-254:                                              ; preds = %250
-  %255 = and i64 %230, 15
-  %256 = icmp eq i64 %255, 0
-  %257 = zext i1 %256 to i8
-  store i8 %257, ptr %60, align 1
-  br i1 %256, label %269, label %258, !prof !4
+260:                                              ; preds = %256
+  %261 = getelementptr inbounds nuw i8, ptr %231, i64 20
+  %262 = load i32, ptr %261, align 4
+  %263 = icmp eq i32 %262, 3
+  br i1 %263, label %264, label %464
 
-258:                                              ; preds = %254
-  %259 = load i32, ptr %2, align 4
-  %260 = add i32 %259, -1
-  %261 = zext i32 %260 to i64
-  %262 = and i64 %230, %261
-  %263 = icmp eq i64 %262, 0
-  br i1 %263, label %269, label %453
+264:                                              ; preds = %260
+  %265 = tail call fastcc i32 @fit_nested(ptr noundef nonnull %231, i32 noundef %226, ptr noundef %224, ptr noundef %223, ptr noundef %60) #17
+  %266 = icmp eq i32 %265, 0
+  br i1 %266, label %440, label %464
 
-264:                                              ; preds = %250
-  %265 = add i32 %252, -1
-  %266 = zext i32 %265 to i64
-  %267 = and i64 %230, %266
-  %268 = icmp eq i64 %267, 0
-  br i1 %268, label %269, label %453
+267:                                              ; preds = %256
+  %268 = getelementptr inbounds nuw i8, ptr %231, i64 32
+  %269 = load ptr, ptr %268, align 8
+  %270 = zext i32 %226 to i64
+  %271 = shl nuw nsw i64 %270, 4
+  %272 = getelementptr inbounds nuw i8, ptr %269, i64 %271
+  %273 = icmp eq i32 %226, 0
+  br i1 %273, label %340, label %274
 
-269:                                              ; preds = %264, %254, %258
-  %270 = getelementptr inbounds nuw i8, ptr %83, i64 16
-  %271 = load i32, ptr %270, align 8
-  %272 = icmp eq i32 %228, %271
-  br i1 %272, label %280, label %273, !prof !4
-
-273:                                              ; preds = %269
-  %274 = getelementptr inbounds nuw i8, ptr %83, i64 20
-  %275 = load i32, ptr %274, align 4
-  %276 = icmp eq i32 %275, 3
-  br i1 %276, label %277, label %453
-
-277:                                              ; preds = %273
-  %278 = tail call fastcc i32 @fit_nested(ptr noundef nonnull %83, i32 noundef %228, ptr noundef %225, ptr noundef %226, ptr noundef %61) #17
-  %279 = icmp eq i32 %278, 0
-  br i1 %279, label %454, label %453
-
-280:                                              ; preds = %269
-  %281 = getelementptr inbounds nuw i8, ptr %83, i64 32
-  %282 = load ptr, ptr %281, align 8
-  %283 = zext i32 %228 to i64
-  %284 = shl nuw nsw i64 %283, 4
-  %285 = getelementptr inbounds nuw i8, ptr %282, i64 %284
-  %286 = icmp eq i32 %228, 0
-  br i1 %286, label %353, label %287
-
-287:                                              ; preds = %280, %334
-  %288 = phi ptr [ %345, %334 ], [ %282, %280 ]
-  %289 = phi i32 [ %343, %334 ], [ 0, %280 ]
-  %290 = phi i64 [ %344, %334 ], [ 1, %280 ]
-  %291 = getelementptr inbounds nuw i8, ptr %288, i64 4
-  %292 = load i32, ptr %291, align 4
-  %293 = zext i32 %292 to i64
-  %294 = getelementptr inbounds nuw i64, ptr %225, i64 %293
-  %295 = load i64, ptr %294, align 8
-  %296 = getelementptr inbounds nuw i8, ptr %288, i64 8
-  %297 = load i64, ptr %296, align 8
-  %298 = load i32, ptr %288, align 8
-  switch i32 %298, label %301 [
-    i32 0, label %299
-    i32 1, label %302
+274:                                              ; preds = %267, %321
+  %275 = phi ptr [ %332, %321 ], [ %269, %267 ]
+  %276 = phi i32 [ %330, %321 ], [ 0, %267 ]
+  %277 = phi i64 [ %331, %321 ], [ 1, %267 ]
+  %278 = getelementptr inbounds nuw i8, ptr %275, i64 4
+  %279 = load i32, ptr %278, align 4
+  %280 = zext i32 %279 to i64
+  %281 = getelementptr inbounds nuw i64, ptr %224, i64 %280
+  %282 = load i64, ptr %281, align 8
+  %283 = getelementptr inbounds nuw i8, ptr %275, i64 8
+  %284 = load i64, ptr %283, align 8
+  %285 = load i32, ptr %275, align 8
+  switch i32 %285, label %288 [
+    i32 0, label %286
+    i32 1, label %289
   ], !prof !36
 
-299:                                              ; preds = %287
-  %300 = icmp eq i64 %295, %297
-  br i1 %300, label %334, label %453
+286:                                              ; preds = %274
+  %287 = icmp eq i64 %282, %284
+  br i1 %287, label %321, label %465
 
-301:                                              ; preds = %287
-  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %288, i64 noundef %295, i32 noundef 1) #17
-  br label %334
+288:                                              ; preds = %274
+  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %275, i64 noundef %282, i32 noundef 1) #17
+  br label %321
 
-302:                                              ; preds = %287
-  %303 = shl i64 %297, 1
-  %304 = getelementptr inbounds nuw i8, ptr %21, i64 %303
-  %305 = load i8, ptr %304, align 1
-  %306 = icmp eq i8 %305, 0
-  br i1 %306, label %307, label %330
+289:                                              ; preds = %274
+  %290 = shl i64 %284, 1
+  %291 = getelementptr inbounds nuw i8, ptr %21, i64 %290
+  %292 = load i8, ptr %291, align 1
+  %293 = icmp eq i8 %292, 0
+  br i1 %293, label %294, label %317
 
-307:                                              ; preds = %302
-  %308 = load ptr, ptr %4, align 8
-  %309 = getelementptr inbounds nuw i8, ptr %308, i64 168
-  %310 = load ptr, ptr %309, align 8
-  %311 = getelementptr inbounds nuw %struct.dim_row, ptr %310, i64 %297
-  %312 = load i64, ptr %311, align 8
-  %313 = icmp slt i64 %295, %312
-  br i1 %313, label %453, label %314
+294:                                              ; preds = %289
+  %295 = load ptr, ptr %0, align 8
+  %296 = getelementptr inbounds nuw i8, ptr %295, i64 168
+  %297 = load ptr, ptr %296, align 8
+  %298 = getelementptr inbounds nuw %struct.dim_row, ptr %297, i64 %284
+  %299 = load i64, ptr %298, align 8
+  %300 = icmp slt i64 %282, %299
+  br i1 %300, label %465, label %301
 
-314:                                              ; preds = %307
-  %315 = getelementptr inbounds nuw i8, ptr %311, i64 8
-  %316 = load i64, ptr %315, align 8
-  %317 = icmp sgt i64 %295, %316
-  br i1 %317, label %453, label %318
+301:                                              ; preds = %294
+  %302 = getelementptr inbounds nuw i8, ptr %298, i64 8
+  %303 = load i64, ptr %302, align 8
+  %304 = icmp sgt i64 %282, %303
+  br i1 %304, label %465, label %305
 
-318:                                              ; preds = %314
-  %319 = getelementptr inbounds nuw i8, ptr %311, i64 16
-  %320 = load i64, ptr %319, align 8
-  %321 = icmp sgt i64 %320, 1
-  br i1 %321, label %322, label %325
+305:                                              ; preds = %301
+  %306 = getelementptr inbounds nuw i8, ptr %298, i64 16
+  %307 = load i64, ptr %306, align 8
+  %308 = icmp sgt i64 %307, 1
+  br i1 %308, label %309, label %312
 
-322:                                              ; preds = %318
-  %323 = srem i64 %295, %320
-  %324 = icmp eq i64 %323, 0
-  br i1 %324, label %325, label %453
+309:                                              ; preds = %305
+  %310 = srem i64 %282, %307
+  %311 = icmp eq i64 %310, 0
+  br i1 %311, label %312, label %465
 
-325:                                              ; preds = %318, %322
-  %326 = getelementptr inbounds nuw i64, ptr %17, i64 %297
-  store i64 %295, ptr %326, align 8
-  store i8 1, ptr %304, align 1
-  %327 = icmp sgt i64 %295, 2147418112
-  %328 = zext i1 %327 to i8
-  %329 = getelementptr inbounds nuw i8, ptr %304, i64 1
-  store i8 %328, ptr %329, align 1
-  br label %334
+312:                                              ; preds = %305, %309
+  %313 = getelementptr inbounds nuw i64, ptr %17, i64 %284
+  store i64 %282, ptr %313, align 8
+  store i8 1, ptr %291, align 1
+  %314 = icmp sgt i64 %282, 2147418112
+  %315 = zext i1 %314 to i8
+  %316 = getelementptr inbounds nuw i8, ptr %291, i64 1
+  store i8 %315, ptr %316, align 1
+  br label %321
 
-330:                                              ; preds = %302
-  %331 = getelementptr inbounds nuw i64, ptr %17, i64 %297
-  %332 = load i64, ptr %331, align 8
-  %333 = icmp eq i64 %332, %295
-  br i1 %333, label %334, label %453
+317:                                              ; preds = %289
+  %318 = getelementptr inbounds nuw i64, ptr %17, i64 %284
+  %319 = load i64, ptr %318, align 8
+  %320 = icmp eq i64 %319, %282
+  br i1 %320, label %321, label %465
 
-334:                                              ; preds = %299, %325, %301, %330
-  %335 = load i32, ptr %291, align 4
-  %336 = zext i32 %335 to i64
-  %337 = getelementptr inbounds nuw i64, ptr %226, i64 %336
-  %338 = load i64, ptr %337, align 8
-  %339 = icmp ne i64 %338, %290
-  %340 = icmp sgt i64 %295, 1
-  %341 = and i1 %340, %339
-  %342 = zext i1 %341 to i32
-  %343 = or i32 %289, %342
-  %344 = mul i64 %295, %290
-  %345 = getelementptr inbounds nuw i8, ptr %288, i64 16
-  %346 = icmp ult ptr %345, %285
-  br i1 %346, label %287, label %347, !llvm.loop !37
+321:                                              ; preds = %286, %312, %288, %317
+  %322 = load i32, ptr %278, align 4
+  %323 = zext i32 %322 to i64
+  %324 = getelementptr inbounds nuw i64, ptr %223, i64 %323
+  %325 = load i64, ptr %324, align 8
+  %326 = icmp ne i64 %325, %277
+  %327 = icmp sgt i64 %282, 1
+  %328 = and i1 %327, %326
+  %329 = zext i1 %328 to i32
+  %330 = or i32 %276, %329
+  %331 = mul i64 %282, %277
+  %332 = getelementptr inbounds nuw i8, ptr %275, i64 16
+  %333 = icmp ult ptr %332, %272
+  br i1 %333, label %274, label %334, !llvm.loop !37
 
-347:                                              ; preds = %334
-  %348 = icmp sgt i64 %344, 1073741824
-  %349 = zext i1 %348 to i8
-  store i8 %349, ptr %61, align 1
-  %350 = getelementptr inbounds nuw i8, ptr %83, i64 20
-  %351 = load i32, ptr %350, align 4
-  %352 = icmp eq i32 %351, 2
-  br i1 %352, label %372, label %357, !prof !5
+334:                                              ; preds = %321
+  %335 = icmp sgt i64 %331, 1073741824
+  %336 = zext i1 %335 to i8
+  store i8 %336, ptr %60, align 1
+  %337 = getelementptr inbounds nuw i8, ptr %231, i64 20
+  %338 = load i32, ptr %337, align 4
+  %339 = icmp eq i32 %338, 2
+  br i1 %339, label %359, label %344, !prof !5
 
-353:                                              ; preds = %280
-  store i8 0, ptr %61, align 1
-  %354 = getelementptr inbounds nuw i8, ptr %83, i64 20
-  %355 = load i32, ptr %354, align 4
-  %356 = icmp eq i32 %355, 2
-  br i1 %356, label %372, label %454, !prof !5
+340:                                              ; preds = %267
+  store i8 0, ptr %60, align 1
+  %341 = getelementptr inbounds nuw i8, ptr %231, i64 20
+  %342 = load i32, ptr %341, align 4
+  %343 = icmp eq i32 %342, 2
+  br i1 %343, label %359, label %440, !prof !5
 
-357:                                              ; preds = %347
-  %358 = icmp eq i32 %343, 0
-  br i1 %358, label %454, label %359, !prof !38
+344:                                              ; preds = %334
+  %345 = icmp eq i32 %330, 0
+  br i1 %345, label %440, label %346, !prof !38
 
-359:                                              ; preds = %357
-  %360 = load i32, ptr %270, align 8
-  %361 = icmp eq i32 %360, 0
-  br i1 %361, label %453, label %362
+346:                                              ; preds = %344
+  %347 = load i32, ptr %257, align 8
+  %348 = icmp eq i32 %347, 0
+  br i1 %348, label %465, label %349
 
-362:                                              ; preds = %359
-  %363 = zext i32 %360 to i64
-  br label %367
+349:                                              ; preds = %346
+  %350 = zext i32 %347 to i64
+  br label %354
 
-364:                                              ; preds = %367
-  %365 = add nuw nsw i64 %368, 1
-  %366 = icmp eq i64 %365, %363
-  br i1 %366, label %453, label %367, !llvm.loop !39
+351:                                              ; preds = %354
+  %352 = add nuw nsw i64 %355, 1
+  %353 = icmp eq i64 %352, %350
+  br i1 %353, label %465, label %354, !llvm.loop !39
 
-367:                                              ; preds = %362, %364
-  %368 = phi i64 [ 0, %362 ], [ %365, %364 ]
-  %369 = getelementptr inbounds nuw i64, ptr %225, i64 %368
-  %370 = load i64, ptr %369, align 8
-  %371 = icmp eq i64 %370, 0
-  br i1 %371, label %454, label %364
+354:                                              ; preds = %349, %351
+  %355 = phi i64 [ 0, %349 ], [ %352, %351 ]
+  %356 = getelementptr inbounds nuw i64, ptr %224, i64 %355
+  %357 = load i64, ptr %356, align 8
+  %358 = icmp eq i64 %357, 0
+  br i1 %358, label %440, label %351
 
-372:                                              ; preds = %353, %347
-  %373 = phi ptr [ %282, %353 ], [ %345, %347 ]
-  %374 = load i32, ptr %270, align 8
-  %375 = icmp eq i32 %374, 0
-  br i1 %375, label %386, label %376
+359:                                              ; preds = %340, %334
+  %360 = phi ptr [ %269, %340 ], [ %332, %334 ]
+  %361 = load i32, ptr %257, align 8
+  %362 = icmp eq i32 %361, 0
+  br i1 %362, label %373, label %363
 
-376:                                              ; preds = %372
-  %377 = zext i32 %374 to i64
-  br label %378
+363:                                              ; preds = %359
+  %364 = zext i32 %361 to i64
+  br label %365
 
-378:                                              ; preds = %378, %376
-  %379 = phi i64 [ 0, %376 ], [ %383, %378 ]
-  %380 = getelementptr inbounds nuw i64, ptr %225, i64 %379
-  %381 = load i64, ptr %380, align 8
-  %382 = icmp eq i64 %381, 0
-  %383 = add nuw nsw i64 %379, 1
-  %384 = icmp eq i64 %383, %377
-  %385 = select i1 %382, i1 true, i1 %384
-  br i1 %385, label %386, label %378, !llvm.loop !39
+365:                                              ; preds = %365, %363
+  %366 = phi i64 [ 0, %363 ], [ %370, %365 ]
+  %367 = getelementptr inbounds nuw i64, ptr %224, i64 %366
+  %368 = load i64, ptr %367, align 8
+  %369 = icmp eq i64 %368, 0
+  %370 = add nuw nsw i64 %366, 1
+  %371 = icmp eq i64 %370, %364
+  %372 = select i1 %369, i1 true, i1 %371
+  br i1 %372, label %373, label %365, !llvm.loop !39
 
-386:                                              ; preds = %378, %372
-  %387 = phi i64 [ 0, %372 ], [ %377, %378 ]
-  %388 = phi i1 [ false, %372 ], [ %382, %378 ]
-  %389 = getelementptr inbounds nuw %struct.rule, ptr %285, i64 %387
-  %390 = icmp ult ptr %373, %389
-  br i1 %390, label %391, label %454
+373:                                              ; preds = %365, %359
+  %374 = phi i64 [ 0, %359 ], [ %364, %365 ]
+  %375 = phi i1 [ false, %359 ], [ %369, %365 ]
+  %376 = getelementptr inbounds nuw %struct.rule, ptr %272, i64 %374
+  %377 = icmp ult ptr %360, %376
+  br i1 %377, label %378, label %440
 
-391:                                              ; preds = %386, %450
-  %392 = phi ptr [ %451, %450 ], [ %373, %386 ]
-  %393 = getelementptr inbounds nuw i8, ptr %392, i64 4
-  %394 = load i32, ptr %393, align 4
-  %395 = zext i32 %394 to i64
-  %396 = getelementptr inbounds nuw i64, ptr %226, i64 %395
-  %397 = load i64, ptr %396, align 8
-  br i1 %388, label %406, label %398
+378:                                              ; preds = %373, %437
+  %379 = phi ptr [ %438, %437 ], [ %360, %373 ]
+  %380 = getelementptr inbounds nuw i8, ptr %379, i64 4
+  %381 = load i32, ptr %380, align 4
+  %382 = zext i32 %381 to i64
+  %383 = getelementptr inbounds nuw i64, ptr %223, i64 %382
+  %384 = load i64, ptr %383, align 8
+  br i1 %375, label %393, label %385
 
-398:                                              ; preds = %391
-  %399 = getelementptr inbounds nuw i64, ptr %225, i64 %395
-  %400 = load i64, ptr %399, align 8
-  %401 = icmp sgt i64 %400, 1
-  %402 = getelementptr inbounds nuw i8, ptr %392, i64 8
-  %403 = load i64, ptr %402, align 8
-  %404 = load i32, ptr %392, align 8
-  %405 = icmp eq i32 %404, 0
-  br i1 %405, label %409, label %412
+385:                                              ; preds = %378
+  %386 = getelementptr inbounds nuw i64, ptr %224, i64 %382
+  %387 = load i64, ptr %386, align 8
+  %388 = icmp sgt i64 %387, 1
+  %389 = getelementptr inbounds nuw i8, ptr %379, i64 8
+  %390 = load i64, ptr %389, align 8
+  %391 = load i32, ptr %379, align 8
+  %392 = icmp eq i32 %391, 0
+  br i1 %392, label %396, label %399
 
-406:                                              ; preds = %391
-  %407 = load i32, ptr %392, align 8
-  %408 = icmp eq i32 %407, 0
-  br i1 %408, label %450, label %416
+393:                                              ; preds = %378
+  %394 = load i32, ptr %379, align 8
+  %395 = icmp eq i32 %394, 0
+  br i1 %395, label %437, label %403
 
-409:                                              ; preds = %398
-  %410 = icmp ne i64 %397, %403
-  %411 = select i1 %401, i1 %410, i1 false
-  br i1 %411, label %453, label %450
+396:                                              ; preds = %385
+  %397 = icmp ne i64 %384, %390
+  %398 = select i1 %388, i1 %397, i1 false
+  br i1 %398, label %465, label %437
 
-412:                                              ; preds = %398
-  %413 = zext i1 %401 to i32
-  %414 = icmp eq i32 %404, 1
-  %415 = and i1 %401, %414
-  br i1 %415, label %418, label %416, !prof !40
+399:                                              ; preds = %385
+  %400 = zext i1 %388 to i32
+  %401 = icmp eq i32 %391, 1
+  %402 = and i1 %388, %401
+  br i1 %402, label %405, label %403, !prof !40
 
-416:                                              ; preds = %406, %412
-  %417 = phi i32 [ %413, %412 ], [ 0, %406 ]
-  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %392, i64 noundef %397, i32 noundef range(i32 0, 2) %417) #17
-  br label %450
+403:                                              ; preds = %393, %399
+  %404 = phi i32 [ %400, %399 ], [ 0, %393 ]
+  tail call fastcc void @put_off(ptr noundef nonnull %0, ptr noundef nonnull %379, i64 noundef %384, i32 noundef range(i32 0, 2) %404) #17
+  br label %437
 
-418:                                              ; preds = %412
-  %419 = shl i64 %403, 1
-  %420 = getelementptr inbounds nuw i8, ptr %21, i64 %419
-  %421 = load i8, ptr %420, align 1
-  %422 = icmp eq i8 %421, 0
-  br i1 %422, label %427, label %423
+405:                                              ; preds = %399
+  %406 = shl i64 %390, 1
+  %407 = getelementptr inbounds nuw i8, ptr %21, i64 %406
+  %408 = load i8, ptr %407, align 1
+  %409 = icmp eq i8 %408, 0
+  br i1 %409, label %414, label %410
 
-423:                                              ; preds = %418
-  %424 = getelementptr inbounds nuw i64, ptr %17, i64 %403
-  %425 = load i64, ptr %424, align 8
-  %426 = icmp eq i64 %425, %397
-  br i1 %426, label %450, label %453
+410:                                              ; preds = %405
+  %411 = getelementptr inbounds nuw i64, ptr %17, i64 %390
+  %412 = load i64, ptr %411, align 8
+  %413 = icmp eq i64 %412, %384
+  br i1 %413, label %437, label %465
 
-427:                                              ; preds = %418
-  %428 = load ptr, ptr %4, align 8
-  %429 = getelementptr inbounds nuw i8, ptr %428, i64 168
-  %430 = load ptr, ptr %429, align 8
-  %431 = getelementptr inbounds nuw %struct.dim_row, ptr %430, i64 %403
-  %432 = load i64, ptr %431, align 8
-  %433 = icmp slt i64 %397, %432
-  br i1 %433, label %453, label %434
+414:                                              ; preds = %405
+  %415 = load ptr, ptr %0, align 8
+  %416 = getelementptr inbounds nuw i8, ptr %415, i64 168
+  %417 = load ptr, ptr %416, align 8
+  %418 = getelementptr inbounds nuw %struct.dim_row, ptr %417, i64 %390
+  %419 = load i64, ptr %418, align 8
+  %420 = icmp slt i64 %384, %419
+  br i1 %420, label %465, label %421
 
-434:                                              ; preds = %427
-  %435 = getelementptr inbounds nuw i8, ptr %431, i64 8
-  %436 = load i64, ptr %435, align 8
-  %437 = icmp sgt i64 %397, %436
-  br i1 %437, label %453, label %438
+421:                                              ; preds = %414
+  %422 = getelementptr inbounds nuw i8, ptr %418, i64 8
+  %423 = load i64, ptr %422, align 8
+  %424 = icmp sgt i64 %384, %423
+  br i1 %424, label %465, label %425
 
-438:                                              ; preds = %434
-  %439 = getelementptr inbounds nuw i8, ptr %431, i64 16
-  %440 = load i64, ptr %439, align 8
-  %441 = icmp sgt i64 %440, 1
-  br i1 %441, label %442, label %445
+425:                                              ; preds = %421
+  %426 = getelementptr inbounds nuw i8, ptr %418, i64 16
+  %427 = load i64, ptr %426, align 8
+  %428 = icmp sgt i64 %427, 1
+  br i1 %428, label %429, label %432
 
-442:                                              ; preds = %438
-  %443 = srem i64 %397, %440
-  %444 = icmp eq i64 %443, 0
-  br i1 %444, label %445, label %453
+429:                                              ; preds = %425
+  %430 = srem i64 %384, %427
+  %431 = icmp eq i64 %430, 0
+  br i1 %431, label %432, label %465
 
-445:                                              ; preds = %438, %442
-  %446 = getelementptr inbounds nuw i64, ptr %17, i64 %403
-  store i64 %397, ptr %446, align 8
-  store i8 1, ptr %420, align 1
-  %447 = icmp sgt i64 %397, 2147418112
-  %448 = zext i1 %447 to i8
-  %449 = getelementptr inbounds nuw i8, ptr %420, i64 1
-  store i8 %448, ptr %449, align 1
-  br label %450
+432:                                              ; preds = %425, %429
+  %433 = getelementptr inbounds nuw i64, ptr %17, i64 %390
+  store i64 %384, ptr %433, align 8
+  store i8 1, ptr %407, align 1
+  %434 = icmp sgt i64 %384, 2147418112
+  %435 = zext i1 %434 to i8
+  %436 = getelementptr inbounds nuw i8, ptr %407, i64 1
+  store i8 %435, ptr %436, align 1
+  br label %437
 
-450:                                              ; preds = %409, %423, %406, %445, %416
-  %451 = getelementptr inbounds nuw i8, ptr %392, i64 16
-  %452 = icmp ult ptr %451, %389
-  br i1 %452, label %391, label %454, !llvm.loop !41
+437:                                              ; preds = %396, %410, %393, %432, %403
+  %438 = getelementptr inbounds nuw i8, ptr %379, i64 16
+  %439 = icmp ult ptr %438, %376
+  br i1 %439, label %378, label %440, !llvm.loop !41
 
-453:                                              ; preds = %258, %241, %264, %273, %243, %277, %359, %299, %330, %322, %314, %307, %364, %427, %423, %442, %434, %409
+440:                                              ; preds = %354, %437, %340, %373, %344, %264
+  %441 = getelementptr inbounds nuw i8, ptr %231, i64 12
+  %442 = load i32, ptr %441, align 4
+  %443 = icmp eq i32 %442, 0
+  %444 = load i32, ptr %2, align 4
+  %445 = select i1 %443, i32 %444, i32 %442
+  %446 = add i32 %445, -1
+  %447 = zext i32 %446 to i64
+  %448 = and i64 %228, %447
+  br i1 %443, label %449, label %453, !prof !4
+
+449:                                              ; preds = %440
+  %450 = and i64 %228, 15
+  %451 = icmp eq i64 %450, 0
+  %452 = zext i1 %451 to i8
+  store i8 %452, ptr %59, align 1
+  br label %453
+
+453:                                              ; preds = %449, %440
+  %454 = icmp eq i64 %448, 0
+  br i1 %454, label %455, label %465, !prof !4
+
+455:                                              ; preds = %453
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  br label %466
+  br label %456
 
-454:                                              ; preds = %367, %450, %353, %277, %357, %386
+456:                                              ; preds = %202, %455, %66
+  %457 = phi i64 [ %62, %202 ], [ %232, %455 ], [ %62, %66 ]
+  %458 = phi ptr [ %201, %202 ], [ %229, %455 ], [ %57, %66 ]
+  %459 = getelementptr inbounds nuw i8, ptr %61, i64 16
+  %460 = getelementptr inbounds nuw i8, ptr %58, i64 8
+  %461 = getelementptr inbounds nuw i8, ptr %59, i64 1
+  %462 = getelementptr inbounds nuw i8, ptr %60, i64 1
+  %463 = icmp ult ptr %459, %42
+  br i1 %463, label %56, label %466, !llvm.loop !42
+
+464:                                              ; preds = %264, %241, %260, %243
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  br label %455
+  br label %469
 
-455:                                              ; preds = %454, %204, %66
-  %456 = phi i64 [ %58, %66 ], [ %58, %204 ], [ %232, %454 ]
-  %457 = phi ptr [ %57, %66 ], [ %203, %204 ], [ %231, %454 ]
-  %458 = getelementptr inbounds nuw i8, ptr %62, i64 16
-  %459 = getelementptr inbounds nuw i8, ptr %59, i64 8
-  %460 = getelementptr inbounds nuw i8, ptr %60, i64 1
-  %461 = getelementptr inbounds nuw i8, ptr %61, i64 1
-  %462 = icmp ult ptr %458, %42
-  br i1 %462, label %56, label %463, !llvm.loop !42
+465:                                              ; preds = %346, %453, %317, %309, %301, %294, %286, %351, %429, %421, %414, %410, %396
+  call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
+  br label %469
 
-463:                                              ; preds = %455, %35
-  %464 = phi i64 [ -1, %35 ], [ %456, %455 ]
-  %465 = getelementptr inbounds nuw i8, ptr %13, i64 16
-  store i64 %464, ptr %465, align 8
-  br label %466
+466:                                              ; preds = %456, %35
+  %467 = phi i64 [ -1, %35 ], [ %457, %456 ]
+  %468 = getelementptr inbounds nuw i8, ptr %13, i64 16
+  store i64 %467, ptr %468, align 8
+  br label %469
 
-466:                                              ; preds = %208, %205, %189, %234, %453, %463
-  %467 = phi i32 [ 0, %463 ], [ 1, %453 ], [ 1, %208 ], [ %202, %189 ], [ 1, %234 ], [ 1, %205 ]
-  ret i32 %467
+469:                                              ; preds = %206, %187, %203, %234, %465, %464, %466
+  %470 = phi i32 [ 0, %466 ], [ 1, %465 ], [ 1, %464 ], [ 1, %206 ], [ %200, %187 ], [ 1, %203 ], [ 1, %234 ]
+  ret i32 %470
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull captures(none) %0, ptr noundef readonly captures(none) %1) unnamed_addr #3 {
-  %3 = load ptr, ptr %0, align 8
-  %4 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %5 = load ptr, ptr %4, align 8
+  %3 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %4 = load ptr, ptr %3, align 8
+  %5 = load ptr, ptr %0, align 8
   %6 = getelementptr inbounds nuw i8, ptr %5, i64 28
   %7 = load i32, ptr %6, align 4
   %8 = add i32 %7, 2
   %9 = zext i32 %8 to i64
   %10 = alloca ptr, i64 %9, align 16
-  %11 = getelementptr inbounds nuw i8, ptr %3, i64 144
+  %11 = getelementptr inbounds nuw i8, ptr %4, i64 144
   %12 = load ptr, ptr %11, align 8
   %13 = getelementptr inbounds nuw i8, ptr %1, i64 12
   %14 = load i32, ptr %13, align 4
@@ -2323,9 +2332,9 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %23 = tail call ptr %12(i64 noundef %22) #18
   store ptr %23, ptr %10, align 16
   %24 = load ptr, ptr %11, align 8
-  %25 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %26 = load ptr, ptr %25, align 8
-  %27 = load ptr, ptr %4, align 8
+  %27 = load ptr, ptr %0, align 8
   %28 = getelementptr inbounds nuw i8, ptr %27, i64 108
   %29 = load i32, ptr %28, align 4
   %30 = zext i32 %29 to i64
@@ -2338,26 +2347,26 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   br i1 %35, label %44, label %36
 
 36:                                               ; preds = %21
-  %37 = load ptr, ptr %4, align 8
+  %37 = load ptr, ptr %0, align 8
   %38 = getelementptr inbounds nuw i8, ptr %37, i64 144
   %39 = getelementptr inbounds nuw i8, ptr %37, i64 124
-  %40 = getelementptr inbounds nuw i8, ptr %3, i64 88
-  %41 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %40 = getelementptr inbounds nuw i8, ptr %4, i64 88
+  %41 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %42 = zext i32 %7 to i64
   %43 = load ptr, ptr %38, align 8
   br label %60
 
 44:                                               ; preds = %80, %21
-  %45 = getelementptr inbounds nuw i8, ptr %3, i64 216
+  %45 = getelementptr inbounds nuw i8, ptr %4, i64 216
   %46 = load ptr, ptr %45, align 8
-  %47 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %47 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %48 = load ptr, ptr %47, align 8
   %49 = getelementptr inbounds nuw i8, ptr %48, i64 64
   %50 = load ptr, ptr %49, align 8
   %51 = call ptr %46(ptr noundef %50, ptr noundef nonnull %10, i64 noundef %9, ptr noundef null) #18
-  %52 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %52 = getelementptr inbounds nuw i8, ptr %0, i64 72
   store ptr %51, ptr %52, align 8
-  %53 = getelementptr inbounds nuw i8, ptr %3, i64 184
+  %53 = getelementptr inbounds nuw i8, ptr %4, i64 184
   %54 = load ptr, ptr %53, align 8
   %55 = load ptr, ptr %10, align 16
   call void %54(ptr noundef %55) #18
@@ -2406,23 +2415,23 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   br i1 %87, label %44, label %60, !llvm.loop !43
 
 88:                                               ; preds = %44
-  %89 = call fastcc i32 @failed(ptr noundef nonnull %3) #17
+  %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #17
   br label %124
 
 90:                                               ; preds = %44
-  %91 = getelementptr inbounds nuw i8, ptr %3, i64 136
+  %91 = getelementptr inbounds nuw i8, ptr %4, i64 136
   %92 = load ptr, ptr %91, align 8
-  %93 = getelementptr inbounds nuw i8, ptr %3, i64 192
+  %93 = getelementptr inbounds nuw i8, ptr %4, i64 192
   %94 = load ptr, ptr %93, align 8
   %95 = call ptr %94(ptr noundef nonnull %58, i64 noundef 0) #18
   %96 = call ptr %92(ptr noundef %95) #18
-  %97 = getelementptr inbounds nuw i8, ptr %0, i64 72
+  %97 = getelementptr inbounds nuw i8, ptr %0, i64 80
   store ptr %96, ptr %97, align 8
-  %98 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  %98 = getelementptr inbounds nuw i8, ptr %0, i64 64
   store i32 1, ptr %98, align 8
-  %99 = getelementptr inbounds nuw i8, ptr %0, i64 60
-  store i32 0, ptr %99, align 4
-  %100 = load ptr, ptr %4, align 8
+  %99 = getelementptr inbounds nuw i8, ptr %0, i64 16
+  store i32 0, ptr %99, align 8
+  %100 = load ptr, ptr %0, align 8
   %101 = getelementptr inbounds nuw i8, ptr %100, i64 40
   %102 = load i32, ptr %101, align 8
   %103 = icmp eq i32 %102, 0
@@ -2446,7 +2455,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %117 = getelementptr inbounds nuw i8, ptr %116, i64 8
   store i64 0, ptr %117, align 8
   %118 = add nuw nsw i64 %107, 1
-  %119 = load ptr, ptr %4, align 8
+  %119 = load ptr, ptr %0, align 8
   %120 = getelementptr inbounds nuw i8, ptr %119, i64 40
   %121 = load i32, ptr %120, align 8
   %122 = zext i32 %121 to i64
@@ -2460,17 +2469,17 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #3 {
-  %2 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %3 = load ptr, ptr %2, align 8
-  %4 = getelementptr inbounds nuw i8, ptr %3, i64 36
-  %5 = load i32, ptr %4, align 4
-  %6 = icmp eq i32 %5, 0
-  br i1 %6, label %103, label %7
+  %2 = load ptr, ptr %0, align 8
+  %3 = getelementptr inbounds nuw i8, ptr %2, i64 36
+  %4 = load i32, ptr %3, align 4
+  %5 = icmp eq i32 %4, 0
+  br i1 %5, label %103, label %6
 
-7:                                                ; preds = %1
-  %8 = load ptr, ptr %0, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %10 = getelementptr inbounds nuw i8, ptr %0, i64 24
+6:                                                ; preds = %1
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %8 = load ptr, ptr %7, align 8
+  %9 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %10 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %11 = getelementptr inbounds nuw i8, ptr %8, i64 312
   %12 = getelementptr inbounds nuw i8, ptr %8, i64 88
   %13 = getelementptr inbounds nuw i8, ptr %8, i64 48
@@ -2481,9 +2490,9 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %18 = getelementptr inbounds nuw i8, ptr %8, i64 160
   br label %19
 
-19:                                               ; preds = %7, %96
-  %20 = phi i64 [ 0, %7 ], [ %97, %96 ]
-  %21 = phi ptr [ %3, %7 ], [ %98, %96 ]
+19:                                               ; preds = %6, %96
+  %20 = phi i64 [ 0, %6 ], [ %97, %96 ]
+  %21 = phi ptr [ %2, %6 ], [ %98, %96 ]
   %22 = getelementptr inbounds nuw i8, ptr %21, i64 160
   %23 = load ptr, ptr %22, align 8
   %24 = getelementptr inbounds nuw %struct.constant_row, ptr %23, i64 %20
@@ -2592,7 +2601,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
 
 96:                                               ; preds = %94, %91, %29, %38, %60
   %97 = add nuw nsw i64 %20, 1
-  %98 = load ptr, ptr %2, align 8
+  %98 = load ptr, ptr %0, align 8
   %99 = getelementptr inbounds nuw i8, ptr %98, i64 36
   %100 = load i32, ptr %99, align 4
   %101 = zext i32 %100 to i64
@@ -2606,195 +2615,194 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
 define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #5 {
-  %2 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %3 = load ptr, ptr %2, align 8
-  %4 = getelementptr inbounds nuw i8, ptr %3, i64 40
-  %5 = load i32, ptr %4, align 8
-  %6 = icmp eq i32 %5, 0
-  br i1 %6, label %85, label %7
+  %2 = load ptr, ptr %0, align 8
+  %3 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  %4 = load i32, ptr %3, align 8
+  %5 = icmp eq i32 %4, 0
+  br i1 %5, label %84, label %6
 
-7:                                                ; preds = %1
-  %8 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  br label %9
+6:                                                ; preds = %1
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  br label %8
 
-9:                                                ; preds = %7, %78
-  %10 = phi ptr [ %3, %7 ], [ %79, %78 ]
-  %11 = phi i64 [ 0, %7 ], [ %80, %78 ]
-  %12 = load ptr, ptr %8, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %10, i64 116
-  %14 = load i32, ptr %13, align 4
-  %15 = zext i32 %14 to i64
-  %16 = getelementptr inbounds nuw i8, ptr %12, i64 %15
-  %17 = trunc nuw i64 %11 to i32
-  %18 = shl i32 %17, 1
-  %19 = zext i32 %18 to i64
-  %20 = getelementptr inbounds nuw i64, ptr %16, i64 %19
-  %21 = load i64, ptr %20, align 8
-  %22 = getelementptr inbounds nuw i8, ptr %10, i64 96
-  %23 = load i32, ptr %22, align 8
-  %24 = zext i32 %23 to i64
-  %25 = getelementptr inbounds nuw i8, ptr %12, i64 %24
-  %26 = getelementptr inbounds nuw i8, ptr %10, i64 100
-  %27 = load i32, ptr %26, align 4
-  %28 = zext i32 %27 to i64
-  %29 = getelementptr inbounds nuw i8, ptr %25, i64 %28
-  %30 = getelementptr inbounds nuw i8, ptr %29, i64 %19
-  %31 = load i8, ptr %30, align 1
-  %32 = icmp eq i8 %31, 0
-  br i1 %32, label %33, label %78
+8:                                                ; preds = %6, %77
+  %9 = phi ptr [ %2, %6 ], [ %78, %77 ]
+  %10 = phi i64 [ 0, %6 ], [ %79, %77 ]
+  %11 = load ptr, ptr %7, align 8
+  %12 = getelementptr inbounds nuw i8, ptr %9, i64 116
+  %13 = load i32, ptr %12, align 4
+  %14 = zext i32 %13 to i64
+  %15 = getelementptr inbounds nuw i8, ptr %11, i64 %14
+  %16 = trunc nuw i64 %10 to i32
+  %17 = shl i32 %16, 1
+  %18 = zext i32 %17 to i64
+  %19 = getelementptr inbounds nuw i64, ptr %15, i64 %18
+  %20 = load i64, ptr %19, align 8
+  %21 = getelementptr inbounds nuw i8, ptr %9, i64 96
+  %22 = load i32, ptr %21, align 8
+  %23 = zext i32 %22 to i64
+  %24 = getelementptr inbounds nuw i8, ptr %11, i64 %23
+  %25 = getelementptr inbounds nuw i8, ptr %9, i64 100
+  %26 = load i32, ptr %25, align 4
+  %27 = zext i32 %26 to i64
+  %28 = getelementptr inbounds nuw i8, ptr %24, i64 %27
+  %29 = getelementptr inbounds nuw i8, ptr %28, i64 %18
+  %30 = load i8, ptr %29, align 1
+  %31 = icmp eq i8 %30, 0
+  br i1 %31, label %32, label %77
 
-33:                                               ; preds = %9
-  %34 = or disjoint i32 %18, 1
-  %35 = zext i32 %34 to i64
-  %36 = getelementptr inbounds nuw i64, ptr %16, i64 %35
-  %37 = load i64, ptr %36, align 8
-  %38 = icmp eq i64 %37, 0
-  br i1 %38, label %78, label %39
+32:                                               ; preds = %8
+  %33 = or disjoint i32 %17, 1
+  %34 = zext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i64, ptr %15, i64 %34
+  %36 = load i64, ptr %35, align 8
+  %37 = icmp eq i64 %36, 0
+  br i1 %37, label %77, label %38
 
-39:                                               ; preds = %33
-  %40 = getelementptr inbounds nuw i8, ptr %10, i64 168
-  %41 = load ptr, ptr %40, align 8
-  %42 = getelementptr inbounds nuw %struct.dim_row, ptr %41, i64 %11
-  %43 = getelementptr inbounds nuw i8, ptr %42, i64 24
-  %44 = load i32, ptr %43, align 8
-  %45 = icmp eq i32 %44, 0
-  br i1 %45, label %64, label %46
+38:                                               ; preds = %32
+  %39 = getelementptr inbounds nuw i8, ptr %9, i64 168
+  %40 = load ptr, ptr %39, align 8
+  %41 = getelementptr inbounds nuw %struct.dim_row, ptr %40, i64 %10
+  %42 = getelementptr inbounds nuw i8, ptr %41, i64 24
+  %43 = load i32, ptr %42, align 8
+  %44 = icmp eq i32 %43, 0
+  br i1 %44, label %63, label %45
 
-46:                                               ; preds = %39
-  %47 = load i64, ptr %42, align 8
-  %48 = icmp slt i64 %21, %47
-  br i1 %48, label %85, label %49
+45:                                               ; preds = %38
+  %46 = load i64, ptr %41, align 8
+  %47 = icmp slt i64 %20, %46
+  br i1 %47, label %84, label %48
 
-49:                                               ; preds = %46
-  %50 = getelementptr inbounds nuw i8, ptr %42, i64 8
-  %51 = load i64, ptr %50, align 8
-  %52 = icmp sgt i64 %21, %51
-  br i1 %52, label %85, label %53
+48:                                               ; preds = %45
+  %49 = getelementptr inbounds nuw i8, ptr %41, i64 8
+  %50 = load i64, ptr %49, align 8
+  %51 = icmp sgt i64 %20, %50
+  br i1 %51, label %84, label %52
 
-53:                                               ; preds = %49
-  %54 = getelementptr inbounds nuw i8, ptr %42, i64 16
-  %55 = load i64, ptr %54, align 8
-  %56 = icmp sgt i64 %55, 1
-  br i1 %56, label %57, label %60
+52:                                               ; preds = %48
+  %53 = getelementptr inbounds nuw i8, ptr %41, i64 16
+  %54 = load i64, ptr %53, align 8
+  %55 = icmp sgt i64 %54, 1
+  br i1 %55, label %56, label %59
 
-57:                                               ; preds = %53
-  %58 = srem i64 %21, %55
-  %59 = icmp ne i64 %58, 0
-  br label %60
+56:                                               ; preds = %52
+  %57 = srem i64 %20, %54
+  %58 = icmp ne i64 %57, 0
+  br label %59
 
-60:                                               ; preds = %53, %57
-  %61 = phi i1 [ false, %53 ], [ %59, %57 ]
-  %62 = icmp slt i64 %21, -2147483648
-  %63 = select i1 %61, i1 true, i1 %62
-  br i1 %63, label %85, label %66
+59:                                               ; preds = %52, %56
+  %60 = phi i1 [ false, %52 ], [ %58, %56 ]
+  %61 = icmp slt i64 %20, -2147483648
+  %62 = select i1 %60, i1 true, i1 %61
+  br i1 %62, label %84, label %65
 
-64:                                               ; preds = %39
-  %65 = icmp slt i64 %21, -2147483648
-  br i1 %65, label %85, label %66
+63:                                               ; preds = %38
+  %64 = icmp slt i64 %20, -2147483648
+  br i1 %64, label %84, label %65
 
-66:                                               ; preds = %60, %64
-  %67 = getelementptr inbounds nuw i8, ptr %10, i64 60
-  %68 = load i32, ptr %67, align 4
-  %69 = zext i32 %68 to i64
-  %70 = getelementptr inbounds nuw i8, ptr %12, i64 %69
-  %71 = getelementptr inbounds nuw i64, ptr %70, i64 %11
-  store i64 %21, ptr %71, align 8
-  %72 = shl nuw nsw i64 %11, 1
-  %73 = getelementptr inbounds nuw i8, ptr %29, i64 %72
-  store i8 1, ptr %73, align 1
-  %74 = icmp sgt i64 %21, 2147418112
-  %75 = zext i1 %74 to i8
-  %76 = getelementptr inbounds nuw i8, ptr %73, i64 1
-  store i8 %75, ptr %76, align 1
-  %77 = load ptr, ptr %2, align 8
-  br label %78
+65:                                               ; preds = %59, %63
+  %66 = getelementptr inbounds nuw i8, ptr %9, i64 60
+  %67 = load i32, ptr %66, align 4
+  %68 = zext i32 %67 to i64
+  %69 = getelementptr inbounds nuw i8, ptr %11, i64 %68
+  %70 = getelementptr inbounds nuw i64, ptr %69, i64 %10
+  store i64 %20, ptr %70, align 8
+  %71 = shl nuw nsw i64 %10, 1
+  %72 = getelementptr inbounds nuw i8, ptr %28, i64 %71
+  store i8 1, ptr %72, align 1
+  %73 = icmp sgt i64 %20, 2147418112
+  %74 = zext i1 %73 to i8
+  %75 = getelementptr inbounds nuw i8, ptr %72, i64 1
+  store i8 %74, ptr %75, align 1
+  %76 = load ptr, ptr %0, align 8
+  br label %77
 
-78:                                               ; preds = %66, %33, %9
-  %79 = phi ptr [ %77, %66 ], [ %10, %33 ], [ %10, %9 ]
-  %80 = add nuw nsw i64 %11, 1
-  %81 = getelementptr inbounds nuw i8, ptr %79, i64 40
-  %82 = load i32, ptr %81, align 8
-  %83 = zext i32 %82 to i64
-  %84 = icmp samesign ult i64 %80, %83
-  br i1 %84, label %9, label %85, !llvm.loop !46
+77:                                               ; preds = %65, %32, %8
+  %78 = phi ptr [ %76, %65 ], [ %9, %32 ], [ %9, %8 ]
+  %79 = add nuw nsw i64 %10, 1
+  %80 = getelementptr inbounds nuw i8, ptr %78, i64 40
+  %81 = load i32, ptr %80, align 8
+  %82 = zext i32 %81 to i64
+  %83 = icmp samesign ult i64 %79, %82
+  br i1 %83, label %8, label %84, !llvm.loop !46
 
-85:                                               ; preds = %60, %64, %78, %49, %46, %1
-  %86 = phi i32 [ 0, %1 ], [ 1, %49 ], [ 1, %64 ], [ 0, %78 ], [ 1, %46 ], [ 1, %60 ]
-  ret i32 %86
+84:                                               ; preds = %59, %63, %77, %48, %45, %1
+  %85 = phi i32 [ 0, %1 ], [ 1, %48 ], [ 1, %63 ], [ 0, %77 ], [ 1, %45 ], [ 1, %59 ]
+  ret i32 %85
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
 define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #5 {
   %2 = alloca i64, align 8
-  %3 = getelementptr inbounds nuw i8, ptr %0, i64 60
-  %4 = load i32, ptr %3, align 4
+  %3 = getelementptr inbounds nuw i8, ptr %0, i64 16
+  %4 = load i32, ptr %3, align 8
   %5 = icmp eq i32 %4, 0
-  br i1 %5, label %37, label %6
+  br i1 %5, label %36, label %6
 
 6:                                                ; preds = %1
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %10 = load ptr, ptr %9, align 8
-  %11 = getelementptr inbounds nuw i8, ptr %10, i64 120
-  %12 = load i32, ptr %11, align 8
-  %13 = zext i32 %12 to i64
-  %14 = getelementptr inbounds nuw i8, ptr %8, i64 %13
-  %15 = getelementptr inbounds nuw i8, ptr %10, i64 176
-  %16 = load ptr, ptr %15, align 8
-  %17 = zext i32 %4 to i64
-  br label %18
+  %9 = load ptr, ptr %0, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %9, i64 120
+  %11 = load i32, ptr %10, align 8
+  %12 = zext i32 %11 to i64
+  %13 = getelementptr inbounds nuw i8, ptr %8, i64 %12
+  %14 = getelementptr inbounds nuw i8, ptr %9, i64 176
+  %15 = load ptr, ptr %14, align 8
+  %16 = zext i32 %4 to i64
+  br label %20
 
-18:                                               ; preds = %6, %33
-  %19 = phi i64 [ 0, %6 ], [ %34, %33 ]
+17:                                               ; preds = %30
+  %18 = add nuw nsw i64 %21, 1
+  %19 = icmp eq i64 %18, %16
+  br i1 %19, label %36, label %20, !llvm.loop !47
+
+20:                                               ; preds = %6, %17
+  %21 = phi i64 [ 0, %6 ], [ %18, %17 ]
   call void @llvm.lifetime.start.p0(ptr nonnull %2) #16
-  %20 = shl nuw i64 %19, 1
-  %21 = and i64 %20, 4294967294
-  %22 = getelementptr inbounds nuw i64, ptr %14, i64 %21
-  %23 = load i64, ptr %22, align 8
-  %24 = getelementptr inbounds ptr, ptr %16, i64 %23
-  %25 = load ptr, ptr %24, align 8
-  %26 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %25, ptr noundef %2) #17
-  %27 = icmp eq i32 %26, 0
-  br i1 %27, label %28, label %36
+  store i64 0, ptr %2, align 8
+  %22 = shl nuw i64 %21, 1
+  %23 = and i64 %22, 4294967294
+  %24 = getelementptr inbounds nuw i64, ptr %13, i64 %23
+  %25 = load i64, ptr %24, align 8
+  %26 = getelementptr inbounds ptr, ptr %15, i64 %25
+  %27 = load ptr, ptr %26, align 8
+  %28 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %27, ptr noundef %2) #17
+  %29 = icmp eq i32 %28, 0
+  br i1 %29, label %30, label %35
 
-28:                                               ; preds = %18
-  %29 = load i64, ptr %2, align 8
-  %30 = getelementptr inbounds nuw i8, ptr %22, i64 8
-  %31 = load i64, ptr %30, align 8
-  %32 = icmp eq i64 %29, %31
-  br i1 %32, label %33, label %36
-
-33:                                               ; preds = %28
+30:                                               ; preds = %20
+  %31 = load i64, ptr %2, align 8
+  %32 = getelementptr inbounds nuw i8, ptr %24, i64 8
+  %33 = load i64, ptr %32, align 8
+  %34 = icmp eq i64 %31, %33
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  %34 = add nuw nsw i64 %19, 1
-  %35 = icmp eq i64 %34, %17
-  br i1 %35, label %37, label %18, !llvm.loop !47
+  br i1 %34, label %17, label %36
 
-36:                                               ; preds = %28, %18
+35:                                               ; preds = %20
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
-  br label %37
+  br label %36
 
-37:                                               ; preds = %33, %1, %36
-  %38 = phi i32 [ 1, %36 ], [ 0, %1 ], [ 0, %33 ]
-  ret i32 %38
+36:                                               ; preds = %17, %30, %1, %35
+  %37 = phi i32 [ 1, %35 ], [ 0, %1 ], [ 0, %17 ], [ 1, %30 ]
+  ret i32 %37
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly captures(none) %0) unnamed_addr #3 {
-  %2 = load ptr, ptr %0, align 8
-  %3 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  %4 = load ptr, ptr %3, align 8
-  %5 = getelementptr inbounds nuw i8, ptr %2, i64 48
-  %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  %8 = load i64, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %10 = load ptr, ptr %9, align 8
-  %11 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %12 = load ptr, ptr %11, align 8
-  %13 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %14 = load ptr, ptr %13, align 8
+  %2 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %3 = load ptr, ptr %2, align 8
+  %4 = getelementptr inbounds nuw i8, ptr %3, i64 32
+  %5 = load ptr, ptr %4, align 8
+  %6 = getelementptr inbounds nuw i8, ptr %3, i64 48
+  %7 = load ptr, ptr %6, align 8
+  %8 = getelementptr inbounds nuw i8, ptr %3, i64 40
+  %9 = load i64, ptr %8, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %11 = load ptr, ptr %10, align 8
+  %12 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  %13 = load ptr, ptr %12, align 8
+  %14 = load ptr, ptr %0, align 8
   %15 = getelementptr inbounds nuw i8, ptr %14, i64 152
   %16 = load ptr, ptr %15, align 8
   %17 = getelementptr inbounds nuw i8, ptr %14, i64 32
@@ -2809,12 +2817,12 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   %24 = phi ptr [ %62, %61 ], [ %16, %1 ]
   %25 = load i16, ptr %24, align 4
   %26 = zext i16 %25 to i64
-  %27 = getelementptr inbounds nuw ptr, ptr %12, i64 %26
+  %27 = getelementptr inbounds nuw ptr, ptr %13, i64 %26
   %28 = load ptr, ptr %27, align 8
   %29 = getelementptr inbounds nuw i8, ptr %24, i64 8
   %30 = load i32, ptr %29, align 4
   %31 = zext i32 %30 to i64
-  %32 = getelementptr inbounds nuw i8, ptr %10, i64 %31
+  %32 = getelementptr inbounds nuw i8, ptr %11, i64 %31
   %33 = getelementptr inbounds nuw i8, ptr %24, i64 4
   %34 = load i32, ptr %33, align 4
   switch i32 %34, label %58 [
@@ -2825,13 +2833,13 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 35:                                               ; preds = %23
   %36 = getelementptr inbounds nuw i8, ptr %28, i64 8
   %37 = load ptr, ptr %36, align 8
-  %38 = icmp eq ptr %37, %4
+  %38 = icmp eq ptr %37, %5
   br i1 %38, label %39, label %58, !prof !4
 
 39:                                               ; preds = %35
   %40 = getelementptr inbounds nuw i8, ptr %28, i64 16
   %41 = load i64, ptr %40, align 8
-  %42 = icmp eq i64 %41, %8
+  %42 = icmp eq i64 %41, %9
   br i1 %42, label %43, label %58, !prof !4
 
 43:                                               ; preds = %39
@@ -2844,7 +2852,7 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 47:                                               ; preds = %23
   %48 = getelementptr inbounds nuw i8, ptr %28, i64 8
   %49 = load ptr, ptr %48, align 8
-  %50 = icmp eq ptr %49, %6
+  %50 = icmp eq ptr %49, %7
   br i1 %50, label %51, label %58, !prof !4
 
 51:                                               ; preds = %47
@@ -2872,839 +2880,703 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
   ret i32 %65
 }
 
+; Function Attrs: mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite)
+declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #6
+
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 -1, 2) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) initializes((0, 56)) %2) unnamed_addr #5 {
-  %4 = alloca i64, align 8
-  tail call void @llvm.memcpy.p0.p0.i64(ptr noundef nonnull align 8 dereferenceable(56) %2, ptr noundef nonnull align 8 dereferenceable(56) %1, i64 56, i1 false)
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %6 = load ptr, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %6, i64 44
-  %8 = load i32, ptr %7, align 4
-  %9 = icmp eq i32 %8, 0
-  br i1 %9, label %75, label %10
+define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef nonnull writeonly captures(none) %1) unnamed_addr #5 {
+  %3 = alloca i64, align 8
+  %4 = load ptr, ptr %0, align 8
+  %5 = getelementptr inbounds nuw i8, ptr %4, i64 44
+  %6 = load i32, ptr %5, align 4
+  %7 = icmp eq i32 %6, 0
+  br i1 %7, label %76, label %8
 
-10:                                               ; preds = %3
-  %11 = getelementptr inbounds nuw i8, ptr %6, i64 184
-  %12 = load ptr, ptr %11, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %4) #16
-  %13 = getelementptr inbounds nuw i8, ptr %12, i64 8
-  %14 = load i64, ptr %13, align 8
-  store i64 %14, ptr %4, align 8
-  %15 = load i32, ptr %12, align 8
-  %16 = icmp eq i32 %15, 2
-  br i1 %16, label %17, label %26
+8:                                                ; preds = %2
+  %9 = getelementptr inbounds nuw i8, ptr %4, i64 184
+  %10 = load ptr, ptr %9, align 8
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  %11 = getelementptr inbounds nuw i8, ptr %10, i64 8
+  %12 = load i64, ptr %11, align 8
+  store i64 %12, ptr %3, align 8
+  %13 = load i32, ptr %10, align 8
+  %14 = icmp eq i32 %13, 2
+  br i1 %14, label %15, label %24
 
-17:                                               ; preds = %10
-  %18 = getelementptr inbounds nuw i8, ptr %6, i64 176
+15:                                               ; preds = %8
+  %16 = getelementptr inbounds nuw i8, ptr %4, i64 176
+  %17 = load ptr, ptr %16, align 8
+  %18 = getelementptr inbounds ptr, ptr %17, i64 %12
   %19 = load ptr, ptr %18, align 8
-  %20 = getelementptr inbounds ptr, ptr %19, i64 %14
-  %21 = load ptr, ptr %20, align 8
-  %22 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %21, ptr noundef %4) #17
-  %23 = icmp eq i32 %22, 0
-  br i1 %23, label %24, label %78
+  %20 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %19, ptr noundef %3) #17
+  %21 = icmp eq i32 %20, 0
+  br i1 %21, label %22, label %75
 
-24:                                               ; preds = %17
-  %25 = load i64, ptr %4, align 8
-  br label %26
+22:                                               ; preds = %15
+  %23 = load i64, ptr %3, align 8
+  br label %24
 
-26:                                               ; preds = %24, %10
-  %27 = phi i64 [ %25, %24 ], [ %14, %10 ]
-  %28 = icmp ugt i64 %27, 2147483647
-  br i1 %28, label %78, label %29
+24:                                               ; preds = %22, %8
+  %25 = phi i64 [ %23, %22 ], [ %12, %8 ]
+  %26 = icmp ugt i64 %25, 2147483647
+  br i1 %26, label %75, label %27
 
-29:                                               ; preds = %26
-  %30 = icmp eq i64 %27, 0
-  %31 = trunc nuw nsw i64 %27 to i32
-  store i32 %31, ptr %2, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  %32 = load ptr, ptr %5, align 8
-  %33 = getelementptr inbounds nuw i8, ptr %32, i64 44
-  %34 = load i32, ptr %33, align 4
-  %35 = icmp ugt i32 %34, 1
-  br i1 %35, label %36, label %75
+27:                                               ; preds = %24
+  %28 = icmp eq i64 %25, 0
+  %29 = zext i1 %28 to i32
+  %30 = trunc nuw nsw i64 %25 to i32
+  store i32 %30, ptr %1, align 4
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  %31 = load ptr, ptr %0, align 8
+  %32 = getelementptr inbounds nuw i8, ptr %31, i64 44
+  %33 = load i32, ptr %32, align 4
+  %34 = icmp ugt i32 %33, 1
+  br i1 %34, label %35, label %70
 
-36:                                               ; preds = %29
-  %37 = zext i1 %30 to i32
-  br label %38
+35:                                               ; preds = %27, %58
+  %36 = phi i64 [ %64, %58 ], [ 1, %27 ]
+  %37 = phi ptr [ %65, %58 ], [ %31, %27 ]
+  %38 = phi i32 [ %61, %58 ], [ %29, %27 ]
+  %39 = getelementptr inbounds nuw i8, ptr %37, i64 184
+  %40 = load ptr, ptr %39, align 8
+  %41 = getelementptr inbounds nuw %struct.rule, ptr %40, i64 %36
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  %42 = getelementptr inbounds nuw i8, ptr %41, i64 8
+  %43 = load i64, ptr %42, align 8
+  store i64 %43, ptr %3, align 8
+  %44 = load i32, ptr %41, align 8
+  %45 = icmp eq i32 %44, 2
+  br i1 %45, label %46, label %55
 
-38:                                               ; preds = %36, %61
-  %39 = phi i64 [ %67, %61 ], [ 1, %36 ]
-  %40 = phi ptr [ %68, %61 ], [ %32, %36 ]
-  %41 = phi i32 [ %64, %61 ], [ %37, %36 ]
-  %42 = getelementptr inbounds nuw i8, ptr %40, i64 184
-  %43 = load ptr, ptr %42, align 8
-  %44 = getelementptr inbounds nuw %struct.rule, ptr %43, i64 %39
-  call void @llvm.lifetime.start.p0(ptr nonnull %4) #16
-  %45 = getelementptr inbounds nuw i8, ptr %44, i64 8
-  %46 = load i64, ptr %45, align 8
-  store i64 %46, ptr %4, align 8
-  %47 = load i32, ptr %44, align 8
-  %48 = icmp eq i32 %47, 2
-  br i1 %48, label %49, label %58
+46:                                               ; preds = %35
+  %47 = getelementptr inbounds nuw i8, ptr %37, i64 176
+  %48 = load ptr, ptr %47, align 8
+  %49 = getelementptr inbounds ptr, ptr %48, i64 %43
+  %50 = load ptr, ptr %49, align 8
+  %51 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %50, ptr noundef %3) #17
+  %52 = icmp eq i32 %51, 0
+  br i1 %52, label %53, label %75
 
-49:                                               ; preds = %38
-  %50 = getelementptr inbounds nuw i8, ptr %40, i64 176
-  %51 = load ptr, ptr %50, align 8
-  %52 = getelementptr inbounds ptr, ptr %51, i64 %46
-  %53 = load ptr, ptr %52, align 8
-  %54 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %53, ptr noundef %4) #17
-  %55 = icmp eq i32 %54, 0
-  br i1 %55, label %56, label %78
+53:                                               ; preds = %46
+  %54 = load i64, ptr %3, align 8
+  br label %55
 
-56:                                               ; preds = %49
-  %57 = load i64, ptr %4, align 8
-  br label %58
+55:                                               ; preds = %53, %35
+  %56 = phi i64 [ %54, %53 ], [ %43, %35 ]
+  %57 = icmp ugt i64 %56, 65535
+  br i1 %57, label %75, label %58
 
-58:                                               ; preds = %56, %38
-  %59 = phi i64 [ %57, %56 ], [ %46, %38 ]
-  %60 = icmp ugt i64 %59, 65535
-  br i1 %60, label %78, label %61
+58:                                               ; preds = %55
+  %59 = icmp eq i64 %56, 0
+  %60 = zext i1 %59 to i32
+  %61 = or i32 %38, %60
+  %62 = trunc nuw nsw i64 %56 to i32
+  %63 = getelementptr inbounds nuw i32, ptr %1, i64 %36
+  store i32 %62, ptr %63, align 4
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  %64 = add nuw nsw i64 %36, 1
+  %65 = load ptr, ptr %0, align 8
+  %66 = getelementptr inbounds nuw i8, ptr %65, i64 44
+  %67 = load i32, ptr %66, align 4
+  %68 = zext i32 %67 to i64
+  %69 = icmp samesign ult i64 %64, %68
+  br i1 %69, label %35, label %70, !llvm.loop !49
 
-61:                                               ; preds = %58
-  %62 = icmp eq i64 %59, 0
-  %63 = zext i1 %62 to i32
-  %64 = or i32 %41, %63
-  %65 = trunc nuw nsw i64 %59 to i32
-  %66 = getelementptr inbounds nuw i32, ptr %2, i64 %39
-  store i32 %65, ptr %66, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  %67 = add nuw nsw i64 %39, 1
-  %68 = load ptr, ptr %5, align 8
-  %69 = getelementptr inbounds nuw i8, ptr %68, i64 44
-  %70 = load i32, ptr %69, align 4
-  %71 = zext i32 %70 to i64
-  %72 = icmp samesign ult i64 %67, %71
-  br i1 %72, label %38, label %73, !llvm.loop !49
+70:                                               ; preds = %58, %27
+  %71 = phi i32 [ %29, %27 ], [ %61, %58 ]
+  %72 = freeze i32 %71
+  %73 = icmp eq i32 %72, 0
+  %74 = select i1 %73, i32 0, i32 4
+  br label %76
 
-73:                                               ; preds = %61
-  %74 = icmp ne i32 %64, 0
-  br label %75
+75:                                               ; preds = %46, %55, %24, %15
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  br label %76
 
-75:                                               ; preds = %73, %3, %29
-  %76 = phi i1 [ false, %3 ], [ %30, %29 ], [ %74, %73 ]
-  %77 = sext i1 %76 to i32
-  br label %79
-
-78:                                               ; preds = %49, %58, %26, %17
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  br label %79
-
-79:                                               ; preds = %75, %78
-  %80 = phi i32 [ 1, %78 ], [ %77, %75 ]
-  ret i32 %80
+76:                                               ; preds = %70, %75, %2
+  %77 = phi i32 [ 1, %75 ], [ %74, %70 ], [ 0, %2 ]
+  ret i32 %77
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1) unnamed_addr #3 {
-  %3 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %4 = load ptr, ptr %3, align 8
-  %5 = getelementptr inbounds nuw i8, ptr %4, i64 84
-  %6 = load i32, ptr %5, align 4
-  %7 = zext i32 %6 to i64
-  %8 = getelementptr inbounds nuw i8, ptr %1, i64 %7
-  %9 = getelementptr inbounds nuw i8, ptr %4, i64 152
-  %10 = load ptr, ptr %9, align 8
-  %11 = getelementptr inbounds nuw i8, ptr %4, i64 32
-  %12 = load i32, ptr %11, align 8
-  %13 = zext i32 %12 to i64
-  %14 = mul nuw nsw i64 %13, 20
-  %15 = getelementptr inbounds nuw i8, ptr %10, i64 %14
-  %16 = icmp eq i32 %12, 0
-  br i1 %16, label %62, label %17
+  %3 = load ptr, ptr %0, align 8
+  %4 = getelementptr inbounds nuw i8, ptr %3, i64 84
+  %5 = load i32, ptr %4, align 4
+  %6 = zext i32 %5 to i64
+  %7 = getelementptr inbounds nuw i8, ptr %1, i64 %6
+  %8 = getelementptr inbounds nuw i8, ptr %3, i64 152
+  %9 = load ptr, ptr %8, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %3, i64 32
+  %11 = load i32, ptr %10, align 8
+  %12 = zext i32 %11 to i64
+  %13 = mul nuw nsw i64 %12, 20
+  %14 = getelementptr inbounds nuw i8, ptr %9, i64 %13
+  %15 = icmp eq i32 %11, 0
+  br i1 %15, label %61, label %16
 
-17:                                               ; preds = %2
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %19 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  br label %20
+16:                                               ; preds = %2
+  %17 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %18 = getelementptr inbounds nuw i8, ptr %0, i64 40
+  br label %19
 
-20:                                               ; preds = %17, %57
-  %21 = phi ptr [ %10, %17 ], [ %58, %57 ]
-  %22 = getelementptr inbounds nuw i8, ptr %21, i64 16
-  %23 = load i32, ptr %22, align 4
-  %24 = icmp eq i32 %23, 0
-  br i1 %24, label %57, label %25
+19:                                               ; preds = %16, %56
+  %20 = phi ptr [ %9, %16 ], [ %57, %56 ]
+  %21 = getelementptr inbounds nuw i8, ptr %20, i64 16
+  %22 = load i32, ptr %21, align 4
+  %23 = icmp eq i32 %22, 0
+  br i1 %23, label %56, label %24
 
-25:                                               ; preds = %20
-  %26 = getelementptr inbounds nuw i8, ptr %21, i64 2
-  %27 = load i16, ptr %26, align 2
-  %28 = icmp eq i16 %27, -1
-  %29 = load ptr, ptr %18, align 8
-  br i1 %28, label %40, label %30
+24:                                               ; preds = %19
+  %25 = getelementptr inbounds nuw i8, ptr %20, i64 2
+  %26 = load i16, ptr %25, align 2
+  %27 = icmp eq i16 %26, -1
+  %28 = load ptr, ptr %17, align 8
+  br i1 %27, label %39, label %29
 
-30:                                               ; preds = %25
-  %31 = load ptr, ptr %3, align 8
-  %32 = getelementptr inbounds nuw i8, ptr %31, i64 124
-  %33 = load i32, ptr %32, align 4
-  %34 = zext i32 %33 to i64
-  %35 = getelementptr inbounds nuw i8, ptr %29, i64 %34
-  %36 = zext i16 %27 to i64
-  %37 = getelementptr inbounds nuw i8, ptr %35, i64 %36
-  %38 = load i8, ptr %37, align 1
-  %39 = icmp eq i8 %38, 0
-  br i1 %39, label %57, label %40
+29:                                               ; preds = %24
+  %30 = load ptr, ptr %0, align 8
+  %31 = getelementptr inbounds nuw i8, ptr %30, i64 124
+  %32 = load i32, ptr %31, align 4
+  %33 = zext i32 %32 to i64
+  %34 = getelementptr inbounds nuw i8, ptr %28, i64 %33
+  %35 = zext i16 %26 to i64
+  %36 = getelementptr inbounds nuw i8, ptr %34, i64 %35
+  %37 = load i8, ptr %36, align 1
+  %38 = icmp eq i8 %37, 0
+  br i1 %38, label %56, label %39
 
-40:                                               ; preds = %25, %30
-  %41 = load ptr, ptr %19, align 8
-  %42 = load i16, ptr %21, align 4
-  %43 = zext i16 %42 to i64
-  %44 = getelementptr inbounds nuw ptr, ptr %41, i64 %43
-  %45 = load ptr, ptr %44, align 8
-  %46 = getelementptr inbounds nuw i8, ptr %21, i64 12
-  %47 = load i32, ptr %46, align 4
-  %48 = zext i32 %47 to i64
-  %49 = getelementptr inbounds nuw i32, ptr %8, i64 %48
-  %50 = load i32, ptr %49, align 4
-  %51 = getelementptr inbounds nuw i8, ptr %21, i64 8
-  %52 = load i32, ptr %51, align 4
-  %53 = zext i32 %52 to i64
-  %54 = getelementptr inbounds nuw i8, ptr %29, i64 %53
-  %55 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %45, i32 noundef %50, ptr noundef %54) #17
-  %56 = icmp eq i32 %55, 0
-  br i1 %56, label %57, label %241
+39:                                               ; preds = %24, %29
+  %40 = load ptr, ptr %18, align 8
+  %41 = load i16, ptr %20, align 4
+  %42 = zext i16 %41 to i64
+  %43 = getelementptr inbounds nuw ptr, ptr %40, i64 %42
+  %44 = load ptr, ptr %43, align 8
+  %45 = getelementptr inbounds nuw i8, ptr %20, i64 12
+  %46 = load i32, ptr %45, align 4
+  %47 = zext i32 %46 to i64
+  %48 = getelementptr inbounds nuw i32, ptr %7, i64 %47
+  %49 = load i32, ptr %48, align 4
+  %50 = getelementptr inbounds nuw i8, ptr %20, i64 8
+  %51 = load i32, ptr %50, align 4
+  %52 = zext i32 %51 to i64
+  %53 = getelementptr inbounds nuw i8, ptr %28, i64 %52
+  %54 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %44, i32 noundef %49, ptr noundef %53) #17
+  %55 = icmp eq i32 %54, 0
+  br i1 %55, label %56, label %239
 
-57:                                               ; preds = %20, %30, %40
-  %58 = getelementptr inbounds nuw i8, ptr %21, i64 20
-  %59 = icmp ult ptr %58, %15
-  br i1 %59, label %20, label %60, !llvm.loop !51
+56:                                               ; preds = %19, %29, %39
+  %57 = getelementptr inbounds nuw i8, ptr %20, i64 20
+  %58 = icmp ult ptr %57, %14
+  br i1 %58, label %19, label %59, !llvm.loop !51
 
-60:                                               ; preds = %57
-  %61 = load ptr, ptr %3, align 8
-  br label %62
+59:                                               ; preds = %56
+  %60 = load ptr, ptr %0, align 8
+  br label %61
 
-62:                                               ; preds = %60, %2
-  %63 = phi ptr [ %61, %60 ], [ %4, %2 ]
-  %64 = getelementptr inbounds nuw i8, ptr %63, i64 28
-  %65 = load i32, ptr %64, align 4
-  %66 = icmp eq i32 %65, 0
-  br i1 %66, label %241, label %67
+61:                                               ; preds = %59, %2
+  %62 = phi ptr [ %60, %59 ], [ %3, %2 ]
+  %63 = getelementptr inbounds nuw i8, ptr %62, i64 28
+  %64 = load i32, ptr %63, align 4
+  %65 = icmp eq i32 %64, 0
+  br i1 %65, label %239, label %66
 
-67:                                               ; preds = %62
-  %68 = getelementptr inbounds nuw i8, ptr %63, i64 88
-  %69 = load i32, ptr %68, align 8
-  %70 = zext i32 %69 to i64
-  %71 = getelementptr inbounds nuw i8, ptr %1, i64 %70
-  %72 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  br label %73
+66:                                               ; preds = %61
+  %67 = getelementptr inbounds nuw i8, ptr %62, i64 88
+  %68 = load i32, ptr %67, align 8
+  %69 = zext i32 %68 to i64
+  %70 = getelementptr inbounds nuw i8, ptr %1, i64 %69
+  %71 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  br label %72
 
-73:                                               ; preds = %67, %232
-  %74 = phi ptr [ %63, %67 ], [ %233, %232 ]
-  %75 = phi ptr [ %63, %67 ], [ %234, %232 ]
-  %76 = phi i64 [ 0, %67 ], [ %236, %232 ]
-  %77 = phi ptr [ %71, %67 ], [ %235, %232 ]
-  %78 = getelementptr inbounds nuw i8, ptr %75, i64 144
-  %79 = load ptr, ptr %78, align 8
-  %80 = getelementptr inbounds nuw %struct.array_row, ptr %79, i64 %76
-  %81 = getelementptr inbounds nuw i8, ptr %80, i64 4
-  %82 = load i32, ptr %81, align 4
-  %83 = icmp eq i32 %82, 0
-  br i1 %83, label %232, label %84
+72:                                               ; preds = %66, %230
+  %73 = phi ptr [ %62, %66 ], [ %231, %230 ]
+  %74 = phi ptr [ %62, %66 ], [ %232, %230 ]
+  %75 = phi i64 [ 0, %66 ], [ %234, %230 ]
+  %76 = phi ptr [ %70, %66 ], [ %233, %230 ]
+  %77 = getelementptr inbounds nuw i8, ptr %74, i64 144
+  %78 = load ptr, ptr %77, align 8
+  %79 = getelementptr inbounds nuw %struct.array_row, ptr %78, i64 %75
+  %80 = getelementptr inbounds nuw i8, ptr %79, i64 4
+  %81 = load i32, ptr %80, align 4
+  %82 = icmp eq i32 %81, 0
+  br i1 %82, label %230, label %83
 
-84:                                               ; preds = %73
-  %85 = getelementptr inbounds nuw i8, ptr %80, i64 2
-  %86 = load i16, ptr %85, align 2
-  %87 = icmp eq i16 %86, -1
-  %88 = load ptr, ptr %72, align 8
-  br i1 %87, label %98, label %89
+83:                                               ; preds = %72
+  %84 = getelementptr inbounds nuw i8, ptr %79, i64 2
+  %85 = load i16, ptr %84, align 2
+  %86 = icmp eq i16 %85, -1
+  %87 = load ptr, ptr %71, align 8
+  br i1 %86, label %97, label %88
 
-89:                                               ; preds = %84
-  %90 = getelementptr inbounds nuw i8, ptr %75, i64 124
-  %91 = load i32, ptr %90, align 4
-  %92 = zext i32 %91 to i64
-  %93 = getelementptr inbounds nuw i8, ptr %88, i64 %92
-  %94 = zext i16 %86 to i64
-  %95 = getelementptr inbounds nuw i8, ptr %93, i64 %94
-  %96 = load i8, ptr %95, align 1
-  %97 = icmp eq i8 %96, 0
-  br i1 %97, label %229, label %98
+88:                                               ; preds = %83
+  %89 = getelementptr inbounds nuw i8, ptr %74, i64 124
+  %90 = load i32, ptr %89, align 4
+  %91 = zext i32 %90 to i64
+  %92 = getelementptr inbounds nuw i8, ptr %87, i64 %91
+  %93 = zext i16 %85 to i64
+  %94 = getelementptr inbounds nuw i8, ptr %92, i64 %93
+  %95 = load i8, ptr %94, align 1
+  %96 = icmp eq i8 %95, 0
+  br i1 %96, label %227, label %97
 
-98:                                               ; preds = %84, %89
-  %99 = load ptr, ptr %0, align 8
-  %100 = load ptr, ptr %77, align 8
-  %101 = getelementptr inbounds nuw i8, ptr %75, i64 108
-  %102 = load i32, ptr %101, align 4
-  %103 = zext i32 %102 to i64
-  %104 = getelementptr inbounds nuw i8, ptr %88, i64 %103
-  %105 = getelementptr inbounds nuw %struct.tensor, ptr %104, i64 %76
-  %106 = getelementptr inbounds nuw i64, ptr %88, i64 %76
-  %107 = load i64, ptr %106, align 8
-  %108 = zext i32 %82 to i64
-  %109 = getelementptr inbounds nuw i8, ptr %88, i64 %108
-  %110 = getelementptr inbounds nuw i8, ptr %105, i64 24
+97:                                               ; preds = %83, %88
+  %98 = load ptr, ptr %76, align 8
+  %99 = getelementptr inbounds nuw i8, ptr %74, i64 108
+  %100 = load i32, ptr %99, align 4
+  %101 = zext i32 %100 to i64
+  %102 = getelementptr inbounds nuw i8, ptr %87, i64 %101
+  %103 = getelementptr inbounds nuw %struct.tensor, ptr %102, i64 %75
+  %104 = getelementptr inbounds nuw i64, ptr %87, i64 %75
+  %105 = load i64, ptr %104, align 8
+  %106 = zext i32 %81 to i64
+  %107 = getelementptr inbounds nuw i8, ptr %87, i64 %106
+  %108 = getelementptr inbounds nuw i8, ptr %103, i64 24
+  %109 = load ptr, ptr %108, align 8
+  %110 = getelementptr inbounds nuw i8, ptr %103, i64 32
   %111 = load ptr, ptr %110, align 8
-  %112 = getelementptr inbounds nuw i8, ptr %105, i64 32
-  %113 = load ptr, ptr %112, align 8
-  %114 = getelementptr inbounds nuw i8, ptr %100, i64 12
-  %115 = load i32, ptr %114, align 4
-  %116 = icmp eq i32 %115, 0
-  br i1 %116, label %117, label %125
+  %112 = getelementptr inbounds nuw i8, ptr %98, i64 12
+  %113 = load i32, ptr %112, align 4
+  %114 = icmp eq i32 %113, 0
+  br i1 %114, label %115, label %123
 
-117:                                              ; preds = %98
-  %118 = getelementptr inbounds nuw i8, ptr %100, i64 128
-  %119 = mul i64 %107, 28284495232021
-  %120 = lshr i64 %119, 40
-  %121 = and i64 %120, 31
-  %122 = getelementptr inbounds nuw %struct.map_entry, ptr %118, i64 %121
-  %123 = load i64, ptr %122, align 8
-  %124 = xor i64 %123, %107
-  br label %180
+115:                                              ; preds = %97
+  %116 = getelementptr inbounds nuw i8, ptr %98, i64 128
+  %117 = mul i64 %105, 28284495232021
+  %118 = lshr i64 %117, 40
+  %119 = and i64 %118, 31
+  %120 = getelementptr inbounds nuw %struct.map_entry, ptr %116, i64 %119
+  %121 = load i64, ptr %120, align 8
+  %122 = xor i64 %121, %105
+  br label %178
 
-125:                                              ; preds = %98
-  %126 = zext i32 %115 to i64
-  %127 = and i64 %126, 1
-  %128 = icmp eq i32 %115, 1
-  br i1 %128, label %133, label %129
+123:                                              ; preds = %97
+  %124 = zext i32 %113 to i64
+  %125 = and i64 %124, 1
+  %126 = icmp eq i32 %113, 1
+  br i1 %126, label %131, label %127
 
-129:                                              ; preds = %125
-  %130 = and i64 %126, 4294967294
-  br label %156
+127:                                              ; preds = %123
+  %128 = and i64 %124, 4294967294
+  br label %154
 
-131:                                              ; preds = %156
-  %132 = icmp eq i64 %127, 0
-  br i1 %132, label %145, label %133
+129:                                              ; preds = %154
+  %130 = icmp eq i64 %125, 0
+  br i1 %130, label %143, label %131
 
-133:                                              ; preds = %131, %125
-  %134 = phi i64 [ 0, %125 ], [ %177, %131 ]
-  %135 = phi i64 [ %107, %125 ], [ %176, %131 ]
-  %136 = icmp ne i64 %127, 0
-  tail call void @llvm.assume(i1 %136)
-  %137 = mul i64 %135, -7046029254386353131
-  %138 = getelementptr inbounds nuw i64, ptr %111, i64 %134
-  %139 = load i64, ptr %138, align 8
-  %140 = xor i64 %139, %137
-  %141 = mul i64 %140, -7046029254386353131
-  %142 = getelementptr inbounds nuw i64, ptr %113, i64 %134
-  %143 = load i64, ptr %142, align 8
-  %144 = xor i64 %141, %143
-  br label %145
+131:                                              ; preds = %129, %123
+  %132 = phi i64 [ 0, %123 ], [ %175, %129 ]
+  %133 = phi i64 [ %105, %123 ], [ %174, %129 ]
+  %134 = icmp ne i64 %125, 0
+  tail call void @llvm.assume(i1 %134)
+  %135 = mul i64 %133, -7046029254386353131
+  %136 = getelementptr inbounds nuw i64, ptr %109, i64 %132
+  %137 = load i64, ptr %136, align 8
+  %138 = xor i64 %137, %135
+  %139 = mul i64 %138, -7046029254386353131
+  %140 = getelementptr inbounds nuw i64, ptr %111, i64 %132
+  %141 = load i64, ptr %140, align 8
+  %142 = xor i64 %139, %141
+  br label %143
 
-145:                                              ; preds = %131, %133
-  %146 = phi i64 [ %176, %131 ], [ %144, %133 ]
-  %147 = getelementptr inbounds nuw i8, ptr %100, i64 128
-  %148 = mul i64 %146, 28284495232021
-  %149 = lshr i64 %148, 40
-  %150 = and i64 %149, 31
-  %151 = getelementptr inbounds nuw %struct.map_entry, ptr %147, i64 %150
-  %152 = load i64, ptr %151, align 8
-  %153 = xor i64 %152, %107
-  %154 = getelementptr inbounds nuw i8, ptr %151, i64 8
-  %155 = getelementptr inbounds nuw i8, ptr %151, i64 48
-  br label %184
+143:                                              ; preds = %129, %131
+  %144 = phi i64 [ %174, %129 ], [ %142, %131 ]
+  %145 = getelementptr inbounds nuw i8, ptr %98, i64 128
+  %146 = mul i64 %144, 28284495232021
+  %147 = lshr i64 %146, 40
+  %148 = and i64 %147, 31
+  %149 = getelementptr inbounds nuw %struct.map_entry, ptr %145, i64 %148
+  %150 = load i64, ptr %149, align 8
+  %151 = xor i64 %150, %105
+  %152 = getelementptr inbounds nuw i8, ptr %149, i64 8
+  %153 = getelementptr inbounds nuw i8, ptr %149, i64 48
+  br label %182
 
-156:                                              ; preds = %156, %129
-  %157 = phi i64 [ 0, %129 ], [ %177, %156 ]
-  %158 = phi i64 [ %107, %129 ], [ %176, %156 ]
-  %159 = phi i64 [ 0, %129 ], [ %178, %156 ]
-  %160 = mul i64 %158, -7046029254386353131
-  %161 = getelementptr inbounds nuw i64, ptr %111, i64 %157
-  %162 = load i64, ptr %161, align 8
-  %163 = xor i64 %162, %160
-  %164 = mul i64 %163, -7046029254386353131
-  %165 = getelementptr inbounds nuw i64, ptr %113, i64 %157
-  %166 = load i64, ptr %165, align 8
-  %167 = xor i64 %164, %166
-  %168 = or disjoint i64 %157, 1
-  %169 = mul i64 %167, -7046029254386353131
-  %170 = getelementptr inbounds nuw i64, ptr %111, i64 %168
-  %171 = load i64, ptr %170, align 8
-  %172 = xor i64 %171, %169
-  %173 = mul i64 %172, -7046029254386353131
-  %174 = getelementptr inbounds nuw i64, ptr %113, i64 %168
-  %175 = load i64, ptr %174, align 8
-  %176 = xor i64 %173, %175
-  %177 = add nuw nsw i64 %157, 2
-  %178 = add i64 %159, 2
-  %179 = icmp eq i64 %178, %130
-  br i1 %179, label %131, label %156, !llvm.loop !52
+154:                                              ; preds = %154, %127
+  %155 = phi i64 [ 0, %127 ], [ %175, %154 ]
+  %156 = phi i64 [ %105, %127 ], [ %174, %154 ]
+  %157 = phi i64 [ 0, %127 ], [ %176, %154 ]
+  %158 = mul i64 %156, -7046029254386353131
+  %159 = getelementptr inbounds nuw i64, ptr %109, i64 %155
+  %160 = load i64, ptr %159, align 8
+  %161 = xor i64 %160, %158
+  %162 = mul i64 %161, -7046029254386353131
+  %163 = getelementptr inbounds nuw i64, ptr %111, i64 %155
+  %164 = load i64, ptr %163, align 8
+  %165 = xor i64 %162, %164
+  %166 = or disjoint i64 %155, 1
+  %167 = mul i64 %165, -7046029254386353131
+  %168 = getelementptr inbounds nuw i64, ptr %109, i64 %166
+  %169 = load i64, ptr %168, align 8
+  %170 = xor i64 %169, %167
+  %171 = mul i64 %170, -7046029254386353131
+  %172 = getelementptr inbounds nuw i64, ptr %111, i64 %166
+  %173 = load i64, ptr %172, align 8
+  %174 = xor i64 %171, %173
+  %175 = add nuw nsw i64 %155, 2
+  %176 = add i64 %157, 2
+  %177 = icmp eq i64 %176, %128
+  br i1 %177, label %129, label %154, !llvm.loop !52
 
-180:                                              ; preds = %184, %117
-  %181 = phi ptr [ %122, %117 ], [ %151, %184 ]
-  %182 = phi i64 [ %124, %117 ], [ %198, %184 ]
-  %183 = icmp eq i64 %182, 0
-  br i1 %183, label %204, label %201, !prof !4
+178:                                              ; preds = %182, %115
+  %179 = phi ptr [ %120, %115 ], [ %149, %182 ]
+  %180 = phi i64 [ %122, %115 ], [ %196, %182 ]
+  %181 = icmp eq i64 %180, 0
+  br i1 %181, label %202, label %199, !prof !4
 
-184:                                              ; preds = %184, %145
-  %185 = phi i64 [ 0, %145 ], [ %199, %184 ]
-  %186 = phi i64 [ %153, %145 ], [ %198, %184 ]
-  %187 = getelementptr inbounds nuw i64, ptr %111, i64 %185
+182:                                              ; preds = %182, %143
+  %183 = phi i64 [ 0, %143 ], [ %197, %182 ]
+  %184 = phi i64 [ %151, %143 ], [ %196, %182 ]
+  %185 = getelementptr inbounds nuw i64, ptr %109, i64 %183
+  %186 = load i64, ptr %185, align 8
+  %187 = getelementptr inbounds nuw i64, ptr %152, i64 %183
   %188 = load i64, ptr %187, align 8
-  %189 = getelementptr inbounds nuw i64, ptr %154, i64 %185
-  %190 = load i64, ptr %189, align 8
-  %191 = xor i64 %190, %188
-  %192 = getelementptr inbounds nuw i64, ptr %113, i64 %185
+  %189 = xor i64 %188, %186
+  %190 = getelementptr inbounds nuw i64, ptr %111, i64 %183
+  %191 = load i64, ptr %190, align 8
+  %192 = getelementptr inbounds nuw i64, ptr %153, i64 %183
   %193 = load i64, ptr %192, align 8
-  %194 = getelementptr inbounds nuw i64, ptr %155, i64 %185
-  %195 = load i64, ptr %194, align 8
-  %196 = xor i64 %195, %193
-  %197 = or i64 %191, %186
-  %198 = or i64 %197, %196
-  %199 = add nuw nsw i64 %185, 1
-  %200 = icmp eq i64 %199, %126
-  br i1 %200, label %180, label %184, !llvm.loop !53
+  %194 = xor i64 %193, %191
+  %195 = or i64 %189, %184
+  %196 = or i64 %195, %194
+  %197 = add nuw nsw i64 %183, 1
+  %198 = icmp eq i64 %197, %124
+  br i1 %198, label %178, label %182, !llvm.loop !53
 
-201:                                              ; preds = %180
-  %202 = tail call fastcc i32 @renew(ptr noundef readonly %99, ptr noundef nonnull %100, ptr noundef nonnull readonly %105, i64 noundef %107, ptr noundef nonnull %181) #17
-  %203 = icmp eq i32 %202, 0
-  br i1 %203, label %204, label %241
+199:                                              ; preds = %178
+  %200 = tail call fastcc i32 @renew(ptr noundef nonnull readonly %0, ptr noundef nonnull %98, ptr noundef nonnull readonly %103, i64 noundef %105, ptr noundef nonnull %179) #17
+  %201 = icmp eq i32 %200, 0
+  br i1 %201, label %202, label %239
 
-204:                                              ; preds = %180, %201
-  %205 = getelementptr inbounds nuw i8, ptr %181, i64 128
+202:                                              ; preds = %178, %199
+  %203 = getelementptr inbounds nuw i8, ptr %179, i64 128
+  %204 = load <2 x i64>, ptr %203, align 8
+  %205 = getelementptr inbounds nuw i8, ptr %179, i64 144
   %206 = load <2 x i64>, ptr %205, align 8
-  %207 = getelementptr inbounds nuw i8, ptr %181, i64 144
+  %207 = getelementptr inbounds nuw i8, ptr %179, i64 160
   %208 = load <2 x i64>, ptr %207, align 8
-  %209 = getelementptr inbounds nuw i8, ptr %181, i64 160
+  %209 = getelementptr inbounds nuw i8, ptr %179, i64 176
   %210 = load <2 x i64>, ptr %209, align 8
-  %211 = getelementptr inbounds nuw i8, ptr %181, i64 176
+  %211 = getelementptr inbounds nuw i8, ptr %179, i64 192
   %212 = load <2 x i64>, ptr %211, align 8
-  %213 = getelementptr inbounds nuw i8, ptr %181, i64 192
+  %213 = getelementptr inbounds nuw i8, ptr %179, i64 208
   %214 = load <2 x i64>, ptr %213, align 8
-  %215 = getelementptr inbounds nuw i8, ptr %181, i64 208
+  %215 = getelementptr inbounds nuw i8, ptr %179, i64 224
   %216 = load <2 x i64>, ptr %215, align 8
-  %217 = getelementptr inbounds nuw i8, ptr %181, i64 224
+  %217 = getelementptr inbounds nuw i8, ptr %179, i64 240
   %218 = load <2 x i64>, ptr %217, align 8
-  %219 = getelementptr inbounds nuw i8, ptr %181, i64 240
-  %220 = load <2 x i64>, ptr %219, align 8
-  store <2 x i64> %206, ptr %109, align 8
-  %221 = getelementptr inbounds nuw i8, ptr %109, i64 16
-  store <2 x i64> %208, ptr %221, align 8
-  %222 = getelementptr inbounds nuw i8, ptr %109, i64 32
-  store <2 x i64> %210, ptr %222, align 8
-  %223 = getelementptr inbounds nuw i8, ptr %109, i64 48
-  store <2 x i64> %212, ptr %223, align 8
-  %224 = getelementptr inbounds nuw i8, ptr %109, i64 64
-  store <2 x i64> %214, ptr %224, align 8
-  %225 = getelementptr inbounds nuw i8, ptr %109, i64 80
-  store <2 x i64> %216, ptr %225, align 8
-  %226 = getelementptr inbounds nuw i8, ptr %109, i64 96
-  store <2 x i64> %218, ptr %226, align 8
-  %227 = getelementptr inbounds nuw i8, ptr %109, i64 112
-  store <2 x i64> %220, ptr %227, align 8
-  %228 = load ptr, ptr %3, align 8
-  br label %229
+  store <2 x i64> %204, ptr %107, align 8
+  %219 = getelementptr inbounds nuw i8, ptr %107, i64 16
+  store <2 x i64> %206, ptr %219, align 8
+  %220 = getelementptr inbounds nuw i8, ptr %107, i64 32
+  store <2 x i64> %208, ptr %220, align 8
+  %221 = getelementptr inbounds nuw i8, ptr %107, i64 48
+  store <2 x i64> %210, ptr %221, align 8
+  %222 = getelementptr inbounds nuw i8, ptr %107, i64 64
+  store <2 x i64> %212, ptr %222, align 8
+  %223 = getelementptr inbounds nuw i8, ptr %107, i64 80
+  store <2 x i64> %214, ptr %223, align 8
+  %224 = getelementptr inbounds nuw i8, ptr %107, i64 96
+  store <2 x i64> %216, ptr %224, align 8
+  %225 = getelementptr inbounds nuw i8, ptr %107, i64 112
+  store <2 x i64> %218, ptr %225, align 8
+  %226 = load ptr, ptr %0, align 8
+  br label %227
 
-229:                                              ; preds = %204, %89
-  %230 = phi ptr [ %228, %204 ], [ %74, %89 ]
-  %231 = getelementptr inbounds nuw i8, ptr %77, i64 8
-  br label %232
+227:                                              ; preds = %202, %88
+  %228 = phi ptr [ %226, %202 ], [ %73, %88 ]
+  %229 = getelementptr inbounds nuw i8, ptr %76, i64 8
+  br label %230
 
-232:                                              ; preds = %229, %73
-  %233 = phi ptr [ %74, %73 ], [ %230, %229 ]
-  %234 = phi ptr [ %75, %73 ], [ %230, %229 ]
-  %235 = phi ptr [ %77, %73 ], [ %231, %229 ]
-  %236 = add nuw nsw i64 %76, 1
-  %237 = getelementptr inbounds nuw i8, ptr %234, i64 28
-  %238 = load i32, ptr %237, align 4
-  %239 = zext i32 %238 to i64
-  %240 = icmp samesign ult i64 %236, %239
-  br i1 %240, label %73, label %241, !llvm.loop !54
+230:                                              ; preds = %227, %72
+  %231 = phi ptr [ %73, %72 ], [ %228, %227 ]
+  %232 = phi ptr [ %74, %72 ], [ %228, %227 ]
+  %233 = phi ptr [ %76, %72 ], [ %229, %227 ]
+  %234 = add nuw nsw i64 %75, 1
+  %235 = getelementptr inbounds nuw i8, ptr %232, i64 28
+  %236 = load i32, ptr %235, align 4
+  %237 = zext i32 %236 to i64
+  %238 = icmp samesign ult i64 %234, %237
+  br i1 %238, label %72, label %239, !llvm.loop !54
 
-241:                                              ; preds = %40, %201, %232, %62
-  %242 = phi i32 [ 1, %201 ], [ 0, %62 ], [ 0, %232 ], [ %55, %40 ]
-  ret i32 %242
+239:                                              ; preds = %39, %199, %230, %61
+  %240 = phi i32 [ 1, %199 ], [ 0, %61 ], [ 0, %230 ], [ %54, %39 ]
+  ret i32 %240
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captures(none) %0, ptr noundef %1, ptr noundef %2) unnamed_addr #3 {
   %4 = alloca ptr, align 8
   store ptr %1, ptr %4, align 8
-  %5 = load ptr, ptr %0, align 8
-  %6 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  %7 = load ptr, ptr %6, align 8
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %6 = load ptr, ptr %5, align 8
+  %7 = getelementptr inbounds nuw i8, ptr %6, i64 16
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq ptr %8, %10
-  br i1 %11, label %35, label %12
+  %9 = load ptr, ptr %8, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %11 = load ptr, ptr %10, align 8
+  %12 = icmp eq ptr %9, %11
+  br i1 %12, label %36, label %13
 
-12:                                               ; preds = %3
-  %13 = tail call fastcc ptr @find_type(ptr noundef nonnull %5, ptr noundef %10) #17
-  %14 = icmp eq ptr %13, null
-  br i1 %14, label %15, label %32
+13:                                               ; preds = %3
+  %14 = tail call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %11) #17
+  %15 = icmp eq ptr %14, null
+  br i1 %15, label %16, label %33
 
-15:                                               ; preds = %12
-  %16 = getelementptr inbounds nuw i8, ptr %5, i64 216
-  %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds nuw i8, ptr %5, i64 368
-  %19 = load ptr, ptr %18, align 8
-  %20 = call ptr %17(ptr noundef %19, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
-  %21 = icmp eq ptr %20, null
-  br i1 %21, label %22, label %24
+16:                                               ; preds = %13
+  %17 = getelementptr inbounds nuw i8, ptr %6, i64 216
+  %18 = load ptr, ptr %17, align 8
+  %19 = getelementptr inbounds nuw i8, ptr %6, i64 368
+  %20 = load ptr, ptr %19, align 8
+  %21 = call ptr %18(ptr noundef %20, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
+  %22 = icmp eq ptr %21, null
+  br i1 %22, label %23, label %25
 
-22:                                               ; preds = %15
-  %23 = call fastcc i32 @failed(ptr noundef nonnull %5) #17
-  br label %188
+23:                                               ; preds = %16
+  %24 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
+  br label %189
 
-24:                                               ; preds = %15
-  %25 = getelementptr inbounds nuw i8, ptr %5, i64 184
-  %26 = load ptr, ptr %25, align 8
-  call void %26(ptr noundef nonnull %20) #18
-  %27 = load ptr, ptr %4, align 8
-  %28 = getelementptr inbounds nuw i8, ptr %27, i64 8
-  %29 = load ptr, ptr %28, align 8
-  %30 = call fastcc ptr @find_type(ptr noundef nonnull %5, ptr noundef %29) #17
-  %31 = icmp eq ptr %30, null
-  br i1 %31, label %188, label %32
+25:                                               ; preds = %16
+  %26 = getelementptr inbounds nuw i8, ptr %6, i64 184
+  %27 = load ptr, ptr %26, align 8
+  call void %27(ptr noundef nonnull %21) #18
+  %28 = load ptr, ptr %4, align 8
+  %29 = getelementptr inbounds nuw i8, ptr %28, i64 8
+  %30 = load ptr, ptr %29, align 8
+  %31 = call fastcc ptr @find_type(ptr noundef nonnull %6, ptr noundef %30) #17
+  %32 = icmp eq ptr %31, null
+  br i1 %32, label %189, label %33
 
-32:                                               ; preds = %24, %12
-  %33 = phi ptr [ %1, %12 ], [ %27, %24 ]
-  %34 = phi ptr [ %13, %12 ], [ %30, %24 ]
-  store ptr %34, ptr %6, align 8
-  br label %35
+33:                                               ; preds = %25, %13
+  %34 = phi ptr [ %1, %13 ], [ %28, %25 ]
+  %35 = phi ptr [ %14, %13 ], [ %31, %25 ]
+  store ptr %35, ptr %7, align 8
+  br label %36
 
-35:                                               ; preds = %32, %3
-  %36 = phi ptr [ %33, %32 ], [ %1, %3 ]
-  %37 = phi ptr [ %34, %32 ], [ %7, %3 ]
-  %38 = getelementptr inbounds nuw i8, ptr %37, i64 8
-  %39 = load i64, ptr %38, align 8
-  switch i64 %39, label %188 [
-    i64 4, label %40
-    i64 3, label %45
-    i64 6, label %76
-    i64 1, label %156
-    i64 2, label %156
+36:                                               ; preds = %33, %3
+  %37 = phi ptr [ %34, %33 ], [ %1, %3 ]
+  %38 = phi ptr [ %35, %33 ], [ %8, %3 ]
+  %39 = getelementptr inbounds nuw i8, ptr %38, i64 8
+  %40 = load i64, ptr %39, align 8
+  switch i64 %40, label %189 [
+    i64 4, label %41
+    i64 3, label %46
+    i64 6, label %77
+    i64 1, label %157
+    i64 2, label %157
   ]
 
-40:                                               ; preds = %35
-  %41 = getelementptr inbounds nuw i8, ptr %0, i64 56
-  %42 = load i32, ptr %41, align 8
-  %43 = icmp eq i32 %42, 0
-  %44 = select i1 %43, i32 4, i32 0
-  br label %188
+41:                                               ; preds = %36
+  %42 = getelementptr inbounds nuw i8, ptr %0, i64 64
+  %43 = load i32, ptr %42, align 8
+  %44 = icmp eq i32 %43, 0
+  %45 = select i1 %44, i32 4, i32 0
+  br label %189
 
-45:                                               ; preds = %35
-  %46 = getelementptr inbounds nuw i8, ptr %5, i64 232
-  %47 = load ptr, ptr %46, align 8
-  %48 = getelementptr inbounds nuw i8, ptr %5, i64 344
-  %49 = load ptr, ptr %48, align 8
-  %50 = call ptr %47(ptr noundef nonnull %36, ptr noundef %49) #18
-  %51 = icmp eq ptr %50, null
-  br i1 %51, label %52, label %54
+46:                                               ; preds = %36
+  %47 = getelementptr inbounds nuw i8, ptr %6, i64 232
+  %48 = load ptr, ptr %47, align 8
+  %49 = getelementptr inbounds nuw i8, ptr %6, i64 344
+  %50 = load ptr, ptr %49, align 8
+  %51 = call ptr %48(ptr noundef nonnull %37, ptr noundef %50) #18
+  %52 = icmp eq ptr %51, null
+  br i1 %52, label %53, label %55
 
-52:                                               ; preds = %45
-  %53 = call fastcc i32 @failed(ptr noundef nonnull %5) #17
-  br label %188
+53:                                               ; preds = %46
+  %54 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
+  br label %189
 
-54:                                               ; preds = %45
-  %55 = getelementptr inbounds nuw i8, ptr %5, i64 136
-  %56 = load ptr, ptr %55, align 8
-  %57 = call ptr %56(ptr noundef nonnull %50) #18
-  %58 = getelementptr inbounds nuw i8, ptr %5, i64 184
-  %59 = load ptr, ptr %58, align 8
-  call void %59(ptr noundef nonnull %50) #18
-  %60 = load i64, ptr %57, align 8
-  store i64 %60, ptr %2, align 8
-  %61 = getelementptr inbounds nuw i8, ptr %57, i64 8
-  %62 = load i64, ptr %61, align 8
-  %63 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %62, ptr %63, align 8
-  %64 = getelementptr inbounds nuw i8, ptr %57, i64 16
-  %65 = load i64, ptr %64, align 8
-  %66 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  store i64 %65, ptr %66, align 8
-  %67 = getelementptr inbounds nuw i8, ptr %57, i64 24
-  %68 = load i64, ptr %67, align 8
-  %69 = getelementptr inbounds nuw i8, ptr %2, i64 24
-  store i64 %68, ptr %69, align 8
-  %70 = getelementptr inbounds nuw i8, ptr %57, i64 32
-  %71 = load i64, ptr %70, align 8
-  %72 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store i64 %71, ptr %72, align 8
-  %73 = getelementptr inbounds nuw i8, ptr %57, i64 40
-  %74 = load i64, ptr %73, align 8
-  %75 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  store i64 %74, ptr %75, align 8
-  br label %188
-
-76:                                               ; preds = %35
-  %77 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  %78 = load ptr, ptr %77, align 8
-  %79 = load i64, ptr %78, align 8
-  %80 = getelementptr inbounds nuw i8, ptr %36, i64 %79
-  %81 = load ptr, ptr %80, align 8
-  %82 = getelementptr inbounds nuw i8, ptr %78, i64 8
-  %83 = load i64, ptr %82, align 8
-  %84 = getelementptr inbounds nuw i8, ptr %81, i64 %83
-  %85 = load i64, ptr %84, align 8
-  %86 = getelementptr inbounds nuw i8, ptr %78, i64 72
-  %87 = load i64, ptr %86, align 8
-  %88 = icmp eq i64 %85, %87
-  br i1 %88, label %93, label %89
-
-89:                                               ; preds = %76
-  %90 = getelementptr inbounds nuw i8, ptr %78, i64 80
-  %91 = load i64, ptr %90, align 8
-  %92 = icmp eq i64 %85, %91
-  br i1 %92, label %93, label %156, !prof !4
-
-93:                                               ; preds = %89, %76
-  %94 = getelementptr inbounds nuw i8, ptr %78, i64 16
-  %95 = load i64, ptr %94, align 8
-  %96 = getelementptr inbounds nuw i8, ptr %81, i64 %95
-  %97 = load i64, ptr %96, align 8
-  %98 = getelementptr inbounds nuw i8, ptr %78, i64 48
-  %99 = load i64, ptr %98, align 8
-  %100 = getelementptr inbounds nuw i8, ptr %81, i64 %99
-  %101 = load i16, ptr %100, align 2
-  %102 = icmp ugt i64 %97, 5
-  %103 = icmp ugt i16 %101, 63
-  %104 = select i1 %102, i1 true, i1 %103, !prof !5
-  br i1 %104, label %156, label %105, !prof !5
-
-105:                                              ; preds = %93
-  %106 = zext nneg i16 %101 to i64
-  %107 = getelementptr inbounds nuw i8, ptr %78, i64 88
-  %108 = getelementptr inbounds nuw i32, ptr %107, i64 %106
-  %109 = load i32, ptr %108, align 4
-  %110 = getelementptr inbounds nuw i8, ptr %78, i64 32
-  %111 = load i64, ptr %110, align 8
-  %112 = getelementptr inbounds nuw i8, ptr %81, i64 %111
-  %113 = load ptr, ptr %112, align 8
-  %114 = getelementptr inbounds nuw i8, ptr %78, i64 56
-  %115 = load i64, ptr %114, align 8
-  %116 = getelementptr inbounds nuw i8, ptr %113, i64 %115
-  %117 = load i64, ptr %116, align 8
-  %118 = getelementptr inbounds nuw i8, ptr %78, i64 40
-  %119 = load i64, ptr %118, align 8
-  %120 = getelementptr inbounds nuw i8, ptr %81, i64 %119
-  %121 = icmp ne i32 %109, 0
-  %122 = icmp ne i64 %117, 0
-  %123 = select i1 %121, i1 %122, i1 false, !prof !35
-  br i1 %123, label %124, label %156, !prof !35
-
-124:                                              ; preds = %105
-  %125 = getelementptr inbounds nuw i8, ptr %78, i64 64
-  %126 = load i64, ptr %125, align 8
-  %127 = getelementptr inbounds nuw i8, ptr %113, i64 %126
-  %128 = load i64, ptr %127, align 8
-  %129 = icmp eq i64 %117, %128
-  br i1 %129, label %130, label %156, !prof !4
-
-130:                                              ; preds = %124
-  %131 = load i8, ptr %120, align 1
-  %132 = icmp eq i8 %131, 1
-  br i1 %132, label %133, label %156, !prof !4
-
-133:                                              ; preds = %130
-  %134 = getelementptr inbounds nuw i8, ptr %78, i64 24
-  %135 = load i64, ptr %134, align 8
-  %136 = getelementptr inbounds nuw i8, ptr %81, i64 %135
-  %137 = load i64, ptr %136, align 8
-  %138 = lshr i32 %109, 11
-  %139 = and i32 %138, 31
-  %140 = zext nneg i32 %139 to i64
-  %141 = mul i64 %137, %140
-  %142 = add i64 %141, %117
-  %143 = getelementptr inbounds nuw i8, ptr %120, i64 1
-  %144 = load i8, ptr %143, align 1
-  %145 = zext i8 %144 to i32
-  %146 = trunc nuw nsw i64 %97 to i32
-  %147 = getelementptr inbounds nuw i8, ptr %96, i64 8
-  %148 = getelementptr inbounds nuw i8, ptr %96, i64 48
-  store i64 %142, ptr %2, align 8
-  %149 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i32 2, ptr %149, align 8
-  %150 = getelementptr inbounds nuw i8, ptr %2, i64 12
-  store i32 %145, ptr %150, align 4
-  %151 = getelementptr inbounds nuw i8, ptr %2, i64 40
-  store i64 0, ptr %151, align 8
-  %152 = getelementptr inbounds nuw i8, ptr %2, i64 20
-  store i32 %109, ptr %152, align 4
-  %153 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  store i32 %146, ptr %153, align 8
-  %154 = getelementptr inbounds nuw i8, ptr %2, i64 24
-  store ptr %147, ptr %154, align 8
-  %155 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store ptr %148, ptr %155, align 8
-  br label %178
-
-156:                                              ; preds = %35, %35, %124, %105, %130, %93, %89
-  %157 = getelementptr inbounds nuw i8, ptr %2, i64 32
-  store ptr null, ptr %157, align 8
-  %158 = getelementptr inbounds nuw i8, ptr %37, i64 16
-  %159 = load ptr, ptr %158, align 8
-  %160 = call i32 %159(ptr noundef nonnull %36, ptr noundef %2) #18
-  %161 = icmp eq i32 %160, 0
-  br i1 %161, label %164, label %162
-
-162:                                              ; preds = %156
-  %163 = call fastcc i32 @failed(ptr noundef nonnull %5) #17
-  br label %188
-
-164:                                              ; preds = %156
-  %165 = load ptr, ptr %157, align 8
-  %166 = icmp eq ptr %165, null
-  br i1 %166, label %167, label %171
-
-167:                                              ; preds = %164
-  %168 = getelementptr inbounds nuw i8, ptr %2, i64 16
-  %169 = load i32, ptr %168, align 8
-  %170 = icmp eq i32 %169, 0
-  br i1 %170, label %171, label %188
-
-171:                                              ; preds = %167, %164
-  %172 = load i64, ptr %38, align 8
-  %173 = icmp eq i64 %172, 1
-  br i1 %173, label %178, label %174
-
-174:                                              ; preds = %171
-  %175 = load ptr, ptr %4, align 8
-  %176 = call fastcc i32 @never_negated(ptr noundef nonnull %5, ptr noundef %175, ptr noundef nonnull %2) #17
-  %177 = icmp eq i32 %176, 0
-  br i1 %177, label %178, label %188
-
-178:                                              ; preds = %171, %174, %133
-  %179 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %180 = load ptr, ptr %179, align 8
-  %181 = icmp eq ptr %180, null
-  br i1 %181, label %182, label %188
-
-182:                                              ; preds = %178
-  %183 = getelementptr inbounds nuw i8, ptr %37, i64 24
-  %184 = load ptr, ptr %183, align 8
-  store ptr %184, ptr %179, align 8
-  %185 = getelementptr inbounds nuw i8, ptr %2, i64 12
-  %186 = load i32, ptr %185, align 4
-  %187 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  store i32 %186, ptr %187, align 8
-  br label %188
-
-188:                                              ; preds = %54, %35, %162, %174, %167, %182, %178, %22, %52, %24, %40
-  %189 = phi i32 [ %44, %40 ], [ 1, %24 ], [ 0, %178 ], [ %23, %22 ], [ %53, %52 ], [ 1, %35 ], [ 1, %167 ], [ %163, %162 ], [ %176, %174 ], [ 0, %182 ], [ 0, %54 ]
-  ret i32 %189
-}
-
-; Function Attrs: mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite)
-declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #6
-
-; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @is_of_variable(ptr noundef captures(none) %0, i32 noundef %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #7 {
-  %4 = load i64, ptr %0, align 8
-  %5 = zext i32 %1 to i64
-  %6 = icmp eq i64 %4, %5
-  %7 = icmp eq i64 %4, 0
-  %8 = or i1 %6, %7
-  br i1 %8, label %9, label %12
-
-9:                                                ; preds = %3
-  store i64 %5, ptr %0, align 8
-  %10 = lshr i32 %1, 11
-  %11 = and i32 %10, 31
-  store i32 %11, ptr %2, align 4
-  br label %12
-
-12:                                               ; preds = %3, %9
-  %13 = phi i32 [ 0, %9 ], [ 1, %3 ]
-  ret i32 %13
-}
-
-; Function Attrs: nofree noinline norecurse nosync nounwind memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, ptr noundef writeonly captures(none) %4) unnamed_addr #8 {
-  %6 = icmp eq i32 %1, 0
-  br i1 %6, label %39, label %7
-
-7:                                                ; preds = %5
-  %8 = zext i32 %1 to i64
-  %9 = and i64 %8, 3
-  %10 = icmp ult i32 %1, 4
-  br i1 %10, label %15, label %11
-
-11:                                               ; preds = %7
-  %12 = and i64 %8, 4294967292
-  br label %51
-
-13:                                               ; preds = %51
-  %14 = icmp eq i64 %9, 0
-  br i1 %14, label %35, label %15
-
-15:                                               ; preds = %13, %7
-  %16 = phi i64 [ %8, %7 ], [ %77, %13 ]
-  %17 = phi i32 [ 1, %7 ], [ %84, %13 ]
-  %18 = phi i64 [ 1, %7 ], [ %87, %13 ]
-  %19 = icmp ne i64 %9, 0
-  tail call void @llvm.assume(i1 %19)
-  br label %20
-
-20:                                               ; preds = %20, %15
-  %21 = phi i64 [ %16, %15 ], [ %25, %20 ]
-  %22 = phi i32 [ %17, %15 ], [ %29, %20 ]
-  %23 = phi i64 [ %18, %15 ], [ %32, %20 ]
-  %24 = phi i64 [ 0, %15 ], [ %33, %20 ]
-  %25 = add nsw i64 %21, -1
-  %26 = getelementptr inbounds nuw i64, ptr %3, i64 %25
-  %27 = load i64, ptr %26, align 8
-  %28 = icmp eq i64 %27, %23
-  %29 = select i1 %28, i32 %22, i32 0
-  %30 = getelementptr inbounds nuw i64, ptr %2, i64 %25
-  %31 = load i64, ptr %30, align 8
-  %32 = mul nsw i64 %31, %23
-  %33 = add i64 %24, 1
-  %34 = icmp eq i64 %33, %9
-  br i1 %34, label %35, label %20, !llvm.loop !55
-
-35:                                               ; preds = %20, %13
-  %36 = phi i32 [ %84, %13 ], [ %29, %20 ]
-  %37 = phi i64 [ %87, %13 ], [ %32, %20 ]
-  %38 = icmp eq i32 %36, 0
-  br label %39
-
-39:                                               ; preds = %35, %5
-  %40 = phi i64 [ 1, %5 ], [ %37, %35 ]
-  %41 = phi i1 [ false, %5 ], [ %38, %35 ]
-  %42 = icmp sgt i64 %40, 1073741824
-  %43 = zext i1 %42 to i8
-  store i8 %43, ptr %4, align 1
-  %44 = getelementptr inbounds nuw i8, ptr %0, i64 24
-  %45 = load i64, ptr %44, align 8
-  %46 = icmp slt i64 %40, %45
-  %47 = icmp sgt i64 %40, 1
-  %48 = select i1 %47, i1 %41, i1 false
-  %49 = select i1 %46, i1 true, i1 %48
-  %50 = zext i1 %49 to i32
-  ret i32 %50
-
-51:                                               ; preds = %51, %11
-  %52 = phi i64 [ %8, %11 ], [ %77, %51 ]
-  %53 = phi i32 [ 1, %11 ], [ %84, %51 ]
-  %54 = phi i64 [ 1, %11 ], [ %87, %51 ]
-  %55 = phi i64 [ 0, %11 ], [ %88, %51 ]
-  %56 = add nsw i64 %52, -1
-  %57 = getelementptr inbounds nuw i64, ptr %3, i64 %56
-  %58 = load i64, ptr %57, align 8
-  %59 = icmp eq i64 %58, %54
-  %60 = getelementptr inbounds nuw i64, ptr %2, i64 %56
-  %61 = load i64, ptr %60, align 8
-  %62 = mul nsw i64 %61, %54
-  %63 = add nsw i64 %52, -2
-  %64 = getelementptr inbounds nuw i64, ptr %3, i64 %63
-  %65 = load i64, ptr %64, align 8
-  %66 = icmp eq i64 %65, %62
-  %67 = getelementptr inbounds nuw i64, ptr %2, i64 %63
-  %68 = load i64, ptr %67, align 8
-  %69 = mul nsw i64 %68, %62
-  %70 = add nsw i64 %52, -3
-  %71 = getelementptr inbounds nuw i64, ptr %3, i64 %70
+55:                                               ; preds = %46
+  %56 = getelementptr inbounds nuw i8, ptr %6, i64 136
+  %57 = load ptr, ptr %56, align 8
+  %58 = call ptr %57(ptr noundef nonnull %51) #18
+  %59 = getelementptr inbounds nuw i8, ptr %6, i64 184
+  %60 = load ptr, ptr %59, align 8
+  call void %60(ptr noundef nonnull %51) #18
+  %61 = load i64, ptr %58, align 8
+  store i64 %61, ptr %2, align 8
+  %62 = getelementptr inbounds nuw i8, ptr %58, i64 8
+  %63 = load i64, ptr %62, align 8
+  %64 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %63, ptr %64, align 8
+  %65 = getelementptr inbounds nuw i8, ptr %58, i64 16
+  %66 = load i64, ptr %65, align 8
+  %67 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  store i64 %66, ptr %67, align 8
+  %68 = getelementptr inbounds nuw i8, ptr %58, i64 24
+  %69 = load i64, ptr %68, align 8
+  %70 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  store i64 %69, ptr %70, align 8
+  %71 = getelementptr inbounds nuw i8, ptr %58, i64 32
   %72 = load i64, ptr %71, align 8
-  %73 = icmp eq i64 %72, %69
-  %74 = getelementptr inbounds nuw i64, ptr %2, i64 %70
+  %73 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store i64 %72, ptr %73, align 8
+  %74 = getelementptr inbounds nuw i8, ptr %58, i64 40
   %75 = load i64, ptr %74, align 8
-  %76 = mul nsw i64 %75, %69
-  %77 = add nsw i64 %52, -4
-  %78 = getelementptr inbounds nuw i64, ptr %3, i64 %77
-  %79 = load i64, ptr %78, align 8
-  %80 = icmp eq i64 %79, %76
-  %81 = select i1 %80, i1 %73, i1 false
-  %82 = select i1 %81, i1 %66, i1 false
-  %83 = select i1 %82, i1 %59, i1 false
-  %84 = select i1 %83, i32 %53, i32 0
-  %85 = getelementptr inbounds nuw i64, ptr %2, i64 %77
+  %76 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  store i64 %75, ptr %76, align 8
+  br label %189
+
+77:                                               ; preds = %36
+  %78 = getelementptr inbounds nuw i8, ptr %6, i64 24
+  %79 = load ptr, ptr %78, align 8
+  %80 = load i64, ptr %79, align 8
+  %81 = getelementptr inbounds nuw i8, ptr %37, i64 %80
+  %82 = load ptr, ptr %81, align 8
+  %83 = getelementptr inbounds nuw i8, ptr %79, i64 8
+  %84 = load i64, ptr %83, align 8
+  %85 = getelementptr inbounds nuw i8, ptr %82, i64 %84
   %86 = load i64, ptr %85, align 8
-  %87 = mul nsw i64 %86, %76
-  %88 = add i64 %55, 4
-  %89 = icmp eq i64 %88, %12
-  br i1 %89, label %13, label %51, !llvm.loop !56
+  %87 = getelementptr inbounds nuw i8, ptr %79, i64 72
+  %88 = load i64, ptr %87, align 8
+  %89 = icmp eq i64 %86, %88
+  br i1 %89, label %94, label %90
+
+90:                                               ; preds = %77
+  %91 = getelementptr inbounds nuw i8, ptr %79, i64 80
+  %92 = load i64, ptr %91, align 8
+  %93 = icmp eq i64 %86, %92
+  br i1 %93, label %94, label %157, !prof !4
+
+94:                                               ; preds = %90, %77
+  %95 = getelementptr inbounds nuw i8, ptr %79, i64 16
+  %96 = load i64, ptr %95, align 8
+  %97 = getelementptr inbounds nuw i8, ptr %82, i64 %96
+  %98 = load i64, ptr %97, align 8
+  %99 = getelementptr inbounds nuw i8, ptr %79, i64 48
+  %100 = load i64, ptr %99, align 8
+  %101 = getelementptr inbounds nuw i8, ptr %82, i64 %100
+  %102 = load i16, ptr %101, align 2
+  %103 = icmp ugt i64 %98, 5
+  %104 = icmp ugt i16 %102, 63
+  %105 = select i1 %103, i1 true, i1 %104, !prof !5
+  br i1 %105, label %157, label %106, !prof !5
+
+106:                                              ; preds = %94
+  %107 = zext nneg i16 %102 to i64
+  %108 = getelementptr inbounds nuw i8, ptr %79, i64 88
+  %109 = getelementptr inbounds nuw i32, ptr %108, i64 %107
+  %110 = load i32, ptr %109, align 4
+  %111 = getelementptr inbounds nuw i8, ptr %79, i64 32
+  %112 = load i64, ptr %111, align 8
+  %113 = getelementptr inbounds nuw i8, ptr %82, i64 %112
+  %114 = load ptr, ptr %113, align 8
+  %115 = getelementptr inbounds nuw i8, ptr %79, i64 56
+  %116 = load i64, ptr %115, align 8
+  %117 = getelementptr inbounds nuw i8, ptr %114, i64 %116
+  %118 = load i64, ptr %117, align 8
+  %119 = getelementptr inbounds nuw i8, ptr %79, i64 40
+  %120 = load i64, ptr %119, align 8
+  %121 = getelementptr inbounds nuw i8, ptr %82, i64 %120
+  %122 = icmp ne i32 %110, 0
+  %123 = icmp ne i64 %118, 0
+  %124 = select i1 %122, i1 %123, i1 false, !prof !35
+  br i1 %124, label %125, label %157, !prof !35
+
+125:                                              ; preds = %106
+  %126 = getelementptr inbounds nuw i8, ptr %79, i64 64
+  %127 = load i64, ptr %126, align 8
+  %128 = getelementptr inbounds nuw i8, ptr %114, i64 %127
+  %129 = load i64, ptr %128, align 8
+  %130 = icmp eq i64 %118, %129
+  br i1 %130, label %131, label %157, !prof !4
+
+131:                                              ; preds = %125
+  %132 = load i8, ptr %121, align 1
+  %133 = icmp eq i8 %132, 1
+  br i1 %133, label %134, label %157, !prof !4
+
+134:                                              ; preds = %131
+  %135 = getelementptr inbounds nuw i8, ptr %79, i64 24
+  %136 = load i64, ptr %135, align 8
+  %137 = getelementptr inbounds nuw i8, ptr %82, i64 %136
+  %138 = load i64, ptr %137, align 8
+  %139 = lshr i32 %110, 11
+  %140 = and i32 %139, 31
+  %141 = zext nneg i32 %140 to i64
+  %142 = mul i64 %138, %141
+  %143 = add i64 %142, %118
+  %144 = getelementptr inbounds nuw i8, ptr %121, i64 1
+  %145 = load i8, ptr %144, align 1
+  %146 = zext i8 %145 to i32
+  %147 = trunc nuw nsw i64 %98 to i32
+  %148 = getelementptr inbounds nuw i8, ptr %97, i64 8
+  %149 = getelementptr inbounds nuw i8, ptr %97, i64 48
+  store i64 %143, ptr %2, align 8
+  %150 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i32 2, ptr %150, align 8
+  %151 = getelementptr inbounds nuw i8, ptr %2, i64 12
+  store i32 %146, ptr %151, align 4
+  %152 = getelementptr inbounds nuw i8, ptr %2, i64 40
+  store i64 0, ptr %152, align 8
+  %153 = getelementptr inbounds nuw i8, ptr %2, i64 20
+  store i32 %110, ptr %153, align 4
+  %154 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  store i32 %147, ptr %154, align 8
+  %155 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  store ptr %148, ptr %155, align 8
+  %156 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store ptr %149, ptr %156, align 8
+  br label %179
+
+157:                                              ; preds = %36, %36, %125, %106, %131, %94, %90
+  %158 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  store ptr null, ptr %158, align 8
+  %159 = getelementptr inbounds nuw i8, ptr %38, i64 16
+  %160 = load ptr, ptr %159, align 8
+  %161 = call i32 %160(ptr noundef nonnull %37, ptr noundef %2) #18
+  %162 = icmp eq i32 %161, 0
+  br i1 %162, label %165, label %163
+
+163:                                              ; preds = %157
+  %164 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
+  br label %189
+
+165:                                              ; preds = %157
+  %166 = load ptr, ptr %158, align 8
+  %167 = icmp eq ptr %166, null
+  br i1 %167, label %168, label %172
+
+168:                                              ; preds = %165
+  %169 = getelementptr inbounds nuw i8, ptr %2, i64 16
+  %170 = load i32, ptr %169, align 8
+  %171 = icmp eq i32 %170, 0
+  br i1 %171, label %172, label %189
+
+172:                                              ; preds = %168, %165
+  %173 = load i64, ptr %39, align 8
+  %174 = icmp eq i64 %173, 1
+  br i1 %174, label %179, label %175
+
+175:                                              ; preds = %172
+  %176 = load ptr, ptr %4, align 8
+  %177 = call fastcc i32 @never_negated(ptr noundef nonnull %6, ptr noundef %176, ptr noundef nonnull %2) #17
+  %178 = icmp eq i32 %177, 0
+  br i1 %178, label %179, label %189
+
+179:                                              ; preds = %172, %175, %134
+  %180 = getelementptr inbounds nuw i8, ptr %0, i64 48
+  %181 = load ptr, ptr %180, align 8
+  %182 = icmp eq ptr %181, null
+  br i1 %182, label %183, label %189
+
+183:                                              ; preds = %179
+  %184 = getelementptr inbounds nuw i8, ptr %38, i64 24
+  %185 = load ptr, ptr %184, align 8
+  store ptr %185, ptr %180, align 8
+  %186 = getelementptr inbounds nuw i8, ptr %2, i64 12
+  %187 = load i32, ptr %186, align 4
+  %188 = getelementptr inbounds nuw i8, ptr %0, i64 56
+  store i32 %187, ptr %188, align 8
+  br label %189
+
+189:                                              ; preds = %55, %36, %163, %175, %168, %183, %179, %23, %53, %25, %41
+  %190 = phi i32 [ %45, %41 ], [ 1, %25 ], [ 0, %179 ], [ %24, %23 ], [ %54, %53 ], [ 1, %36 ], [ 1, %168 ], [ %164, %163 ], [ %177, %175 ], [ 0, %183 ], [ 0, %55 ]
+  ret i32 %190
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(read, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #9 {
+define internal fastcc ptr @find_type(ptr noundef readonly captures(none) %0, ptr noundef %1) unnamed_addr #7 {
   %3 = ptrtoint ptr %1 to i64
   %4 = lshr i64 %3, 4
   %5 = getelementptr inbounds nuw i8, ptr %0, i64 352
@@ -3764,7 +3636,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 
 24:                                               ; preds = %19, %13
   %25 = icmp eq i64 %15, 0
-  br i1 %25, label %26, label %13, !llvm.loop !57
+  br i1 %25, label %26, label %13, !llvm.loop !55
 
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -3794,63 +3666,196 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
   ret i32 %43
 }
 
+; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
+define internal fastcc range(i32 0, 2) i32 @is_of_variable(ptr noundef captures(none) %0, i32 noundef %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #8 {
+  %4 = load i64, ptr %0, align 8
+  %5 = zext i32 %1 to i64
+  %6 = icmp eq i64 %4, %5
+  %7 = icmp eq i64 %4, 0
+  %8 = or i1 %6, %7
+  br i1 %8, label %9, label %12
+
+9:                                                ; preds = %3
+  store i64 %5, ptr %0, align 8
+  %10 = lshr i32 %1, 11
+  %11 = and i32 %10, 31
+  store i32 %11, ptr %2, align 4
+  br label %12
+
+12:                                               ; preds = %3, %9
+  %13 = phi i32 [ 0, %9 ], [ 1, %3 ]
+  ret i32 %13
+}
+
+; Function Attrs: nofree noinline norecurse nosync nounwind memory(argmem: readwrite)
+define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, ptr noundef readonly captures(none) %3, ptr noundef writeonly captures(none) %4) unnamed_addr #9 {
+  %6 = icmp eq i32 %1, 0
+  br i1 %6, label %7, label %8
+
+7:                                                ; preds = %5
+  store i8 0, ptr %4, align 1
+  br label %83
+
+8:                                                ; preds = %5
+  %9 = zext i32 %1 to i64
+  %10 = and i64 %9, 3
+  %11 = icmp ult i32 %1, 4
+  br i1 %11, label %16, label %12
+
+12:                                               ; preds = %8
+  %13 = and i64 %9, 4294967292
+  br label %44
+
+14:                                               ; preds = %44
+  %15 = icmp eq i64 %10, 0
+  br i1 %15, label %36, label %16
+
+16:                                               ; preds = %14, %8
+  %17 = phi i64 [ %9, %8 ], [ %70, %14 ]
+  %18 = phi i32 [ 1, %8 ], [ %77, %14 ]
+  %19 = phi i64 [ 1, %8 ], [ %80, %14 ]
+  %20 = icmp ne i64 %10, 0
+  tail call void @llvm.assume(i1 %20)
+  br label %21
+
+21:                                               ; preds = %21, %16
+  %22 = phi i64 [ %17, %16 ], [ %26, %21 ]
+  %23 = phi i32 [ %18, %16 ], [ %30, %21 ]
+  %24 = phi i64 [ %19, %16 ], [ %33, %21 ]
+  %25 = phi i64 [ 0, %16 ], [ %34, %21 ]
+  %26 = add nsw i64 %22, -1
+  %27 = getelementptr inbounds nuw i64, ptr %3, i64 %26
+  %28 = load i64, ptr %27, align 8
+  %29 = icmp eq i64 %28, %24
+  %30 = select i1 %29, i32 %23, i32 0
+  %31 = getelementptr inbounds nuw i64, ptr %2, i64 %26
+  %32 = load i64, ptr %31, align 8
+  %33 = mul nsw i64 %32, %24
+  %34 = add i64 %25, 1
+  %35 = icmp eq i64 %34, %10
+  br i1 %35, label %36, label %21, !llvm.loop !56
+
+36:                                               ; preds = %21, %14
+  %37 = phi i32 [ %77, %14 ], [ %30, %21 ]
+  %38 = phi i64 [ %80, %14 ], [ %33, %21 ]
+  %39 = icmp ne i32 %37, 0
+  %40 = icmp sgt i64 %38, 1073741824
+  %41 = zext i1 %40 to i8
+  store i8 %41, ptr %4, align 1
+  %42 = icmp slt i64 %38, 2
+  %43 = select i1 %42, i1 true, i1 %39
+  br i1 %43, label %83, label %89
+
+44:                                               ; preds = %44, %12
+  %45 = phi i64 [ %9, %12 ], [ %70, %44 ]
+  %46 = phi i32 [ 1, %12 ], [ %77, %44 ]
+  %47 = phi i64 [ 1, %12 ], [ %80, %44 ]
+  %48 = phi i64 [ 0, %12 ], [ %81, %44 ]
+  %49 = add nsw i64 %45, -1
+  %50 = getelementptr inbounds nuw i64, ptr %3, i64 %49
+  %51 = load i64, ptr %50, align 8
+  %52 = icmp eq i64 %51, %47
+  %53 = getelementptr inbounds nuw i64, ptr %2, i64 %49
+  %54 = load i64, ptr %53, align 8
+  %55 = mul nsw i64 %54, %47
+  %56 = add nsw i64 %45, -2
+  %57 = getelementptr inbounds nuw i64, ptr %3, i64 %56
+  %58 = load i64, ptr %57, align 8
+  %59 = icmp eq i64 %58, %55
+  %60 = getelementptr inbounds nuw i64, ptr %2, i64 %56
+  %61 = load i64, ptr %60, align 8
+  %62 = mul nsw i64 %61, %55
+  %63 = add nsw i64 %45, -3
+  %64 = getelementptr inbounds nuw i64, ptr %3, i64 %63
+  %65 = load i64, ptr %64, align 8
+  %66 = icmp eq i64 %65, %62
+  %67 = getelementptr inbounds nuw i64, ptr %2, i64 %63
+  %68 = load i64, ptr %67, align 8
+  %69 = mul nsw i64 %68, %62
+  %70 = add nsw i64 %45, -4
+  %71 = getelementptr inbounds nuw i64, ptr %3, i64 %70
+  %72 = load i64, ptr %71, align 8
+  %73 = icmp eq i64 %72, %69
+  %74 = select i1 %73, i1 %66, i1 false
+  %75 = select i1 %74, i1 %59, i1 false
+  %76 = select i1 %75, i1 %52, i1 false
+  %77 = select i1 %76, i32 %46, i32 0
+  %78 = getelementptr inbounds nuw i64, ptr %2, i64 %70
+  %79 = load i64, ptr %78, align 8
+  %80 = mul nsw i64 %79, %69
+  %81 = add i64 %48, 4
+  %82 = icmp eq i64 %81, %13
+  br i1 %82, label %14, label %44, !llvm.loop !57
+
+83:                                               ; preds = %7, %36
+  %84 = phi i64 [ 1, %7 ], [ %38, %36 ]
+  %85 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %86 = load i64, ptr %85, align 8
+  %87 = icmp slt i64 %84, %86
+  %88 = zext i1 %87 to i32
+  br label %89
+
+89:                                               ; preds = %36, %83
+  %90 = phi i32 [ %88, %83 ], [ 1, %36 ]
+  ret i32 %90
+}
+
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
 define internal fastcc void @put_off(ptr noundef nonnull captures(none) %0, ptr noundef readonly captures(none) %1, i64 noundef %2, i32 noundef range(i32 0, 2) %3) unnamed_addr #10 {
   %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %6 = load i64, ptr %5, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %10 = load ptr, ptr %9, align 8
-  %11 = getelementptr inbounds nuw i8, ptr %10, i64 116
-  %12 = load i32, ptr %11, align 4
-  %13 = zext i32 %12 to i64
-  %14 = getelementptr inbounds nuw i8, ptr %8, i64 %13
-  %15 = shl i64 %6, 4
-  %16 = getelementptr inbounds nuw i8, ptr %14, i64 %15
-  %17 = load i32, ptr %1, align 8
-  %18 = icmp eq i32 %17, 2
-  %19 = icmp ne i32 %3, 0
-  %20 = and i1 %19, %18
-  br i1 %20, label %21, label %37
+  %9 = load ptr, ptr %0, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %9, i64 116
+  %11 = load i32, ptr %10, align 4
+  %12 = zext i32 %11 to i64
+  %13 = getelementptr inbounds nuw i8, ptr %8, i64 %12
+  %14 = shl i64 %6, 4
+  %15 = getelementptr inbounds nuw i8, ptr %13, i64 %14
+  %16 = load i32, ptr %1, align 8
+  %17 = icmp eq i32 %16, 2
+  %18 = icmp ne i32 %3, 0
+  %19 = and i1 %18, %17
+  br i1 %19, label %20, label %36
 
-21:                                               ; preds = %4
-  %22 = getelementptr inbounds nuw i8, ptr %10, i64 120
-  %23 = load i32, ptr %22, align 8
-  %24 = zext i32 %23 to i64
-  %25 = getelementptr inbounds nuw i8, ptr %8, i64 %24
-  %26 = getelementptr inbounds nuw i8, ptr %0, i64 60
-  %27 = load i32, ptr %26, align 4
-  %28 = shl i32 %27, 1
-  %29 = zext i32 %28 to i64
-  %30 = getelementptr inbounds nuw i64, ptr %25, i64 %29
-  store i64 %6, ptr %30, align 8
-  %31 = load i32, ptr %26, align 4
-  %32 = add i32 %31, 1
-  store i32 %32, ptr %26, align 4
-  %33 = shl i32 %31, 1
-  %34 = or disjoint i32 %33, 1
-  %35 = zext i32 %34 to i64
-  %36 = getelementptr inbounds nuw i64, ptr %25, i64 %35
-  store i64 %2, ptr %36, align 8
-  br label %44
+20:                                               ; preds = %4
+  %21 = getelementptr inbounds nuw i8, ptr %9, i64 120
+  %22 = load i32, ptr %21, align 8
+  %23 = zext i32 %22 to i64
+  %24 = getelementptr inbounds nuw i8, ptr %8, i64 %23
+  %25 = getelementptr inbounds nuw i8, ptr %0, i64 16
+  %26 = load i32, ptr %25, align 8
+  %27 = shl i32 %26, 1
+  %28 = zext i32 %27 to i64
+  %29 = getelementptr inbounds nuw i64, ptr %24, i64 %28
+  store i64 %6, ptr %29, align 8
+  %30 = load i32, ptr %25, align 8
+  %31 = add i32 %30, 1
+  store i32 %31, ptr %25, align 8
+  %32 = shl i32 %30, 1
+  %33 = or disjoint i32 %32, 1
+  %34 = zext i32 %33 to i64
+  %35 = getelementptr inbounds nuw i64, ptr %24, i64 %34
+  store i64 %2, ptr %35, align 8
+  br label %43
 
-37:                                               ; preds = %4
-  %38 = icmp eq i32 %17, 1
-  br i1 %38, label %39, label %44
+36:                                               ; preds = %4
+  %37 = icmp eq i32 %16, 1
+  br i1 %37, label %38, label %43
 
-39:                                               ; preds = %37
-  %40 = getelementptr inbounds nuw i8, ptr %16, i64 8
-  %41 = load i64, ptr %40, align 8
-  %42 = icmp eq i64 %41, 0
-  br i1 %42, label %43, label %44
+38:                                               ; preds = %36
+  %39 = getelementptr inbounds nuw i8, ptr %15, i64 8
+  %40 = load i64, ptr %39, align 8
+  %41 = icmp eq i64 %40, 0
+  br i1 %41, label %42, label %43
 
-43:                                               ; preds = %39
-  store i64 %2, ptr %16, align 8
-  store i64 1, ptr %40, align 8
-  br label %44
+42:                                               ; preds = %38
+  store i64 %2, ptr %15, align 8
+  store i64 1, ptr %39, align 8
+  br label %43
 
-44:                                               ; preds = %37, %39, %43, %21
+43:                                               ; preds = %36, %38, %42, %20
   ret void
 }
 
@@ -3858,7 +3863,7 @@ define internal fastcc void @put_off(ptr noundef nonnull captures(none) %0, ptr 
 define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef writeonly captures(none) initializes((0, 8)) %2) unnamed_addr #3 {
   %4 = alloca ptr, align 8
   store ptr %1, ptr %4, align 8
-  %5 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 32
   %6 = load ptr, ptr %5, align 8
   %7 = getelementptr inbounds nuw i8, ptr %6, i64 32
   %8 = load ptr, ptr %7, align 8
@@ -3888,7 +3893,7 @@ define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull r
   %27 = load i64, ptr %26, align 8
   %28 = getelementptr inbounds nuw i8, ptr %2, i64 8
   store i64 %27, ptr %28, align 8
-  br label %53
+  br label %54
 
 29:                                               ; preds = %3, %16
   %30 = phi i64 [ %21, %16 ], [ %14, %3 ]
@@ -3897,169 +3902,186 @@ define internal fastcc range(i32 0, 4) i32 @known_constant(ptr noundef nonnull r
   br i1 %32, label %33, label %16
 
 33:                                               ; preds = %29
-  %34 = load ptr, ptr %0, align 8
-  %35 = getelementptr inbounds nuw i8, ptr %34, i64 216
-  %36 = load ptr, ptr %35, align 8
-  %37 = load ptr, ptr %5, align 8
-  %38 = getelementptr inbounds nuw i8, ptr %37, i64 56
-  %39 = load ptr, ptr %38, align 8
-  %40 = call ptr %36(ptr noundef %39, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
-  %41 = icmp eq ptr %40, null
-  %42 = load ptr, ptr %0, align 8
-  br i1 %41, label %43, label %45
+  %34 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %35 = load ptr, ptr %34, align 8
+  %36 = getelementptr inbounds nuw i8, ptr %35, i64 216
+  %37 = load ptr, ptr %36, align 8
+  %38 = load ptr, ptr %5, align 8
+  %39 = getelementptr inbounds nuw i8, ptr %38, i64 56
+  %40 = load ptr, ptr %39, align 8
+  %41 = call ptr %37(ptr noundef %40, ptr noundef nonnull %4, i64 noundef 1, ptr noundef null) #18
+  %42 = icmp eq ptr %41, null
+  %43 = load ptr, ptr %34, align 8
+  br i1 %42, label %44, label %46
 
-43:                                               ; preds = %33
-  %44 = call fastcc i32 @failed(ptr noundef %42) #17
-  br label %53
+44:                                               ; preds = %33
+  %45 = call fastcc i32 @failed(ptr noundef %43) #17
+  br label %54
 
-45:                                               ; preds = %33
-  %46 = getelementptr inbounds nuw i8, ptr %42, i64 112
-  %47 = load ptr, ptr %46, align 8
-  %48 = call i64 %47(ptr noundef nonnull %40) #18
-  %49 = getelementptr inbounds nuw i8, ptr %2, i64 8
-  store i64 %48, ptr %49, align 8
-  %50 = load ptr, ptr %0, align 8
-  %51 = getelementptr inbounds nuw i8, ptr %50, i64 184
-  %52 = load ptr, ptr %51, align 8
-  call void %52(ptr noundef nonnull %40) #18
-  br label %53
+46:                                               ; preds = %33
+  %47 = getelementptr inbounds nuw i8, ptr %43, i64 112
+  %48 = load ptr, ptr %47, align 8
+  %49 = call i64 %48(ptr noundef nonnull %41) #18
+  %50 = getelementptr inbounds nuw i8, ptr %2, i64 8
+  store i64 %49, ptr %50, align 8
+  %51 = load ptr, ptr %34, align 8
+  %52 = getelementptr inbounds nuw i8, ptr %51, i64 184
+  %53 = load ptr, ptr %52, align 8
+  call void %53(ptr noundef nonnull %41) #18
+  br label %54
 
-53:                                               ; preds = %23, %43, %45
-  %54 = phi i32 [ 0, %23 ], [ 0, %45 ], [ %44, %43 ]
-  ret i32 %54
+54:                                               ; preds = %23, %44, %46
+  %55 = phi i32 [ 0, %23 ], [ 0, %46 ], [ %45, %44 ]
+  ret i32 %55
 }
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
 define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1, ptr noundef nonnull writeonly captures(none) %2) unnamed_addr #11 {
-  %4 = alloca [16 x i64], align 16
+  %4 = alloca [32 x i64], align 16
   call void @llvm.lifetime.start.p0(ptr nonnull %4) #16
   %5 = getelementptr inbounds i8, ptr %4, i64 -8
-  %6 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %7 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  br label %8
+  %6 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  br label %7
 
-8:                                                ; preds = %68, %3
-  %9 = phi i64 [ undef, %3 ], [ %69, %68 ]
-  %10 = phi ptr [ %5, %3 ], [ %70, %68 ]
-  %11 = phi ptr [ %1, %3 ], [ %71, %68 ]
-  %12 = load i64, ptr %11, align 8
-  switch i64 %12, label %42 [
-    i64 0, label %72
-    i64 1, label %13
-    i64 2, label %17
+7:                                                ; preds = %82, %3
+  %8 = phi i64 [ undef, %3 ], [ %83, %82 ]
+  %9 = phi ptr [ %5, %3 ], [ %84, %82 ]
+  %10 = phi ptr [ %1, %3 ], [ %85, %82 ]
+  %11 = load i64, ptr %10, align 8
+  switch i64 %11, label %41 [
+    i64 0, label %86
+    i64 1, label %12
+    i64 2, label %16
   ]
 
-13:                                               ; preds = %8
-  %14 = getelementptr inbounds nuw i8, ptr %11, i64 8
-  %15 = load i64, ptr %14, align 8
-  %16 = getelementptr inbounds nuw i8, ptr %10, i64 8
-  store i64 %15, ptr %16, align 8
-  br label %68
+12:                                               ; preds = %7
+  %13 = getelementptr inbounds nuw i8, ptr %10, i64 8
+  %14 = load i64, ptr %13, align 8
+  %15 = getelementptr inbounds nuw i8, ptr %9, i64 8
+  store i64 %14, ptr %15, align 8
+  br label %82
 
-17:                                               ; preds = %8
-  %18 = load ptr, ptr %6, align 8
-  %19 = load ptr, ptr %7, align 8
-  %20 = getelementptr inbounds nuw i8, ptr %19, i64 96
-  %21 = load i32, ptr %20, align 8
-  %22 = zext i32 %21 to i64
-  %23 = getelementptr inbounds nuw i8, ptr %18, i64 %22
-  %24 = getelementptr inbounds nuw i8, ptr %19, i64 100
-  %25 = load i32, ptr %24, align 4
-  %26 = zext i32 %25 to i64
-  %27 = getelementptr inbounds nuw i8, ptr %23, i64 %26
-  %28 = getelementptr inbounds nuw i8, ptr %11, i64 8
-  %29 = load i64, ptr %28, align 8
-  %30 = shl nsw i64 %29, 1
-  %31 = getelementptr inbounds i8, ptr %27, i64 %30
-  %32 = load i8, ptr %31, align 1
-  %33 = icmp eq i8 %32, 0
-  br i1 %33, label %73, label %34
+16:                                               ; preds = %7
+  %17 = load ptr, ptr %6, align 8
+  %18 = load ptr, ptr %0, align 8
+  %19 = getelementptr inbounds nuw i8, ptr %18, i64 96
+  %20 = load i32, ptr %19, align 8
+  %21 = zext i32 %20 to i64
+  %22 = getelementptr inbounds nuw i8, ptr %17, i64 %21
+  %23 = getelementptr inbounds nuw i8, ptr %18, i64 100
+  %24 = load i32, ptr %23, align 4
+  %25 = zext i32 %24 to i64
+  %26 = getelementptr inbounds nuw i8, ptr %22, i64 %25
+  %27 = getelementptr inbounds nuw i8, ptr %10, i64 8
+  %28 = load i64, ptr %27, align 8
+  %29 = shl nsw i64 %28, 1
+  %30 = getelementptr inbounds i8, ptr %26, i64 %29
+  %31 = load i8, ptr %30, align 1
+  %32 = icmp eq i8 %31, 0
+  br i1 %32, label %87, label %33
 
-34:                                               ; preds = %17
-  %35 = getelementptr inbounds nuw i8, ptr %19, i64 60
-  %36 = load i32, ptr %35, align 4
-  %37 = zext i32 %36 to i64
-  %38 = getelementptr inbounds nuw i8, ptr %18, i64 %37
-  %39 = getelementptr inbounds i64, ptr %38, i64 %29
-  %40 = load i64, ptr %39, align 8
-  %41 = getelementptr inbounds nuw i8, ptr %10, i64 8
-  store i64 %40, ptr %41, align 8
-  br label %68
+33:                                               ; preds = %16
+  %34 = getelementptr inbounds nuw i8, ptr %18, i64 60
+  %35 = load i32, ptr %34, align 4
+  %36 = zext i32 %35 to i64
+  %37 = getelementptr inbounds nuw i8, ptr %17, i64 %36
+  %38 = getelementptr inbounds i64, ptr %37, i64 %28
+  %39 = load i64, ptr %38, align 8
+  %40 = getelementptr inbounds nuw i8, ptr %9, i64 8
+  store i64 %39, ptr %40, align 8
+  br label %82
 
-42:                                               ; preds = %8
-  %43 = getelementptr inbounds i8, ptr %10, i64 -8
-  %44 = load i64, ptr %43, align 8
-  %45 = and i64 %12, -2
-  %46 = icmp eq i64 %45, 6
-  br i1 %46, label %47, label %51
+41:                                               ; preds = %7
+  %42 = getelementptr inbounds i8, ptr %9, i64 -8
+  %43 = load i64, ptr %42, align 8
+  %44 = and i64 %11, -2
+  %45 = icmp eq i64 %44, 6
+  br i1 %45, label %46, label %52
 
-47:                                               ; preds = %42
-  %48 = icmp slt i64 %44, 0
-  %49 = icmp slt i64 %9, 1
-  %50 = select i1 %48, i1 true, i1 %49
-  br i1 %50, label %73, label %51
+46:                                               ; preds = %41
+  %47 = icmp eq i64 %8, 0
+  br i1 %47, label %87, label %48
 
-51:                                               ; preds = %42, %47
-  switch i64 %12, label %64 [
-    i64 3, label %52
-    i64 4, label %54
-    i64 8, label %56
-    i64 9, label %58
-    i64 6, label %60
-    i64 7, label %62
+48:                                               ; preds = %46
+  %49 = icmp eq i64 %8, -1
+  %50 = icmp eq i64 %43, -9223372036854775808
+  %51 = select i1 %49, i1 %50, i1 false
+  br i1 %51, label %87, label %52
+
+52:                                               ; preds = %41, %48
+  switch i64 %11, label %78 [
+    i64 3, label %53
+    i64 4, label %55
+    i64 8, label %57
+    i64 9, label %59
+    i64 6, label %61
+    i64 7, label %70
   ]
 
-52:                                               ; preds = %51
-  %53 = add i64 %44, %9
-  store i64 %53, ptr %43, align 8
-  br label %68
+53:                                               ; preds = %52
+  %54 = add i64 %43, %8
+  store i64 %54, ptr %42, align 8
+  br label %82
 
-54:                                               ; preds = %51
-  %55 = sub i64 %44, %9
-  store i64 %55, ptr %43, align 8
-  br label %68
+55:                                               ; preds = %52
+  %56 = sub i64 %43, %8
+  store i64 %56, ptr %42, align 8
+  br label %82
 
-56:                                               ; preds = %51
-  %57 = tail call i64 @llvm.smin.i64(i64 %44, i64 %9)
-  store i64 %57, ptr %43, align 8
-  br label %68
+57:                                               ; preds = %52
+  %58 = tail call i64 @llvm.smin.i64(i64 %43, i64 %8)
+  store i64 %58, ptr %42, align 8
+  br label %82
 
-58:                                               ; preds = %51
-  %59 = tail call i64 @llvm.smax.i64(i64 %44, i64 %9)
-  store i64 %59, ptr %43, align 8
-  br label %68
+59:                                               ; preds = %52
+  %60 = tail call i64 @llvm.smax.i64(i64 %43, i64 %8)
+  store i64 %60, ptr %42, align 8
+  br label %82
 
-60:                                               ; preds = %51
-  %61 = sdiv i64 %44, %9
-  store i64 %61, ptr %43, align 8
-  br label %68
+61:                                               ; preds = %52
+  %62 = sdiv i64 %43, %8
+  %63 = srem i64 %43, %8
+  %64 = icmp ne i64 %63, 0
+  %65 = xor i64 %43, %8
+  %66 = icmp slt i64 %65, 0
+  %67 = and i1 %66, %64
+  %68 = sext i1 %67 to i64
+  %69 = add i64 %62, %68
+  store i64 %69, ptr %42, align 8
+  br label %82
 
-62:                                               ; preds = %51
-  %63 = srem i64 %44, %9
-  store i64 %63, ptr %43, align 8
-  br label %68
+70:                                               ; preds = %52
+  %71 = srem i64 %43, %8
+  %72 = icmp eq i64 %71, 0
+  %73 = xor i64 %43, %8
+  %74 = icmp slt i64 %73, 0
+  %75 = select i1 %74, i64 %8, i64 0
+  %76 = select i1 %72, i64 0, i64 %75
+  %77 = add nsw i64 %76, %71
+  store i64 %77, ptr %42, align 8
+  br label %82
 
-64:                                               ; preds = %51
-  %65 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %44, i64 %9)
-  %66 = extractvalue { i64, i1 } %65, 1
-  %67 = extractvalue { i64, i1 } %65, 0
-  store i64 %67, ptr %43, align 8
-  br i1 %66, label %73, label %68
+78:                                               ; preds = %52
+  %79 = tail call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %43, i64 %8)
+  %80 = extractvalue { i64, i1 } %79, 1
+  %81 = extractvalue { i64, i1 } %79, 0
+  store i64 %81, ptr %42, align 8
+  br i1 %80, label %87, label %82
 
-68:                                               ; preds = %52, %56, %60, %64, %62, %58, %54, %13, %34
-  %69 = phi i64 [ %15, %13 ], [ %40, %34 ], [ %55, %54 ], [ %59, %58 ], [ %63, %62 ], [ %67, %64 ], [ %61, %60 ], [ %57, %56 ], [ %53, %52 ]
-  %70 = phi ptr [ %16, %13 ], [ %41, %34 ], [ %43, %54 ], [ %43, %58 ], [ %43, %62 ], [ %43, %64 ], [ %43, %60 ], [ %43, %56 ], [ %43, %52 ]
-  %71 = getelementptr inbounds nuw i8, ptr %11, i64 16
-  br label %8, !llvm.loop !58
+82:                                               ; preds = %53, %57, %61, %78, %70, %59, %55, %12, %33
+  %83 = phi i64 [ %14, %12 ], [ %39, %33 ], [ %56, %55 ], [ %60, %59 ], [ %77, %70 ], [ %81, %78 ], [ %69, %61 ], [ %58, %57 ], [ %54, %53 ]
+  %84 = phi ptr [ %15, %12 ], [ %40, %33 ], [ %42, %55 ], [ %42, %59 ], [ %42, %70 ], [ %42, %78 ], [ %42, %61 ], [ %42, %57 ], [ %42, %53 ]
+  %85 = getelementptr inbounds nuw i8, ptr %10, i64 16
+  br label %7, !llvm.loop !58
 
-72:                                               ; preds = %8
-  store i64 %9, ptr %2, align 8
-  br label %73
+86:                                               ; preds = %7
+  store i64 %8, ptr %2, align 8
+  br label %87
 
-73:                                               ; preds = %47, %64, %17, %72
-  %74 = phi i32 [ 0, %72 ], [ 1, %17 ], [ 1, %64 ], [ 1, %47 ]
+87:                                               ; preds = %46, %48, %78, %16, %86
+  %88 = phi i32 [ 0, %86 ], [ 1, %16 ], [ 1, %78 ], [ 1, %48 ], [ 1, %46 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %4) #16
-  ret i32 %74
+  ret i32 %88
 }
 
 ; Function Attrs: mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
@@ -4067,7 +4089,7 @@ declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64) #12
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @other_number(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1) unnamed_addr #3 {
-  %3 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %3 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %4 = load ptr, ptr %3, align 8
   %5 = load i16, ptr %1, align 4
   %6 = zext i16 %5 to i64
@@ -4076,342 +4098,384 @@ define internal fastcc range(i32 0, 4) i32 @other_number(ptr noundef nonnull rea
   %9 = getelementptr inbounds nuw i8, ptr %1, i64 2
   %10 = load i16, ptr %9, align 2
   %11 = icmp eq i16 %10, -1
-  br i1 %11, label %25, label %12
+  br i1 %11, label %24, label %12
 
 12:                                               ; preds = %2
-  %13 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %13 = getelementptr inbounds nuw i8, ptr %0, i64 8
   %14 = load ptr, ptr %13, align 8
-  %15 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %16 = load ptr, ptr %15, align 8
-  %17 = getelementptr inbounds nuw i8, ptr %16, i64 124
-  %18 = load i32, ptr %17, align 4
-  %19 = zext i32 %18 to i64
-  %20 = getelementptr inbounds nuw i8, ptr %14, i64 %19
-  %21 = zext i16 %10 to i64
-  %22 = getelementptr inbounds nuw i8, ptr %20, i64 %21
-  %23 = load i8, ptr %22, align 1
-  %24 = icmp eq i8 %23, 0
-  br i1 %24, label %53, label %25
+  %15 = load ptr, ptr %0, align 8
+  %16 = getelementptr inbounds nuw i8, ptr %15, i64 124
+  %17 = load i32, ptr %16, align 4
+  %18 = zext i32 %17 to i64
+  %19 = getelementptr inbounds nuw i8, ptr %14, i64 %18
+  %20 = zext i16 %10 to i64
+  %21 = getelementptr inbounds nuw i8, ptr %19, i64 %20
+  %22 = load i8, ptr %21, align 1
+  %23 = icmp eq i8 %22, 0
+  br i1 %23, label %51, label %24
 
-25:                                               ; preds = %2, %12
-  %26 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %27 = load i32, ptr %26, align 4
-  %28 = icmp eq i32 %27, 0
-  br i1 %28, label %43, label %29
+24:                                               ; preds = %2, %12
+  %25 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %26 = load i32, ptr %25, align 4
+  %27 = icmp eq i32 %26, 0
+  br i1 %27, label %41, label %28
 
-29:                                               ; preds = %25
-  %30 = getelementptr inbounds nuw i8, ptr %8, i64 8
-  %31 = load ptr, ptr %30, align 8
-  %32 = ptrtoint ptr %31 to i64
-  %33 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %34 = load ptr, ptr %33, align 8
-  %35 = getelementptr inbounds nuw i8, ptr %0, i64 16
-  %36 = load ptr, ptr %35, align 8
-  %37 = getelementptr inbounds nuw i8, ptr %36, i64 96
-  %38 = load i32, ptr %37, align 8
-  %39 = zext i32 %38 to i64
-  %40 = getelementptr inbounds nuw i8, ptr %34, i64 %39
-  %41 = zext i32 %27 to i64
-  %42 = getelementptr inbounds nuw i64, ptr %40, i64 %41
-  store i64 %32, ptr %42, align 8
-  br label %53
+28:                                               ; preds = %24
+  %29 = getelementptr inbounds nuw i8, ptr %8, i64 8
+  %30 = load ptr, ptr %29, align 8
+  %31 = ptrtoint ptr %30 to i64
+  %32 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %33 = load ptr, ptr %32, align 8
+  %34 = load ptr, ptr %0, align 8
+  %35 = getelementptr inbounds nuw i8, ptr %34, i64 96
+  %36 = load i32, ptr %35, align 8
+  %37 = zext i32 %36 to i64
+  %38 = getelementptr inbounds nuw i8, ptr %33, i64 %37
+  %39 = zext i32 %26 to i64
+  %40 = getelementptr inbounds nuw i64, ptr %38, i64 %39
+  store i64 %31, ptr %40, align 8
+  br label %51
 
-43:                                               ; preds = %25
-  %44 = getelementptr inbounds nuw i8, ptr %1, i64 12
-  %45 = load i32, ptr %44, align 4
-  %46 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %47 = load ptr, ptr %46, align 8
-  %48 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %49 = load i32, ptr %48, align 4
-  %50 = zext i32 %49 to i64
-  %51 = getelementptr inbounds nuw i8, ptr %47, i64 %50
-  %52 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %8, i32 noundef %45, ptr noundef %51) #17
-  br label %53
+41:                                               ; preds = %24
+  %42 = getelementptr inbounds nuw i8, ptr %1, i64 12
+  %43 = load i32, ptr %42, align 4
+  %44 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %45 = load ptr, ptr %44, align 8
+  %46 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %47 = load i32, ptr %46, align 4
+  %48 = zext i32 %47 to i64
+  %49 = getelementptr inbounds nuw i8, ptr %45, i64 %48
+  %50 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %8, i32 noundef %43, ptr noundef %49) #17
+  br label %51
 
-53:                                               ; preds = %12, %43, %29
-  %54 = phi i32 [ %52, %43 ], [ 0, %29 ], [ 0, %12 ]
-  ret i32 %54
+51:                                               ; preds = %12, %41, %28
+  %52 = phi i32 [ %50, %41 ], [ 0, %28 ], [ 0, %12 ]
+  ret i32 %52
 }
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 4) i32 @number(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, i32 noundef %2, ptr noundef captures(none) %3) unnamed_addr #3 {
   %5 = alloca ptr, align 8
   store ptr %1, ptr %5, align 8
-  %6 = load ptr, ptr %0, align 8
-  %7 = getelementptr inbounds nuw i8, ptr %1, i64 8
-  %8 = load ptr, ptr %7, align 8
-  %9 = getelementptr inbounds nuw i8, ptr %6, i64 32
-  %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq ptr %8, %10
-  br i1 %11, label %20, label %12
+  %6 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %7 = load ptr, ptr %6, align 8
+  %8 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %9 = load ptr, ptr %8, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %7, i64 32
+  %11 = load ptr, ptr %10, align 8
+  %12 = icmp eq ptr %9, %11
+  br i1 %12, label %21, label %13
 
-12:                                               ; preds = %4
-  %13 = getelementptr inbounds nuw i8, ptr %6, i64 48
-  %14 = load ptr, ptr %13, align 8
-  %15 = icmp eq ptr %8, %14
-  br i1 %15, label %20, label %16
+13:                                               ; preds = %4
+  %14 = getelementptr inbounds nuw i8, ptr %7, i64 48
+  %15 = load ptr, ptr %14, align 8
+  %16 = icmp eq ptr %9, %15
+  br i1 %16, label %21, label %17
 
-16:                                               ; preds = %12
-  %17 = getelementptr inbounds nuw i8, ptr %6, i64 312
-  %18 = load ptr, ptr %17, align 8
-  %19 = icmp eq ptr %8, %18
-  br i1 %19, label %20, label %22
+17:                                               ; preds = %13
+  %18 = getelementptr inbounds nuw i8, ptr %7, i64 312
+  %19 = load ptr, ptr %18, align 8
+  %20 = icmp eq ptr %9, %19
+  br i1 %20, label %21, label %23
 
-20:                                               ; preds = %16, %12, %4
-  %21 = tail call fastcc i32 @exactly(ptr noundef nonnull %6, ptr noundef nonnull %1, i32 noundef %2, ptr noundef %3) #17
-  br label %37
+21:                                               ; preds = %17, %13, %4
+  %22 = tail call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %1, i32 noundef %2, ptr noundef %3) #17
+  br label %38
 
-22:                                               ; preds = %16
-  %23 = getelementptr inbounds nuw i8, ptr %6, i64 216
-  %24 = load ptr, ptr %23, align 8
-  %25 = getelementptr inbounds nuw i8, ptr %0, i64 8
-  %26 = load ptr, ptr %25, align 8
-  %27 = getelementptr inbounds nuw i8, ptr %26, i64 48
-  %28 = load ptr, ptr %27, align 8
-  %29 = call ptr %24(ptr noundef %28, ptr noundef nonnull %5, i64 noundef 1, ptr noundef null) #18
-  %30 = icmp eq ptr %29, null
-  br i1 %30, label %31, label %33
+23:                                               ; preds = %17
+  %24 = getelementptr inbounds nuw i8, ptr %7, i64 216
+  %25 = load ptr, ptr %24, align 8
+  %26 = getelementptr inbounds nuw i8, ptr %0, i64 32
+  %27 = load ptr, ptr %26, align 8
+  %28 = getelementptr inbounds nuw i8, ptr %27, i64 48
+  %29 = load ptr, ptr %28, align 8
+  %30 = call ptr %25(ptr noundef %29, ptr noundef nonnull %5, i64 noundef 1, ptr noundef null) #18
+  %31 = icmp eq ptr %30, null
+  br i1 %31, label %32, label %34
 
-31:                                               ; preds = %22
-  %32 = call fastcc i32 @failed(ptr noundef nonnull %6) #17
-  br label %37
+32:                                               ; preds = %23
+  %33 = call fastcc i32 @failed(ptr noundef nonnull %7) #17
+  br label %38
 
-33:                                               ; preds = %22
-  %34 = call fastcc i32 @exactly(ptr noundef nonnull %6, ptr noundef nonnull %29, i32 noundef %2, ptr noundef %3) #17
-  %35 = getelementptr inbounds nuw i8, ptr %6, i64 184
-  %36 = load ptr, ptr %35, align 8
-  call void %36(ptr noundef nonnull %29) #18
-  br label %37
+34:                                               ; preds = %23
+  %35 = call fastcc i32 @exactly(ptr noundef %0, ptr noundef nonnull %30, i32 noundef %2, ptr noundef %3) #17
+  %36 = getelementptr inbounds nuw i8, ptr %7, i64 184
+  %37 = load ptr, ptr %36, align 8
+  call void %37(ptr noundef nonnull %30) #18
+  br label %38
 
-37:                                               ; preds = %31, %33, %20
-  %38 = phi i32 [ %21, %20 ], [ %34, %33 ], [ %32, %31 ]
-  ret i32 %38
+38:                                               ; preds = %32, %34, %21
+  %39 = phi i32 [ %22, %21 ], [ %35, %34 ], [ %33, %32 ]
+  ret i32 %39
 }
 
 ; Function Attrs: noinline nounwind
-define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef readonly captures(none) %0, ptr noundef %1, i32 noundef %2, ptr noundef captures(none) %3) unnamed_addr #3 {
-  %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
+define internal fastcc range(i32 0, 2) i32 @exactly(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, i32 noundef %2, ptr noundef captures(none) %3) unnamed_addr #3 {
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
   %6 = load ptr, ptr %5, align 8
-  %7 = icmp ugt i32 %2, 15
-  br i1 %7, label %8, label %36
+  %7 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  %8 = load ptr, ptr %7, align 8
+  %9 = icmp ugt i32 %2, 15
+  br i1 %9, label %10, label %38
 
-8:                                                ; preds = %4
-  %9 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %10 = load ptr, ptr %9, align 8
-  %11 = icmp eq ptr %6, %10
-  br i1 %11, label %12, label %145
+10:                                               ; preds = %4
+  %11 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %12 = load ptr, ptr %11, align 8
+  %13 = icmp eq ptr %8, %12
+  br i1 %13, label %14, label %165
 
-12:                                               ; preds = %8
-  %13 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %14 = load ptr, ptr %13, align 8
-  %15 = tail call i64 %14(ptr noundef nonnull %1) #18
-  store i64 %15, ptr %3, align 8
-  %16 = icmp eq i64 %15, -1
-  br i1 %16, label %17, label %27
+14:                                               ; preds = %10
+  %15 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %16 = load ptr, ptr %15, align 8
+  %17 = tail call i64 %16(ptr noundef nonnull %1) #18
+  store i64 %17, ptr %3, align 8
+  %18 = icmp eq i64 %17, -1
+  br i1 %18, label %19, label %29
 
-17:                                               ; preds = %12
-  %18 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %19 = load ptr, ptr %18, align 8
-  %20 = tail call ptr %19() #18
-  %21 = icmp eq ptr %20, null
-  br i1 %21, label %22, label %24
+19:                                               ; preds = %14
+  %20 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %21 = load ptr, ptr %20, align 8
+  %22 = tail call ptr %21() #18
+  %23 = icmp eq ptr %22, null
+  br i1 %23, label %24, label %26
 
-22:                                               ; preds = %17
-  %23 = load i64, ptr %3, align 8
-  br label %27
+24:                                               ; preds = %19
+  %25 = load i64, ptr %3, align 8
+  br label %29
 
-24:                                               ; preds = %17
-  %25 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %26 = load ptr, ptr %25, align 8
-  tail call void %26() #18
-  br label %145
+26:                                               ; preds = %19
+  %27 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %28 = load ptr, ptr %27, align 8
+  tail call void %28() #18
+  br label %165
 
-27:                                               ; preds = %22, %12
-  %28 = phi i64 [ %23, %22 ], [ %15, %12 ]
-  %29 = add i32 %2, -16
-  %30 = zext nneg i32 %29 to i64
-  %31 = shl nsw i64 -1, %30
-  %32 = xor i64 %31, -1
-  %33 = and i64 %28, %32
-  %34 = icmp ne i64 %33, 0
-  %35 = zext i1 %34 to i32
-  br label %145
+29:                                               ; preds = %24, %14
+  %30 = phi i64 [ %25, %24 ], [ %17, %14 ]
+  %31 = add i32 %2, -16
+  %32 = zext nneg i32 %31 to i64
+  %33 = shl nsw i64 -1, %32
+  %34 = xor i64 %33, -1
+  %35 = and i64 %30, %34
+  %36 = icmp ne i64 %35, 0
+  %37 = zext i1 %36 to i32
+  br label %165
 
-36:                                               ; preds = %4
-  %37 = icmp eq i32 %2, 0
-  br i1 %37, label %38, label %47
+38:                                               ; preds = %4
+  %39 = icmp eq i32 %2, 0
+  br i1 %39, label %40, label %49
 
-38:                                               ; preds = %36
-  %39 = getelementptr inbounds nuw i8, ptr %0, i64 296
-  %40 = load ptr, ptr %39, align 8
-  %41 = icmp eq ptr %1, %40
-  %42 = zext i1 %41 to i64
-  store i64 %42, ptr %3, align 8
-  %43 = getelementptr inbounds nuw i8, ptr %0, i64 312
-  %44 = load ptr, ptr %43, align 8
-  %45 = icmp ne ptr %6, %44
-  %46 = zext i1 %45 to i32
-  br label %145
+40:                                               ; preds = %38
+  %41 = getelementptr inbounds nuw i8, ptr %6, i64 296
+  %42 = load ptr, ptr %41, align 8
+  %43 = icmp eq ptr %1, %42
+  %44 = zext i1 %43 to i64
+  store i64 %44, ptr %3, align 8
+  %45 = getelementptr inbounds nuw i8, ptr %6, i64 312
+  %46 = load ptr, ptr %45, align 8
+  %47 = icmp ne ptr %8, %46
+  %48 = zext i1 %47 to i32
+  br label %165
 
-47:                                               ; preds = %36
-  %48 = icmp samesign ult i32 %2, 9
-  br i1 %48, label %49, label %117
+49:                                               ; preds = %38
+  %50 = icmp samesign ult i32 %2, 9
+  br i1 %50, label %51, label %137
 
-49:                                               ; preds = %47
-  %50 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %51 = load ptr, ptr %50, align 8
-  %52 = icmp eq ptr %6, %51
-  br i1 %52, label %57, label %53
+51:                                               ; preds = %49
+  %52 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %53 = load ptr, ptr %52, align 8
+  %54 = icmp eq ptr %8, %53
+  br i1 %54, label %59, label %55
 
-53:                                               ; preds = %49
-  %54 = getelementptr inbounds nuw i8, ptr %0, i64 312
-  %55 = load ptr, ptr %54, align 8
-  %56 = icmp eq ptr %6, %55
-  br i1 %56, label %57, label %145
+55:                                               ; preds = %51
+  %56 = getelementptr inbounds nuw i8, ptr %6, i64 312
+  %57 = load ptr, ptr %56, align 8
+  %58 = icmp eq ptr %8, %57
+  br i1 %58, label %59, label %165
 
-57:                                               ; preds = %53, %49
-  switch i32 %2, label %71 [
-    i32 8, label %58
-    i32 4, label %77
+59:                                               ; preds = %55, %51
+  %60 = icmp eq i32 %2, 8
+  br i1 %60, label %61, label %74
+
+61:                                               ; preds = %59
+  %62 = getelementptr inbounds nuw i8, ptr %6, i64 120
+  %63 = load ptr, ptr %62, align 8
+  %64 = tail call i64 %63(ptr noundef nonnull %1) #18
+  store i64 %64, ptr %3, align 8
+  %65 = icmp eq i64 %64, -1
+  br i1 %65, label %66, label %165
+
+66:                                               ; preds = %61
+  %67 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %68 = load ptr, ptr %67, align 8
+  %69 = tail call ptr %68() #18
+  %70 = icmp eq ptr %69, null
+  br i1 %70, label %165, label %71
+
+71:                                               ; preds = %66
+  %72 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %73 = load ptr, ptr %72, align 8
+  tail call void %73() #18
+  br label %165
+
+74:                                               ; preds = %59
+  %75 = icmp samesign ult i32 %2, 5
+  br i1 %75, label %76, label %82
+
+76:                                               ; preds = %74
+  switch i32 %2, label %78 [
+    i32 4, label %89
+    i32 3, label %79
+    i32 2, label %77
   ]
 
-58:                                               ; preds = %57
-  %59 = getelementptr inbounds nuw i8, ptr %0, i64 120
-  %60 = load ptr, ptr %59, align 8
-  %61 = tail call i64 %60(ptr noundef nonnull %1) #18
-  store i64 %61, ptr %3, align 8
-  %62 = icmp eq i64 %61, -1
-  br i1 %62, label %63, label %145
+77:                                               ; preds = %76
+  br label %79
 
-63:                                               ; preds = %58
-  %64 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %65 = load ptr, ptr %64, align 8
-  %66 = tail call ptr %65() #18
-  %67 = icmp eq ptr %66, null
-  br i1 %67, label %145, label %68
+78:                                               ; preds = %76
+  br label %79
 
-68:                                               ; preds = %63
-  %69 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %70 = load ptr, ptr %69, align 8
-  tail call void %70() #18
-  br label %145
+79:                                               ; preds = %77, %76, %78
+  %80 = phi i64 [ 32, %76 ], [ 56, %78 ], [ 48, %77 ]
+  %81 = ashr exact i64 -9223372036854775808, %80
+  br label %82
 
-71:                                               ; preds = %57
-  %72 = and i32 %2, 3
-  %73 = icmp eq i32 %72, 3
-  br i1 %73, label %77, label %74
+82:                                               ; preds = %74, %79
+  %83 = phi i64 [ %81, %79 ], [ 0, %74 ]
+  %84 = and i32 %2, 3
+  %85 = icmp eq i32 %84, 3
+  br i1 %85, label %89, label %86
 
-74:                                               ; preds = %71
-  %75 = icmp eq i32 %72, 2
-  %76 = select i1 %75, i64 48, i64 56
-  br label %77
+86:                                               ; preds = %82
+  %87 = icmp eq i32 %84, 2
+  %88 = select i1 %87, i64 48, i64 56
+  br label %89
 
-77:                                               ; preds = %57, %71, %74
-  %78 = phi i64 [ 0, %57 ], [ %76, %74 ], [ 32, %71 ]
-  %79 = lshr i64 -1, %78
-  %80 = icmp samesign ugt i32 %2, 4
-  %81 = lshr i64 9223372036854775807, %78
-  %82 = select i1 %80, i64 %79, i64 %81
-  %83 = ashr exact i64 -9223372036854775808, %78
-  %84 = select i1 %80, i64 0, i64 %83
-  %85 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %86 = load i64, ptr %85, align 8
-  %87 = getelementptr inbounds nuw i8, ptr %0, i64 40
-  %88 = load i64, ptr %87, align 8
-  %89 = icmp eq i64 %86, %88
-  br i1 %89, label %90, label %94
+89:                                               ; preds = %76, %82, %86
+  %90 = phi i1 [ false, %82 ], [ false, %86 ], [ true, %76 ]
+  %91 = phi i64 [ %83, %82 ], [ %83, %86 ], [ -9223372036854775808, %76 ]
+  %92 = phi i64 [ 32, %82 ], [ %88, %86 ], [ 0, %76 ]
+  %93 = lshr i64 -1, %92
+  %94 = zext i1 %75 to i64
+  %95 = lshr i64 %93, %94
+  %96 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %97 = load i64, ptr %96, align 8
+  %98 = getelementptr inbounds nuw i8, ptr %6, i64 40
+  %99 = load i64, ptr %98, align 8
+  %100 = icmp eq i64 %97, %99
+  br i1 %100, label %101, label %105
 
-90:                                               ; preds = %77
-  %91 = getelementptr inbounds nuw i8, ptr %1, i64 24
-  %92 = load i32, ptr %91, align 4
-  %93 = zext i32 %92 to i64
-  br label %107
+101:                                              ; preds = %89
+  %102 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %103 = load i32, ptr %102, align 4
+  %104 = zext i32 %103 to i64
+  br label %118
 
-94:                                               ; preds = %77
-  %95 = getelementptr inbounds nuw i8, ptr %0, i64 112
-  %96 = load ptr, ptr %95, align 8
-  %97 = tail call i64 %96(ptr noundef nonnull %1) #18
-  %98 = icmp eq i64 %97, -1
-  br i1 %98, label %99, label %107
+105:                                              ; preds = %89
+  %106 = getelementptr inbounds nuw i8, ptr %6, i64 112
+  %107 = load ptr, ptr %106, align 8
+  %108 = tail call i64 %107(ptr noundef nonnull %1) #18
+  %109 = icmp eq i64 %108, -1
+  br i1 %109, label %110, label %118
 
-99:                                               ; preds = %94
-  %100 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %101 = load ptr, ptr %100, align 8
-  %102 = tail call ptr %101() #18
-  %103 = icmp eq ptr %102, null
-  br i1 %103, label %107, label %104
+110:                                              ; preds = %105
+  %111 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %112 = load ptr, ptr %111, align 8
+  %113 = tail call ptr %112() #18
+  %114 = icmp eq ptr %113, null
+  br i1 %114, label %118, label %115
 
-104:                                              ; preds = %99
-  %105 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %106 = load ptr, ptr %105, align 8
-  tail call void %106() #18
-  br label %114
+115:                                              ; preds = %110
+  %116 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %117 = load ptr, ptr %116, align 8
+  tail call void %117() #18
+  br label %124
 
-107:                                              ; preds = %99, %94, %90
-  %108 = phi i64 [ -1, %99 ], [ %97, %94 ], [ %93, %90 ]
-  %109 = icmp slt i64 %108, %84
-  %110 = icmp sgt i64 %108, %82
-  %111 = select i1 %109, i1 true, i1 %110
-  %112 = zext i1 %111 to i32
-  %113 = and i64 %108, %79
-  br label %114
+118:                                              ; preds = %110, %105, %101
+  %119 = phi i64 [ -1, %110 ], [ %108, %105 ], [ %104, %101 ]
+  %120 = icmp slt i64 %119, %91
+  %121 = icmp sgt i64 %119, %95
+  %122 = select i1 %120, i1 true, i1 %121
+  %123 = zext i1 %122 to i32
+  br label %124
 
-114:                                              ; preds = %104, %107
-  %115 = phi i64 [ %113, %107 ], [ %79, %104 ]
-  %116 = phi i32 [ %112, %107 ], [ 1, %104 ]
-  store i64 %115, ptr %3, align 8
-  br label %145
+124:                                              ; preds = %115, %118
+  %125 = phi i64 [ %119, %118 ], [ -1, %115 ]
+  %126 = phi i32 [ %123, %118 ], [ 1, %115 ]
+  br i1 %90, label %133, label %127
 
-117:                                              ; preds = %47
-  %118 = getelementptr inbounds nuw i8, ptr %0, i64 48
-  %119 = load ptr, ptr %118, align 8
-  %120 = icmp eq ptr %6, %119
-  br i1 %120, label %121, label %124
+127:                                              ; preds = %124
+  %128 = and i32 %2, 3
+  %129 = icmp eq i32 %128, 3
+  br i1 %129, label %133, label %130
 
-121:                                              ; preds = %117
-  %122 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %123 = load i64, ptr %122, align 8
-  br label %142
+130:                                              ; preds = %127
+  %131 = icmp eq i32 %128, 2
+  %132 = select i1 %131, i64 48, i64 56
+  br label %133
 
-124:                                              ; preds = %117
-  %125 = getelementptr inbounds nuw i8, ptr %0, i64 32
-  %126 = load ptr, ptr %125, align 8
-  %127 = icmp eq ptr %6, %126
-  br i1 %127, label %128, label %145
+133:                                              ; preds = %124, %127, %130
+  %134 = phi i64 [ 0, %124 ], [ %132, %130 ], [ 32, %127 ]
+  %135 = lshr i64 -1, %134
+  %136 = and i64 %135, %125
+  store i64 %136, ptr %3, align 8
+  br label %165
 
-128:                                              ; preds = %124
-  %129 = getelementptr inbounds nuw i8, ptr %0, i64 128
-  %130 = load ptr, ptr %129, align 8
-  %131 = tail call double %130(ptr noundef nonnull %1) #18
-  %132 = bitcast double %131 to i64
-  %133 = icmp eq i64 %132, -4616189618054758400
-  br i1 %133, label %134, label %142
+137:                                              ; preds = %49
+  %138 = getelementptr inbounds nuw i8, ptr %6, i64 48
+  %139 = load ptr, ptr %138, align 8
+  %140 = icmp eq ptr %8, %139
+  br i1 %140, label %141, label %144
 
-134:                                              ; preds = %128
-  %135 = getelementptr inbounds nuw i8, ptr %0, i64 152
-  %136 = load ptr, ptr %135, align 8
-  %137 = tail call ptr %136() #18
-  %138 = icmp eq ptr %137, null
-  br i1 %138, label %142, label %139
+141:                                              ; preds = %137
+  %142 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %143 = load i64, ptr %142, align 8
+  br label %162
 
-139:                                              ; preds = %134
-  %140 = getelementptr inbounds nuw i8, ptr %0, i64 160
-  %141 = load ptr, ptr %140, align 8
-  tail call void %141() #18
-  br label %145
+144:                                              ; preds = %137
+  %145 = getelementptr inbounds nuw i8, ptr %6, i64 32
+  %146 = load ptr, ptr %145, align 8
+  %147 = icmp eq ptr %8, %146
+  br i1 %147, label %148, label %165
 
-142:                                              ; preds = %128, %134, %121
-  %143 = phi i64 [ %132, %128 ], [ -4616189618054758400, %134 ], [ %123, %121 ]
-  %144 = tail call fastcc i32 @rounded(i64 noundef %143, i32 noundef %2, ptr noundef %3) #17
-  br label %145
+148:                                              ; preds = %144
+  %149 = getelementptr inbounds nuw i8, ptr %6, i64 128
+  %150 = load ptr, ptr %149, align 8
+  %151 = tail call double %150(ptr noundef nonnull %1) #18
+  %152 = bitcast double %151 to i64
+  %153 = icmp eq i64 %152, -4616189618054758400
+  br i1 %153, label %154, label %162
 
-145:                                              ; preds = %124, %58, %63, %53, %8, %142, %139, %114, %68, %38, %27, %24
-  %146 = phi i32 [ 1, %139 ], [ 1, %24 ], [ %35, %27 ], [ %46, %38 ], [ 1, %8 ], [ 1, %68 ], [ 1, %53 ], [ %116, %114 ], [ %144, %142 ], [ 0, %58 ], [ 0, %63 ], [ 1, %124 ]
-  ret i32 %146
+154:                                              ; preds = %148
+  %155 = getelementptr inbounds nuw i8, ptr %6, i64 152
+  %156 = load ptr, ptr %155, align 8
+  %157 = tail call ptr %156() #18
+  %158 = icmp eq ptr %157, null
+  br i1 %158, label %162, label %159
+
+159:                                              ; preds = %154
+  %160 = getelementptr inbounds nuw i8, ptr %6, i64 160
+  %161 = load ptr, ptr %160, align 8
+  tail call void %161() #18
+  br label %165
+
+162:                                              ; preds = %148, %154, %141
+  %163 = phi i64 [ %152, %148 ], [ -4616189618054758400, %154 ], [ %143, %141 ]
+  %164 = tail call fastcc i32 @fit_float(i64 noundef %163, i32 noundef %2, ptr noundef %3) #17
+  br label %165
+
+165:                                              ; preds = %144, %61, %66, %55, %10, %162, %159, %133, %71, %40, %29, %26
+  %166 = phi i32 [ 1, %159 ], [ 1, %26 ], [ %37, %29 ], [ %48, %40 ], [ 1, %10 ], [ 1, %71 ], [ 1, %55 ], [ %126, %133 ], [ %164, %162 ], [ 0, %61 ], [ 0, %66 ], [ 1, %144 ]
+  ret i32 %166
 }
 
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
-define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #7 {
+define internal fastcc range(i32 0, 2) i32 @fit_float(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #8 {
+  %4 = tail call fastcc i32 @rounded(i64 noundef %0, i32 noundef %1, ptr noundef %2) #17
+  ret i32 %4
+}
+
+; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite)
+define internal fastcc range(i32 0, 2) i32 @rounded(i64 noundef %0, i32 noundef range(i32 9, 16) %1, ptr noundef captures(none) initializes((0, 8)) %2) unnamed_addr #8 {
   %4 = and i64 %0, 9223372036854775807
   switch i32 %1, label %24 [
     i32 12, label %5
@@ -4693,7 +4757,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 }
 
 ; Function Attrs: noinline nounwind
-define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef writeonly captures(none) %4) unnamed_addr #3 {
+define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef writeonly captures(none) %4) unnamed_addr #3 {
   %6 = alloca [32 x i64], align 16
   call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
   %7 = ptrtoint ptr %6 to i64
@@ -4774,7 +4838,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef readonly captures(
 }
 
 ; Function Attrs: noinline nounwind
-define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef %4) unnamed_addr #3 {
+define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef %4) unnamed_addr #3 {
   %6 = alloca [5 x i64], align 16
   %7 = alloca [5 x i64], align 16
   %8 = alloca [5 x i32], align 16
@@ -4785,11 +4849,11 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %10 = load i32, ptr %9, align 4
   %11 = and i64 %3, 15
   %12 = icmp eq i64 %11, 0
-  br i1 %12, label %13, label %90
+  br i1 %12, label %13, label %95
 
 13:                                               ; preds = %5
   %14 = icmp eq i32 %10, 0
-  br i1 %14, label %80, label %15
+  br i1 %14, label %83, label %15
 
 15:                                               ; preds = %13
   %16 = getelementptr inbounds nuw i8, ptr %2, i64 24
@@ -4804,7 +4868,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %25 = load i64, ptr %24, align 8
   %26 = add i64 %25, -4294967297
   %27 = icmp ult i64 %26, -4294967296
-  br i1 %27, label %90, label %28
+  br i1 %27, label %95, label %28
 
 28:                                               ; preds = %15
   %29 = getelementptr inbounds nuw i64, ptr %19, i64 %23
@@ -4814,11 +4878,11 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %31 = icmp ne i64 %30, 1
   %32 = icmp ne i64 %25, 1
   %33 = and i1 %32, %31
-  br i1 %33, label %90, label %34
+  br i1 %33, label %95, label %34
 
 34:                                               ; preds = %28
   %35 = icmp eq i32 %10, 1
-  br i1 %35, label %80, label %36
+  br i1 %35, label %83, label %36
 
 36:                                               ; preds = %34
   %37 = load i32, ptr %20, align 4
@@ -4828,9 +4892,9 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %41 = and i64 %40, -32
   br label %42
 
-42:                                               ; preds = %36, %67
-  %43 = phi i64 [ %78, %67 ], [ 1, %36 ]
-  %44 = phi i64 [ %77, %67 ], [ %41, %36 ]
+42:                                               ; preds = %36, %78
+  %43 = phi i64 [ %81, %78 ], [ 1, %36 ]
+  %44 = phi i64 [ %80, %78 ], [ %41, %36 ]
   %45 = trunc nuw i64 %43 to i32
   %46 = xor i32 %45, -1
   %47 = add i32 %10, %46
@@ -4841,7 +4905,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %52 = load i64, ptr %51, align 8
   %53 = add i64 %50, -4294967297
   %54 = icmp ult i64 %53, -4294967296
-  br i1 %54, label %90, label %55
+  br i1 %54, label %95, label %55
 
 55:                                               ; preds = %42
   %56 = getelementptr inbounds nuw i64, ptr %6, i64 %43
@@ -4859,46 +4923,54 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef readonly captures
   %64 = and i64 %62, -1099511627761
   %65 = icmp eq i64 %64, 0
   %66 = select i1 %63, i1 %65, i1 false
-  br i1 %66, label %67, label %90
+  br i1 %66, label %67, label %95
 
-67:                                               ; preds = %55, %59
+67:                                               ; preds = %59, %55
   %68 = phi i64 [ %62, %59 ], [ %44, %55 ]
   %69 = add nuw i64 %43, 4294967295
   %70 = and i64 %69, 4294967295
   %71 = getelementptr inbounds nuw i64, ptr %7, i64 %70
   store i64 %68, ptr %71, align 8
-  %72 = tail call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %68, i64 %50)
-  %73 = extractvalue { i64, i1 } %72, 1
-  %74 = extractvalue { i64, i1 } %72, 0
-  %75 = tail call i64 @llvm.umin.i64(i64 %74, i64 1099511627744)
-  %76 = select i1 %73, i64 1099511627744, i64 %75
-  %77 = tail call i64 @llvm.umax.i64(i64 %76, i64 %44)
-  %78 = add nuw nsw i64 %43, 1
-  %79 = icmp eq i64 %78, %21
-  br i1 %79, label %80, label %42, !llvm.loop !63
+  %72 = icmp eq i64 %68, 0
+  br i1 %72, label %76, label %73
 
-80:                                               ; preds = %67, %34, %13
-  %81 = getelementptr inbounds nuw i8, ptr %0, i64 288
-  %82 = load ptr, ptr %81, align 8
-  %83 = load i32, ptr %1, align 4
-  %84 = getelementptr inbounds nuw i8, ptr %1, i64 16
-  %85 = getelementptr inbounds nuw i8, ptr %1, i64 4
-  %86 = load i32, ptr %85, align 4
-  %87 = call i32 %82(ptr noundef %4, i32 noundef %83, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %84, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %86, i32 noundef 2, i32 noundef 0) #18
-  %88 = icmp ne i32 %87, 0
-  %89 = zext i1 %88 to i32
-  br label %90
+73:                                               ; preds = %67
+  %74 = udiv i64 1099511627744, %68
+  %75 = icmp samesign ugt i64 %50, %74
+  br i1 %75, label %78, label %76
 
-90:                                               ; preds = %59, %42, %15, %28, %5, %80
-  %91 = phi i32 [ 1, %5 ], [ %89, %80 ], [ 1, %28 ], [ 1, %15 ], [ 1, %42 ], [ 1, %59 ]
+76:                                               ; preds = %73, %67
+  %77 = mul i64 %68, %50
+  br label %78
+
+78:                                               ; preds = %76, %73
+  %79 = phi i64 [ %77, %76 ], [ 1099511627744, %73 ]
+  %80 = tail call i64 @llvm.umax.i64(i64 %79, i64 %44)
+  %81 = add nuw nsw i64 %43, 1
+  %82 = icmp eq i64 %81, %21
+  br i1 %82, label %83, label %42, !llvm.loop !63
+
+83:                                               ; preds = %78, %34, %13
+  %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %85 = load ptr, ptr %84, align 8
+  %86 = getelementptr inbounds nuw i8, ptr %85, i64 288
+  %87 = load ptr, ptr %86, align 8
+  %88 = load i32, ptr %1, align 4
+  %89 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %90 = getelementptr inbounds nuw i8, ptr %1, i64 4
+  %91 = load i32, ptr %90, align 4
+  %92 = call i32 %87(ptr noundef %4, i32 noundef %88, i32 noundef %10, i64 noundef %3, ptr noundef nonnull %6, ptr noundef nonnull %7, ptr noundef nonnull %89, ptr noundef nonnull %8, i32 noundef 0, i32 noundef %91, i32 noundef 2, i32 noundef 0) #18
+  %93 = icmp ne i32 %92, 0
+  %94 = zext i1 %93 to i32
+  br label %95
+
+95:                                               ; preds = %59, %42, %15, %28, %5, %83
+  %96 = phi i32 [ 1, %5 ], [ %94, %83 ], [ 1, %28 ], [ 1, %15 ], [ 1, %42 ], [ 1, %59 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %8) #16
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  ret i32 %91
+  ret i32 %96
 }
-
-; Function Attrs: mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64) #12
 
 ; Function Attrs: noinline nounwind
 define internal fastcc range(i32 0, 2) i32 @submit_there(ptr noundef readonly captures(none) %0, ptr noundef nonnull %1, ptr noundef readonly captures(none) %2, ptr noundef nonnull %3) unnamed_addr #3 {
@@ -5075,9 +5147,6 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
 }
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare i32 @llvm.smax.i32(i32, i32) #14
-
-; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
 declare i64 @llvm.smax.i64(i64, i64) #14
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
@@ -5085,9 +5154,6 @@ declare i64 @llvm.smin.i64(i64, i64) #14
 
 ; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
 declare i64 @llvm.umax.i64(i64, i64) #14
-
-; Function Attrs: nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none)
-declare i64 @llvm.umin.i64(i64, i64) #14
 
 ; Function Attrs: nocallback nofree nosync nounwind willreturn memory(inaccessiblemem: write)
 declare void @llvm.assume(i1 noundef) #15
@@ -5099,9 +5165,9 @@ attributes #3 = { noinline nounwind "min-legal-vector-width"="0" "no-builtins" "
 attributes #4 = { mustprogress nocallback nofree nosync nounwind willreturn }
 attributes #5 = { nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
 attributes #6 = { mustprogress nocallback nofree nounwind willreturn memory(argmem: readwrite) }
-attributes #7 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #8 = { nofree noinline norecurse nosync nounwind memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
-attributes #9 = { nofree noinline norecurse nosync nounwind memory(read, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #7 = { nofree noinline norecurse nosync nounwind memory(read, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #8 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
+attributes #9 = { nofree noinline norecurse nosync nounwind memory(argmem: readwrite) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
 attributes #10 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
 attributes #11 = { nofree noinline norecurse nosync nounwind memory(read, argmem: readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "min-legal-vector-width"="0" "no-builtins" "no-jump-tables"="true" "no-trapping-math"="true" "stack-protector-buffer-size"="8" }
 attributes #12 = { mustprogress nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
@@ -5168,8 +5234,8 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !52 = distinct !{!52, !7}
 !53 = distinct !{!53, !7, !9, !18}
 !54 = distinct !{!54, !7}
-!55 = distinct !{!55, !9}
-!56 = distinct !{!56, !7}
+!55 = distinct !{!55, !7}
+!56 = distinct !{!56, !9}
 !57 = distinct !{!57, !7}
 !58 = distinct !{!58, !7}
 !59 = distinct !{!59, !9}

@@ -73,6 +73,7 @@ class Rules:
         self.grid = None if signature["grid"] is None else [_expr(extent, declared) for extent in signature["grid"]]
         self.wide = bool(signature.get("wide"))
         self._narrow = [dim["name"] for dim in dims if dim["type"] == "i32"]
+        self.dims = declared
         self._dims = list(declared)
         said = signature["parameters"]
         self.parameters = {p["name"]: _parameter(p, p["name"], declared) for p in said}

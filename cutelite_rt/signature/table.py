@@ -14,7 +14,7 @@ import ctypes
 import itertools
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ _ROW_MAJOR, _COLUMN_MAJOR, _GIVEN_STRIDES, _NESTED = range(4)
 _WIDE_INTEGER, _SINGLE, _OTHER = range(3)
 _END, _CONSTANT, _VALUE = range(3)
 _OPERATIONS = {"add": 3, "sub": 4, "mul": 5, "floordiv": 6, "mod": 7, "min": 8, "max": 9}
-_MOST_DEPTH = 16
+_MOST_DEPTH = 32
 _MAP_BYTES, _MAP_ALIGN = 128, 64  # of CUtensorMap
 _LINE = 64  # bytes of a line of the CPU's caches
 _POINTER = 16  # kinds of numbers from here on: addresses, by the power of two that they are multiples of
@@ -147,6 +147,7 @@ class Table:
     objects                            whose addresses rows have by number: names of fields, classes
     dims                               names of those that have the last slots of a variant
     places                             of its variants
+    expressions, later                 expressions in words; how many are checked once all dims are known
     """
 
     def __init__(self, signature: Signature, classes: Mapping[str, type] | None = None) -> None:
@@ -171,7 +172,8 @@ class Table:
             leaf for leaf in self._arrays if isinstance(leaf.parameter, Array) and leaf.parameter.box is not None
         ]
         self._expressions: list[int] = []
-        self._later = 0  # expressions to check once all dims are known
+        self.expressions: list[str] = []
+        self.later = 0
         self._inside: set[str] = set()  # dims of those
         self._strided: set[str] = set()  # dims that strides tell
         self._lay_key()
@@ -271,7 +273,7 @@ class Table:
         said.positional, said.position_only = self.positional, self.position_only
         said.slots, said.givens = self._slots, self._givens
         said.strided, said.to_make = bool(self._strided), bool(self._maps or self._typed)
-        said.unusual = bool(self._givens or self._constants or self._strided or self._later)
+        said.unusual = bool(self._givens or self._constants or self._strided or self.later)
         said.dims_at, said.frame, said.words, said.flags = self._dims_at, self._frame, self._words, self._flags
         places = self.places
         said.key, said.order, said.kinds, said.caches = places.key, places.order, places.kinds, places.caches
@@ -288,7 +290,7 @@ class Table:
             "tensors_at": TENSOR_BYTES * len(self._arrays),
             "bound_at": WORD * self._slots,
             "unsure_at": 2 * WORD * len(self._dims),
-            "later_at": 2 * WORD * self._later,
+            "later_at": 2 * WORD * self.later,
             "given_at": self._givens,
         }
         at = self._frame
@@ -309,15 +311,23 @@ class Table:
     def _loaded(self, said: bytes) -> int:
         """The address of the block, with `said` at its begin, and addresses where it has places."""
         self._block[: len(said)] = said
-        links = [*self._links, *range(_Signature.fetch.offset, len(said), WORD)]
+        self._links += range(_Signature.fetch.offset, len(said), WORD)
         size = len(self._block)
         self._memory = ctypes.create_string_buffer(size + _LINE)
         address = -(-ctypes.addressof(self._memory) // _LINE) * _LINE
-        for at in links:
-            (place,) = struct.unpack_from("<Q", self._block, at)
-            struct.pack_into("<Q", self._block, at, address + place)
-        ctypes.memmove(address, bytes(self._block), size)
+        block = bytearray(self._block)
+        for at in self._links:
+            (place,) = struct.unpack_from("<Q", block, at)
+            struct.pack_into("<Q", block, at, address + place)
+        ctypes.memmove(address, bytes(block), size)
+        self.scratch: int = _Signature.from_buffer_copy(said).scratch
         return address
+
+    def words(self, name: str) -> Iterator[str]:
+        """The 64-bit words of the tables in C, in an array called `name`."""
+        links = set(self._links)
+        for at, (word,) in enumerate(struct.iter_unpack("<Q", self._block)):
+            yield f"(u64)(uintptr_t)({name} + {word // WORD})" if WORD * at in links else hex(word)
 
     def _array(self, leaf: _Leaf) -> bytes:
         wanted = leaf.parameter
@@ -359,7 +369,7 @@ class Table:
         if isinstance(wanted, Dim):
             return _RULE.pack(_DIM, mode, self.dims.index(wanted.name))
         if isinstance(wanted, Expression):
-            self._later += 1
+            self.later += 1
             self._inside.update(dim.name for dim in dims_of(wanted))
         return self._rule(wanted, mode)
 
@@ -371,6 +381,7 @@ class Table:
         if _depth(steps) > _MOST_DEPTH:
             raise Unsupported("an expression is nested too deeply")
         self._expressions.append(self._put(b"".join(_STEP.pack(*step) for step in steps)))
+        self.expressions.append(wanted.text if isinstance(wanted, Expression) else str(wanted))
         return _RULE.pack(_EXPRESSION, mode, len(self._expressions) - 1)
 
     def _steps(self, tree: Tree) -> Iterable[tuple[int, int]]:
@@ -383,7 +394,7 @@ class Table:
             yield _VALUE, self.dims.index(tree.name)
         elif tree[0] == "ceil_div":
             _, n, by = tree
-            yield from self._steps(("floordiv", ("sub", ("add", n, by), 1), by))
+            yield from self._steps(("sub", 0, ("floordiv", ("sub", 0, n), by)))
         else:
             operation, a, b = tree
             yield from self._steps(a)
@@ -391,16 +402,24 @@ class Table:
             yield _OPERATIONS[operation], 0
 
     def _number(self, leaf: _Leaf) -> bytes:
+        assert not isinstance(leaf.parameter, Array)
         if isinstance(leaf.parameter, Pointer):
-            kind = _POINTER + leaf.parameter.align.bit_length() - 1
-            return _NUMBER_ROW.pack(leaf.slot, leaf.given, _OTHER, self._at[leaf], kind, 0)
+            return _NUMBER_ROW.pack(leaf.slot, leaf.given, _OTHER, self._at[leaf], kind_of(leaf.parameter), 0)
         dtype = leaf.parameter.dtype
         how, kind = _OTHER, self._leaves.index(leaf)  # whose place in a variant tells what the variable is
         if isinstance(dtype, str):
-            kind = KIND[dtype]
+            kind = kind_of(leaf.parameter)
             if leaf.given == _ALWAYS:
                 how = _WIDE_INTEGER if dtype in _WIDE_INTEGERS else _SINGLE if dtype == "f32" else _OTHER
         return _NUMBER_ROW.pack(leaf.slot, leaf.given, how, self._at[leaf], kind, self._typed.get(leaf, 0))
+
+
+def kind_of(parameter: Number | Pointer) -> int:
+    """A number's kind: its dtype by `KIND`; of an address, the power of two that it is a multiple of."""
+    if isinstance(parameter, Pointer):
+        return _POINTER + parameter.align.bit_length() - 1
+    assert isinstance(parameter.dtype, str), "variables have none"
+    return KIND[parameter.dtype]
 
 
 def _depth(steps: Iterable[tuple[int, int]]) -> int:

@@ -13,7 +13,7 @@ from cutelite_rt.launcher import environment, image, state, subscript
 from cutelite_rt.signature import data, table
 from tests.rt import launcher_ll
 
-C = launcher_ll.SOURCE.read_text()
+C = "".join(launcher_ll.SOURCE.with_name(name).read_text() for name in ("tables.h", "launcher.c"))
 
 N, LD = data.Dim("N", 8, 0, 64), data.Dim("LD")
 EXPRESSION = data.Expression("ceil_div(N,4)", ("ceil_div", N, 4))
@@ -34,9 +34,10 @@ SIGNATURE = data.Signature(
 
 def fields(structure: str) -> list[str]:
     """Names of the fields of a structure of the C, in order."""
-    head = re.search(rf"}} {structure};", C)
-    assert head is not None
-    body = C[: head.start()].rpartition("typedef struct {")[2]
+    named, unnamed = rf"struct {structure} {{(.*?)^}};", rf"typedef struct {{((?:(?!typedef).)*?)^}} {structure};"
+    found = re.search(f"{named}|{unnamed}", C, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    body = found[1] or found[2]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     declared = [re.sub(r"\(\*(\w+)\)\([^;]*\)", r"\1", each) for each in body.split(";")]
     return [

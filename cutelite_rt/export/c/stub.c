@@ -1,42 +1,32 @@
-/* What all kernels share: the rules of cutelite_rt/signature/settled.py in C, over tables that come after. */
-#include <math.h>
+/* What all exported kernels share: words for the rules of cutelite_rt/launcher/rules.c, loading, and launching. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *name;
-    int64_t divisible_by, min, max; /* max INT64_MAX: any */
-    int wide;                       /* 64 bits in the kernel */
-} dim_rule;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef int32_t i32;
+typedef uint64_t u64;
+typedef int64_t i64;
 
-typedef struct {
-    enum { NUMBER, DIM, EXPRESSION } kind;
-    int64_t value; /* the number, or which dim */
-    int64_t (*evaluate)(const int64_t *dims);
-    const char *text;
-    unsigned long long dims; /* a bit for each dim in the expression */
-} extent_rule;
-
-typedef struct {
-    const char *name, *says, *dtype;
-    uint8_t code, bits;
-    int modes;
-    enum { STRIDES, ROW_MAJOR, COLUMN_MAJOR, NESTED } order;
-    const extent_rule *shape, *strides;
-    int64_t cosize; /* of nested modes */
-    const char *layout;
-    int64_t align;
-    const uint32_t *box; /* innermost first; NULL: the address itself is passed */
-    int map_type, swizzle;
-} array_rule;
+typedef struct { /* an argument of our C functions */
+    const char *name, *says, *dtype, *layout;
+} leaf_words;
 
 typedef struct {
     const char *name;
-    const dim_rule *dims;
-    int dim_count;
+    int wide; /* 64 bits in the kernel */
+} dim_words;
+
+typedef struct {
+    const char *name;
+    const void *tables; /* begin with `signature` */
+    const leaf_words *leaves;
+    const dim_words *dims;
     const unsigned char *by_name; /* dims in alphabetical order */
+    const char *const *expressions;
     unsigned block[3], cluster[3], cluster_blocks;
     unsigned dynamic_smem, static_smem;
     int wide; /* block indices have 64 bits in the kernel */
@@ -49,32 +39,29 @@ typedef struct {
     const unsigned char *image;
 } image_entry;
 
-typedef struct {
-    const array_rule *array;
-    const extent_rule *wanted;
-    const char *what;
-    int64_t found;
-    char words[192];
+typedef struct { /* an expression to check once every dim is told: by which array, and its extent or stride */
+    const leaf_words *leaf;
+    u32 array;
+    const void *wanted;
 } deferred;
 
-#define MOST_DIMS 64
-#define MOST_DEFERRED 64
 #define MOST_MODES 32
+#define SMALL static inline
+#ifdef __GNUC__
+#define RARE static __attribute__((noinline, unused))
+#else
+#define RARE static inline
+#endif
+#define OFTEN(x) (x)
+#define SELDOM(x) (x)
+#define HOST /* the argument that is looked at, of arrays its number, and who told what */ \
+    const kernel_rule *kernel;                                                              \
+    const leaf_words *leaf, *first, **told, **unsure;                                       \
+    u32 array;                                                                              \
+    deferred *later;
+@@tables.h@@
 
-typedef struct {
-    const kernel_rule *kernel;
-    int64_t dims[MOST_DIMS], unsure[MOST_DIMS];
-    const char *told[MOST_DIMS], *untold[MOST_DIMS]; /* by which argument */
-    const char *large; /* an array of more elements than the kernel can count */
-    int64_t large_size;
-    deferred later[MOST_DEFERRED];
-    int later_count;
-    const char *first; /* argument that is an array */
-    int device;
-} call_state;
-
-/* As Python divides. */
-static inline int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+/* Words, as cutelite_rt/signature/bind.py has them. */
 
 static _Thread_local char last_error[1024];
 
@@ -94,7 +81,7 @@ static int failed(const char *kernel, const char *doing, CUresult status) {
     return (int)status;
 }
 
-static const char *tuple_text(const int64_t *numbers, int count, char *text, size_t size) {
+static const char *tuple_text(const i64 *numbers, int count, char *text, size_t size) {
     size_t at = (size_t)snprintf(text, size, "(");
     for (int i = 0; i < count && at < size; i++)
         at += (size_t)snprintf(text + at, size - at, i ? ", %lld" : "%lld", (long long)numbers[i]);
@@ -102,7 +89,7 @@ static const char *tuple_text(const int64_t *numbers, int count, char *text, siz
     return text;
 }
 
-static const char *words_for(const char *what, int mode, const int64_t *found, int count, char *text, size_t size) {
+static const char *words_for(const char *what, int mode, const i64 *found, int count, char *text, size_t size) {
     static const char *const ordinals[] = {"first", "second", "third", "fourth", "fifth"};
     char all[128], which[16];
     if (count == 1) {
@@ -118,258 +105,256 @@ static const char *words_for(const char *what, int mode, const int64_t *found, i
     return text;
 }
 
-static int dim_problem(const dim_rule *dim, int64_t value, char *text, size_t size) {
-    const char *n = dim->name;
-    if (value % dim->divisible_by)
-        return snprintf(text, size, "%s is declared divisible by %lld", n, (long long)dim->divisible_by);
-    if (value < 0) return snprintf(text, size, "a dim is never negative: pass a copy");
-    if (value < dim->min)
-        return snprintf(text, size, "%s is at least %lld; if it can be %lld, declare it cl.Dim('%s', min=%lld)", n,
-                        (long long)dim->min, (long long)value, n, (long long)value);
-    if (value > dim->max) return snprintf(text, size, "%s is declared at most %lld", n, (long long)dim->max);
-    return 0;
+static int wrong(const call *l, const char *format, ...) {
+    char text[900];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return refuse("%s(): argument `%s` %s", l->kernel->name, l->leaf->name, text);
 }
 
-static int fit_extent(call_state *call, const array_rule *array, const extent_rule *wanted, const int64_t *found,
-                      int count, int mode, const char *what, int sure) {
+static const array_row *row_of(const call *l) { return l->is->array + l->array; }
+
+/* The extent or stride of an array that a rule is for: "extent 5, the first of (5, 7)". */
+static const char *found_words(const call *l, const rule *wanted, char *text, size_t size) {
+    const tensor *t = tensors_of(l) + l->array;
+    const annotation *is = row_of(l)->is;
+    int strides = wanted - is->rules >= (i64)is->rank;
+    return words_for(strides ? "stride" : "extent", (int)wanted->mode, strides ? t->strides : t->extents, (int)t->rank,
+                     text, size);
+}
+
+static int wrong_number(const call *l, const rule *wanted) {
+    char words[192];
+    return wrong(l, "has %s, but its annotation says %lld", found_words(l, wanted, words, sizeof words),
+                 (long long)wanted->value);
+}
+
+static int wrong_agreement(const call *l, const rule *wanted) {
+    char words[192];
+    i64 d = wanted->value;
+    return wrong(l, "has %s, but %s is %lld, from `%s`", found_words(l, wanted, words, sizeof words),
+                 l->kernel->dims[d].name, (long long)dims_of(l)[d], l->told[d]->name);
+}
+
+static int wrong_dim(const call *l, const rule *wanted, i64 value) {
     char words[192], problem[160];
-    int64_t value = found[mode];
-    const char *kernel = call->kernel->name;
-    if (wanted->kind == DIM) {
-        int d = (int)wanted->value;
-        if (!sure) {
-            if (!call->untold[d]) call->untold[d] = array->name, call->unsure[d] = value;
-        } else if (!call->told[d]) {
-            if (dim_problem(&call->kernel->dims[d], value, problem, sizeof problem))
-                return refuse("%s(): argument `%s` has %s, but %s", kernel, array->name,
-                              words_for(what, mode, found, count, words, sizeof words), problem);
-            call->told[d] = array->name, call->dims[d] = value;
-        } else if (call->dims[d] != value) {
-            return refuse("%s(): argument `%s` has %s, but %s is %lld, from `%s`", kernel, array->name,
-                          words_for(what, mode, found, count, words, sizeof words), call->kernel->dims[d].name,
-                          (long long)call->dims[d], call->told[d]);
-        }
-    } else if (!sure) {
-        return 0;
-    } else if (wanted->kind == EXPRESSION) {
-        deferred *next = &call->later[call->later_count++];
-        next->array = array, next->wanted = wanted, next->found = value;
-        words_for(what, mode, found, count, next->words, sizeof next->words);
-    } else if (wanted->value != value) {
-        return refuse("%s(): argument `%s` has %s, but its annotation says %lld", kernel, array->name,
-                      words_for(what, mode, found, count, words, sizeof words), (long long)wanted->value);
-    }
-    return 0;
+    const dim_row *dim = l->is->dim + wanted->value;
+    const char *n = l->kernel->dims[wanted->value].name;
+    if (value % dim->divisible_by)
+        snprintf(problem, sizeof problem, "%s is declared divisible by %lld", n, (long long)dim->divisible_by);
+    else if (value < 0)
+        snprintf(problem, sizeof problem, "a dim is never negative: pass a copy");
+    else if (value < dim->min)
+        snprintf(problem, sizeof problem, "%s is at least %lld; if it can be %lld, declare it cl.Dim('%s', min=%lld)", n,
+                 (long long)dim->min, (long long)value, n, (long long)value);
+    else
+        snprintf(problem, sizeof problem, "%s is declared at most %lld", n, (long long)dim->max);
+    return wrong(l, "has %s, but %s", found_words(l, wanted, words, sizeof words), problem);
 }
 
-static void compact(const int64_t *shape, int count, int row_major, int64_t *strides) {
-    int64_t step = 1;
-    for (int i = 0; i < count; i++) {
-        int mode = row_major ? count - 1 - i : i;
-        strides[mode] = step;
-        step *= shape[mode];
-    }
-}
-
-static int differs(const int64_t *shape, const int64_t *found, const int64_t *wanted, int count) {
-    for (int i = 0; i < count; i++)
-        if (shape[i] > 1 && found[i] != wanted[i]) return 1;
-    return 0;
-}
-
-static int fit_layout(call_state *call, const array_rule *array, const cutelite_tensor *tensor,
-                      const int64_t *strides, int64_t size) {
-    const char *kernel = call->kernel->name;
-    int64_t wanted[MOST_MODES];
+static int wrong_strides(const call *l) {
+    const tensor *t = tensors_of(l) + l->array;
+    const annotation *is = row_of(l)->is;
+    i64 wanted[MOST_MODES], step = 1;
     char a[128], b[128], c[128];
-    if (array->order == NESTED) {
-        compact(tensor->shape, tensor->ndim, 1, wanted);
-        if (size > 1 && memcmp(strides, wanted, sizeof(int64_t) * (size_t)tensor->ndim))
-            return refuse("%s(): argument `%s` must be contiguous to be seen through the layout %s", kernel,
-                          array->name, array->layout);
-        if (size < array->cosize)
-            return refuse("%s(): argument `%s` has %lld elements, but the layout %s reaches %lld", kernel,
-                          array->name, (long long)size, array->layout, (long long)array->cosize);
-        return 0;
-    }
-    if (tensor->ndim != array->modes)
-        return refuse("%s(): argument `%s` has shape %s, but %s has %d modes", kernel, array->name,
-                      tuple_text(tensor->shape, tensor->ndim, a, sizeof a), array->says, array->modes);
-    for (int mode = 0; mode < array->modes; mode++) {
-        int bad = fit_extent(call, array, &array->shape[mode], tensor->shape, array->modes, mode, "extent", 1);
-        if (bad) return bad;
-    }
-    if (array->order == STRIDES) {
-        for (int mode = 0; mode < array->modes; mode++) {
-            int sure = tensor->shape[mode] > 1 && size > 0;
-            int bad = fit_extent(call, array, &array->strides[mode], strides, array->modes, mode, "stride", sure);
-            if (bad) return bad;
-        }
-        return 0;
-    }
-    compact(tensor->shape, array->modes, array->order == ROW_MAJOR, wanted);
-    if (size && differs(tensor->shape, strides, wanted, array->modes))
-        return refuse("%s(): argument `%s` has strides %s for its shape %s, but must be %s, %s; make it contiguous, "
-                      "or annotate its strides: Tensor[dtype, shape, strides], with None for any",
-                      kernel, array->name, tuple_text(strides, array->modes, a, sizeof a),
-                      tuple_text(tensor->shape, array->modes, b, sizeof b),
-                      array->order == ROW_MAJOR ? "row-major" : "column-major",
-                      tuple_text(wanted, array->modes, c, sizeof c));
-    return 0;
+    for (u32 i = 0; i < t->rank; i++) wanted[is->rules[i].mode] = step, step *= t->extents[is->rules[i].mode];
+    return wrong(l, "has strides %s for its shape %s, but must be %s, %s; make it contiguous, or annotate its strides: "
+                 "Tensor[dtype, shape, strides], with None for any",
+                 tuple_text(t->strides, (int)t->rank, a, sizeof a), tuple_text(t->extents, (int)t->rank, b, sizeof b),
+                 is->order == ROW_MAJOR ? "row-major" : "column-major", tuple_text(wanted, (int)t->rank, c, sizeof c));
 }
 
-static int fit_place(call_state *call, const array_rule *array, const cutelite_tensor *tensor) {
-    const char *kernel = call->kernel->name;
-    if (tensor->device_type != 2 && tensor->device_type != 13) /* kDLCUDA, kDLCUDAManaged */
-        return refuse("%s(): argument `%s` is in host memory, and an exported kernel runs on GPUs alone", kernel,
-                      array->name);
-    if (!call->first) {
-        call->first = array->name, call->device = tensor->device_id;
-    } else if (call->device != tensor->device_id) {
-        return refuse("%s(): argument `%s` is on GPU %d, but `%s` is on GPU %d; move them to one place", kernel,
-                      call->first, call->device, array->name, tensor->device_id);
-    }
-    return 0;
+static int wrong_nested_strides(const call *l) {
+    return wrong(l, "must be contiguous to be seen through the layout %s", l->leaf->layout);
 }
 
-/* As `cutelite_rt.gpu.tensormap.check_tensormap`; what the tile alone says has been checked when this was written. */
-static int encode_map(call_state *call, const array_rule *array, const cutelite_tensor *tensor, const int64_t *strides,
-                      uint64_t address, CUtensorMap *map) {
-    const char *kernel = call->kernel->name;
-    int rank = tensor->ndim, last = rank - 1, bytes = array->bits / 8;
-    cuuint64_t extents[5], steps[5];
-    cuuint32_t ones[5] = {1, 1, 1, 1, 1};
-#define UNTAKABLE "%s(): argument `%s` cannot be read by TMA: "
-    if (address % 16)
-        return refuse(UNTAKABLE "the tensor starts at 0x%llx; TMA needs a multiple of 16 bytes [base-alignment]",
-                      kernel, array->name, (unsigned long long)address);
-    if (strides[last] != 1 && tensor->shape[last] != 1)
-        return refuse(UNTAKABLE "the last dimension has stride %lld; TMA needs its elements side by side "
-                      "[inner-stride]", kernel, array->name, (long long)strides[last]);
-    for (int i = 0; i < rank; i++) {
-        int64_t step = strides[i] * bytes;
-        if (tensor->shape[i] < 1 || tensor->shape[i] > (int64_t)1 << 32)
-            return refuse(UNTAKABLE "dimension %d has %lld elements; TMA takes 1 to 2^32 [extent]", kernel,
-                          array->name, i, (long long)tensor->shape[i]);
-        if (tensor->shape[i] == 1 || i == last) continue; /* its stride is never used */
-        if (step % 16)
-            return refuse(UNTAKABLE "dimension %d has a stride of %lld elements, %lld bytes; TMA needs a multiple of "
-                          "16 bytes [stride-alignment]", kernel, array->name, i, (long long)strides[i],
-                          (long long)step);
-        if (step < 0 || step >= (int64_t)1 << 40)
-            return refuse(UNTAKABLE "dimension %d has a stride of %lld bytes; TMA takes 0 to 2^40 - 1 [stride-range]",
-                          kernel, array->name, i, (long long)step);
+static int wrong_nested_size(const call *l, i64 size) {
+    return wrong(l, "has %lld elements, but the layout %s reaches %lld", (long long)size, l->leaf->layout,
+                 (long long)row_of(l)->is->cosize);
+}
+
+static int wrong_rank(const call *l) {
+    const tensor *t = tensors_of(l) + l->array;
+    char a[128];
+    return wrong(l, "has shape %s, but %s has %u modes", tuple_text(t->extents, (int)t->rank, a, sizeof a),
+                 l->leaf->says, row_of(l)->is->rank);
+}
+
+static int wrong_dtype(const call *l, u32 dtype) {
+    return wrong(l, "has DLPack type (%u, %u), but its annotation says %s", dtype & 255, dtype >> 8 & 255,
+                 l->leaf->dtype);
+}
+
+static int wrong_place(const call *l, u64 before, u64 here) {
+    return refuse("%s(): argument `%s` is on GPU %u, but `%s` is on GPU %u; move them to one place", l->kernel->name,
+                  l->first->name, (unsigned)before, l->leaf->name, (unsigned)here);
+}
+
+static int wrong_pointer(const call *l, u64 address, u64 align) {
+    return wrong(l, "is at 0x%llx, but must be at a multiple of %u bytes", (unsigned long long)address,
+                 (unsigned)align);
+}
+
+static int wrong_address(const call *l, u64 address) { return wrong_pointer(l, address, row_of(l)->is->align); }
+
+static int wrong_float(const call *l, u64 bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return wrong(l, "is %g, which is beyond what %s holds", value, l->leaf->dtype);
+}
+
+static int wrong_result(const call *l) {
+    return refuse("%s(): an expression over its dims has no value of 64 bits", l->kernel->name);
+}
+
+/* A deferred expression that is not what was found: with every dim in it, and who told that. */
+static int wrong_expression(call *l, u32 i, i64 expected) {
+    const deferred *later = &l->later[i];
+    const rule *wanted = later->wanted;
+    char sources[256] = "", words[192];
+    size_t at = 0;
+    l->leaf = later->leaf, l->array = later->array;
+    for (u32 n = 0; n < l->is->dims && at < sizeof sources; n++) {
+        int d = l->kernel->by_name[n], inside = 0;
+        for (const step *s = l->is->expression[wanted->value]; s->op != END; s++) inside |= s->op == VALUE && s->value == d;
+        if (inside)
+            at += (size_t)snprintf(sources + at, sizeof sources - at, "%s%s = %lld from `%s`", at ? ", " : "",
+                                   l->kernel->dims[d].name, (long long)dims_of(l)[d], l->told[d]->name);
     }
-    uint64_t most = ((uint64_t)1 << 40) - 32;
-    uint64_t within = ((uint64_t)(tensor->shape[last] * bytes) + 31) / 32 * 32;
-    for (int i = 0; i < rank; i++) {
-        int mode = last - i;
-        extents[i] = (cuuint64_t)tensor->shape[mode];
-        if (!i) continue;
-        /* a dimension of one element may come with any stride; it gets one that the hardware takes */
-        steps[i - 1] = tensor->shape[mode] > 1 ? (cuuint64_t)(strides[mode] * bytes) : within;
-        uint64_t reach = steps[i - 1] * extents[i];
-        within = reach > within ? reach : within;
-        within = within < most ? within : most;
-    }
+    return wrong(l, "has %s, but %s is %lld (%s)", found_words(l, wanted, words, sizeof words),
+                 l->kernel->expressions[wanted->value], (long long)expected, sources);
+}
+
+static int wrong_grid(const call *l, u32 axis, i64 blocks) {
+    return refuse("%s(): the grid's %c extent is %lld, and a GPU takes 0 to %u", l->kernel->name, "xyz"[axis],
+                  (long long)blocks, axis ? 65535u : 0x7fffffffu);
+}
+
+#define UNTAKABLE "cannot be read by TMA: "
+
+static int wrong_map_address(const call *l, u64 address) {
+    return wrong(l, UNTAKABLE "the tensor starts at 0x%llx; TMA needs a multiple of 16 bytes [base-alignment]",
+                 (unsigned long long)address);
+}
+
+static int wrong_map_inner(const call *l, u64 stride) {
+    return wrong(l, UNTAKABLE "the last dimension has stride %lld; TMA needs its elements side by side [inner-stride]",
+                 (long long)stride);
+}
+
+static int wrong_map_extent(const call *l, u32 mode) {
+    return wrong(l, UNTAKABLE "dimension %u has %lld elements; TMA takes 1 to 2^32 [extent]", mode,
+                 (long long)(tensors_of(l) + l->array)->extents[mode]);
+}
+
+static int wrong_map_stride(const call *l, u32 mode) {
+    i64 stride = (tensors_of(l) + l->array)->strides[mode], bytes = stride * row_of(l)->is->bytes;
+    if (bytes % 16)
+        return wrong(l, UNTAKABLE "dimension %u has a stride of %lld elements, %lld bytes; TMA needs a multiple of 16 "
+                     "bytes [stride-alignment]", mode, (long long)stride, (long long)bytes);
+    return wrong(l, UNTAKABLE "dimension %u has a stride of %lld bytes; TMA takes 0 to 2^40 - 1 [stride-range]", mode,
+                 (long long)bytes);
+}
+
+static void note_dim(call *l, u64 d) { l->told[d] = l->leaf; }
+static void note_unsure(call *l, u64 d) { l->unsure[d] = l->leaf; }
+static void note_later(call *l, const rule *wanted) {
+    deferred *next = &l->later[l->expressions];
+    next->leaf = l->leaf, next->array = l->array, next->wanted = wanted;
+}
+
+static int encode_tiled(const call *l, void *out, i32 type, u32 rank, u64 address, const u64 *sizes, const u64 *jumps,
+                        const u32 *box, const u32 *steps, i32 swizzle) {
     CUresult status = cuTensorMapEncodeTiled(
-        map, (CUtensorMapDataType)array->map_type, (cuuint32_t)rank, (void *)(uintptr_t)address, extents, steps,
-        array->box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)array->swizzle,
+        out, (CUtensorMapDataType)type, rank, (void *)(uintptr_t)address, (const cuuint64_t *)sizes,
+        (const cuuint64_t *)jumps, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)swizzle,
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return status ? failed(kernel, "encoding a tensor map for", status) : 0;
+    return status ? failed(l->kernel->name, "encoding a tensor map for", status) : 0;
 }
 
-/* Fit an array: its address to `pointer`, or its tensor map to `map`. */
-static inline int fit_array(call_state *call, const array_rule *array, const cutelite_tensor *tensor, CUdeviceptr *pointer,
-                     CUtensorMap *map) {
-    const char *kernel = call->kernel->name;
-    int64_t own[MOST_MODES], size = 1;
-    if (!tensor) return refuse("%s(): argument `%s` must be an array, not NULL", kernel, array->name);
-    if (tensor->ndim < 0 || tensor->ndim > MOST_MODES)
-        return refuse("%s(): argument `%s` has %d modes", kernel, array->name, tensor->ndim);
-    if (tensor->code != array->code || tensor->bits != array->bits || tensor->lanes != 1)
-        return refuse("%s(): argument `%s` has DLPack type (%d, %d), but its annotation says %s", kernel, array->name,
-                      tensor->code, tensor->bits, array->dtype);
-    for (int mode = 0; mode < tensor->ndim; mode++) size *= tensor->shape[mode];
-    const int64_t *strides = tensor->strides;
-    if (!strides) compact(tensor->shape, tensor->ndim, 1, own), strides = own;
-    int bad = fit_layout(call, array, tensor, strides, size);
-    bad = bad ? bad : fit_place(call, array, tensor);
-    if (bad) return bad;
-    uint64_t address = (uint64_t)(uintptr_t)tensor->data + tensor->byte_offset;
-    if (array->box) return encode_map(call, array, tensor, strides, address, map);
-    if (size > 1073741824 && !call->kernel->wide && !call->large) call->large = array->name, call->large_size = size;
-    if (size && address % (uint64_t)array->align)
-        return refuse("%s(): argument `%s` is at 0x%llx, but must be at a multiple of %lld bytes", kernel, array->name,
-                      (unsigned long long)address, (long long)array->align);
-    *pointer = (CUdeviceptr)address;
+typedef struct { /* of a tensor map, and which argument it is of */
+    u32 leaf;
+    map_form form;
+} leaf_map;
+
+#define WRONG(what, ...) wrong_##what(__VA_ARGS__)
+#define NOTE(what, ...) note_##what(__VA_ARGS__)
+#define NOT_MINE(condition) 0
+#define ENCODE_TILED encode_tiled
+@@rules.c@@
+
+/* Arguments, each with its words: `leaf` is the number of it, `i` that of it among arrays. */
+
+static inline int fit_array(call *l, u32 leaf, u32 i, const cutelite_tensor *from, i64 *own) {
+    tensor *t = tensors_of(l) + i;
+    l->leaf = l->kernel->leaves + leaf, l->array = i;
+    if (!i) l->first = l->leaf, key_of(l)[2] = ~(u64)0;
+    if (!from) return wrong(l, "must be an array, not NULL");
+    if (from->ndim < 0 || from->ndim > MOST_MODES) return wrong(l, "has %d modes", from->ndim);
+    if (from->device_type != 2 && from->device_type != 13) /* kDLCUDA, kDLCUDAManaged */
+        return wrong(l, "is in host memory, and an exported kernel runs on GPUs alone");
+    t->rank = (u32)from->ndim, t->extents = from->shape, t->strides = from->strides;
+    if (!t->strides) { /* row-major without gaps */
+        i64 step = 1;
+        for (u32 mode = t->rank; mode--; step *= t->extents[mode]) own[mode] = step;
+        t->strides = own;
+    }
+    seen s = {(u64)(uintptr_t)from->data + from->byte_offset, (u32)from->device_id, t->rank,
+              from->code | (u32)from->bits << 8 | (u32)from->lanes << 16, t->extents, t->strides};
+    u8 *large = (u8 *)key_of(l) + l->is->large_at + i;
+    int bad = check_array(l, row_of(l), &s, key_of(l) + 2, dims_of(l), told_of(l), flags_of(l) + i, large,
+                          frame_of(l) + i);
+    if (!bad && *large && !row_of(l)->map && !l->kernel->wide) {
+        i64 size = 1;
+        for (u32 mode = 0; mode < t->rank; mode++) size *= t->extents[mode];
+        return wrong(l, "has %lld elements, but the kernel was exported for 32-bit dims: export it with wide_dims=True",
+                     (long long)size);
+    }
+    return bad ? -1 : 0;
+}
+
+static inline int fit_number(call *l, u32 leaf, u32 kind, double value, void *out) {
+    u64 bits;
+    memcpy(&bits, &value, sizeof bits);
+    l->leaf = l->kernel->leaves + leaf;
+    if (fit_float(l, bits, kind, &bits)) return -1;
+    memcpy(out, &bits, sizeof bits);
     return 0;
 }
 
-static inline int fit_pointer(const char *kernel, const char *name, CUdeviceptr address, unsigned align) {
-    if (address % align)
-        return refuse("%s(): argument `%s` is at 0x%llx, but must be at a multiple of %u bytes", kernel, name,
-                      (unsigned long long)address, align);
-    return 0;
+static inline int fit_pointer(call *l, u32 leaf, u32 kind, u64 address, void *out) {
+    l->leaf = l->kernel->leaves + leaf;
+    memcpy(out, &address, sizeof address);
+    return fit_address(l, address, kind) ? -1 : 0;
 }
 
-/* All arguments are fitted: every dim has its value, and expressions agree. */
-static int fit_dims(call_state *call) {
-    const kernel_rule *kernel = call->kernel;
-    for (int d = 0; d < kernel->dim_count; d++) {
-        if (call->told[d]) continue;
-        if (!call->untold[d])
+/* All arguments are fitted: every dim has its value, expressions agree, tensor maps are encoded. */
+static int fit_dims(call *l, const leaf_map *maps) {
+    const kernel_rule *kernel = l->kernel;
+    if (unsure_dims(l)) return -1;
+    for (u32 d = 0; d < l->is->dims; d++) {
+        if (!told_of(l)[2 * d])
             return refuse("%s(): nothing tells %s: no argument has it as an extent or stride of its own", kernel->name,
                           kernel->dims[d].name);
-        call->told[d] = call->untold[d], call->dims[d] = call->unsure[d];
+        if (!l->told[d]) l->told[d] = l->unsure[d];
     }
-    for (int i = 0; i < call->later_count; i++) {
-        deferred *later = &call->later[i];
-        int64_t expected = later->wanted->evaluate(call->dims);
-        char sources[256];
-        size_t at = 0;
-        if (expected == later->found) continue;
-        for (int n = 0; n < kernel->dim_count && at < sizeof sources; n++) {
-            int d = kernel->by_name[n];
-            if (later->wanted->dims >> d & 1)
-                at += (size_t)snprintf(sources + at, sizeof sources - at, "%s%s = %lld from `%s`", at ? ", " : "",
-                                       kernel->dims[d].name, (long long)call->dims[d], call->told[d]);
+    if (agree(l)) return -1;
+    for (u32 d = 0; d < l->is->dims; d++)
+        if (told_of(l)[2 * d + 1] && !kernel->dims[d].wide) {
+            l->leaf = l->told[d];
+            return wrong(l, "makes %s %lld, but the kernel was exported for 32-bit dims: export it with wide_dims=True",
+                         kernel->dims[d].name, (long long)dims_of(l)[d]);
         }
-        return refuse("%s(): argument `%s` has %s, but %s is %lld (%s)", kernel->name, later->array->name,
-                      later->words, later->wanted->text, (long long)expected, sources);
+    for (l->array = 0; l->array < l->is->arrays; l->array++) {
+        u32 at = row_of(l)->map;
+        if (!at) continue;
+        l->leaf = kernel->leaves + maps->leaf;
+        int bad = encode(l, &maps++->form, tensors_of(l) + l->array, frame_of(l)[l->array], l->memory + at);
+        if (bad) return bad;
     }
-    for (int d = 0; d < kernel->dim_count; d++)
-        if (!kernel->dims[d].wide && call->dims[d] > 2147418112) /* cutelite_rt.signature.settled.WIDEST_I32 */
-            return refuse("%s(): argument `%s` makes %s %lld, but the kernel was exported for 32-bit dims: export it "
-                          "with wide_dims=True", kernel->name, call->told[d], kernel->dims[d].name,
-                          (long long)call->dims[d]);
-    if (call->large)
-        return refuse("%s(): argument `%s` has %lld elements, but the kernel was exported for 32-bit dims: export it with "
-                      "wide_dims=True", kernel->name, call->large, (long long)call->large_size);
     return 0;
-}
-
-/* Bits of the nearest value (ties to even) of a float format; as `cutelite_rt.gpu.params.float_code`. -1: out of range */
-static inline long float_code(double value, int exponent_bits, int mantissa_bits, int infinite) {
-    int bits = exponent_bits + mantissa_bits, exponent;
-    long sign = (signbit(value) ? 1L : 0L) << bits, ones = (1L << bits) - 1;
-    long beyond = infinite ? ones >> mantissa_bits << mantissa_bits : ones;
-    int least = 2 - (1 << (exponent_bits - 1));
-    if (isnan(value)) return sign | (infinite ? beyond | 1L << (mantissa_bits - 1) : ones);
-    if (isinf(value)) return infinite ? sign | beyond : -1;
-    if (value == 0) return sign;
-    frexp(value, &exponent);
-    exponent = exponent - 1 > least ? exponent - 1 : least;
-    long magnitude = (long)nearbyint(ldexp(fabs(value), mantissa_bits - exponent));
-    long code = ((long)(exponent - least) << mantissa_bits) + magnitude;
-    return code >= beyond ? -1 : sign | code;
-}
-
-static inline int fit_float(const char *kernel, const char *name, const char *dtype, double value, int exponent_bits,
-                            int mantissa_bits, int infinite, long *code) {
-    *code = float_code(value, exponent_bits, mantissa_bits, infinite);
-    if (*code >= 0) return 0;
-    return refuse("%s(): argument `%s` is %g, which is beyond what %s holds", kernel, name, value, dtype);
 }
 
 /* Loading. */

@@ -4,12 +4,11 @@
 #include <tvm/ffi/extra/c_env_api.h>
 
 #define TVM_DEVICES 64
+#define ARRAY (-1)
 
 typedef struct {
-    char kind; /* 't' tensor, 'i' integer, 'b' bool, 'f' float */
+    int kind; /* of a number, as the tables have it; or ARRAY */
     const char *name, *dtype;
-    int64_t low;
-    uint64_t high;
 } tvm_argument;
 
 static const cutelite_tensor *tvm_tensor(const TVMFFIAny *any) {
@@ -29,16 +28,17 @@ static int tvm_raise(const char *kind) {
 
 static int tvm_misfit(const kernel_rule *kernel, const tvm_argument *wanted, const TVMFFIAny *any) {
     int type = any->type_index;
-    int number = type == kTVMFFIInt || type == kTVMFFIBool;
-    if (wanted->kind == 't' && !tvm_tensor(any))
-        return refuse("%s(): argument `%s` must be a tensor", kernel->name, wanted->name);
-    if ((wanted->kind == 'i' && !number) || (wanted->kind == 'b' && type != kTVMFFIBool) ||
-        (wanted->kind == 'f' && type != kTVMFFIInt && type != kTVMFFIFloat))
+    int kind = wanted->kind, whole = (kind > BOOL && kind <= U64) || kind >= POINTER;
+    if (kind == ARRAY)
+        return tvm_tensor(any) ? 0 : refuse("%s(): argument `%s` must be a tensor", kernel->name, wanted->name);
+    if (kind == BOOL ? type != kTVMFFIBool : type != kTVMFFIInt && type != (whole ? kTVMFFIBool : kTVMFFIFloat))
         return refuse("%s(): argument `%s` must be a number of dtype %s", kernel->name, wanted->name, wanted->dtype);
-    int64_t value = any->v_int64;
-    if (wanted->kind == 'i' && (value < wanted->low || (value > 0 && (uint64_t)value > wanted->high)))
+    u32 integer = kind >= POINTER ? U64 : (u32)kind;
+    i64 value = any->v_int64;
+    if (whole && (value < low_of(integer) || value > high_of(integer)))
         return refuse("%s(): argument `%s` is %lld, but %s holds %lld to %llu", kernel->name, wanted->name,
-                      (long long)value, wanted->dtype, (long long)wanted->low, (unsigned long long)wanted->high);
+                      (long long)value, wanted->dtype, (long long)low_of(integer),
+                      integer == U64 ? ~0ull : (unsigned long long)high_of(integer));
     return 0;
 }
 
