@@ -72,7 +72,9 @@ def test_cross_entropy_of_a_linear_layer(reduction: str) -> None:
     found = losses.linear_cross_entropy(x, w, target, reduction=reduction, smoothing=0.1)
     torch.testing.assert_close(found.double().flatten(), exact.flatten(), rtol=2e-2, atol=2e-2)
     weights = torch.rand_like(exact)
+    again = torch.autograd.grad(found, (x, w), weights.float().view(found.shape), retain_graph=True)
     mine = torch.autograd.grad(found, (x, w), weights.float().view(found.shape))
+    assert all(torch.equal(a, b) for a, b in zip(again, mine, strict=True))
     for a, b in zip(mine, torch.autograd.grad(exact, wide, weights), strict=True):
         assert (a.double() - b).norm() < 2e-2 * b.norm()
 

@@ -18,7 +18,7 @@ from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
 from cutelite.kernels.rows.elementwise import elementwise
 
-PARTS, GRAIN = 16, 256  # logits are made in so many parts, of a multiple of so many rows
+PARTS, GRAIN = 10, 256  # logits are made in that many parts, of a multiple of that many rows
 
 
 class Made(NamedTuple):
@@ -49,7 +49,7 @@ def linear_cross_entropy(
     target    (...), int64, from 0 to n - 1, or `ignore`
     gradient  (...), f32: that of each row's loss; None for losses alone
     smoothing, z, ignore   as for `cross_entropy`
-    rows      whose logits are there at a time; by default a sixteenth of all, in multiples of 256
+    rows      whose logits are there at a time; by default a tenth of all, in multiples of 256
     sums      dtype in which the parts of weight's gradient are added up: 'f32', or that of x, which needs no memory
               beside the result and rounds once for each part
     Gives     `Made`

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows import linear_cross_entropy as linear
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -36,6 +37,8 @@ def linear_cross_entropy(
     reduction  'mean' over rows that count, 'sum', or 'none': each row's. For the first two, gradients are computed with
                the loss, in three GEMMs in all; for the last the logits are computed once more for gradients
     smoothing, z, ignore   as for `cross_entropy`
+    Memory     a tenth of the logits beside the gradients. That of weight is rounded to its dtype ten times as its parts
+               are added up
     Errors     ValueError for other reductions
     """
     if reduction not in REDUCTIONS:
@@ -53,7 +56,9 @@ def linear_loss(
     counts = target != ignore
     share = counts.sum().float().reciprocal() if reduction == "mean" else torch.ones((), device=x.device)
     given = (counts * share) if gradients else None
-    made = linear.linear_cross_entropy(x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore)
+    made = linear.linear_cross_entropy(
+        x, weight, target, given, smoothing=smoothing, z=z, ignore=ignore, sums=code_of(x)
+    )
     loss = made.loss if reduction == "none" else made.loss.sum() * share
     empty = x.new_empty((0,))
     return (loss, made.x, made.weight) if gradients else (loss, empty, empty.clone())
@@ -73,7 +78,9 @@ def linear_gradients(
     gradient: Tensor, x: Tensor, weight: Tensor, target: Tensor, smoothing: float, z: float, ignore: int
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and weight of those of each row's loss."""
-    made = linear.linear_cross_entropy(x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore)
+    made = linear.linear_cross_entropy(
+        x, weight, target, gradient, smoothing=smoothing, z=z, ignore=ignore, sums=code_of(x)
+    )
     return made.x, made.weight
 
 
@@ -93,7 +100,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
     if ctx.at_once:
-        dx, dw = (each * gradient.to(each.dtype) for each in ctx.saved_tensors)
+        dx, dw = (scaled(each, gradient.to(each.dtype)) for each in ctx.saved_tensors)
     else:
         x, weight, target = ctx.saved_tensors
         rows = gradient.expand(target.shape).contiguous()
@@ -101,6 +108,18 @@ def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ...]:
             rows = rows / (target != ctx.how[-1]).sum()
         dx, dw = linear_gradients(rows, x, weight, target, *ctx.how)
     return dx, dw, None, None, None, None, None, None
+
+
+def scaled(x: Tensor, by: Tensor) -> Tensor:
+    """Return ``x * by``; in the memory of x where it is kept for nothing else, past the count of its changes."""
+    plain = type(x) is Tensor and type(by) is Tensor  # none that stands for another, as tracers have them
+    return x * by if not plain or keeps_graph() else x.data.mul_(by)
+
+
+def keeps_graph() -> bool:
+    """Tell whether the derivative under way may be asked for again (`retain_graph`), or that is not known."""
+    found = getattr(torch._C._autograd, "_get_current_graph_task_keep_graph", None)
+    return True if found is None else bool(found())
 
 
 linear_loss.register_autograd(_differentiate, setup_context=_keep)
