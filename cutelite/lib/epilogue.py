@@ -328,12 +328,18 @@ class Epilogue:
             held, at = self.ring.box(i, (*batch, row + down, column + right))
             self.fetch.start(1 + i % self.ring.buffers, [(self.fused.c, held, at)])
 
-    def write(self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any) -> None:
+    def write(
+        self, acc: Any, row: Any, column: Any, batch: tuple[Any, ...], count: Any, end: Any = None
+    ) -> None:  # fmt: skip
         """Finish the tile and start storing it.
 
         acc    the accumulator, readable
         count  how many tiles this warpgroup has written before
+        end    the row at which the product ends, where a function finishes the sums; None: that of the last tile
         """
+        if end is not None:
+            self.until(end).write(acc, row, column, batch, count)
+            return
         if any(held is not None for held in self.vectors):
             self.fetch.wait(0, count & 1)
         if self.blocks > 1:

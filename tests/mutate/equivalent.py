@@ -74,16 +74,18 @@ TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "
 MEET, EMPTY = "cl.cluster_sync()", "empty[s].wait(0, cluster=True)"
 BULK_WAIT, INIT_FENCE = "cp.async.bulk.wait_group", "fence.mbarrier_init"
 CLUSTER_ARRIVE, CLUSTER_WAIT = "barrier.cluster.arrive", "barrier.cluster.wait"
+DENSE = "gemm_swapped gemm_finished gemm_along_k"
 RINGS = (
-    "hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split gemm_fp8_block gemm_fp8_strips gemm_grouped gemm_mixed "
+    f"hopper_gemm_tiled gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_fp8_block gemm_fp8_strips gemm_grouped "
+    "gemm_mixed "
     "sparse_gemm pipeline_both"
 )
-RINGS_OF_WGMMA = "hopper_gemm_tiled gemm gemm_pingpong gemm_split gemm_grouped pipeline_both"
+RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped pipeline_both"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
-CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split gemm_grouped {EXPERTS}"
+CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
 ROWS: tuple[Row, ...] = (
     Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
@@ -126,7 +128,7 @@ ROWS: tuple[Row, ...] = (
     Row("fed_by_cp_async cp_async", "late", "cp.async.commit_group", "behind cp.async", "", LARGER_GROUP),
     Row("tensorop_gemm", "late", "cp.async.commit_group", "behind ldmatrix", "", "it closes the same group, later"),
     Row(
-        "gemm gemm_pingpong gemm_cluster",
+        "gemm gemm_pingpong gemm_cluster gemm_swapped",
         "late",
         "bar.warp.sync",
         "behind tensor.load_all",
@@ -216,9 +218,9 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_split", "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row("gemm_split", "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
     Row("gemm_split", "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row("gemm_pingpong", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
-    Row("gemm_pingpong", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
-    Row("gemm_pingpong", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
+    Row("gemm_pingpong gemm_swapped gemm_finished", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
+    Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
+    Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
     Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
     Row(EXPERTS, "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
     Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),

@@ -324,8 +324,8 @@ class Plan:
                 turns = turns.arrive()
             acc = acc.wait()
             pipe.consumer_release(before)
-            done = sums if self.problem.groups not in ("rows", "padded") else sums.until(tile.end)
-            done.write(acc if self.problem.gate is None else self.gated(acc), row, tile.column, tile.out, count)
+            done = acc if self.problem.gate is None else self.gated(acc)
+            sums.write(done, row, tile.column, tile.out, count, tile.end if self.problem.finish else None)
             tiles, count = tiles.advance(), count + 1
             if self.config.pingpong:
                 tiles, state = tiles.advance(), state.advance(self.place(tiles, ends).steps)
