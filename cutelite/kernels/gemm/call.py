@@ -94,7 +94,7 @@ GATES = {"silu": silu}
 
 
 def activation_of(given: Function | str | None) -> Function | None:
-    """What is compiled in. Errors: ValueError for a name that is none."""
+    """Return the function that is compiled in. Errors: ValueError for an unknown name."""
     if not isinstance(given, str):
         return settled(given)
     if given not in NAMED:
@@ -134,7 +134,7 @@ def fused_of(
     c: Any = None, bias: Any = None, scale_a: Any = None, scale_b: Any = None, alpha: float = 1.0, beta: float = 0.0,
     activation: Function | str | None = None,
 ) -> cl.Fused:  # fmt: skip
-    """What is made of the sums, by the names that `gemm` has for it."""
+    """Return the epilogue that these arguments of `gemm` describe."""
     return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
 
 
@@ -143,7 +143,7 @@ DEFAULTS = {"e4m3": "bf16", "e5m2": "bf16", "i8": "i32"}
 
 
 def gate_of(given: Function | str | None) -> Function | None:
-    """The factor that a gate is made, compiled in. Errors: ValueError for a name that is none."""
+    """Return the function of a gate that is compiled in. Errors: ValueError for an unknown name."""
     if not isinstance(given, str):
         return settled(given)
     if given not in GATES:
@@ -152,7 +152,7 @@ def gate_of(given: Function | str | None) -> Function | None:
 
 
 def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
-    """The result's shape; `gated`: of half as many columns as b has.
+    """Return the result's shape; where `gated`, it has half as many columns as b.
 
     Errors  ValueError for shapes that cannot be multiplied
     """
@@ -169,7 +169,7 @@ def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
 
 
 def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """Batches of a result: as many modes as the operand with more has, those of 1 stretched."""
+    """Return the batches of a result: the modes of the operand with more of them, those of 1 stretched."""
     long, short = (left, right) if len(left) >= len(right) else (right, left)
     more = (1,) * (len(long) - len(short)) + short
     return tuple(y if x == 1 else x for x, y in zip(long, more, strict=True))
@@ -178,7 +178,7 @@ def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
 def arguments(
     a: Any, b: Any, out: Any, fused: cl.Fused, precision: str | None = None, gate: Function | str | None = None
 ) -> tuple[Any, ...]:  # fmt: skip
-    """What `run` takes besides a configuration.
+    """Return the arguments of `run` that follow its configuration.
 
     Errors  ValueError for what the kernels cannot compute
     """
@@ -213,7 +213,7 @@ def arguments(
 
 
 def finished(problem: Problem, fused: cl.Fused, columns: int, result: Any) -> Problem:
-    """The problem with what becomes of the sums by a function, if any does.
+    """Return the problem with the function that finishes the sums, if there is one.
 
     columns  of the product
     result   the array of results, as `cutelite_rt.read` has it
@@ -247,7 +247,7 @@ def kinds_of(tensors: tuple[Any, ...]) -> tuple[tuple[str, int, int], ...]:
 
 
 def for_tma(operand: Any) -> Any:
-    """The operand itself, or a copy whose rows lie a multiple of 16 bytes apart where TMA cannot read it as it lies."""
+    """Return the operand itself, or where TMA cannot read it a copy whose rows lie a multiple of 16 bytes apart."""
     view = rt.read(operand)
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
     for row in -1, -2:  # contiguous along K or along the other mode
@@ -261,7 +261,7 @@ def for_tma(operand: Any) -> Any:
 
 
 def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl.Fused]:
-    """All batches as rows of one matrix, where B is the same for all; else as one mode, without A where A is the same.
+    """Fold batches into rows of one matrix where all share B, else into one mode, which a shared A does not have.
 
     Operands whose batches do not lie evenly, or are stretched along some modes only, are copied. Errors: ValueError for
     such an `out`.
@@ -289,7 +289,7 @@ def folded(a: Any, b: Any, out: Any, fused: cl.Fused) -> tuple[Any, Any, Any, cl
 
 
 def stretched(operand: Any, batches: tuple[int, ...]) -> Any:
-    """An operand with these modes in front, those of 1 repeated; a copy where any is."""
+    """Return an operand with these modes in front; a copy where modes of 1 are repeated."""
     if tuple(operand.shape[:-2]) == batches:
         return operand
     made = empty(operand, (*batches, *operand.shape[-2:]))
@@ -307,7 +307,7 @@ def reference(
     a: Any, b: Any, *, c: Any = None, bias: Any = None, scale_a: Any = 1.0, scale_b: Any = 1.0, alpha: float = 1.0,
     beta: float = 0.0, activation: Callable[[Any], Any] | None = None,
 ) -> numpy.ndarray[Any, Any]:  # fmt: skip
-    """What `gemm` computes, in f64 by NumPy, of NumPy arrays; `activation` is one of NumPy arrays."""
+    """Compute the result of `gemm` in f64, of NumPy arrays; `activation` is a function of NumPy arrays."""
     import numpy as np
 
     wide = [np.asarray(x).astype(np.float64) for x in (a, b, scale_a, scale_b)]

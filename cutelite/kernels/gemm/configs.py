@@ -9,7 +9,7 @@ from cutelite import Finish
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A way to cut up the work.
 
     tile      rows and columns of a block's tile
     pingpong  each of the two multiplying warpgroups has a tile of its own; False: they share one
@@ -39,13 +39,13 @@ class Config:
 
     @property
     def blocks(self) -> int:
-        """How many blocks a cluster has."""
+        """The number of blocks in a cluster."""
         return self.cluster[0] * self.cluster[1] * self.together
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What a kernel is made for.
+    """The kind of product that a kernel is made for.
 
     a, b, acc, d, bias  dtypes of operands, sums, results (and C), and of the bias if there is one
     majors              along which mode A and B are contiguous: 'K' or 'MN'
@@ -80,7 +80,7 @@ class Problem:
     shared: str = ""
 
     def columns(self, tile: int) -> int:
-        """Columns of results of a tile of so many columns of B."""
+        """Return the columns of results in a tile with this many columns of B."""
         halved = self.gate is not None or (self.finish is not None and self.finish.paired)
         return tile // 2 if halved else tile
 
@@ -164,7 +164,7 @@ CONFIGS += [
 
 
 def wide(config: Config, problem: Problem) -> int:
-    """Columns of results that are stored at once: 128 bytes where the configuration does not say."""
+    """Return the columns of results that are stored at once: 128 bytes by default."""
     if problem.gate is not None:
         return next((w for w in (64, 32, 16) if config.tile[1] // 2 % w == 0), 0)
     if problem.finish is not None:

@@ -161,7 +161,7 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """Of a warpgroup's tile."""
+        """Rows of a warpgroup's tile."""
         return self.config.tile[0] if self.config.pingpong else self.config.tile[0] // 2
 
     @property
@@ -197,12 +197,12 @@ class Plan:
 
     @property
     def clustered(self) -> bool:
-        """Whether blocks of a cluster bring tiles for each other."""
+        """True where blocks of a cluster bring tiles for each other."""
         return self.config.cluster != (1, 1)
 
     @property
     def in_clusters(self) -> bool:
-        """Whether a cluster takes a tile, or tiles beside each other."""
+        """True where a cluster takes one tile, or neighbouring tiles."""
         return self.clustered or self.config.together > 1
 
     @property
@@ -212,7 +212,7 @@ class Plan:
         return rows if self.clustered else min(rows, self.problem.rows or rows)
 
     def mma(self, columns: int) -> Any:
-        """The instruction for so many columns."""
+        """Return the instruction for this many columns."""
         return cl.WarpgroupMmaOp(self.problem.a, self.problem.acc, columns, self.problem.b)
 
     def place_in_rows(self, tiles: Any) -> Any:
@@ -351,7 +351,7 @@ class Plan:
                 own.sync()
 
     def gated(self, acc: Any) -> Any:
-        """What becomes of a gate and `up`, side by side in an accumulator."""
+        """Apply the gate: it and `up` lie side by side in an accumulator."""
         return Gated([GatedRows(x, self.problem.gate, self.columns // 2) for x in acc.parts])
 
 

@@ -34,7 +34,7 @@ ROWS = 64  # of a strip, as a wgmma has
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A way to cut up the work.
 
     groups   warpgroups that multiply, 2 or 3
     strips   of a tile that each has, 64 rows, which it multiplies in turn: 1 or 2
@@ -125,7 +125,7 @@ def build_sum(config: Config) -> Any:
 
     @cl.kernel(block=GROUP)
     def add_up(parts: Tensor[f32, (W, ROWS, BN)], d: Tensor[bf16, (M, N)], whole: i32, splits: i32) -> None:
-        """What parts of tiles come to, in their order: eight columns for each thread, some rows for each block."""
+        """Add up the parts of tiles in order: each thread has eight columns, each block some rows."""
         cl.griddepcontrol_launch_dependents()
         rows = 8 * GROUP // BN
         tile, strip, slice_ = cl.block_idx.x, cl.block_idx.y, cl.block_idx.z
@@ -145,13 +145,13 @@ def build_sum(config: Config) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """What the threads of a block do by a configuration."""
+    """The work of the threads of a block under a configuration."""
 
     config: Config
 
     @property
     def rows(self) -> int:
-        """Of a tile."""
+        """Rows of a tile."""
         return ROWS * self.config.strips * self.config.groups
 
     def walk(self, cut: Any) -> Any:
@@ -163,7 +163,7 @@ class Plan:
         return cl.StaticPersistentTileScheduler.create((tiles, 1))
 
     def place(self, index: Any, cut: Any) -> tuple[Any, Any, Any, Any]:
-        """Where a tile of the walk begins, and from which pair of blocks of K to which it goes."""
+        """Return a tile's place, and its first and last pair of blocks of K."""
         begin, end = i32(0), i32(cl.ceil_div(K, 2 * BLOCK))
         if cut is not None:
             whole, splits = cut
@@ -388,7 +388,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
 
 
 def reference(a: Any, b: Any, scale_a: Any, scale_b: Any) -> Any:
-    """What `gemm` computes, in f64 by NumPy, of NumPy arrays."""
+    """Compute the result of `gemm` in f64, of NumPy arrays."""
     wide = [np.asarray(x).astype(np.float64) for x in (a, b, scale_a, scale_b)]
     (n, k), of_b = wide[1].shape, wide[3].repeat(BLOCK, 0)
     return (wide[0] * wide[2].repeat(BLOCK, 1)[:, :k]) @ (wide[1] * of_b[:n].repeat(BLOCK, 1)[:, :k]).T

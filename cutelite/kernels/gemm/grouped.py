@@ -34,7 +34,7 @@ Choice = Config | Literal["tuned"] | None
 
 
 def sums(piece: cl.Piece) -> None:
-    """What becomes of sums by default: the results."""
+    """Store the sums as they are: the default."""
     piece.result(piece.sums)
 
 
@@ -79,11 +79,6 @@ def fitting(
         times[config] = microseconds(config, replace(problem, groups=""), sizes, clusters(config.blocks, d))
     able = sorted(times, key=times.__getitem__)
     return [config for config in able if times[config] <= NEAR * times[able[0]]]
-
-
-def alike(problem: Problem, a: Any, b: Any, ends: Any, d: Any, *more: Any) -> tuple[Any, ...]:
-    """What calls have in common that one configuration serves: sizes, rows of all groups up to a factor of two."""
-    return problem, *b.shape[-2:], *d.shape[-1:], ends.shape[0], (-(-a.size // ends.shape[0])).bit_length()
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)
@@ -186,7 +181,7 @@ def along_k(
 
 
 def reference(a: Any, b: Any, ends: Any) -> Any:
-    """What `gemm` computes, in f64 by NumPy, of NumPy arrays: the rows up to the last end."""
+    """Compute the result of `gemm` in f64, of NumPy arrays, up to the last end."""
     left, right = (np.asarray(x).astype(np.float64) for x in (a, b))
     starts = [0, *ends[:-1]]
     return np.concatenate([left[i:j] @ right[e].T for e, (i, j) in enumerate(zip(starts, ends, strict=True))])

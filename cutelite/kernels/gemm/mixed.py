@@ -37,7 +37,7 @@ KINDS = {"i4": (4, "i4"), "i8": (8, cl.i8), "e4m3": (8, cl.e4m3)}
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A way to cut up the work.
 
     tokens   rows of x in a tile
     groups   warpgroups that multiply: each has 64 rows of weights of a tile
@@ -100,7 +100,7 @@ def build(config: Config, kind: str) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """What follows from a configuration for weights of a kind, and what the threads of a block do by it."""
+    """The numbers that follow from a configuration for weights of a kind, and the work of a block's threads."""
 
     config: Config
     kind: str
@@ -112,7 +112,7 @@ class Plan:
 
     @property
     def words(self) -> int:
-        """Of a packed tile, for each thread."""
+        """Words of a packed tile for each thread."""
         return ROWS * DEPTH * KINDS[self.kind][0] // 32 // GROUP
 
     @property
@@ -137,7 +137,7 @@ class Plan:
         return cl.make_copy_atom(cl.CopyUniversalOp(32) if self.config.splits > 1 else atom, self.out)
 
     def part(self, split: Any) -> tuple[Any, Any]:
-        """Where along K the part of a block begins and ends, in packed tiles."""
+        """Return the first and last + 1 packed tile along K of a block's part."""
         return KT * split // self.config.splits, KT * (split + 1) // self.config.splits
 
     def produce(self, x: Any, w: Any, storage: Any, pipe: Any, tiles: Any) -> None:
@@ -180,7 +180,7 @@ class Plan:
         out.tail()
 
     def scaled(self, tile: Any, thread: Any) -> Any:
-        """What a thread holds of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
+        """Return a thread's scaled weights of a tile, in wgmma's order for each step of 16 along K."""
         words = cl.make_rmem_tensor(u32, (4, self.words // 4))
         for i in cl.static_range(self.words // 4):
             words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())

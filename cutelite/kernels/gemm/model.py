@@ -1,4 +1,4 @@
-"""How long a GEMM takes, from its sizes and its configuration: what one is picked by where nobody measures.
+"""The time of a GEMM from its sizes and its configuration, which picks one where nobody measures.
 
     time = START + (work ** P + memory ** P) ** (1 / P) + sharing
     work     rounds of tiles, each so many steps along K and a part that nothing hides: RATES
@@ -81,7 +81,7 @@ each row of the result: two numbers for a step, two for a tile."""
 
 
 class Sizes(NamedTuple):
-    """Of a problem: rows, columns and depth of each batch, and how many batches."""
+    """The sizes of a problem: rows, columns and depth of each batch, and the number of batches."""
 
     m: int
     n: int
@@ -90,18 +90,18 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(problem: Problem, a: Any, d: Any) -> Sizes:
-    """The sizes of arrays as `dense.run` takes them."""
+    """Return the sizes of arrays as `dense.run` takes them."""
     k = a.shape[-1 if problem.majors[0] == "K" else -2]
     return Sizes(d.shape[-2], d.shape[-1] * (1 if problem.gate is None else 2), k, d.shape[0] if problem.batched else 1)
 
 
 def clusters(blocks: int, like: Any) -> int:
-    """How many clusters of so many blocks run at once on the GPU that holds `like`; in the simulator, as on an H200."""
+    """Return the number of clusters of this size that run at once on the GPU of `like`; in the simulator, an H200's."""
     return clusters_at_once(blocks, like) if rt.read(like).device[0] == "cuda" else AT_ONCE[blocks]
 
 
 def rates_of(config: Config) -> tuple[float, float] | None:
-    """The time of a step, and of a tile besides its steps; None for a configuration that nothing is known of."""
+    """Return the time of a step, and of a tile besides its steps; None for an unknown configuration."""
     (bm, bn), cluster = config.tile, config.cluster
     if not config.swapped:
         return RATES.get((config.tile, config.pingpong, cluster))
@@ -119,7 +119,7 @@ def narrowest(config: Config, rows: int) -> bool:
 
 
 def microseconds(config: Config, problem: Problem, sizes: Sizes, at_once: int) -> float:
-    """The time that a GEMM should take; inf for a configuration that this says nothing of.
+    """Return the time that a GEMM should take; inf for a configuration that the model does not cover.
 
     at_once  how many of its clusters run at once
     """

@@ -25,7 +25,7 @@ from cutelite.kernels.gemm import call
 
 
 class How(NamedTuple):
-    """What `gemm` is given besides operands, by its names; what the operators take, in their order."""
+    """The arguments of `gemm` besides operands, by name, in the order in which the operators take them."""
 
     c: Tensor | None = None
     bias: Tensor | None = None
@@ -38,7 +38,7 @@ class How(NamedTuple):
 
 
 def wanted(a: Tensor, b: Tensor, out: Tensor | None, how: How) -> bool:
-    """Whether a call is one for an operator. Errors: ValueError for a gradient that there is none of."""
+    """Tell whether a call goes through an operator. Errors: ValueError for a gradient that does not exist."""
     if torch.compiler.is_compiling():
         return not callable(how.activation)
     given = [x for x in (a, b, *how[:4]) if x is not None]

@@ -49,7 +49,7 @@ def build_sum(problem: Problem, splits: int, V: int) -> Any:
         cl.local_tile(d[batch, m, None], (V,), (place,)).store(x.to(problem.d))
 
     def finished(x: Any, fused: cl.Fused, place: Any, m: Any, batch: Any) -> Any:
-        """What becomes of sums."""
+        """Return the results of sums."""
         rows, columns = fused.scales.a, fused.scales.b
         x = x.to(f32) * fused.alpha
         if rows is not None:
