@@ -43,6 +43,19 @@ def bf16_of_i4(words: Any) -> Any:
     return bitcast(pairs.load(), bf16) - 136.0
 
 
+def bf16_of_e2m1(words: Any) -> Any:
+    """A vector of n u32, each eight e2m1, as a vector of 8 n bf16. Exact, the subnormal 0.5 too.
+
+    Exponent and fraction go to the same places of a bf16, whose exponent counts from 127 and not from 1.
+    """
+    pairs = make_rmem_tensor(u32, (4, words.n))
+    for w in static_range(words.n):
+        for i in static_range(4):
+            moved = words[w] << 6 - 4 * i if i < 2 else words[w] >> 4 * i - 6
+            pairs[i, w] = lop3(words[w] << 12 - 4 * i, 0x80008000, moved & 0x01C001C0, AND_OR)
+    return bitcast(pairs.load(), bf16) * 2.0**126
+
+
 def bf16_of_i8(words: Any) -> Any:
     """A vector of n u32, each four signed 8-bit integers, as a vector of 4 n bf16. Exact.
 
@@ -72,8 +85,10 @@ def bf16_of_e4m3(words: Any) -> Any:
 def bf16_of(words: Any, kind: Any) -> Any:
     """A vector of u32 of packed weights as one of bf16.
 
-    kind  'i4', or a dtype: i8, e4m3
+    kind  'i4', 'e2m1', or a dtype: i8, e4m3
     """
+    if kind == "e2m1":
+        return bf16_of_e2m1(words)
     if kind == i8:
         return bf16_of_i8(words)
     return bf16_of_e4m3(words) if kind == e4m3 else bf16_of_i4(words)

@@ -25,7 +25,7 @@ import transformers
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
 
 import cutelite as cl
-from cutelite.kernels.moe import combine, grouped, route, sort
+from cutelite.kernels.moe import combine, grouped, narrow, route, sort
 from cutelite.models import accelerate
 from cutelite.models.experts import register
 from tests.bench.timing import graph, in_turns, rounds, timed
@@ -86,6 +86,13 @@ def parts(block: Any, x: Any) -> dict[str, Callable[[int], Any]]:
         second: Any = functools.partial(grouped.run, grouped.Problem(cl.bf16), gated, down, ends, found)
         calls[f"gather+gate {name}"] = only(functools.partial(first, config=config))
         calls[f"down {name}"] = only(functools.partial(second, config=config))
+    for kind in "e2m1", "i4":  # weights are any numbers
+        shapes = [(e, -(-n // 64), -(-width // 128)) for n, width in (up.shape[1:], down.shape[1:])]
+        size = narrow.Problem(kind, 32).size
+        packed = [torch.randint(0, 1 << 30, (*shape, size), device=x.device, dtype=torch.int32) for shape in shapes]
+        calls[f"all, {kind}"] = only(
+            functools.partial(narrow.narrow_experts, x, packed[0], packed[1], index, weights, kind, inner=down.shape[2])
+        )
     if hasattr(torch, "_grouped_mm"):
         calls["torch up"] = lambda i: torch._grouped_mm(x[rows.long()], up.transpose(1, 2), offs=ends)
         calls["torch down"] = lambda i: torch._grouped_mm(gated, down.transpose(1, 2), offs=ends)

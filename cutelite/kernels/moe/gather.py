@@ -28,18 +28,22 @@ class GatherPipe(Ring):
     So a thread starts the copies of `behind` more buffers, waits for those of a buffer, fences, and says that it is
     full.
 
-    tx_bytes  bytes of a buffer that come by TMA
+    tx_bytes  bytes of a buffer that come by TMA, or bulk copies
     behind    less than `stages`
+    loads     consumers read by loads too, and each of their warps says when it has done with a buffer
     """
 
     tx_bytes: int = 0
     behind: int = 1
+    loads: bool = False
 
     @classmethod
-    def create(cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int) -> GatherPipe:
+    def create(
+        cls, stages: int, tx_bytes: int, producers: int, consumers: int, behind: int, loads: bool = False
+    ) -> GatherPipe:  # fmt: skip
         """A pipeline; call `pipeline_init_sync` afterwards. Producers and consumers are whole warpgroups."""
-        full, empty = barriers(stages, 1 + producers // 32), barriers(stages, consumers // 128)
-        return GatherPipe(full, empty, stages, tx_bytes, behind)
+        full, empty = barriers(stages, 1 + producers // 32), barriers(stages, consumers // (32 if loads else 128))
+        return GatherPipe(full, empty, stages, tx_bytes, behind, loads)
 
     def barrier(self, state: Any) -> Any:
         """The barrier on which TMA counts its bytes."""
@@ -81,6 +85,8 @@ class GatherPipe(Ring):
         return told.advance()
 
     def consumer_release(self, state: Any) -> None:
-        """Say that this warpgroup's wgmma have read the buffer."""
-        if linear_thread_idx() % 128 == 0:
+        """Say that this warpgroup's wgmma have read the buffer, and this thread."""
+        if self.loads:
+            warp_arrives(self.empty[state.index])
+        elif linear_thread_idx() % 128 == 0:
             self.empty[state.index].arrive()

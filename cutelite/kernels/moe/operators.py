@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast
-from cutelite.kernels.moe import backward, call, routing
+from cutelite.kernels.moe import backward, call, narrow, routing
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
@@ -64,6 +64,14 @@ def _differentiate_experts(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Any, ..
 experts_kept.register_autograd(_differentiate_experts, setup_context=_keep_experts)
 for each in experts_alone, experts_kept:
     autocast(each, "x", "gate_up", "down")
+
+
+@custom_op("cutelite::narrow_experts", mutates_args=())
+def narrow_experts(
+    x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor, kind: str, inner: int
+) -> Tensor:
+    """`cutelite.kernels.moe.narrow_experts`."""
+    return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner)
 
 
 @custom_op("cutelite::route", mutates_args=())

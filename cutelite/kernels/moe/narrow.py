@@ -1,0 +1,307 @@
+"""Experts whose matrices have weights of 4 bits, with a scale for each few along K: integers, and MXFP4.
+
+    e2m1 (MXFP4)   0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; a scale for each 32, a power of two
+    i4             -8 to 7; a scale for each 32 or 128
+
+wgmma reads one operand from registers, the left one: so weights are on the left, 64 rows for each warpgroup, the rows
+of an expert on the right, and the transpose of the result comes out. Each thread makes bf16 of those weights that wgmma
+wants of it. Rows are gathered by cp.async. With a gate, eight of its rows and eight of `up` alternate in the packed
+matrix, so that a thread has both factors of a result.
+"""
+
+# mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
+# pyright: reportInvalidTypeForm=false
+# (kernels are made for types that no annotation can say to a checker)
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cutelite as cl
+from cutelite import Smem, Tensor, bf16, f32, i32, u32
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.gather import GatherPipe
+from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.rows.gates import silu
+
+M, N, K, E, T, NT, KT = cl.dims("M N K:8 E T NT KT")
+P = cl.Dim("P", 8)
+GROUP, ROWS, DEPTH, EIGHT = 128, 64, 128, 8  # threads of a warpgroup; a packed tile; what alternates with a gate
+WORDS = ROWS * DEPTH * 4 // 32 // GROUP  # of a packed tile, for each thread
+LOAD = cl.make_copy_atom(cl.CopyBulkG2SOp(), i32)
+KINDS = {"e2m1": (32,), "i4": (32, 128)}
+"""Kinds of weights, and along how many a scale may be."""
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the work is cut up.
+
+    tokens  rows of an expert in a tile
+    groups  warpgroups that multiply: each has 64 rows of weights of a tile
+    stages  tiles of rows and of weights, 128 along K, that are held
+    behind  stages started before one is said to be full
+    regs    registers of a thread that loads, and of one that multiplies
+    """
+
+    tokens: int = 64
+    groups: int = 2
+    stages: int = 4
+    behind: int = 1
+    regs: tuple[int, int] = (72, 216)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The kind of GEMM that a kernel is made for.
+
+    kind    of `KINDS`
+    each    along how many weights a scale is
+    gather  rows are gathered
+    gated   results are ``silu(gate) * up``
+    """
+
+    kind: str
+    each: int
+    gather: bool = False
+    gated: bool = False
+
+    @property
+    def scales(self) -> int:
+        """Scales of a row of a packed tile."""
+        return DEPTH // self.each
+
+    @property
+    def size(self) -> int:
+        """Words of 32 bits of a packed tile, with its scales in bf16."""
+        return WORDS * GROUP + ROWS * self.scales // 2
+
+
+@cache
+def build(config: Config, problem: Problem) -> Any:
+    """The kernel. Errors: ValueError for too few stages."""
+    plan, BT, GROUPS, SIZE = Plan(config, problem), config.tokens, config.groups, problem.size
+    if config.stages < config.behind + 2:
+        raise ValueError(f"{config}: stages must be two more than those that are started ahead")
+
+    class Storage(cl.SharedStorage):
+        x: Smem[bf16, cl.make_smem_layout(bf16, (BT, DEPTH, config.stages))]
+        w: Smem[i32, cl.make_layout((SIZE, GROUPS, config.stages)), 128]
+
+    @cl.kernel(block=(1 + GROUPS) * GROUP)
+    def gemm(
+        x: Tensor[bf16, (T, K), (P, 1)], w: Tensor[i32, (E, NT, KT, SIZE)], ends: Tensor[i32, (E,)],
+        rows: Tensor[i32, (M,)] | None, d: Tensor[bf16, (M, N)],
+    ) -> None:  # fmt: skip
+        storage = Storage.allocate()
+        pipe = GatherPipe.create(config.stages, GROUPS * SIZE * 4, GROUP, GROUPS * GROUP, config.behind, True)
+        cl.pipeline_init_sync()
+        cl.griddepcontrol_launch_dependents()
+        cl.griddepcontrol_wait()
+        tiles = cl.GroupedTileScheduler.create(ends, BT, cl.ceil_div(NT, GROUPS))
+        if cl.thread_idx.x < GROUP:
+            cl.setmaxnreg_dec(config.regs[0])
+            plan.produce(x, w, rows, storage, pipe, tiles)
+        else:
+            cl.setmaxnreg_inc(config.regs[1])
+            plan.consume(d, storage, pipe, tiles, cl.warpgroup_idx() - 1)
+
+    return gemm
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The work of the threads of a block."""
+
+    config: Config
+    problem: Problem
+
+    def produce(self, x: Any, w: Any, rows: Any, storage: Any, pipe: Any, tiles: Any) -> None:
+        """A warpgroup: fill the ring. Sixteen threads bring a row, 16 bytes each; rows behind the last are zeros."""
+        thread, units = cl.thread_idx.x, DEPTH // EIGHT
+        down, across, high = thread // units, thread % units * EIGHT, GROUP // units
+        states = pipe.start()
+        while tiles.is_valid():
+            expert, row, end, n = tiles.coordinate()
+            places = cl.make_rmem_tensor(i32, (self.config.tokens // high,))
+            for i in cl.static_range(self.config.tokens // high):
+                at = min(row + i * high + down, end - 1)
+                places[i] = at if rows is None else rows[at]
+            for step in range(KT):
+                stage, k = states.state.index, step * DEPTH + across
+                pipe.acquire(states)
+                if thread == 0:
+                    pipe.expect(states)
+                    for g in cl.static_range(self.config.groups):
+                        tile = min(n * self.config.groups + g, i32(NT) - 1)  # where there are no more, the last again
+                        full = pipe.barrier(states.state)
+                        cl.copy(LOAD, w[expert, tile, step, None], storage.w[None, g, stage], barrier=full)
+                for i in cl.static_range(self.config.tokens // high):
+                    inside = row + i * high + down < end and k < K
+                    of = x.at(places[i], min(k, K - EIGHT))
+                    cl.cp_async(storage.x.at(i * high + down, across, stage), of, 16, src_bytes=cl.where(inside, 16, 0))
+                states = pipe.commit(states)
+            tiles = tiles.advance()
+        pipe.finish(states)
+
+    def consume(self, d: Any, storage: Any, pipe: Any, tiles: Any, group: Any) -> None:
+        """A warpgroup: make bf16 of the weights that come, multiply, and write the results."""
+        thread = cl.thread_idx.x % GROUP
+        mma = cl.make_tiled_mma(cl.WarpgroupMmaOp(bf16, f32, self.config.tokens, a_source="rmem"))
+        right = mma.get_slice(thread).partition_B(storage.x)
+        state = pipe.consumer_state()
+        while tiles.is_valid():
+            _, row, end, n = tiles.coordinate()
+            acc = mma.make_fragment_C(mma.partition_shape_C((ROWS, self.config.tokens)))
+            for _ in range(KT):
+                pipe.consumer_wait(state)
+                left = mma.make_fragment_A(mma.partition_shape_A((ROWS, DEPTH)))
+                left.store(self.scaled(storage.w[None, group, state.index], thread))
+                acc = cl.gemm(mma, acc, left, right[None, None, None, state.index]).wait()
+                pipe.consumer_release(state)
+                state = state.advance()
+            self.write(acc.parts[0], d, row, end, n * self.config.groups + group, thread)
+            tiles = tiles.advance()
+
+    def scaled(self, tile: Any, thread: Any) -> Any:
+        """What a thread holds of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
+        count = self.problem.scales
+        words = cl.make_rmem_tensor(u32, (4, WORDS // 4))
+        for i in cl.static_range(WORDS // 4):
+            words[None, i].store(cl.local_tile(tile.recast(u32), (4,), (i * GROUP + thread,)).load())
+        row = thread // 32 * 16 + thread % 32 // 4
+        scales, mine = tile.recast(bf16), cl.make_rmem_tensor(bf16, (2, count))
+        for j in cl.static_range(count):
+            for i in cl.static_range(2):
+                mine[i, j] = scales[2 * WORDS * GROUP + j * ROWS + row + 8 * i]
+        steps = DEPTH // 16 // count  # of 16 along K that a scale is for
+        # pairs along K, rows 8 apart, eight along K apart, steps of a scale, scales
+        every = cl.make_layout((2, 2, 2, steps, count), stride=(0, count, 0, 0, 1))
+        return cl.bf16_of(words.load(), self.problem.kind) * mine.view(every).load()
+
+    def write(self, sums: Any, d: Any, row: Any, end: Any, tile: Any, thread: Any) -> None:
+        """Write a tile of the transpose: of each eight rows a thread has two, in one column or two."""
+        warp, lane = thread // 32, thread % 32
+        for i in cl.static_range(self.config.tokens // EIGHT):
+            for j in cl.static_range(2):
+                token = row + i * EIGHT + lane % 4 * 2 + j
+                first, second = sums[4 * i + j], sums[4 * i + 2 + j]  # of rows of weights eight apart
+                if self.problem.gated:
+                    column = tile * (ROWS // 2) + warp * EIGHT + lane // 4
+                    if token < end and column < N:
+                        d[token, column] = (silu(first, False)[0] * second).to(bf16)
+                else:
+                    column = tile * ROWS + warp * 2 * EIGHT + lane // 4
+                    if token < end and column < N:
+                        d[token, column] = first.to(bf16)
+                    if token < end and column + EIGHT < N:
+                        d[token, column + EIGHT] = second.to(bf16)
+
+
+def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = False) -> Any:
+    """Weights as the kernel reads them, from NumPy arrays: i32 (E, row tiles, K tiles, words).
+
+    values  (E, N, K): integers from -8 to 7 ('i4'), or codes of e2m1 from 0 to 15: sign, two of exponent, one of
+            fraction
+    scales  (E, N, ceil(K / each)), rounded to bf16, which is exact for powers of two
+    each    along how many weights a scale is: 32, or 128 for 'i4'
+    gated   the first half of N is a gate's; both halves are a multiple of 8
+    Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
+    Errors  ValueError for kinds, shapes and numbers of scales that there are not
+    """
+    import ml_dtypes
+    import numpy as np
+
+    count, n, k = values.shape
+    problem = Problem(kind, each, gated=gated)
+    if kind not in KINDS or each not in KINDS[kind] or scales.shape != (count, n, -(-k // each)) or n % 16 * gated:
+        raise ValueError(f"{tuple(values.shape)} values of {kind!r} and {tuple(scales.shape)} scales cannot be packed")
+    nt, kt = -(-n // ROWS), -(-k // DEPTH)
+    whole, factors = (
+        np.zeros((count, nt * ROWS, kt * DEPTH), np.int64),
+        np.zeros((count, nt * ROWS, kt * problem.scales)),
+    )
+    order = np.arange(n).reshape(2, -1, EIGHT).swapaxes(0, 1).reshape(-1) if gated else np.arange(n)
+    whole[:, :n, :k], factors[:, :n, : scales.shape[2]] = values[:, order], scales[:, order]
+    tiles = whole.reshape(count, nt, 4, 2, 8, kt, 8, 2, 4, 2)
+    tiles = tiles.transpose(0, 1, 5, 2, 4, 8, 6, 7, 3, 9).reshape(count, nt, kt, GROUP, -1, 8)
+    places = np.array([cl.narrow_place(4, e) for e in range(8)])
+    words = ((tiles & 15) << 4 * places).sum(-1).astype(np.uint32)
+    words = words.reshape(count, nt, kt, GROUP, -1, 4).swapaxes(3, 4).reshape(count, nt, kt, -1)
+    held = factors.reshape(count, nt, ROWS, kt, problem.scales).transpose(0, 1, 3, 4, 2)
+    numbers = np.ascontiguousarray(held.astype(ml_dtypes.bfloat16)).reshape(count, nt, kt, -1)
+    return np.concatenate([words, numbers.view(np.uint32)], axis=3).view(np.int32)
+
+
+def unpacked(values: Any, scales: Any, kind: str, each: int = 32) -> Any:
+    """The weights that values and scales stand for, f64, of NumPy arrays."""
+    import ml_dtypes
+    import numpy as np
+
+    table = np.array([*E2M1, *(-x for x in E2M1)])
+    numbers = table[values & 15] if kind == "e2m1" else values.astype(np.float64)
+    factors = scales.astype(ml_dtypes.bfloat16).astype(np.float64)
+    return numbers * factors.repeat(each, axis=2)[:, :, : values.shape[2]]
+
+
+def chosen(rows: int, experts: int) -> Config:
+    """For so many rows of all experts: as many in a tile as an expert has on average, to a power of two."""
+    tokens = next((w for w in (16, 32, 64, 128) if rows <= w * experts), 128)
+    return Config(tokens, 2, 8 if tokens <= 32 else 5 if tokens <= 64 else 4, 2 if tokens <= 64 else 1)
+
+
+def run(
+    problem: Problem, x: Any, w: Any, ends: Any, d: Any, rows: Any = None, config: Config | None = None
+) -> None:  # fmt: skip
+    """Launch the kernel, as `grouped.run`; w of `pack`."""
+    config = config or chosen(d.shape[0], ends.shape[0])
+    across = -(-w.shape[1] // config.groups)
+    at_most = (-(-d.shape[0] // config.tokens) + min(ends.shape[0], d.shape[0])) * across
+    launch = cl.Launch(min(at_most, clusters_at_once(1, d)), (1 + config.groups) * GROUP, pdl=True)
+    build(config, problem)[launch](x, w, ends, rows, d)
+
+
+@untraced
+def narrow_experts(
+    x: Any, gate_up: Any, down: Any, index: Any, weights: Any, kind: str, *, inner: int, out: Any = None
+) -> Any:  # fmt: skip
+    """`experts` with matrices of weights of 4 bits.
+
+    x        (tokens, hidden), bf16, row-major, hidden a multiple of 8
+    gate_up  ``pack(..., gated=True)`` of (experts, 2 * inner, hidden); `down`: of (experts, hidden, inner)
+    kind     'e2m1' or 'i4', of both
+    inner    a multiple of 8
+    Errors   ValueError for weights packed for other shapes
+    """
+    (tokens, hidden), k, count = x.shape, index.shape[1], gate_up.shape[0]
+    tiles = (count, -(-2 * inner // ROWS), -(-hidden // DEPTH)), (count, -(-hidden // ROWS), -(-inner // DEPTH))
+    if (tuple(gate_up.shape[:3]), tuple(down.shape[:3])) != tiles or hidden % EIGHT or inner % EIGHT:
+        raise ValueError(f"packed weights are {tuple(gate_up.shape)} and {tuple(down.shape)}, for {hidden} and {inner}")
+    if code_of(x) != "bf16" or tuple(index.shape) != tuple(weights.shape) or index.shape[0] != tokens:
+        raise ValueError(
+            f"x is {x.dtype}, index {tuple(index.shape)} and weights {tuple(weights.shape)}: they do not fit"
+        )
+    out, pairs = empty(x, tuple(x.shape)) if out is None else out, tokens * k
+    order = sort(index, count)
+    if left_out():
+        return out
+    if not pairs:
+        out[...] = 0
+        return out
+    first, second = (Problem(kind, each_of(w, kind), i == 0, i == 0) for i, w in enumerate((gate_up, down)))
+    between, found = empty(x, (pairs, inner)), empty(x, (pairs, hidden))
+    run(first, x, gate_up, order.ends, between, order.rows)
+    run(second, between, down, order.ends, found)
+    return combine(found, order.place, weights, out=out)
+
+
+def each_of(packed: Any, kind: str) -> int:
+    """Along how many weights a packed array has a scale. Errors: ValueError where it is none of the kind."""
+    for each in KINDS.get(kind, ()):
+        if Problem(kind, each).size == packed.shape[3]:
+            return each
+    raise ValueError(f"an array of {tuple(packed.shape)} is not packed as {kind!r}")
