@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
@@ -82,8 +84,6 @@ def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
 
 def reference(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """The same in f64, of NumPy arrays."""
-    import numpy as np
-
     x, gate_up, down, weights = (np.asarray(each).astype(np.float64) for each in (x, gate_up, down, weights))
     out, inner = np.zeros_like(x), down.shape[2]
     for e in range(len(down)):

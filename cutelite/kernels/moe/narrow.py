@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
@@ -213,8 +216,6 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
     Result  of each tile of 64 x 128 words as `cutelite.kernels.gemm.mixed.pack` has them, then its scales
     Errors  ValueError for kinds, shapes and numbers of scales that there are not
     """
-    import ml_dtypes
-    import numpy as np
 
     count, n, k = values.shape
     problem = Problem(kind, each, gated=gated)
@@ -239,8 +240,6 @@ def pack(values: Any, scales: Any, kind: str, each: int = 32, *, gated: bool = F
 
 def unpacked(values: Any, scales: Any, kind: str, each: int = 32) -> Any:
     """The weights that values and scales stand for, f64, of NumPy arrays."""
-    import ml_dtypes
-    import numpy as np
 
     table = np.array([*E2M1, *(-x for x in E2M1)])
     numbers = table[values & 15] if kind == "e2m1" else values.astype(np.float64)
