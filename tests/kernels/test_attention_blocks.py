@@ -143,6 +143,8 @@ def test_what_does_not_fit_is_refused() -> None:
     made = create_block_mask(causal, None, None, SQ, SK, "cpu")
     with pytest.raises(ValueError, match="do not fit"):
         attention(q, k[:, :200], v[:, :200], block_mask=made)
+    with pytest.raises(ValueError, match="1 sequences, 2 heads"):
+        attention(q, k, v, block_mask=create_block_mask(causal, 3, None, SQ, SK, "cpu"))
     for how in ({"causal": True}, {"window": (3, None)}, {"mask_mod": causal}):
         with pytest.raises(ValueError, match="leave out"):
             attention(q, k, v, block_mask=made, **how)

@@ -72,6 +72,20 @@ def test_windows_softcap_and_mods() -> None:
     )
 
 
+def test_functions_may_capture_arrays() -> None:
+    bias = np.random.default_rng(0).standard_normal((4, 200)).astype(np.float32)
+    shown = np.arange(200) % 3 != 1
+    compare(
+        inputs(2, 2, 200, 4, 2, 64),
+        [200, 90],
+        16,
+        splits=2,
+        score_mod=lambda score, b, h, q_idx, kv_idx: score + bias[h, kv_idx],
+        mask_mod=lambda b, h, q_idx, kv_idx: shown[kv_idx],
+        causal=False,
+    )
+
+
 def test_a_sequence_without_keys_and_sinks() -> None:
     q, k, v = inputs(2, 1, 200, 2, 1, 64)
     sinks = np.array([0.5, 3.0], np.float32)
@@ -90,7 +104,7 @@ def test_no_race_in_a_few_schedules(page: int) -> None:
     (k, table), (v, _) = (paged(x, [300], page) for x in (k, v)) if page else ((k, None), (v, None))
     parts, sums = np.empty((2, *q.shape), np.float32), np.empty((2, 1, 2, 2), np.float32)
     arrays, lengths = (q, k.swapaxes(1, 2), v.swapaxes(1, 2), parts, sums), np.array([290], np.int32)
-    numbers = 0.1 / LN2, 1, 1 << 30, 0, 3
+    numbers = 0.1 / LN2, 1, 1 << 30, 0, 3, ()
     report = kernels.parts.check((2, 1, 1), None, *arrays, lengths, table, None, *numbers, seeds=3)
     assert not report.kinds, str(report)
     report = kernels.combine.check(1, None, parts, sums, q.copy(), sums[0].copy(), lengths, None, 300, 1 << 30, 3)
@@ -104,7 +118,7 @@ def test_registers_suffice(dim: int) -> None:
 
     kernels = build(chosen(dim), Problem(cl.bf16, dim, dim, right=True), 8, 16, True)
     cache, parts = [(9, 8, 16, dim)] * 2, ((4, 1, 1, 64, dim), (4, 1, 64, 1))
-    numbers = 1.0, 1, 0, 0, 4
+    numbers = 1.0, 1, 0, 0, 4, ()
     compiled = kernels.parts.compile((1, 1, 64, dim), *cache, *parts, (1,), (1, 9), None, *numbers, arch="sm_90a")
     assert (compiled.spills, compiled.warnings) == (0, [])
 

@@ -182,7 +182,7 @@ def attention_decode(keys: int, page: int) -> Run:
         q = random(1, 4, 2, 64, dtype="bfloat16")
         kernels = decoding.build(decoding.Config(), scores.Problem(cl.bf16, 64, 64, right=True), 2, page, False)
         launch, numbers = cl.Launch((1, 1, 1), decoding.THREADS), (0.1, 1, 1 << 30, 0, slots * page)
-        kernels.parts[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers)
+        kernels.parts[launch](q, k, v, q.copy(), np.empty((1, 2, 4), np.float32), lengths, table, None, *numbers, ())
 
     return run
 

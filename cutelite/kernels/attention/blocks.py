@@ -102,22 +102,23 @@ def of_blocks(kinds: Any, block: tuple[int, int], mask_mod: Any, lengths: tuple[
     return BlockMask(order, counts, block, mask_mod, lengths)
 
 
-def block_mask_of(mask: Any, sq: int, sk: int) -> BlockMask:
+def block_mask_of(mask: Any, shape: tuple[int, int, int, int]) -> BlockMask:
     """Return a `BlockMask`, ours or torch's, as ours. Torch's is converted at its first use.
 
-    Errors   ValueError for one of other lengths, or of blocks that are no multiples of 64
+    shape    sequences, heads, queries and keys, which it has to fit
+    Errors   ValueError for one that does not, or of blocks that are no multiples of 64
     """
     if not isinstance(mask, BlockMask):
         known = _converted.get(id(mask))
         if known is None or known[0]() is not mask:
             name = id(mask)
-            known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, sq, sk)
+            known = weakref.ref(mask, lambda _: _converted.pop(name, None)), _of_torch(mask, *shape[2:])
             _converted[name] = known
         mask = known[1]
-    blocks = -(-sq // mask.block[0]), -(-sk // mask.block[1])
-    if tuple(mask.order.shape[2:]) != blocks:
-        have = " x ".join(map(str, mask.order.shape[2:]))
-        raise ValueError(f"the block mask has {have} blocks of {mask.block}, which do not fit {sq} queries, {sk} keys")
+    have, blocks = tuple(mask.order.shape), (-(-shape[2] // mask.block[0]), -(-shape[3] // mask.block[1]))
+    if have[2:] != blocks or have[0] not in (1, shape[0]) or have[1] not in (1, shape[1]):
+        needed = f"{shape[0]} sequences, {shape[1]} heads, {shape[2]} queries and {shape[3]} keys"
+        raise ValueError(f"the block mask is {have}, of blocks of {mask.block}, which do not fit {needed}")
     return mask  # type: ignore[no-any-return]
 
 

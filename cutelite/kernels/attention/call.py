@@ -105,7 +105,7 @@ def attend(
         if sk == 0:
             out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         else:
-            mask = None if block_mask is None else block_mask_of(block_mask, sq, sk)
+            mask = None if block_mask is None else block_mask_of(block_mask, (batch, heads, sq, sk))
             mask_mod = settled(lifted(mask_mod if mask is None else mask.mask_mod, arrays))
             ends, blocks = (left is not None, right is not None), None if mask is None else mask.block
             dtype = getattr(cl, code_of(q))

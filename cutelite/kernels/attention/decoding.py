@@ -6,15 +6,17 @@ logsumexp. A second kernel, launched while the first still runs, combines these.
 """
 # mypy: disable-error-code="valid-type, name-defined, index, attr-defined"
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, f32, i32
+from cutelite.kernels.attention.blocks import tables_of
 from cutelite.kernels.attention.forward import bring
 from cutelite.kernels.attention.scores import BOX, GROUP, INF, LN2, ROWS, Problem, Sight, modified
+from cutelite.lang.tables import bound
 
 B, H, HK, SQ, PAGES, PAGE, SLOTS, SPLITS = cl.dims("B H HK SQ PAGES PAGE SLOTS SPLITS")
 QB, QS, QH = cl.dims("QB:8 QS:8 QH:8")
@@ -78,17 +80,23 @@ class Plan:
 
     together  query heads that share keys and values
     page      keys of a page; 0: each sequence has its keys in one piece
+    arrays    the problem's functions captured some, and have them now
     """
 
     config: Config
     problem: Problem
     together: int
     page: int
+    arrays: bool = False
 
     @property
     def dims(self) -> tuple[int, int]:
         """The columns of queries and keys, and of values, in shared memory: TMA fills zeros beyond the head dim."""
         return -(-self.problem.dim // BOX) * BOX, -(-self.problem.dim_v // BOX) * BOX
+
+    def with_arrays(self, tables: Any) -> Any:
+        """Return the plan whose functions have these arrays in place of those that they captured."""
+        return replace(self, problem=bound(self.problem, tables), arrays=True) if tables else self
 
     @property
     def chunk(self) -> int:
@@ -181,7 +189,7 @@ class Plan:
             s = cl.wgmma.wait_group(0, s)
             keys.consumer_release(state)
             offset, first = given.offset * (part.length - i32(SQ)), j * self.config.columns + spots[0][1]
-            sight = Sight(at, first, None, part.length, offset, given.left, given.right)
+            sight = Sight(at, first, i32(SQ) if self.arrays else None, part.length, offset, given.left, given.right)
             if not self.problem.modifies and not masked:
                 return s
             return modified(self.problem, s, given.scale, sight, part.batch, head, masked)
@@ -251,12 +259,13 @@ def build(config: Config, problem: Problem, together: int, page: int, split: boo
     return Kernels(of_parts(plan, split), of_rows(plan))
 
 
-def of_parts(plan: Plan, split: bool) -> Any:
+def of_parts(shaped: Plan, split: bool) -> Any:
     """Return the kernel that computes parts. Its grid is (splits, tiles of rows * heads of keys, sequences)."""
-    config, problem, dtype = plan.config, plan.problem, plan.problem.dtype
-    (D, DV), BN, STAGES = plan.dims, config.columns, config.stages
+    config, problem, dtype = shaped.config, shaped.problem, shaped.problem.dtype
+    TABLES = tables_of(problem.score_mod, problem.mask_mod)
+    (D, DV), BN, STAGES = shaped.dims, config.columns, config.stages
     K, V = (
-        TmaTensor[dtype, (PAGES, HK, PAGE, n), (1, 1, plan.chunk, BOX), (None, None, None, 1)]
+        TmaTensor[dtype, (PAGES, HK, PAGE, n), (1, 1, shaped.chunk, BOX), (None, None, None, 1)]
         for n in (problem.dim, problem.dim_v)
     )
     O: Any = Tensor[dtype, (B, SQ, H, problem.dim_v), (OB, OS, OH, 1)]  # noqa: E741
@@ -273,9 +282,10 @@ def of_parts(plan: Plan, split: bool) -> Any:
     def parts(
         q: Tensor[dtype, (B, SQ, H, problem.dim), (QB, QS, QH, 1), cl.align(16)], k: K, v: V, o: O, lse: LSE,
         lengths: Tensor[i32, (B,)] | None, table: Tensor[i32, (B, SLOTS)] | None, sinks: Tensor[f32, (H,)] | None,
-        scale: f32, offset: i32, left: i32, right: i32, blocks: i32,
+        scale: f32, offset: i32, left: i32, right: i32, blocks: i32, tables: TABLES,
     ) -> None:  # fmt: skip
-        """`Given` explains the scalars; `table` has the pages of each sequence."""
+        """`Given` explains the scalars; `table` has each sequence's pages, `tables` arrays that functions captured."""
+        plan = shaped.with_arrays(tables)
         if cl.thread_idx.x == GROUP:
             for t in (k, v):
                 cl.prefetch_tensormap(t)

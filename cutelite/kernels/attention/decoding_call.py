@@ -11,7 +11,7 @@ from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
 from cutelite.kernels.attention.scores import BOX, ROWS, Problem
-from cutelite.kernels.functions import settled
+from cutelite.kernels.functions import lifted, settled
 
 
 def decode(
@@ -72,7 +72,8 @@ def attend_decode(
     softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():
         return (out, lse) if return_lse else out
-    dtype, mods = getattr(cl, code_of(q)), (settled(score_mod), settled(mask_mod))
+    dtype, arrays = getattr(cl, code_of(q)), list[Any]()
+    mods = settled(lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays))
     problem = Problem(dtype, dim, dim_v, left is not None, right is not None, *mods, softcap=softcap)
     config = config or chosen(-(-dim // BOX) * BOX)
     together = heads // kv_heads
@@ -83,12 +84,8 @@ def attend_decode(
     blocks = -(-count // splits)
     splits = -(-count // blocks)
     kernels = build(config, problem, together, 0 if table is None else page, splits > 1)
-    numbers = (
-        problem.factor(scale),
-        int(causal != "top-left"),
-        *(FAR if x is None else x for x in (left, right)),
-        blocks,
-    )
+    far = (FAR if x is None else x for x in (left, right))
+    numbers = problem.factor(scale), int(causal != "top-left"), *far, blocks, tuple(arrays)
     cache, grid = [x.swapaxes(1, 2) for x in (k, v)], cl.Launch((splits, tiles, batch), THREADS)
     if splits == 1:
         kernels.parts[grid](q, *cache, out, lse, lengths, table, sinks, *numbers)

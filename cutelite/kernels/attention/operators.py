@@ -88,8 +88,9 @@ def attend(
     if mods == (None, None) and block_mask is None:
         return attention(*tensors, *how) if len(tensors) == 3 else attention_varlen(*tensors, *how[:-1])
     if block_mask is not None:
-        mode = 1 if how.layout == "bshd" else 2
-        mods = mods[0], block_mask_of(block_mask, tensors[0].shape[mode], tensors[1].shape[mode]).mask_mod
+        (q, k), (along, across) = tensors[:2], (1, 2) if how.layout == "bshd" else (2, 1)
+        shape = q.shape[0], q.shape[across], q.shape[along], k.shape[along]
+        mods = mods[0], block_mask_of(block_mask, shape).mask_mod
         if mods[1] is None:
             raise ValueError("a block mask without a mask_mod has no derivative: detach q, k and v")
     captured: list[Any] = []
