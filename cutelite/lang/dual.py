@@ -216,6 +216,7 @@ PARTIALS: dict[str, tuple[Partial, ...]] = {
     "atanh": (lambda y, x: 1.0 / (1.0 - x * x),),
     "erf": (lambda y, x: 2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
     "erfc": (lambda y, x: -2.0 / python_math.sqrt(python_math.pi) * _math().exp(-x * x),),
+    "erfinv": (lambda y, x: python_math.sqrt(python_math.pi) / 2.0 * _math().exp(y * y),),
     "fma": (lambda y, a, b, c: b, lambda y, a, b, c: a, lambda y, a, b, c: 1.0),
     "fabs": (lambda y, x: where(x < 0.0, full_like(x, -1.0), full_like(x, 1.0)),),
     "copysign": (

@@ -10,6 +10,7 @@ kernel option `fmad` changes nothing. Names: `hi` and `lo` are two floats whose 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -593,3 +594,86 @@ def erfc(x: Number) -> Number:
     rest = erfc_core(clamped(size, 0.0, 40.0))  # 0 far before 40
     rest = where(x < 0.0, 2.0 - rest, rest)
     return where(size < 0.5, 1.0 - erf_core(x), rest)
+
+
+# The gamma function, and the inverse of the error function. f32 is computed in f64, and rounded.
+
+
+def in_f64(function: Callable[[Number], Number], x: Number) -> Number:
+    """Return a function of f64 for an f32, rounded to that."""
+    wide = emit(convert.Convert(x.value, f64))
+    return emit(convert.Convert(function(wide).value, f32))
+
+
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+"""The series of lgamma in 1 / x, from x ** -1 on in odd powers (Abramowitz and Stegun, 6.1.41)."""
+LEAST = 10.0  # from where on the series is right to the last place
+HALF_LOG_TWO_PI = 0.9189385332046727
+PI = 3.141592653589793
+
+
+def shifted(x: Number) -> tuple[Number, Number]:
+    """Return x + n for the least n that gives `LEAST` or more, and the product of x, x + 1 ... x + n - 1; for x > 0."""
+    n = where(x < LEAST, emit(math.Ceil((LEAST - x).value)), 0.0)
+    product: Any = 1.0
+    for k in range(int(LEAST)):
+        product = product * where(x + float(k) < LEAST, x + float(k), 1.0)
+    return x + n, product
+
+
+def sin_pi(x: Number) -> Number:
+    """sin(pi x), with the multiples of 2 taken away first."""
+    whole = emit(math.Rint(x.value))
+    rest = x - whole
+    half = whole * 0.5
+    odd = half != emit(math.Rint(half.value))
+    value = sin(rest * PI)
+    return where(odd, -value, value)
+
+
+def lgamma(x: Number) -> Number:
+    """The logarithm of the magnitude of gamma(x)."""
+    if x.dtype == f32:
+        return in_f64(lgamma, x)
+    size = absolute(x)
+    z, product = shifted(size)
+    inverse = rcp(z)
+    series = inverse * polynomial(inverse * inverse, STIRLING)
+    value = fma(z - 0.5, log(z), -z) + (HALF_LOG_TWO_PI + series) - log(product)
+    sine = absolute(sin_pi(x))
+    value = where(x <= 0.0, log(divide(as_proxy(PI, x), sine * size)) - value, value)  # gamma(1 - x) = -x gamma(-x)
+    value = where((x == 1.0) | (x == 2.0), 0.0, value)
+    return where((size == INF) | (size == 0.0), as_proxy(INF, x), value)
+
+
+def tgamma(x: Number) -> Number:
+    """gamma(x)."""
+    if x.dtype == f32:
+        return in_f64(tgamma, x)
+    size = absolute(x)
+    z, product = shifted(size)
+    z = clamped(z, 0.0, 200.0)
+    inverse = rcp(z)
+    root = pow(z, fma(z, 0.5, -0.25))  # half of the exponent: z ** (z - 0.5) overflows before exp(-z) brings it back
+    series = exp(inverse * polynomial(inverse * inverse, STIRLING))
+    rest = divide(exp(-z) * root * (2.5066282746310002 * series), product)
+    reflected = divide(divide(divide(as_proxy(PI, x), sin_pi(x) * size), root), rest)
+    whole = (emit(math.Rint(x.value)) == x) & (x < 0.0)
+    reflected = where(whole, NAN, where(x == 0.0, copysign(as_proxy(INF, x), x), reflected))
+    return where(x <= 0.0, where(x == -INF, NAN, reflected), where(x > 172.0, INF, root * rest))
+
+
+def erfinv(y: Number) -> Number:
+    """The x with erf(x) = y: a guess that is right to 2e-3 (Winitzki), and Halley's method two or three times."""
+    size = absolute(y)
+    w = -log1p(-size * size)
+    shift = 4.330746750799873 - w * 0.5
+    more = w * (1 / 0.147)
+    x = sqrt(divide(more, sqrt(fma(shift, shift, more)) + shift))
+    for _ in range(2 if y.dtype == f32 else 3):
+        above = (1.0 - size) - erfc(x)
+        off = where(size < 0.5, erf(x) - size, above)
+        step = divide(off, exp(-x * x)) * 0.886226925452758
+        x = x - divide(step, fma(x, step, 1.0))
+    x = where(size == 0.0, size, where(size == 1.0, INF, x))
+    return copysign(where(size > 1.0, NAN, x), y)

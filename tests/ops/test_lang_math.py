@@ -279,3 +279,66 @@ def test_every_function_says_how_accurate_it_is(name: str) -> None:
     text = inspect.getdoc(function) or ""
     assert re.search(r"^Error +[\d.]+ ulp|Exact|whether", text, re.M), f"{name} states no error"
     assert ("fast" in inspect.signature(function).parameters) == ("\nFast " in text)
+
+
+def by_python(function: Callable[[float], float], pole: float) -> Any:
+    """A function of Python's, with `pole` where it raises."""
+
+    def one(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return INF
+        except ValueError:
+            return pole
+
+    return np.vectorize(one, otypes=[np.float64])
+
+
+@pytest.mark.parametrize(("name", "pole"), [("lgamma", INF), ("tgamma", NAN)])
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_the_gamma_function(name: str, pole: float, t: Scalar) -> None:
+    dtype = numpy_dtype(t)
+    ends = [1, 2, -1, -2, 0.5, 171.6, 34.9, 1e30, 1e-30, INF, NAN]
+    wide, near = RANDOM.uniform(-34, 40, 600), RANDOM.uniform(0.9, 2.1, 300)
+    x = np.concatenate([ends, wide, near, RANDOM.uniform(-150, 170, 200) if t == f64 else []]).astype(dtype)
+    truth = by_python(python_math.lgamma if name == "lgamma" else python_math.gamma, pole)(x)
+    got = evaluate(getattr(math, name), (t,), x)
+    if t == f32 or name == "tgamma":
+        judge(name, t, got, truth, x)
+    else:
+        assert np.array_equal(np.isfinite(got), np.isfinite(truth))
+        fine = np.isfinite(truth)
+        error = np.abs(got[fine] - truth[fine]) / np.maximum(1, np.abs(truth[fine]))
+        assert error.max() < 1e-13 and error[x[fine] > 0].max() < 1e-14
+
+
+def test_the_gamma_function_at_its_poles() -> None:
+    x = np.array([0.0, -0.0, -3.0, -INF, 172.7, 1e300])
+    found = evaluate(math.lgamma, (f64,), x)
+    assert found[:4].tolist() == [INF] * 4
+    assert found[4:] == pytest.approx([python_math.lgamma(172.7), python_math.lgamma(1e300)], rel=1e-14)
+    got = evaluate(math.tgamma, (f64,), x)
+    assert got[:2].tolist() == [INF, -INF] and np.isnan(got[2:4]).all() and got[4:].tolist() == [INF, INF]
+    assert math.tgamma(5.0) == 24.0 and math.erfinv(1.0) == INF
+
+
+@pytest.mark.parametrize("t", [f32, f64], ids=str)
+def test_erfinv_is_the_inverse(t: Scalar) -> None:
+    dtype = numpy_dtype(t)
+    y = np.concatenate(
+        [RANDOM.uniform(-1, 1, 500), 1 - 10.0 ** RANDOM.uniform(-15, 0, 300), 10.0 ** RANDOM.uniform(-30, 0, 200)]
+    )
+    y = y.astype(dtype)
+    y = y[np.abs(y) < 1]
+    x = evaluate(math.erfinv, (t,), y).astype(np.float64)
+    # One Newton step from the result, in f64, is the distance to the true one.
+    z = np.abs(x)
+    rest = np.vectorize(python_math.erfc)(z) - (1 - np.abs(y.astype(np.float64)))
+    near = np.where(z < 0.5, np.abs(y.astype(np.float64)) - np.vectorize(python_math.erf)(z), rest)
+    off = near / (2 / np.sqrt(np.pi) * np.exp(-z * z))
+    assert (np.abs(off) <= bound("erfinv", t) * np.spacing(z.astype(dtype)) + 2e-16 * z).all()
+    special = np.array([0.0, -0.0, 1, -1, 2, NAN], dtype)
+    got = evaluate(math.erfinv, (t,), special)
+    assert got[:4].tolist() == [0, -0.0, INF, -INF] and np.isnan(got[4:]).all()
+    assert np.signbit(got[1])
