@@ -68,6 +68,7 @@ KNOWN = (
         attention.Backbone, lambda model: attention.sees_windows(model),
     ),
     Known("loss", (modeling_llama.LlamaForCausalLM, modeling_qwen3.Qwen3ForCausalLM), loss.CausalLM),
+    Known("loss", (modeling_qwen3_moe.Qwen3MoeForCausalLM,), loss.MoeCausalLM),
 )  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor, nn
-from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.loss.loss_utils import ForCausalLMLoss
+from transformers.modeling_outputs import CausalLMOutputWithPast, MoeCausalLMOutputWithPast
 
 from cutelite.kernels.rows.operators_losses import linear_cross_entropy
 from cutelite.models.calls import Whole
@@ -24,10 +25,12 @@ class CausalLM(Whole):
     lm_head: Any
     training: bool
     loss_function: Any
+    made = CausalLMOutputWithPast
 
     def forward(self, *args: Any, labels: Tensor | None = None, **more: Any) -> Any:
         """As the model's own; with `labels` in training, `logits` is None."""
         own = labels is None or not self.training or more.get("return_dict") is False or more.get("logits_to_keep")
+        own = own or self.loss_function is not ForCausalLMLoss or self.asks_routers(more.get("output_router_logits"))
         head = self.lm_head
         if own or not (isinstance(head, Linear) and plain(head) and head.bias is None and not head.gathered_over):
             return super().forward(*args, labels=labels, **more)
@@ -39,7 +42,22 @@ class CausalLM(Whole):
         else:
             logits = self.lm_head(hidden)
             loss = self.loss_function(logits=logits, labels=labels, vocab_size=len(weight), **more)
-        return CausalLMOutputWithPast(loss, logits, found.past_key_values, found.hidden_states, found.attentions)
+        kept = {name: getattr(found, name) for name in ("past_key_values", "hidden_states", "attentions")}
+        return self.made(loss=loss, logits=logits, **kept)
+
+    def asks_routers(self, asked: bool | None) -> bool:
+        """Tell whether the loss has a part for routers."""
+        return False
+
+
+class MoeCausalLM(CausalLM):
+    """The same of a mixture of experts, where the loss has no part for its routers."""
+
+    made = MoeCausalLMOutputWithPast
+    config: Any
+
+    def asks_routers(self, asked: bool | None) -> bool:
+        return bool(self.config.output_router_logits if asked is None else asked)
 
 
 def shifted_loss(

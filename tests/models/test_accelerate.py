@@ -90,8 +90,9 @@ def test_gradients(name: str) -> None:
         assert off(gradient, right[key]) <= 1.3 * off(own[key], right[key]) + 5e-3, key
 
 
-def test_a_loss_without_logits() -> None:
-    model, ids = made("Llama"), tokens()
+@pytest.mark.parametrize("name", ["Llama", "Qwen3Moe"])
+def test_a_loss_without_logits(name: str) -> None:
+    model, ids = made(name, num_hidden_layers=1), tokens()
     accelerate(model)
     assert model(ids, labels=ids).logits is None
     summed, mean = model(ids, labels=ids, num_items_in_batch=torch.tensor(8)).loss, model(ids, labels=ids).loss
@@ -100,6 +101,12 @@ def test_a_loss_without_logits() -> None:
     out = model(ids, labels=ids)
     assert out.logits.shape == (2, 17, 96)
     assert abs(float(out.loss) - float(mean)) < 0.01
+    model.train()
+    if name == "Qwen3Moe":
+        routed = model(ids, labels=ids, output_router_logits=True)
+        assert routed.logits is not None and float(routed.aux_loss) > 0 and routed.loss > mean
+    model.loss_function = lambda *given, **named: torch.tensor(7.0)
+    assert float(model(ids, labels=ids).loss) == 7
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
