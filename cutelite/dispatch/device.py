@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import cutelite_rt as rt
@@ -17,16 +18,13 @@ from cutelite_rt.signature.bind import Address, home_of
 def device_of(kernel: str, bound: Bound, environment: Config) -> int | None:
     """The GPU that a launch goes to; None for the simulator. Errors: `ArgumentError` for arrays in different places.
 
-    Arrays of NumPy always mean the simulator; host arrays of other libraries do where there is no GPU, or where
-    CUTELITE_SIM says so: with a GPU they were more likely meant for it. Without arrays the current GPU is taken.
+    Arrays of NumPy always mean the simulator. With CUTELITE_SIM those on a GPU do, and it takes copies. Host arrays of
+    other libraries mean it where there is no GPU, or where CUTELITE_SIM says so: with a GPU they were more likely
+    meant for it. Without arrays the current GPU is taken.
     """
     home = home_of(kernel, bound.arrays)
     if home is not None and home[0] == "cuda":
-        if environment.simulate:
-            raise ArgumentError(
-                f"{kernel}(): CUTELITE_SIM is set, but argument `{bound.arrays[0][0]}` is on a GPU; pass NumPy arrays"
-            )
-        return home[1]
+        return None if environment.simulate else home[1]  # the simulator takes copies: `mirrors.py`
     if environment.simulate or any(view.library == "numpy" for _, view in bound.arrays) or not has_gpu():
         return None
     if bound.arrays:
@@ -58,19 +56,23 @@ def packable(kernel: str, value: Any) -> Any:
     return value.encoded(kernel, encode) if isinstance(value, MapRequest) else value
 
 
-def simulable(kernel: str, value: Any) -> Any:
-    """A bound value as the simulator takes it: arrays as NumPy's, whoever made them. Errors: as `packable`."""
+def simulable(kernel: str, value: Any, host: Callable[[rt.ArrayView], Any] | None = None) -> Any:
+    """A bound value as the simulator takes it: arrays as NumPy's, whoever made them. Errors: as `packable`.
+
+    host  returns the NumPy array for one; default: over its own memory, which is the host's
+    """
+    host = host or _host_array
     if isinstance(value, Address):
         if value.view is None:
             what = f"argument `{value.name}` is an address, and the simulator has no memory there"
             raise ArgumentError(f"{kernel}(): {what}; pass an array")
-        return _host_array(value.view)
+        return host(value.view)
     if isinstance(value, rt.ArrayView):
-        return _host_array(value)
+        return host(value)
     if not isinstance(value, MapRequest):
         return value
     value.encoded(kernel, check_tensormap)
-    return _host_array(value.view)
+    return host(value.view)
 
 
 def _host_array(view: rt.ArrayView) -> Any:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+    from cutelite.dispatch.against import GpuComparison
+    from cutelite.dispatch.mirrors import Mirrors
     from cutelite.dispatch.profiling import Profile
     from cutelite.ir.function import Function
     from cutelite.sim import CheckReport, Timeline
@@ -108,6 +110,16 @@ def recording(spec: Specialisation) -> Specialisation:
     """Return the specialisation with the events of `cl.profile` in it."""
     options = replace(spec.options, profile=True)
     return Specialisation(dict(spec.types), dict(spec.dims), spec.block, spec.cluster, spec.arch, options, spec.wide)
+
+
+def _mirrors(launch: Launch, bound: Bound) -> Mirrors | None:
+    """Return host copies of the arrays that are on a GPU; None where they are not."""
+    views = [view for _, view in bound.arrays if view.device[0] == "cuda"]
+    if not views:
+        return None
+    from cutelite.dispatch.mirrors import Mirrors
+
+    return Mirrors(views, None if launch.stream is None else _handle(launch.stream))
 
 
 class Kernel:
@@ -408,7 +420,16 @@ class Kernel:
     # In the simulator.
 
     def _simulate(self, launch: Launch, grid: Dim3, spec: Specialisation, bound: Bound) -> None:
-        function, values, dims = self._simulation(spec, bound)
+        mirrors = _mirrors(launch, bound)
+        try:
+            self._simulate_on(launch, grid, *self._simulation(spec, bound, mirrors))
+        finally:
+            if mirrors is not None:
+                mirrors.write_back()
+
+    def _simulate_on(
+        self, launch: Launch, grid: Dim3, function: Function, values: list[Any], dims: dict[str, int]
+    ) -> None:
         environment = self._settings.environment
         seed = environment.sim_seed if launch.seed is None else launch.seed
         if environment.check:
@@ -423,9 +444,12 @@ class Kernel:
         else:
             _simulator().run(function, grid, values, dims=dims, smem_dynamic=launch.smem, seed=seed)
 
-    def _simulation(self, spec: Specialisation, bound: Bound) -> tuple[Function, list[Any], dict[str, int]]:
-        """Return what the simulator takes: the IR, the arguments as NumPy's, the extents of the dims."""
-        values = [simulable(self.__name__, value) for value in bound.values]
+    def _simulation(
+        self, spec: Specialisation, bound: Bound, mirrors: Mirrors | None = None
+    ) -> tuple[Function, list[Any], dict[str, int]]:
+        """Return what the simulator takes: the IR, the arguments as NumPy's or mirrors, the extents of the dims."""
+        host = None if mirrors is None else mirrors.array
+        values = [simulable(self.__name__, value, host) for value in bound.values]
         count = len(values) - len(bound.dims)
         function = self._made.simulation(spec)
         known = {dim.name: dim for p in function.params for dim in dims_of(getattr(p.type, "layout", ()))}
@@ -532,13 +556,63 @@ class Kernel:
         return tally
 
     def _tally(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tally:
-        from cutelite.sim.tally import Tally
-
-        tally, checked = Tally(), self._checked(launch, args, kwargs)
+        tally: Tally = _simulator().Tally()
+        checked = self._checked(launch, args, kwargs)
         if checked is not None:
             function, values, dims = self._simulation(checked.spec, checked.bound)
             _simulator().run(function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=tally)
         return tally
+
+    @_without_our_frames
+    def compare_with_gpu(
+        self,
+        grid: Extent | Literal["persistent"],
+        block: Extent | None = None,
+        /,
+        *args: Any,
+        cluster: Extent | None = None,
+        smem: int = 0,
+        tolerance: float | None = None,
+        **kwargs: Any,
+    ) -> GpuComparison:
+        """Launch on the GPU and, on copies of the arrays, in the simulator; compare what either leaves in them.
+
+        grid, block, ...  as in ``kernel[grid, block](*args)`` and `Launch`; arrays on a GPU, written as by the launch
+        tolerance         difference that passes, relative to an argument's largest element; default: by dtype
+        Result            true where all arguments agree; printed, the first element of each that does not, and the
+                          line that wrote it
+        Errors            as `launch`; `ArgumentError` for arrays in host memory; `SimError`
+        """
+        launch = Launch(grid, block, cluster, smem)
+        return self._named(self._compared_with_gpu, launch, args, kwargs, tolerance)  # type: ignore[no-any-return]
+
+    def _compared_with_gpu(
+        self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float | None
+    ) -> GpuComparison:
+        from cutelite.dispatch.against import GpuComparison, Writers, difference
+
+        checked = self._checked(launch, args, kwargs)
+        if checked is None:
+            raise LaunchError("a grid of no blocks has nothing to compare")
+        mirrors = _mirrors(launch, checked.bound)
+        if checked.ordinal is None or mirrors is None:
+            raise ArgumentError(f"{self.__name__}(): a comparison with the GPU takes arrays on a GPU")
+        function, values, dims = self._simulation(checked.spec, checked.bound, mirrors)
+        writers = Writers()
+        _simulator().run(
+            function, checked.grid, values, dims=dims, smem_dynamic=launch.smem, observer=writers,
+            seed=self._settings.environment.sim_seed,
+        )  # fmt: skip
+        self._run(launch, checked, checked.ordinal)
+        after = _mirrors(launch, checked.bound)
+        assert after is not None, "there was one before"
+        found = [
+            difference(name, view, after.array(view), mirrors.array(view), writers, tolerance)
+            for name, view in checked.bound.arrays
+            if view.size
+        ]
+        names = [name for name, _ in checked.bound.arrays]
+        return GpuComparison(self.__name__, names, [each for each in found if each is not None])
 
     # Profiles.
 

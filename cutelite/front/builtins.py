@@ -21,15 +21,16 @@ from cutelite.front.names import attribute, has_attribute
 from cutelite.front.operators import binary, overloads, truth_of
 from cutelite.front.strings import RuntimeText, make_text, text_of
 from cutelite.ir.types import Scalar as DType
-from cutelite.ir.types import boolean, f32, f64, i32, i64
+from cutelite.ir.types import Vec, boolean, f32, f64, i32, i64
 from cutelite.lang import loops
 from cutelite.lang.annotations import Tensor, TmaTensor
-from cutelite.lang.emit import Runtime, describe, mistake, wrap
+from cutelite.lang.emit import Runtime, describe, emit, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
 from cutelite.lang.values import RuntimeNumber, Scalar, floordiv, logical_and, logical_or, maximum, minimum, modulo
 from cutelite.layout import DimExpr
 from cutelite.layout import maximum as maximum_of_dims
 from cutelite.layout import minimum as minimum_of_dims
+from cutelite.ops.debug import Breakpoint
 
 
 def _known(*args: Any) -> bool:
@@ -343,7 +344,7 @@ for _function, _instead in {
     delattr: "make a new object without it",
     **dict.fromkeys((eval, exec, compile), "write the code itself"),
     **dict.fromkeys((globals, locals, vars), "use the names themselves"),
-    **dict.fromkeys((input, breakpoint), "do it before the launch"),
+    input: "do it before the launch",
 }.items():
     special(_function)(_refused(_function.__name__, _instead))
 
@@ -369,6 +370,23 @@ def _ascii(frame: Frame, x: Any) -> Any:
 @special(format)
 def _format(frame: Frame, x: Any, spec: Any = "") -> Any:
     return make_text(x, spec)
+
+
+@special(breakpoint)
+def _breakpoint(frame: Frame, *args: Any, **kwargs: Any) -> None:
+    """Stop in Python's debugger, in the simulator, with the variables as they are here."""
+    state = frame.state
+    assert state is not None
+    names, values, known = [], [], []
+    for name, x in state.locals.items():
+        if isinstance(x, Runtime) and isinstance(x.value.type, DType | Vec):
+            names.append(name)
+            values.append(x.value)
+        elif isinstance(x, Runtime):
+            known += [name, f"<{x.value.type}>"]
+        elif not isinstance(x, Closure) and not tree.holds_runtime(x):
+            known += [name, repr(x)]
+    emit(Breakpoint(tuple(names), tuple(values), tuple(known)))
 
 
 @special(print)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 from cutelite.diag import CompileError
@@ -11,8 +12,10 @@ from cutelite.ir.types import Scalar as DType
 from cutelite.ir.types import f64, i32, i64, u32, u64
 from cutelite.lang.emit import Runtime, describe, mistake, wrap
 from cutelite.lang.promotion import as_value, to_dtype
-from cutelite.lang.values import Scalar
-from cutelite.layout import DimExpr
+from cutelite.lang.tensor import Tensor
+from cutelite.lang.values import Scalar, Vector
+from cutelite.layout import DimExpr, size
+from cutelite.layout.inttuple import is_static
 
 SPEC = re.compile(r"(?P<flags>[<>+ #0-]*)(?P<width>\d*)(?P<precision>\.\d+)?(?P<kind>[bcdeEfFgGnosxX%]?)")
 
@@ -77,6 +80,10 @@ def make_text(value: Any, spec: Any) -> Any:
         if not isinstance(spec, str):
             raise mistake("printf", "a format spec must be known at compile time")
         return RuntimeText(((value, spec),))
+    if isinstance(value, Vector):
+        return _of_vector(value, spec)
+    if isinstance(value, Tensor):
+        return _of_tensor(value, spec)
     if type(value) in (tuple, list) and not spec and any(map(_is_unknown, tree.leaves_of(value))):
         return _sequence(value)
     if tree.holds_runtime(value):
@@ -86,6 +93,40 @@ def make_text(value: Any, spec: Any) -> Any:
 
 def _is_unknown(leaf: Any) -> bool:
     return isinstance(leaf, Runtime | DimExpr)
+
+
+MOST_ELEMENTS = 32
+"""The arguments that a `printf` of CUDA takes. Of a longer vector the first ones are printed; of a tensor that has more
+elements, or an extent that a launch says, its type."""
+
+
+def _of_vector(vector: Vector, spec: Any) -> Any:
+    shown = _between([make_text(vector[i], spec) for i in range(min(vector.n, MOST_ELEMENTS))])
+    return join_text(["[", *shown, f", ... of {vector.n}]" if vector.n > MOST_ELEMENTS else "]"])
+
+
+def _of_tensor(tensor: Tensor, spec: Any) -> Any:
+    """Return the elements of a tensor, mode 0 outermost, each read where the text is made; or its type."""
+    extents = [int(size(mode)) if is_static(mode) else 0 for mode in _modes(tensor.shape)]
+    count = prod(extents)
+    if not 0 < count <= MOST_ELEMENTS or tensor.dtype.name == "mbarrier":
+        return str(tensor.type)
+    return _nested(tensor, extents, (), spec)
+
+
+def _modes(shape: Any) -> tuple[Any, ...]:
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def _nested(tensor: Tensor, extents: list[int], at: tuple[int, ...], spec: Any) -> Any:
+    if len(at) == len(extents):
+        return make_text(tensor[at], spec)
+    inner = [_nested(tensor, extents, (*at, i), spec) for i in range(extents[len(at)])]
+    return join_text(["[", *_between(inner), "]"])
+
+
+def _between(texts: list[Any]) -> list[Any]:
+    return [piece for i, text in enumerate(texts) for piece in ((", ", text) if i else (text,))]
 
 
 def _sequence(items: Any) -> Any:

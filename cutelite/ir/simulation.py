@@ -67,6 +67,9 @@ class Lanes(Protocol):
     def dim(self, expr: object) -> Any:
         """The value of an integer expression over dims: an int, or an array (lanes,) after `bind_dim`."""
 
+    def stop(self, values: dict[str, Array], known: dict[str, str]) -> None:
+        """Stop in Python's debugger, once for each warp, with these values of its active threads."""
+
     def bind_dim(self, dim: object, value: Array) -> None:
         """Bind `dim` (a `layout.Dim`) to `value` for these threads, from here on."""
 

@@ -67,6 +67,7 @@ STRUCTURE: dict[str, Callable[[Writer, Any], None]] = {
     "printf": printf,
     "assert.fail": assert_fail,
     "call": call,
+    "breakpoint": lambda w, op: None,
     "profile.mark": profile.mark,
     "ret": profile.ret,
     "unreachable": lambda w, op: w.line("unreachable"),

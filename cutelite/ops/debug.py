@@ -117,6 +117,27 @@ class Brkpt(Op):
         return None
 
 
+@op("breakpoint", effects=Effect.HOST_VISIBLE, source="Python: sys.breakpointhook")
+class Breakpoint(Op):
+    """Stop in Python's debugger, in the simulator, for each warp that comes here; nothing on a GPU.
+
+    names   of the local variables whose run-time values are `values`
+    known   names of the others, and their values as text
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Value, ...]
+    known: tuple[str, ...]
+
+    def verify(self) -> Iterator[Problem]:
+        if len(self.names) != len(self.values):
+            yield Problem("names", f"{len(self.names)} names stand for {len(self.values)} values")
+
+    def simulate(self, lanes: Lanes) -> None:
+        values = {name: lanes.get(value) for name, value in zip(self.names, self.values, strict=True)}
+        lanes.stop(values, dict(zip(self.known[::2], self.known[1::2], strict=True)))
+
+
 MARK_NAMES, MARK_VALUES = 1 << 10, 1 << 20
 """Events of a profile have so many names, and values below this."""
 
@@ -153,4 +174,15 @@ def mark_names(ops: Iterable[Op]) -> list[str]:
     return sorted({op["label"] for op in ops if op.name == "profile.mark"})
 
 
-__all__ = ["MARK_NAMES", "MARK_VALUES", "PHASES", "Brkpt", "Printf", "ProfileMark", "Trap", "letters", "mark_names"]
+__all__ = [
+    "MARK_NAMES",
+    "MARK_VALUES",
+    "PHASES",
+    "Breakpoint",
+    "Brkpt",
+    "Printf",
+    "ProfileMark",
+    "Trap",
+    "letters",
+    "mark_names",
+]

@@ -18,6 +18,7 @@ from cutelite.sim.error import Place, SimError
 from cutelite.sim.events import Observer
 from cutelite.sim.launch import Report
 from cutelite.sim.run import run
+from cutelite.sim.tally import Tally
 from cutelite.sim.tensormap import SimTensorMap
 from cutelite.sim.trace import Timeline, trace
 
@@ -30,6 +31,7 @@ __all__ = [
     "Report",
     "SimError",
     "SimTensorMap",
+    "Tally",
     "Timeline",
     "TooLarge",
     "check",

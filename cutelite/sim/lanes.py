@@ -6,7 +6,7 @@ take no part) keep the registers; everything else that an op can ask for is here
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,7 @@ from cutelite.sim.atomics import atomic
 from cutelite.sim.error import Place, SimError
 from cutelite.sim.machine import Machine
 from cutelite.sim.memory import memory_dtype
+from cutelite.sim.stops import stop_at
 
 Array = Any
 
@@ -148,6 +149,14 @@ class ThreadLanes:
     def print(self, texts: Sequence[str]) -> None:
         for lane in self.each():
             self.machine.launch.output.append((self.machine.index, texts[lane]))
+
+    def stop(self, values: Mapping[str, Array], known: Mapping[str, str]) -> None:
+        active = np.flatnonzero(self.mask)
+        for warp in np.unique(self.tid[active] // 32).tolist():
+            mine = active[self.tid[active] // 32 == warp]
+            here = {"threads": self.tid[mine], "warp": warp, "block": self.machine.index}
+            shown = {name: value[mine[0]] if len(mine) == 1 else value[mine] for name, value in values.items()}
+            stop_at(self.op.span, {**here, **known, **shown})
 
     def fault(self, where: Array, message: str, code: str = "fault", help: str = "") -> None:
         if np.count_nonzero(where):

@@ -447,10 +447,38 @@ def test_host_arrays_of_other_libraries_are_refused_where_there_is_a_gpu(
     np.testing.assert_array_equal(x, np.full(8, 4.0))
 
 
-def test_the_simulator_alone_takes_no_gpu_arrays(on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("check", ["0", "2"])
+def test_the_simulator_takes_copies_of_gpu_arrays(
+    check: str, cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of one array that is given twice: what one argument writes the other reads."""
     monkeypatch.setenv("CUTELITE_SIM", "1")
-    with pytest.raises(cl.ArgumentError, match="CUTELITE_SIM is set, but argument `x` is on a GPU; pass NumPy arrays"):
-        kernels.tripled[1, 32](on_gpu((8,)))
+    monkeypatch.setenv("CUTELITE_CHECK", check)
+    x = rt.to_device(np.arange(64, dtype=np.float32))
+    kernels.scale.options(opt=2)[1](x, 4.0)
+    np.testing.assert_array_equal(rt.from_device(x), 4.0 * np.arange(64, dtype=np.float32))
+    kernels.add.options(opt=2)[1, 64](x, x, x)
+    np.testing.assert_array_equal(rt.from_device(x), 8.0 * np.arange(64, dtype=np.float32))
+    assert not cuda.launches
+
+
+def test_a_gpu_is_compared_with_the_simulator(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    """The driver made of Python launches nothing, so its arrays stay as they were."""
+    ones, zeros = np.ones(64, np.float32), np.zeros(64, np.float32)
+    found = kernels.add.compare_with_gpu(1, 64, *map(rt.to_device, (ones, zeros, zeros)))
+    assert len(cuda.launches) == 1 and not found
+    (difference,) = found.differences
+    assert (difference.argument, difference.index, difference.gpu, difference.simulator) == ("c", (0,), 0.0, 1.0)
+    assert (difference.count, difference.worst) == (64, 1.0)
+    assert difference.span is not None and "c[i] = a[i] + b[i]" in difference.span.source()[0]
+    assert "`c`[0] is 0 on the GPU and 1 in the simulator" in str(found) and "the simulator wrote it here last" in str(
+        found
+    )
+    agreed = kernels.add.compare_with_gpu(1, 64, *map(rt.to_device, (ones, zeros, ones)))
+    assert agreed and str(agreed) == "add: GPU and simulator agree on a, b, c"
+    assert kernels.add.compare_with_gpu(1, 64, *map(rt.to_device, (ones, zeros, zeros)), tolerance=1.0)
+    with pytest.raises(cl.ArgumentError, match="takes arrays on a GPU"):
+        kernels.add.compare_with_gpu(1, 64, ones, zeros, zeros)
 
 
 @pytest.mark.parametrize("where", ["gpu", "simulator"])

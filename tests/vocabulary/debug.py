@@ -24,6 +24,7 @@ ROWS = [
         case="events",
         tested="tests/dispatch/test_profiling.py",
     ),
+    Row(debug.Breakpoint, "breakpoint", [], case="events", tested="tests/sim/test_debugging.py"),
     Row(debug.Trap, "cl.trap", [of()], tested=TESTED),
     Row(debug.Brkpt, "cl.brkpt", [of()], tested=TESTED),
 ]

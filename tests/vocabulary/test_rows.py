@@ -18,7 +18,9 @@ from tests.vocabulary.kernels import alone, together
 from tests.vocabulary.row import Row, Spelling
 
 ROOT = Path(__file__).resolve().parents[2]
-UNSPELLED = re.compile(r"(call|const|vec|br|cond_br|ret|unreachable|assert|printf|profile|dim|rmem|tensor)\b.*")
+UNSPELLED = re.compile(
+    r"(call|const|vec|br|breakpoint|cond_br|ret|unreachable|assert|printf|profile|dim|rmem|tensor)\b.*"
+)
 """Ops that a pass replaces, or that `lower` writes itself."""
 COMPOSED = {"Barrier", "atomic_sub", "ffs", "linear_thread_idx", "make_warp_uniform", "tma_shared", "warpgroup_idx"}
 """Names beside the words: made of several instructions, or of none."""

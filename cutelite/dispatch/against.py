@@ -1,0 +1,133 @@
+"""A launch on the GPU against the same launch in the simulator: what differs, and the line that wrote it.
+
+In    the copies of the arrays that either has left
+Out   a `GpuComparison`, true where they agree
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import cutelite_rt as rt
+from cutelite.diag import Mistake, Note, Span, render
+from cutelite.ir.contract import numpy_dtype
+from cutelite.ir.types import SCALARS
+from cutelite.sim.checker.lanes import lanes_of
+from cutelite.sim.error import SimError
+from cutelite.sim.machine import Agent
+from cutelite.sim.memory import Region
+
+Array = Any
+
+TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2, "e4m3": 0.25, "e5m2": 0.5}
+"""By dtype: the difference that passes as rounding, of an element as large as the largest. Integers must be equal."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An argument whose elements differ.
+
+    index  of the first element that does, in row-major order; `gpu` and `simulator` are its values
+    count  of elements that differ by more than the tolerance; `worst` is the largest difference
+    span   the line of the kernel that wrote that element last, in the simulator; None where nothing wrote it there
+    """
+
+    argument: str
+    index: tuple[int, ...]
+    gpu: float
+    simulator: float
+    count: int
+    worst: float
+    span: Span | None
+
+
+class GpuComparison:
+    """The result of `kernel.compare_with_gpu`; true where all arguments agree. ``print`` shows the lines at fault."""
+
+    def __init__(self, kernel: str, compared: Sequence[str], differences: Sequence[Difference]) -> None:
+        self.kernel, self.compared, self.differences = kernel, tuple(compared), tuple(differences)
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        if not self.differences:
+            return f"{self.kernel}: GPU and simulator agree on {', '.join(self.compared) or 'nothing that is written'}"
+        return "\n\n".join(map(self._shown, self.differences))
+
+    def _shown(self, found: Difference) -> str:
+        where = f"`{found.argument}`[{', '.join(map(str, found.index))}]"
+        mistake = Mistake(
+            "gpu-differs",
+            f"{where} is {found.gpu:g} on the GPU and {found.simulator:g} in the simulator",
+            "the simulator wrote it here last" if found.span else "",
+            f"{found.count} elements of `{found.argument}` differ, by up to {found.worst:g}",
+        )
+        notes = [] if found.span else [Note("the simulator never wrote it", None)]
+        return render(mistake, found.span, notes)
+
+
+class Writers:
+    """An observer of a simulation that remembers the line that wrote each byte of global memory last."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span | None] = [None]
+        self._numbers: dict[Span, int] = {}
+        self._last: dict[int, Array] = {}  # by the address of a region's bytes on the host
+
+    def access(self, who: Any, region: Region, offset: Array, unit: int, kind: str, data: Array | None) -> None:
+        if kind == "read" or region.state is not None or region.period:
+            return
+        maker = lanes_of(who, len(offset))[0]
+        span = (maker.work.op if isinstance(maker, Agent) else maker.op).span
+        if span is None:
+            return
+        if span not in self._numbers:
+            self._numbers[span] = len(self.spans)
+            self.spans.append(span)
+        last = self._last.setdefault(region.bytes.ctypes.data, np.zeros(region.size, np.int32))
+        for i in range(unit):
+            last[np.asarray(offset) + i] = self._numbers[span]
+
+    def tolerates(self, error: SimError) -> bool:
+        return False
+
+    def event(self, machine: Any, event: Any) -> None:
+        """Nothing that orders accesses writes."""
+
+    def of(self, address: int) -> Span | None:
+        """Return the line that wrote a byte of the host last."""
+        for base, last in self._last.items():
+            if base <= address < base + len(last):
+                return self.spans[int(last[address - base])]
+        return None
+
+
+def difference(
+    name: str, view: rt.ArrayView, gpu: Array, simulator: Array, writers: Writers, tolerance: float | None
+) -> Difference | None:
+    """Compare the copies of an argument; None where they agree."""
+    address = simulator.ctypes.data
+    real, simulated = _numbers(gpu, view.dtype), _numbers(simulator, view.dtype)
+    with np.errstate(all="ignore"):
+        apart = np.abs(real - simulated)
+    same = (real == simulated) | (np.isnan(real) & np.isnan(simulated))
+    allowed = TOLERANCES.get(view.dtype, 0.0) if tolerance is None else tolerance
+    finite = np.abs(simulated[np.isfinite(simulated)])
+    wrong = ~same & ~(apart <= allowed * (finite.max() if finite.size else 0.0))
+    if not wrong.any():
+        return None
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    at = address + sum(i * stride for i, stride in zip(index, simulator.strides, strict=True))
+    worst = apart[wrong & np.isfinite(apart)]
+    far = float(worst.max()) if worst.size else float("inf")
+    return Difference(name, index, float(real[index]), float(simulated[index]), int(wrong.sum()), far, writers.of(at))
+
+
+def _numbers(memory: Array, dtype: str) -> Array:
+    """Return elements, given as integers of their size, as f64."""
+    return memory.view(numpy_dtype(SCALARS[dtype])).astype(np.float64)
