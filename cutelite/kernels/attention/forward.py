@@ -137,33 +137,26 @@ class Plan:
         return TmaTensor[self.problem.dtype, (B, heads, length, dim), (1, 1, rows, BOX), (None, None, None, 1)]
 
     def produce(self, q: Any, k: Any, v: Any, here: Here, tiles: Any) -> None:
-        """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread.
-
-        The next tile is looked for once both stages of rings of two are on their way: looking takes a while.
-        """
+        """Load queries, and keys and values from the last block to the first, tile after tile. Who: one thread."""
         storage = here.storage
         sq, sk, tiles = here.queries.producer_state(), here.keys.producer_state(), tiles.begin()
         while tiles.is_valid():
             ticket, tile = tiles.take(), tiles.place
             row, _, first, _ = self.tiles.lengths(tile)
             kv, row = tile.head // i32(H // HK), row + tile.row
-            batch, count = 0 if self.problem.ragged else tile.batch, tile.end - tile.start
-            key = first + self.tiles.key(tile.end - 1, tile, here.listed)
+            batch = 0 if self.problem.ragged else tile.batch
             if not self.problem.ragged or tile.end > 0:
+                key = first + self.tiles.key(tile.end - 1, tile, here.listed)
                 sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
                 for g in cl.static_range(self.config.groups):
                     sq = bring(q, storage.q, here.queries, sq, (batch, tile.head, row + g * ROWS, 0))
+                for i in range(1, tile.end - tile.start):
+                    following = first + self.tiles.key(tile.end - 1 - i, tile, here.listed)
+                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, following, 0))
+                    bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, key, 0))
+                    key = following
                 bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
-                if count > 1:
-                    key = first + self.tiles.key(tile.end - 2, tile, here.listed)
-                    sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
             tiles = tiles.tell(ticket)
-            for i in range(2, count):
-                before, key = key, first + self.tiles.key(tile.end - 1 - i, tile, here.listed)
-                sk = bring(k, storage.k, here.keys, sk, (batch, kv, key, 0))
-                bring(v, storage.v, here.values, sk.advance(-2), (batch, kv, before, 0))
-            if count > 1:
-                bring(v, storage.v, here.values, sk.advance(-1), (batch, kv, key, 0))
 
     def consume(self, result: Result, here: Here, tiles: Any, order: Any, group: Any) -> None:
         """Compute and write the results of 64 rows of each tile. Who: a warpgroup."""
