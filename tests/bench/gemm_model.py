@@ -30,7 +30,27 @@ import cutelite as cl
 from cutelite.kernels.gemm import CONFIGS, Config, dense
 from cutelite.kernels.gemm.call import arguments, fused_of
 from cutelite.kernels.gemm.configs import Problem, made_for
-from cutelite.kernels.gemm.model import AT_ONCE, Sizes, microseconds, narrowest
+from cutelite.kernels.gemm.model import (
+    AGAIN_DRAM,
+    AT_ONCE,
+    DRAM,
+    HIDDEN,
+    L2,
+    L2_CLUSTERED,
+    LINES,
+    MEETING,
+    MEETING_BYTE,
+    OUTGROWN,
+    RATES,
+    RESTART,
+    SECOND,
+    SECOND_BYTE,
+    START,
+    P,
+    Sizes,
+    microseconds,
+    narrowest,
+)
 from cutelite.tune.compile import compile_all
 from tests.bench.timing import timed
 
@@ -128,8 +148,9 @@ def collect(path: Path, count: int, seed: int, limit: float) -> None:
 # The fit: `microseconds` again, of all measurements at once.
 
 NUMBERS = {
-    "START": 1.5, "P - 1": 0.1, "L2": 6e-8, "L2_CLUSTERED": 6e-8, "DRAM": 1.5e-7, "AGAIN_DRAM": 0.5, "OUTGROWN": 22.0,
-    "HIDDEN": 0.15, "SECOND": 2.0, "SECOND_BYTE": 1e-7, "MEETING": 0.8, "MEETING_BYTE": 3e-5, "RESTART": 3.0,
+    "START": START, "P - 1": P - 1, "L2": L2, "L2_CLUSTERED": L2_CLUSTERED, "DRAM": DRAM, "AGAIN_DRAM": AGAIN_DRAM,
+    "OUTGROWN": OUTGROWN / 1e6, "HIDDEN": HIDDEN, "SECOND": SECOND, "SECOND_BYTE": SECOND_BYTE, "MEETING": MEETING,
+    "MEETING_BYTE": MEETING_BYTE, "RESTART": RESTART,
 }  # fmt: skip
 
 
@@ -144,14 +165,16 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
                 continue
             config = eval(text, {"Config": Config})
             (bm, bn), (cm, cn), together = config.tile, config.cluster, config.together
-            at_once = AT_ONCE[config.blocks]
+            at_once, (m, n, k) = AT_ONCE[config.blocks], line["shape"]
+            if config.swapped:
+                m, n = n, m
             units = -(-m // (bm * cm)) * -(-n // (bn * cn)) * config.splits
             rounds, parts = -(-units // at_once), config.splits * together
-            if math.isinf(microseconds(config, problem, Sizes(m, n, k, 1), at_once)):
+            if math.isinf(microseconds(config, problem, Sizes(*line["shape"], 1), at_once)):
                 continue
             steps = -(-k // 64)
             each = -(-steps // parts)
-            few = min(bm, problem.rows or bm) if cm * cn == 1 else bm
+            few = min(bm, problem.rows or bm) if cm * cn == 1 and not config.swapped else bm
             wide = min(config.swizzle, -(-n // bn))
             high = max(1.0, min(at_once * cm * cn / wide, -(-m // bm)))
             whose.append((place, config))
@@ -161,26 +184,49 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
                 units * cm * cn * together * each * 128 * (few / cn + bn / cm),
                 2 * (m * k + n * k + m * n), max(1.0, units / at_once), (high * min(bm, m) + wide * bn) * k * 2,
                 config.splits > 1, config.splits * m * n * 4, together > 1, 4 * bn * (64 if config.pingpong else bm),
+                bn,
             ])  # fmt: skip
     return whose, torch.tensor(numbers, dtype=torch.float64).T, torch.tensor(times, dtype=torch.float64)
+
+
+def kind_of(config: Config) -> Any:
+    """The key of its rates in the model: swapped tiles of all widths share a line."""
+    if config.swapped:
+        return config.tile[0], config.pingpong, config.cluster[0]
+    return config.tile, config.pingpong, config.cluster
+
+
+def known(kind: Any) -> tuple[float, float, float, float]:
+    """The model's present rates as a line."""
+    if kind in LINES:
+        return LINES[kind]
+    step, tile = RATES[kind]
+    return step, 1e-12, tile, 1e-12
 
 
 def fit(paths: list[Path], steps: int = 2500) -> None:
     lines = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
     whose, x, times = features(lines)
-    kinds = sorted({(c.tile, c.pingpong, c.cluster) for _, c in whose})
-    kind = torch.tensor([kinds.index((c.tile, c.pingpong, c.cluster)) for _, c in whose])
+    names = [kind_of(config) for _, config in whose]
+    kinds = sorted(set(names), key=repr)
+    kind = torch.tensor([kinds.index(name) for name in names])
     line = torch.tensor([place for place, _ in whose])
     best = torch.full((len(lines),), math.inf, dtype=torch.float64).scatter_reduce(0, line, times, "amin")
     numbers = torch.tensor(list(NUMBERS.values()), dtype=torch.float64).log().requires_grad_()
-    first = [[a * b / 2.4e6 * 1.1 + 0.02, 0.3 + a * b * 6e-5] for (a, b), _, _ in kinds]
+    first = [[*known(name)] for name in kinds]
     rates = torch.tensor(first, dtype=torch.float64).log().requires_grad_()
-    start, weight, used = rates.detach().clone(), (best[line] / times) ** 2, line % 5 != 4
+    before, start, weight, used = (
+        numbers.detach().clone(),
+        rates.detach().clone(),
+        (best[line] / times) ** 2,
+        line % 5 != 4,
+    )
 
     def predicted() -> Any:
         v = dict(zip(NUMBERS, numbers.exp(), strict=True))
-        rounds, each, pingpong, clustered, loaded, moved, full, of_round, second, of_second, together, met = x
-        step, tile = rates.exp()[kind].T
+        rounds, each, pingpong, clustered, loaded, moved, full, of_round, second, of_second, together, met, width = x
+        constant, of_width, tile, tile_of_width = rates.exp()[kind].T
+        step, tile = constant + of_width * width, tile + tile_of_width * width
         hidden = tile * torch.where(pingpong > 0, v["HIDDEN"], 1.0)
         work = rounds * (each * step + hidden) + tile - hidden
         again = full * of_round * v["AGAIN_DRAM"] * torch.sigmoid((of_round / 1e6 - v["OUTGROWN"]) / 8)
@@ -195,12 +241,15 @@ def fit(paths: list[Path], steps: int = 2500) -> None:
     for _ in range(steps):
         descent.zero_grad()
         off = (weight * (predicted() / times).log() ** 2)[used].mean()
-        (off + 2e-4 * ((rates - start) ** 2).mean()).backward()
+        (off + 2e-3 * ((rates - start) ** 2).mean() + 2e-3 * ((numbers - before) ** 2).mean()).backward()
         descent.step()
     with torch.no_grad():
         told(lines, line, times, predicted(), dict(zip(NUMBERS, numbers.exp().tolist(), strict=True)))
-        for key, (step, tile) in zip(kinds, rates.exp().tolist(), strict=True):
-            print(f"    {key}: ({step:.4f}, {tile:.3f}),")
+        for key, found in zip(kinds, rates.exp().tolist(), strict=True):
+            if isinstance(key[0], tuple):
+                print(f"    {key}: ({found[0]:.4f}, {found[2]:.3f}),")
+            else:
+                print(f"    {key}: ({found[0]:.4f}, {found[1]:.3g}, {found[2]:.3f}, {found[3]:.3g}),")
 
 
 def told(lines: list[dict[str, Any]], line: Any, times: Any, found: Any, numbers: dict[str, float]) -> None:

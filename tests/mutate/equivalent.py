@@ -46,7 +46,7 @@ BY_PRODUCER = "what it stores is made of tiles that the producer has loaded behi
 IN_FLIGHT = "the accumulator stays in flight from the wgmma before, and nothing else touches its registers"
 TURNS = "a turn says who multiplies next, and protects no memory"
 WHOLE_WARP = "wgmma has been executed by the whole warp since"
-NO_EPILOGUE = "the parts of a sum have no epilogue: nothing is brought for it"
+NO_EPILOGUE = "neither parts of a sum nor what a function finishes has C: nothing is brought for it"
 WAITED = "before the first piece, all stores of the tile before have been waited for"
 REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
 WROTE = "results were written before it, with barriers of the warpgroup"
@@ -81,6 +81,7 @@ RINGS = (
     "sparse_gemm pipeline_both"
 )
 RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_grouped pipeline_both"
+UNFETCHED = "gemm_split gemm_finished gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
 BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
@@ -215,9 +216,9 @@ ROWS: tuple[Row, ...] = (
         (-2,),
     ),
     Row("gemm_cluster", "stage", "add", "", TAIL, "nobody uses the state behind the last wait", (-1,)),
-    Row("gemm_split", "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row("gemm_split", "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
-    Row("gemm_split", "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
+    Row(UNFETCHED, "drop", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
+    Row(UNFETCHED, "count", "mbarrier.init", "", "cl.Fetch.create(", NO_EPILOGUE),
+    Row(UNFETCHED, "drop", INIT_FENCE, "", "cl.Fetch.create(", NO_EPILOGUE),
     Row("gemm_pingpong gemm_swapped gemm_finished", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
