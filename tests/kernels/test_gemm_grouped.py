@@ -123,6 +123,17 @@ def test_the_checker_finds_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -
         grouped.padded(a, b, ends, config=config)
 
 
+def test_rows_that_are_gathered() -> None:
+    """Rows of A come in any order and number, some more than once."""
+    rng, ends = np.random.default_rng(5), np.cumsum(COUNTS)
+    a, b = tensors((40, 136), (5, 72, 136))
+    rows = rng.integers(0, 40, ends[-1])
+    found = grouped.gemm(a, b, array(ends, "int32"), rows=array(rows, "int32"))
+    assert close(found, grouped.reference(to_numpy(a)[rows], to_numpy(b), ends))
+    with pytest.raises(ValueError, match="with rows= there is no finish="):
+        grouped.gemm(a, b, array(ends, "int32"), rows=array(rows, "int32"), config=PINGPONG)
+
+
 def test_refusals() -> None:
     (a, b), ends = tensors((64, 72), (3, 64, 72)), array([1, 2, 64], "int32")
     with pytest.raises(ValueError, match=r"they are \(M, K\), \(E, N, K\) and E"):

@@ -27,6 +27,7 @@ from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
 from cutelite.kernels.gemm.model import Sizes, clusters, microseconds
 from cutelite.kernels.lent import takes_jax
+from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
 
 CONFIGS = [config for config in ALL if not config.swapped and config.splits * config.together == 1]
@@ -121,9 +122,22 @@ def by_rows(
     return out
 
 
+def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
+    """`gemm` of rows of A that are gathered, by the kernel of experts."""
+    out = empty(a, (rows.shape[0], b.shape[1])) if out is None else out
+    kinds, major = [rt.read(x).dtype for x in (a, b, out)], "K" if rt.read(b).strides[-1] == 1 else "MN"
+    if len({*kinds}) > 1 or kinds[0] not in ("bf16", "f16") or a.shape[1] % 8 or b.shape[1] % 8:
+        raise ValueError(f"rows of {kinds} are gathered where all are bf16 or all f16, and K and N multiples of 8")
+    if not left_out():
+        problem = experts.Problem(getattr(cl, kinds[0]), gather=True, major=major)
+        experts.run(problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, rows)
+    return out
+
+
 @takes_jax
 def gemm(
-    a: Any, b: Any, ends: Any, out: Any = None, *, finish: cl.Finish | None = None, config: Choice = None
+    a: Any, b: Any, ends: Any, out: Any = None, *, rows: Any = None, finish: cl.Finish | None = None,
+    config: Choice = None,
 ) -> Any:  # fmt: skip
     """``out[ends[e - 1] : ends[e]] = a[ends[e - 1] : ends[e]] @ b[e].T`` for every group e; returns `out`.
 
@@ -133,10 +147,16 @@ def gemm(
     ends    (E,), i32, on the device: ascending, at most M. Groups may have no rows, and rows after the last end are
             neither read for any result nor written
     out     (M, N), contiguous along N; made if it is not given, of the dtype of `a`, bf16 for fp8
+    rows    (M',), i32: row i of the product is of ``a[rows[i]]``, which is gathered on its way; bf16 and f16, without
+            `finish` and `config`
     finish  a function of the sums, and of further tensors: docs/gemm.md. Its rows end where the group does
     config  None: what should be fastest, by a model; 'tuned': what is, measured at the first call for such shapes
     Errors  ValueError for shapes that do not fit
     """
+    if rows is not None:
+        if finish is not None or config is not None:
+            raise ValueError("with rows= there is no finish= and no config=")
+        return gathered(a, b, ends, rows, out)
     return by_rows("rows", a, b, ends, out, finish, config)
 
 
