@@ -469,7 +469,7 @@ def norm_backward(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
     p = how or plan_sums(rows.n, vector)
-    teams = min(p.blocks * rows.at_once(p.cluster), -(-rows.m // p.teams))
+    teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
     dw = None if w is None else empty(dx, (teams * p.teams, rows.n), "f32")
     db = empty(dx, (teams * p.teams, rows.n), "f32") if bias else None
     mean = None if normed.mean is None else normed.mean.reshape((rows.m,))
