@@ -17,12 +17,14 @@ from cutelite.lang.atomics import atomic_add, load_relaxed, store_relaxed
 from cutelite.lang.bits import ctz
 from cutelite.lang.convert import bitcast
 from cutelite.lang.index import linear_thread_idx
+from cutelite.lang.loops import static_range
 from cutelite.lang.sync import syncthreads
 from cutelite.lang.tensor import shared
 from cutelite.lang.warp import ballot
 from cutelite.lib.reduce import WARP, Combine, combined, warp_reduce
 
 ALONE, UPTO = 1, 2  # what a word holds: of the tile alone, or of all up to it
+TOGETHER = 4  # words that each lane loads at a time
 LOW = 0xFFFFFFFF
 
 
@@ -56,17 +58,22 @@ def look_back(states: Any, tile: Any, total: Any, zero: Any, combine: Combine = 
     before, end, known = zero, tile, u32(0)
     if tile > first:
         while known == 0:
-            at, found = end - 1 - lane, word(zero, UPTO)  # before the first tile there is nothing
-            if at >= first:
-                found = load_relaxed(states, at)
-                while found >> 32 == 0:
-                    found = load_relaxed(states, at)
-            known = ballot(found >> 32 == UPTO)
-            value = zero
-            if known == 0 or lane <= ctz(known).to(i32):
-                value = bitcast(found.to(u32), zero.dtype)
-            before = combined(warp_reduce(value, combine), before, combine)
-            end -= WARP
+            last, words = end - 1 - lane, []
+            for i in static_range(TOGETHER):
+                found = word(zero, UPTO)  # before the first tile there is nothing
+                if last - WARP * i >= first:
+                    found = load_relaxed(states, last - WARP * i)
+                words.append(found)
+            for found in words:
+                if known == 0:
+                    while found >> 32 == 0:
+                        found = load_relaxed(states, end - 1 - lane)
+                    known = ballot(found >> 32 == UPTO)
+                    value = zero
+                    if known == 0 or lane <= ctz(known).to(i32):
+                        value = bitcast(found.to(u32), zero.dtype)
+                    before = combined(warp_reduce(value, combine), before, combine)
+                    end -= WARP
         if lane == 0:
             store_relaxed(states, tile, word(combined(before, total, combine), UPTO))
     return before

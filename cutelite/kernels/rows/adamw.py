@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite import f32, i32, i64
+from cutelite import Tensor, f32, i32, i64
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -23,6 +23,7 @@ from cutelite.kernels.rows.plan import ACCESS
 THREADS, TENSORS, BLOCKS = 256, 512, 4  # of a block; tensors of a launch; blocks of a multiprocessor
 CHOSEN = 8  # tensors among which a block chooses for each tile
 NAMES = ("p", "g", "m", "v", "master")
+N = cl.dims("N")
 
 
 class Step(NamedTuple):
@@ -62,7 +63,10 @@ def build(kinds: tuple[Any, ...], aligned: bool) -> Any:
             tile.store(made.to(out.dtype), out)
 
     @cl.kernel(block=THREADS, min_blocks=BLOCKS)
-    def adamw(ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step) -> None:
+    def adamw(
+        like: Tensor[kinds[0], (N,)],  # says where and in which stream this is, since addresses do not
+        ps: P, gs: G, ms: V, vs: W, ws: X, starts: list[i32], sizes: list[i64], tiles: i32, step: Step,
+    ) -> None:  # fmt: skip
         which = i32(0)
         for start in starts[1:]:
             which += (cl.block_idx.x >= start).to(i32)
@@ -114,7 +118,10 @@ def adamw(
             sizes = [int(arrays[0].shape[0]) for arrays in part]
             tiles = 1 << (len(part) // CHOSEN).bit_length()  # of a block: finding its tensor is little beside them
             starts = list(accumulate((-(-n // (size * tiles)) for n in sizes), initial=0))
-            kernel[starts.pop(), THREADS](*map(list, zip(*part, strict=True)), starts, sizes, tiles, numbers)
+            lists = list(map(list, zip(*part, strict=True)))
+            if rt.read(part[0][0]).device[0] == "cuda":  # addresses are launched quicker than arrays
+                lists = [[rt.read(x).pointer for x in each] for each in lists]
+            kernel[starts.pop(), THREADS](part[0][0], *lists, starts, sizes, tiles, numbers)
 
 
 def dtype_of(x: Any, like: Any, i: int) -> Any:

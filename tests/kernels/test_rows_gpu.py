@@ -1,0 +1,98 @@
+"""Kernels of rows on a GPU, at sizes that need many blocks at a time: waits between blocks, rings, addresses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cutelite.kernels.rows import norm, softmax
+from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.plan import Plan
+from cutelite.kernels.rows.quantise import transposed
+from cutelite.kernels.rows.scan import cumsum
+from cutelite.kernels.rows.select import sample, top_k
+from cutelite.kernels.rows.sort import sort
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.sm(90)
+
+
+def random(*shape: int, dtype: Any = None) -> Any:
+    return torch.randn(*shape, device="cuda", dtype=dtype)
+
+
+def close(found: Any, exact: Any, bound: float) -> None:
+    assert float((found.double() - exact).abs().max()) <= bound * float(exact.abs().max())
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorts(dtype: str, descending: bool) -> None:
+    kind = getattr(torch, dtype)
+    x = random(1_000_003).mul(1000).to(kind)
+    keys, places = torch.sort(x, stable=True, descending=descending)
+    found = sort(x, descending=descending)
+    assert bool((found.keys == keys).all())
+    assert bool((found.values == places).all())
+    values = random(1_000_003)
+    assert bool((sort(x, values, descending=descending).values == values[places]).all())
+
+
+def test_sums_up_to_each() -> None:
+    x = torch.randint(-9, 9, (3, 3_000_001), device="cuda", dtype=torch.int32)
+    for _ in range(3):
+        assert bool((cumsum(x) == x.cumsum(1)).all())
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(300, 16384, 64), (7, 131_072, 200), (5, 1000, 500)])
+def test_the_greatest_and_samples(m: int, n: int, k: int) -> None:
+    x = random(m, n, dtype=torch.bfloat16)
+    found = top_k(x, k)
+    assert bool((found.value == x.topk(k)[0]).all())
+    assert bool((x.gather(1, found.column) == found.value).all())
+    columns = sample(x, torch.rand(m, device="cuda"), top_k=k, top_p=0.5)
+    chosen = x.gather(1, columns[:, None])
+    assert bool((chosen >= found.value[:, -1:]).all())
+
+
+PLANS = [Plan(512, 1, 2, 8, 1, 2), Plan(256, 1, 4, 8, 2, 2, held=False), Plan(256, 1, 8, 8, 2, 3)]
+
+
+@pytest.mark.parametrize("p", PLANS, ids=str)
+def test_rows_that_are_copied_ahead(p: Plan) -> None:
+    m, n = 700, 32768
+    x, w, b, dy = random(m, n, dtype=torch.bfloat16), *(random(n, dtype=torch.bfloat16) for _ in range(2)), random(m, n)
+    wide, exact_w = x.double().requires_grad_(), w.double().requires_grad_()
+    close(softmax.softmax(x, how=p), wide.softmax(-1), 8e-3)
+    exact = torch.nn.functional.layer_norm(wide, (n,), exact_w, b.double())
+    made = norm.layer_norm(x, w, b, how=p)
+    close(made.y, exact, 8e-3)
+    dy = dy.bfloat16()
+    found = norm.norm_backward(dy, made, w, how=replace(p, shared_sums=True))
+    exact.backward(dy.double())
+    close(found.x, wide.grad, 8e-3)
+    close(found.weight, exact_w.grad, 8e-3)
+
+
+def test_transposed_in_blocks() -> None:
+    x = random(1000, 776, dtype=torch.bfloat16)
+    assert bool((transposed(x, "bf16") == x.T).all())
+    q, scale = transposed(x, Narrow(block=128))
+    back = q.float() * scale.repeat_interleave(128, 1)[:, : x.shape[0]]
+    close(back, x.T.double(), 0.07)
+
+
+def test_steps_by_addresses() -> None:
+    shapes = [(1000, 30), (7,), (4096, 4096), (1, 1), (513,)] * 3
+    p, g = ([random(*shape, dtype=torch.bfloat16) for shape in shapes] for _ in range(2))
+    m, v = ([torch.zeros(shape, device="cuda") for shape in shapes] for _ in range(2))
+    exact = [x.float().clone().requires_grad_() for x in p]
+    for x, dx in zip(exact, g, strict=True):
+        x.grad = dx.float()
+    torch.optim.AdamW(exact, lr=0.1, weight_decay=0.1).step()
+    adamw(p, g, m, v, 1, lr=0.1, decay=0.1)
+    for x, y in zip(p, exact, strict=True):
+        close(x, y.detach().double(), 8e-3)
