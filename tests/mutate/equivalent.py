@@ -52,6 +52,8 @@ REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
 WROTE = "results were written before it, with barriers of the warpgroup"
 EMPTY_GROUP = "the piece before it has an empty group as well, and one of the two is waited for"
 
+FEW_TILES = "these loads are of words further back, before the first tile of so few"
+
 HALF = "who writes the flag needs no more than a release, and who has read it no more than an acquire"
 BY_COPIES = "what it waits for comes by st.async alone, whose completion is told to all who see the phase complete"
 STILL_OPEN = "the phase waits for this arrival, however early bytes come: until then they count below zero"
@@ -117,6 +119,8 @@ ROWS: tuple[Row, ...] = (
         "it is for loops: here a block scans once",
         (0,),
     ),
+    Row("rows_scan", "weaken", "ld.strong", "'cluster', not 'gpu'", "cl.look_back(", FEW_TILES, (1, 2, 3, 5, 6, 7)),
+    Row("rows_scan", "weaken", "ld.strong", "'cta', not 'gpu'", "cl.look_back(", FEW_TILES, (1, 2, 3, 5, 6, 7)),
     Row("", "late", EXPECT, "behind cp.async.bulk", "", STILL_OPEN),
     Row("", "late", "mbarrier.expect_tx", "behind cp.async.bulk", "", STILL_OPEN),
     Row("last_block", "weaken", "fence", "semantic is 'release'", 'cl.fence("gpu")', HALF, (0,)),
