@@ -12,7 +12,6 @@ from typing import Any
 
 from cutelite.ir.types import f32
 from cutelite.lang.algebra import local_tile
-from cutelite.lang.cp_async import cp_async_bulk_commit_group
 from cutelite.lang.emit import mistake
 from cutelite.lang.loops import static_range
 from cutelite.lang.tensor import make_rmem_tensor
@@ -199,8 +198,6 @@ class Piece:
                 if row >= 0 and row < target.shape[0]:
                     part = local_tile(held[down, None], (each,), (across // each,)).load()
                     local_tile(target[row, None], (each,), ((start + across) // each,)).store(part)
-        if self.ring.thread == 0:
-            cp_async_bulk_commit_group()  # of nothing: the ring counts a group for each use
 
     def _through(self, x: Any) -> None:
         """Lay results in the buffer, once that is free."""

@@ -50,7 +50,6 @@ NO_EPILOGUE = "neither parts of a sum nor what a function finishes has C: nothin
 WAITED = "before the first piece, all stores of the tile before have been waited for"
 REGISTERS = "it is for a compiler's choice of registers, and orders nothing"
 WROTE = "results were written before it, with barriers of the warpgroup"
-EMPTY_GROUP = "the piece before it has an empty group as well, and one of the two is waited for"
 
 FEW_TILES = "these loads are of words further back, before the first tile of so few"
 
@@ -70,6 +69,7 @@ VALUES_BEFORE = (
 )
 NO_ASYNC = "the cluster barrier orders it, and nothing of the async proxy uses the barriers"
 
+BY_THREADS = "threads store these results themselves: no copy reads what they laid in the buffer"
 FIRST_TURN = "in the first turn no place has been used before, and nobody has to hand one back"
 
 TAIL, RELEASE, CREATE = "pipe.producer_tail(state)", "pipe.consumer_release(", "Pipeline"
@@ -226,7 +226,9 @@ ROWS: tuple[Row, ...] = (
     Row("gemm_pingpong gemm_swapped gemm_finished", "drop", "bar.warp.sync", "", "turns.arrive()", WHOLE_WARP),
     Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", ARRIVE, RELAXED, "turns.arrive()", TURNS),
     Row("gemm_pingpong gemm_swapped gemm_finished", "weaken", "mbarrier.wait", RELAXED, "turns.wait()", TURNS),
-    Row("gemm_grouped", "drop", "cp.async.bulk.commit_group", "", "# of nothing", EMPTY_GROUP, (-1,)),
+    Row("gemm_finished", "drop", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished", "weaken", "fence.proxy.async", "", "piece.store(", BY_THREADS),
+    Row("gemm_finished", "early", "fence.proxy.async", "", "piece.store(", BY_THREADS),
     Row(EXPERTS, "drop", INIT_FENCE, "", "GatherPipe.create(", ONE_OF_TWO),
     Row(EXPERTS, "weaken", ARRIVE, RELAXED, RELEASE, READS_DONE),
     Row(EXPERTS, "stage", "add", "", "pipe.finish(", "nobody uses the state behind the last buffer", (-1,)),

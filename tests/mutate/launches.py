@@ -93,13 +93,13 @@ def gemm_finished() -> None:
     """The dense GEMM with a function that stores results by TMA and row by row, in turns of one warpgroup."""
 
     def function(piece: cl.Piece, other: Any) -> None:
-        if piece.column < 64:
+        if piece.column < 128:
             piece.result(piece.sums)
         else:
-            piece.store(piece.sums, other, piece.column - 64)
+            piece.store(piece.sums, other, piece.column - 128)
 
     made, random = alone("dense"), of_examples("common").random
-    a, b, d, other = (random(*shape, dtype="bfloat16") for shape in ((130, 136), (192, 136), (130, 64), (130, 128)))
+    a, b, d, other = (random(*shape, dtype="bfloat16") for shape in ((130, 200), (192, 200), (130, 128), (130, 64)))
     finish = cl.Finish(function, (other,))
     call.gemm(a, b.T, d, finish=finish, config=made.Config((64, 64), True, (1, 1), stages=3))
 
