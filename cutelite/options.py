@@ -182,6 +182,8 @@ def parsed(text: str) -> dict[str, Any]:
     A flag alone switches on; a value may also be the next word. Names are those of `@kernel`, or CuTe DSL's.
     Errors   `OptionError`
     """
+    if not text:
+        return {}
     import shlex  # 0.2 ms, which only who ports needs
 
     rows = {flag: row for row in OPTIONS for flag in (row.flag, *row.aliases)}

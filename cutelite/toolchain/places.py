@@ -7,7 +7,6 @@ ptxas carries chains (`function_name`, `inlined_at`; PTX ISA 7.2, debugging dire
 
 from __future__ import annotations
 
-import json
 import re
 from typing import NamedTuple
 
@@ -29,9 +28,14 @@ class Place(NamedTuple):
 
 def places(llvm_text: str) -> dict[int, Place]:
     """Return the table of places in the comments of LLVM IR, by number; {} where it was lowered without lines."""
+    found = _PLACE.findall(llvm_text) if "; place " in llvm_text else ()
+    if not found:
+        return {}
+    import json  # 3 ms, which only kernels with lines need
+
     return {
         int(number): Place(int(caller), int(line), int(column), json.loads(file), json.loads(function))
-        for number, caller, line, column, file, function in _PLACE.findall(llvm_text)
+        for number, caller, line, column, file, function in found
     }
 
 
