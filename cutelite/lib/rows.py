@@ -381,6 +381,11 @@ class RowStream:
         return made
 
     @property
+    def outside(self) -> bool:
+        """Tell whether parts of rows stay in shared memory, from where they are read each time."""
+        return self.stages > 1
+
+    @property
     def overlaps(self) -> bool:
         """Say whether `each_reduced` starts a row's reduction before it finishes the last one's."""
         return self.stages >= OVERLAPPING
@@ -432,15 +437,16 @@ class RowStream:
             for row in range(first, rows, team.count()):
                 asked, coming = coming, ask(min(row + team.count(), rows - 1))
                 self.full[self.turn[0] % self.stages].wait(self.turn[0] // self.stages)
-                work(row, asked, *self.taken(0))
+                parts = self.taken(0)
+                work(row, asked, *(parts if self.outside else [RowPart(self.part, each.load()) for each in parts]))
             team.leave()
 
     def each_reduced(self, first: Any, last: Any, combine: Any = "add", ask: Any = None) -> None:
         """For every row reduce x of ``(x, kept) = first(row, asked, *parts)``; ``last(row, asked, kept, all, *parts)``.
 
-        With stages, `parts` are read from shared memory each time, so that no registers hold them during a reduction.
-        With three and more, a row's reduction is started before the last one's is finished, so that blocks do not wait
-        for each other; teams then have two reductions `under_way`.
+        With one stage registers hold `parts`, and the next row comes meanwhile. With two, both functions read them from
+        shared memory. With three and more, a row's reduction is started before the last one's is finished, so that
+        blocks do not wait for each other; teams then have two reductions `under_way`.
 
         kept     what `last` gets: what has been computed, or loads that are under way during the reduction
         combine  as for `Team.reduce`
@@ -451,10 +457,13 @@ class RowStream:
 
             def work(row: Any, asked: Any, *parts: Any) -> None:
                 x, kept = first(row, asked, *parts)
-                last(row, asked, kept, team.reduce(x, combine), *parts)
-                if self.stages:
+                all = team.reduce(x, combine)
+                if self.stages == 1:
+                    self.refill()
+                last(row, asked, kept, all, *parts)
+                if self.outside:
                     team.sync()  # all have read their parts for the last time
-                self.refill()
+                    self.refill()
 
             self.each(work, ask)
             return

@@ -160,13 +160,13 @@ def forward(norm: Norm, p: Plan) -> Any:
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
         def first(row: Any, _: Any, *held: Any) -> Any:
-            vectors = vectors_of(row) if p.stages or at_once else None
-            if norm.center and not p.stages and total is None:  # registers hold them all
+            vectors = vectors_of(row) if stream.outside or at_once else None
+            if norm.center and not stream.outside and total is None:  # registers hold them all
                 known = moments(part, norm.summed(*(each.load() for each in held)))
             else:
                 out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
                 known = norm.looked_at(part, held, out, at_once, weights)
-            return known, vectors if p.stages else None
+            return known, vectors if stream.outside else None
 
         def vectors_of(row: Any) -> Any:
             return [None if each is None else each(row) for each in given]
@@ -175,7 +175,7 @@ def forward(norm: Norm, p: Plan) -> Any:
             mean, squares = (all.mean, all.squares) if norm.center else (0.0, all[0] if at_once else all)
             rstd = cl.math.rsqrt(squares * (1.0 / n) + eps)
             write(team, row, (means, mean), (rstds, rstd))
-            if p.stages:
+            if stream.outside:
                 for i in cl.static_range(part.pieces):
                     v = norm.summed(*(each.piece(i) for each in held))
                     v = norm.normed(v, mean, rstd, *(piece_of(each, i) for each in vectors))

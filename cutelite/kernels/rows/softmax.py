@@ -64,7 +64,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
         stream = cl.RowStream.create(part, (x,), stages=p.stages, fill=-math.inf)
 
         def first(row: Any, _: Any, held: Any) -> Any:
-            if not p.stages:
+            if not stream.outside:
                 known = exponentials(held.load().to(f32), exact)
                 return known, known
             known = Exponentials(f32(LOWEST), f32(0))
@@ -76,7 +76,7 @@ def forward(dtype: Any, n: int, p: Plan, log: bool) -> Any:
             return known, None
 
         def last(row: Any, _: Any, mine: Any, all: Exponentials, held: Any) -> None:
-            top, less = (all.top, cl.math.log(all.total)) if log or p.stages else (mine.top, f32(0))
+            top, less = (all.top, cl.math.log(all.total)) if log or stream.outside else (mine.top, f32(0))
             scale = power(top - all.top, exact) / all.total
             for i in cl.static_range(part.pieces):
                 v = held.piece(i).to(f32) - top
