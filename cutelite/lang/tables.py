@@ -102,7 +102,24 @@ def replaced(function: Any, place: Callable[[Any], Any]) -> Any:
     known = {name: made for name, x, made in values if made is not x}
     if not known and all(a is b for a, b in zip(cells, held, strict=True)):
         return function
-    return copied(function, [CellType(x) for x in held], {**function.__globals__, **known} if known else None)
+    return copied(function, [CellType(x) for x in held], _space(function.__globals__, known) if known else None)
+
+
+def _space(names: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Return global variables of which some are replaced.
+
+    For the same ones it is the same dict, with the values of now: functions are told apart by their globals.
+    """
+    if not all(isinstance(x, Captured) for x in known.values()):
+        return {**names, **known}
+    key = id(names), tuple(known.items())
+    _, space = _spaces.setdefault(key, (names, {}))
+    space.update(names)
+    space.update(known)
+    return space
+
+
+_spaces: dict[Any, tuple[dict[str, Any], dict[str, Any]]] = {}
 
 
 def copied(function: FunctionType, cells: list[CellType], names: dict[str, Any] | None = None) -> FunctionType:

@@ -119,6 +119,8 @@ def test_a_function_with_another_array_is_not_compiled_again() -> None:
 
     one, another = (settled(lifted(biased(bias), [])) for bias in (SLOPES, SLOPES[:1] + 3))
     assert one is another
+    one, another = (settled(lifted(of_documents, [])) for _ in range(2))  # an array that is a global variable
+    assert one is another
     a, b = (np.linspace(0, x, SK).astype(np.float32) for x in (3, -5))
     for bias in (a, b):
         want, _ = reference(q, k, v, score_mod=biased(bias))
