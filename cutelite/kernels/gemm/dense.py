@@ -434,11 +434,16 @@ NEAR = 1.3
 def fitting(configs: list[Config], problem: Problem, a: Any, b: Any, d: Any, *more: Any) -> list[Config]:
     """Return those worth measuring, what should be fastest first."""
     sizes = sizes_of(problem, a, d)
-    able = [config for config in configs if narrowest(config, sizes.m) and made_for(config, problem)]
-    at_once = {size: clusters(size, d) for size in {config.blocks for config in able}}
-    times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in able}
-    able.sort(key=times.__getitem__)
-    return [config for config in able if times[config] <= NEAR * times[able[0]]]
+    worth = [config for config in configs if narrowest(config, sizes.m)]
+    at_once = {size: clusters(size, d) for size in {config.blocks for config in worth}}
+    times = {config: microseconds(config, problem, sizes, at_once[config.blocks]) for config in worth}
+    able: list[Config] = []
+    for config in sorted(times, key=times.__getitem__):
+        if able and times[config] > NEAR * times[able[0]]:
+            break
+        if made_for(config, problem):
+            able.append(config)
+    return able
 
 
 tuned = cl.autotune(CONFIGS, key=("problem", "a", "b", "d"), prune=fitting)(run)

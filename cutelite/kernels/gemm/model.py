@@ -72,9 +72,9 @@ LINES: dict[tuple[int, bool, int], tuple[float, float, float, float]] = {
     (64, True, 1): (0.030, 5.6e-4, 0.10, 0.0050),
     (128, False, 1): (0.030, 9.8e-4, 0.70, 0.0055),
     (256, False, 1): (0.040, 1.9e-3, 0.80, 0.0060),
-    (128, True, 2): (0.000, 1.55e-3, 0.80, 0.0040),
-    (128, False, 2): (0.020, 1.6e-3, 0.60, 0.0040),
-    (256, False, 2): (0.030, 3.3e-3, 0.80, 0.0040),
+    (128, True, 2): (0.001, 1.68e-3, 0.90, 0.0050),
+    (128, False, 2): (0.001, 1.93e-3, 0.60, 0.0040),
+    (256, False, 2): (0.010, 3.9e-3, 0.80, 0.0040),
 }
 """Swapped tiles: (columns of the result, ping-pong, blocks of a cluster) -> as `RATES`, each a constant and so much for
 each row of the result: two numbers for a step, two for a tile."""
