@@ -88,7 +88,8 @@ def test_a_type_checker_sees_common_mistakes(tmp_path: Path) -> None:
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", *cache, str(file)],
         capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(STUB.parents[1])},
     )  # fmt: skip
-    said = {int(line) for line in re.findall(rf"{re.escape(str(file))}:(\d+): error", run.stdout)}
+    # mypy's cache may know the file from an earlier run, in another folder.
+    said = {int(line) for line in re.findall(r"mistakes\.py:(\d+): error", run.stdout)}
     seen = [mistake for i, mistake in enumerate(MISTAKES, first) if i in said]
     assert said <= set(range(first, first + len(MISTAKES))), run.stdout + run.stderr
     assert seen == list(MISTAKES)[:12], run.stdout
