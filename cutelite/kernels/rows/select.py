@@ -158,16 +158,17 @@ class Row(NamedTuple):
         return threshold(self.bits, reached)
 
     def bound(self, k: Any) -> Any:
-        """Return a key that is not above the k-th greatest, nor far below it; k is at most the number of threads.
+        """Return a key that is not above the k-th greatest, nor far below it.
 
-        It is, to 16 bits, the k-th greatest of what is the greatest of each thread.
+        k    at most the number of threads, which is at most 1023: three counts are reduced as one number
+        Is   to 16 bits, the k-th greatest of what is the greatest of each thread
         """
         top = self.part.fold(self.x, u32(0), lambda top, v, some: max(top, self.keys(v, some).reduce("max")))
         top >>= self.bits - 16
 
         def reached(*keys: Any) -> Any:
-            some = [self.team.reduce((top >= key).to(i32)) for key in keys]
-            return number_of(each >= k for each in some)
+            packed = self.team.reduce(sum(((top >= key).to(i32) << 10 * i for i, key in enumerate(keys)), i32(0)))
+            return number_of((packed >> 10 * i) & 1023 >= k for i in range(3))
 
         return max(threshold(16, reached) << (self.bits - 16), u32(1))
 
@@ -232,14 +233,14 @@ def tops(dtype: Any, n: int, k: int, p: Plan) -> Any:
     Of elements equal to the k-th those in the first columns are taken.
     """
     (P,) = p.pitches("P")
-    size = max(CANDIDATES, k if k > p.threads // 2 else 2 * k)
+    size = max(CANDIDATES, k if k > bounded(p) else 2 * k)
 
     @cl.kernel(**p.options)
     def top_k(x: Tensor[dtype, (M, n), (P, 1)], values: Tensor[dtype, (M, k)], columns: Tensor[i64, (M, k)]) -> None:
         team, row, room = cl.Team.create(p.threads), cl.block_idx.x, cl.shared(u64, (size,))
         r = Row(dtype, n, team, cl.RowPartition(team, n, p.vector), x[row, None])
         count = i32(size + 1)
-        if k <= p.threads // 2:
+        if k <= bounded(p):
             count = r.collect(room, at_least(r.bound(k)))
         if count > size:
             count = r.collect(room, r.exactly(k))
@@ -383,6 +384,11 @@ class Chance(NamedTuple):
         return cl.where(found[0] < r.n, found[0], found[1])
 
 
+def bounded(p: Plan) -> int:
+    """Return the greatest k for which few elements are not below the bound that threads find."""
+    return p.threads // 2 if p.threads < MOST_THREADS else 0
+
+
 @cache
 def sampling(dtype: Any, n: int, p: Plan) -> Any:
     """Make the kernel that chooses a column of each row, by chance."""
@@ -398,7 +404,7 @@ def sampling(dtype: Any, n: int, p: Plan) -> Any:
         greatest = r.part.fold(r.x, f32(LOWEST), lambda top, v, _: max(top, v.to(f32).reduce("max")), fill=-math.inf)
         chance = Chance(team.reduce(greatest, "max"), 1.0 / temperature, chances[row], share)
         count = i32(CANDIDATES + 1)
-        if k > 0 and k <= p.threads // 2:
+        if k > 0 and k <= bounded(p):
             count = r.collect(room[0, None], at_least(r.bound(k)))
         if count <= CANDIDATES:
             column = chance.among(r, room, count, k)
