@@ -11,6 +11,7 @@ from typing import Any
 _WHERE = {
     "cutelite.dispatch": "kernel Kernel Launch LaunchError ArgumentError OptionError Compiled on_compile off_compile"
     " CompileEvent CompileForbidden",
+    "cutelite.dispatch.programs": "Program program workspace",
     "cutelite.builds.hooks": "after_stage before_stage remove_hook StageEvent",
     "cutelite.tune": "autotune AutotuneError Config Warmed warm",
     "cutelite.diag": "CompileError InternalError",

@@ -34,6 +34,9 @@ from cutelite.dispatch import OptionError as OptionError
 from cutelite.dispatch import kernel as kernel
 from cutelite.dispatch import off_compile as off_compile
 from cutelite.dispatch import on_compile as on_compile
+from cutelite.dispatch.programs import Program as Program
+from cutelite.dispatch.programs import program as program
+from cutelite.dispatch.programs import workspace as workspace
 from cutelite.lang import math as math
 from cutelite.lang import profile as profile
 from cutelite.lang import wgmma as wgmma
@@ -576,6 +579,7 @@ __all__ = [
     "PipelineTmaAsync",
     "PipelineTmaStore",
     "Pointer",
+    "Program",
     "ResultRing",
     "RowPart",
     "RowPartition",
@@ -840,6 +844,7 @@ __all__ = [
     "product_each",
     "product_like",
     "profile",
+    "program",
     "raked_product",
     "range",
     "rank",
@@ -925,6 +930,7 @@ __all__ = [
     "where",
     "with_layout",
     "with_shape",
+    "workspace",
     "wrap",
     "zeros",
     "zeros_like",

@@ -49,17 +49,29 @@ def launcher(
     Result  None where there can be none, and the reason on stderr if that is asked for: launches stay Python's
     """
     try:
-        functions = environment_of(driver)
         table = Table(signature.data(), _classes(signature.parameters))
         calls = Callbacks(launch, _number, _constant, _resolved(signature))
-        machine = image.Machine.of(_image(environment))
-        doc = f"launch({signature}), compiled"
-        made = Launcher(machine, table, calls, driver, signature.defaults, doc)
-        return made, Subscripts(machine, functions, by_key)
+        made = launcher_of(table, calls, driver, signature.defaults, f"launch({signature}), compiled", environment)
+        return made, Subscripts(image.Machine.of(_image(environment)), environment_of(driver), by_key)
     except (Unsupported, ToolchainError, CudaError, OSError) as error:
         if environment.verbose:
             print(f"cutelite: {signature.kernel} has no compiled launcher: {error}", file=sys.stderr)
         return None
+
+
+def launcher_of(
+    table: Table, calls: Callbacks, driver: Driver, defaults: dict[str, Any], doc: str, environment: Config
+) -> Launcher:
+    """The launcher that goes through these tables. Errors: `ToolchainError`, `CudaError`, OSError."""
+    return Launcher(image.Machine.of(_image(environment)), table, calls, driver, defaults, doc)
+
+
+def for_program(
+    table: Table, launch: Callable[..., None], driver: Driver, defaults: dict[str, Any], environment: Config
+) -> Launcher:
+    """The launcher of a host function. Errors: as `launcher_of`."""
+    calls = Callbacks(launch, _number, _constant, lambda held: bytes(held[0]))
+    return launcher_of(table, calls, driver, defaults, "launch several kernels, compiled", environment)
 
 
 def _image(environment: Config) -> bytes:

@@ -85,6 +85,15 @@ class _Checked(NamedTuple):
     arguments: dict[str, Any]
 
 
+class Planned(NamedTuple):
+    """A launch as it would be: `values` of its parameters in order, and what its kernel was made from."""
+
+    function: rt.Function
+    config: rt.LaunchConfig
+    values: list[Any]
+    watched: tuple[Any, ...]
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -378,8 +387,21 @@ class Kernel:
             )
         return compiled
 
-    def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
-        environment = self._settings.environment
+    def planned(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Planned | None:
+        """Return a launch on a GPU as it would be, checked and compiled; None for a grid of no blocks.
+
+        Errors  as `launch`; `ArgumentError` for arrays in host memory
+        """
+        checked: _Checked | None = self._named(self._checked, launch, args, kwargs)
+        if checked is None:
+            return None
+        if checked.ordinal is None:
+            raise ArgumentError(f"{self.__name__}(): one argument is on a GPU, but those of this launch are not")
+        function, shape = self._named(self._shaped, launch, checked, checked.ordinal)
+        return Planned(function, shape, checked.bound.values, self._made.watched)
+
+    def _shaped(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
+        """Return a loaded kernel, and how it is launched."""
         grid, spec, bound, stream = checked.grid, checked.spec, checked.bound, checked.stream
         compiled = self._compiled(launch, spec)
         check_writable(self.__name__, bound.arrays, compiled.artifact.written)
@@ -387,7 +409,12 @@ class Kernel:
         function = self._function(spec, compiled, ordinal)
         if stream is None:
             stream = streams.current(view for _, view in bound.arrays)
-        shape = rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
+        return function, rt.LaunchConfig(grid, spec.block, spec.cluster, smem, stream, launch.cooperative, launch.pdl)
+
+    def _run(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:
+        environment = self._settings.environment
+        grid, spec, bound = checked.grid, checked.spec, checked.bound
+        function, shape = self._shaped(launch, checked, ordinal)
         parameters = self._packed(function, [packable(self.__name__, value) for value in bound.values])
         try:
             with launch_range(self.__name__, grid, spec.block) if environment.nvtx else nullcontext():

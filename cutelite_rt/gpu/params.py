@@ -135,7 +135,10 @@ class ParameterLayout:
 
 
 class Parameters:
-    """The parameters of one launch: a buffer and the pointers into it. Reusable, by one thread at a time."""
+    """The parameters of one launch: a buffer and the pointers into it. Reusable, by one thread at a time.
+
+    places  addresses of the parameters in it; `address` is that of the pointers to them
+    """
 
     def __init__(self, layout: ParameterLayout) -> None:
         self.layout = layout
@@ -143,7 +146,8 @@ class Parameters:
         address = ctypes.addressof(self._storage)
         self._start = -address % _HOST_ALIGNMENT
         self._base = base = address + self._start
-        self._pointers = (ctypes.c_void_p * len(layout.offsets))(*(base + offset for offset in layout.offsets))
+        self.places = tuple(base + offset for offset in layout.offsets)
+        self._pointers = (ctypes.c_void_p * len(layout.offsets))(*self.places)
         self.address = ctypes.addressof(self._pointers)
 
     def write(self, values: Sequence[Any]) -> None:

@@ -113,9 +113,10 @@ typedef struct { u64 cells, names, seen, unlike; object *rows[]; } watched;
 
 typedef struct {
     u64 hash; void *context; u64 context_id; void *function;
-    u32 clustered, block[3]; u64 smem; void *attributes; u64 attribute_count, count;
+    u32 clustered, block[3]; u64 smem; void *attributes; u64 attribute_count, count; /* clustered: or PROGRAM */
     u32 cluster[3];
 } variant;
+enum { PROGRAM = 2 };
 typedef struct { u64 mask, users; const variant *recent; const variant *entries[]; } table;
 
 struct state {
@@ -523,11 +524,48 @@ RARE int submit_there(environment *env, const launch_config *config, const varia
     return status;
 }
 
+/* Launches that go out together, of a host function (cutelite/dispatch/programs.py): the `function` of its variant. */
+
+typedef struct { u64 array, delta, below; u64 *to; char *cache; const tensor *is; } moved; /* `is`: of a map */
+typedef struct { launch_config config; void *function; void **parameters; } planned;
+typedef struct {
+    u64 busy, owns; /* whether a launch is under way; whether it has memory of its own, for one stream */
+    void *stream;
+    u64 moves, launches;
+    const moved *move;
+    planned *launch;
+} program;
+
+/* An error midway is met again, and said, by Python. */
+RARE int submit_all(call *l, const variant *v) {
+    program *p = v->function;
+    environment *env = l->env;
+    void *stream = l->known.stream;
+    if (p->busy || (p->owns && stream != p->stream) || v->context_id != key_of(l)[1]) return SLOW;
+    for (const moved *m = p->move, *end = m + p->moves; m < end; m++) {
+        u64 address = frame_of(l)[m->array] + m->delta;
+        if (address & m->below) return SLOW;
+        if (!m->is) *m->to = address;
+        else if (tensor_map(l, m->cache, m->is, address, m->to)) return SLOW;
+    }
+    p->busy = 1; /* parameters and workspaces are in use while the interpreter's lock is not held */
+    void *thread = env->PyEval_SaveThread();
+    int status = 0;
+    for (planned *next = p->launch, *end = next + p->launches; next < end && !status; next++) {
+        next->config.stream = stream;
+        status = env->cuLaunchKernelEx(&next->config, next->function, next->parameters, 0);
+    }
+    env->PyEval_RestoreThread(thread);
+    p->busy = 0;
+    return status ? SLOW : OK;
+}
+
 SMALL int submit(call *l, const facts *f, const variant *v) {
     void *pointers[l->is->parameters];
     char *memory = l->memory;
     launch_config config;
     const u32 *order = (u32 *)((char *)v + l->is->order);
+    if (SELDOM(v->clustered == PROGRAM)) return submit_all(l, v);
     if (SELDOM(v->clustered))
         for (int i = 0; i < 3; i++)
             if (f->grid[i] % v->cluster[i]) return SLOW;

@@ -9,8 +9,8 @@
 %struct.rule = type { i32, i32, i64 }
 %struct.array_row = type { i16, i16, i32, ptr }
 %struct.constant_row = type { i16, i16, i32 }
-%struct.map_entry = type { i64, [5 x i64], [5 x i64], [5 x i64], [16 x i64] }
 %struct.type_entry = type { ptr, i64, ptr, ptr }
+%struct.map_entry = type { i64, [5 x i64], [5 x i64], [5 x i64], [16 x i64] }
 
 ; Function Attrs: nounwind
 define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %3) local_unnamed_addr #0 {
@@ -72,7 +72,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %47 = load ptr, ptr %13, align 8
   %48 = load i64, ptr %47, align 8
   %49 = icmp eq i64 %48, 0
-  br i1 %49, label %50, label %512, !prof !4
+  br i1 %49, label %50, label %516, !prof !4
 
 50:                                               ; preds = %26
   %51 = getelementptr inbounds nuw i8, ptr %27, i64 44
@@ -95,7 +95,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 
 63:                                               ; preds = %58
   %64 = call fastcc i32 @failed(ptr noundef nonnull %13) #17
-  br label %512
+  br label %516
 
 65:                                               ; preds = %58
   %66 = getelementptr inbounds nuw i8, ptr %61, i64 32
@@ -113,7 +113,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 74:                                               ; preds = %67
   %75 = lshr i32 %71, 3
   %76 = and i32 %75, 1
-  br label %512
+  br label %516
 
 77:                                               ; preds = %67, %50
   %78 = phi ptr [ %68, %67 ], [ %31, %50 ]
@@ -130,7 +130,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   store ptr %39, ptr %45, align 8
   %87 = call fastcc i32 @bind(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %30, i64 noundef %28, ptr noundef %3, ptr noundef %39) #17
   %88 = icmp eq i32 %87, 0
-  br i1 %88, label %137, label %512
+  br i1 %88, label %137, label %516
 
 89:                                               ; preds = %77
   %90 = getelementptr inbounds nuw i8, ptr %15, i64 20
@@ -263,7 +263,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %177 = getelementptr inbounds nuw i8, ptr %13, i64 160
   %178 = load ptr, ptr %177, align 8
   call void %178() #18
-  br label %512
+  br label %516
 
 179:                                              ; preds = %165, %173
   %180 = getelementptr inbounds nuw i8, ptr %15, i64 48
@@ -311,7 +311,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %213 = getelementptr inbounds nuw i8, ptr %209, i64 %212
   %214 = call fastcc i32 @fetch(ptr noundef %11, ptr noundef nonnull %13, ptr noundef %39, ptr noundef %213) #17
   %215 = icmp eq i32 %214, 0
-  br i1 %215, label %216, label %489, !prof !14
+  br i1 %215, label %216, label %493, !prof !14
 
 216:                                              ; preds = %208
   %217 = load ptr, ptr %7, align 8
@@ -323,7 +323,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   call void @llvm.lifetime.start.p0(ptr nonnull %6) #16
   %221 = call fastcc i32 @arrays(ptr noundef nonnull %7) #17
   %222 = icmp eq i32 %221, 0
-  br i1 %222, label %223, label %481, !prof !4
+  br i1 %222, label %223, label %485, !prof !4
 
 223:                                              ; preds = %218
   %224 = getelementptr inbounds nuw i8, ptr %7, i64 60
@@ -334,7 +334,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 227:                                              ; preds = %223
   %228 = call fastcc i32 @read_others(ptr noundef nonnull %7, ptr noundef %78) #17
   %229 = icmp eq i32 %228, 0
-  br i1 %229, label %230, label %481
+  br i1 %229, label %230, label %485
 
 230:                                              ; preds = %227, %223
   %231 = getelementptr inbounds nuw i8, ptr %78, i64 12
@@ -371,7 +371,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 
 252:                                              ; preds = %246
   %253 = call fastcc i32 @failed(ptr noundef %220) #17
-  br label %481
+  br label %485
 
 254:                                              ; preds = %246, %243, %239, %235
   %255 = load ptr, ptr %40, align 8
@@ -398,7 +398,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 270:                                              ; preds = %273, %264
   %271 = call fastcc i32 @constants(ptr noundef nonnull %7) #17
   %272 = icmp eq i32 %271, 0
-  br i1 %272, label %300, label %481
+  br i1 %272, label %300, label %485
 
 273:                                              ; preds = %268, %273
   %274 = phi i64 [ 0, %268 ], [ %296, %273 ]
@@ -439,7 +439,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 304:                                              ; preds = %300
   %305 = call fastcc i32 @unsure_dims(ptr noundef nonnull %7) #17
   %306 = icmp eq i32 %305, 0
-  br i1 %306, label %307, label %481
+  br i1 %306, label %307, label %485
 
 307:                                              ; preds = %304, %300
   %308 = load i32, ptr %41, align 8
@@ -449,12 +449,12 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 310:                                              ; preds = %307
   %311 = call fastcc i32 @agree(ptr noundef nonnull %7) #17
   %312 = icmp eq i32 %311, 0
-  br i1 %312, label %313, label %481
+  br i1 %312, label %313, label %485
 
 313:                                              ; preds = %310, %307, %254
   %314 = call fastcc i32 @numbers(ptr noundef nonnull %7) #17
   %315 = icmp eq i32 %314, 0
-  br i1 %315, label %316, label %481, !prof !4
+  br i1 %315, label %316, label %485, !prof !4
 
 316:                                              ; preds = %313
   %317 = load i32, ptr %231, align 4
@@ -471,7 +471,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 323:                                              ; preds = %320
   %324 = icmp eq i32 %321, 4
   %325 = select i1 %324, i32 0, i32 %321
-  br label %481
+  br label %485
 
 326:                                              ; preds = %320, %316
   %327 = phi ptr [ %78, %316 ], [ %6, %320 ]
@@ -533,7 +533,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 366:                                              ; preds = %336, %364
   %367 = phi ptr [ %365, %364 ], [ %341, %336 ]
   %368 = icmp eq ptr %367, null
-  br i1 %368, label %481, label %369, !prof !19
+  br i1 %368, label %485, label %369, !prof !19
 
 369:                                              ; preds = %351, %366
   %370 = phi ptr [ %367, %366 ], [ %341, %351 ]
@@ -549,7 +549,7 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
 377:                                              ; preds = %369
   %378 = call fastcc i32 @make(ptr noundef nonnull %7, ptr noundef nonnull %370) #17
   %379 = icmp eq i32 %378, 0
-  br i1 %379, label %380, label %485, !prof !4
+  br i1 %379, label %380, label %489, !prof !4
 
 380:                                              ; preds = %377, %369
   %381 = call ptr @llvm.stacksave.p0()
@@ -566,244 +566,255 @@ define ptr @launch(ptr noundef %0, ptr noundef %1, i64 noundef %2, ptr noundef %
   %391 = getelementptr inbounds nuw i8, ptr %370, i64 %390
   %392 = getelementptr inbounds nuw i8, ptr %370, i64 32
   %393 = load i32, ptr %392, align 8
-  %394 = icmp eq i32 %393, 0
+  switch i32 %393, label %396 [
+    i32 2, label %402
+    i32 0, label %394
+  ], !prof !20
+
+394:                                              ; preds = %380
   %395 = load i32, ptr %327, align 4
-  br i1 %394, label %415, label %396, !prof !4
+  br label %418
 
 396:                                              ; preds = %380
   %397 = getelementptr inbounds nuw i8, ptr %370, i64 80
-  %398 = load i32, ptr %397, align 4
-  %399 = urem i32 %395, %398
-  %400 = icmp eq i32 %399, 0
-  br i1 %400, label %401, label %483
+  %398 = load i32, ptr %327, align 4
+  %399 = load i32, ptr %397, align 4
+  %400 = urem i32 %398, %399
+  %401 = icmp eq i32 %400, 0
+  br i1 %401, label %404, label %487
 
-401:                                              ; preds = %396
-  %402 = getelementptr inbounds nuw i8, ptr %327, i64 4
-  %403 = load i32, ptr %402, align 4
-  %404 = getelementptr inbounds nuw i8, ptr %370, i64 84
-  %405 = load i32, ptr %404, align 4
-  %406 = urem i32 %403, %405
-  %407 = icmp eq i32 %406, 0
-  br i1 %407, label %408, label %483
+402:                                              ; preds = %380
+  %403 = call fastcc i32 @submit_all(ptr noundef nonnull %7, ptr noundef nonnull %370) #17
+  br label %487
 
-408:                                              ; preds = %401
-  %409 = getelementptr inbounds nuw i8, ptr %327, i64 8
-  %410 = load i32, ptr %409, align 4
-  %411 = getelementptr inbounds nuw i8, ptr %370, i64 88
-  %412 = load i32, ptr %411, align 4
-  %413 = urem i32 %410, %412
-  %414 = icmp eq i32 %413, 0
-  br i1 %414, label %415, label %483
+404:                                              ; preds = %396
+  %405 = getelementptr inbounds nuw i8, ptr %327, i64 4
+  %406 = load i32, ptr %405, align 4
+  %407 = getelementptr inbounds nuw i8, ptr %370, i64 84
+  %408 = load i32, ptr %407, align 4
+  %409 = urem i32 %406, %408
+  %410 = icmp eq i32 %409, 0
+  br i1 %410, label %411, label %487
 
-415:                                              ; preds = %408, %380
-  %416 = getelementptr inbounds nuw i8, ptr %370, i64 36
-  %417 = getelementptr inbounds nuw i8, ptr %5, i64 12
-  store i32 %395, ptr %5, align 8
-  %418 = load i32, ptr %416, align 4
-  store i32 %418, ptr %417, align 4
-  %419 = getelementptr inbounds nuw i8, ptr %327, i64 4
-  %420 = load i32, ptr %419, align 4
-  %421 = getelementptr inbounds nuw i8, ptr %5, i64 4
-  store i32 %420, ptr %421, align 4
-  %422 = getelementptr inbounds nuw i8, ptr %370, i64 40
-  %423 = load i32, ptr %422, align 4
-  %424 = getelementptr inbounds nuw i8, ptr %5, i64 16
-  store i32 %423, ptr %424, align 8
-  %425 = getelementptr inbounds nuw i8, ptr %327, i64 8
-  %426 = load i32, ptr %425, align 4
-  %427 = getelementptr inbounds nuw i8, ptr %5, i64 8
-  store i32 %426, ptr %427, align 8
-  %428 = getelementptr inbounds nuw i8, ptr %370, i64 44
-  %429 = load i32, ptr %428, align 4
-  %430 = getelementptr inbounds nuw i8, ptr %5, i64 20
-  store i32 %429, ptr %430, align 4
-  %431 = getelementptr inbounds nuw i8, ptr %370, i64 48
-  %432 = load i64, ptr %431, align 8
-  %433 = getelementptr inbounds nuw i8, ptr %5, i64 24
-  store i64 %432, ptr %433, align 8
-  %434 = getelementptr inbounds nuw i8, ptr %7, i64 80
-  %435 = load ptr, ptr %434, align 8
-  %436 = getelementptr inbounds nuw i8, ptr %5, i64 32
-  store ptr %435, ptr %436, align 8
-  %437 = getelementptr inbounds nuw i8, ptr %370, i64 56
-  %438 = load ptr, ptr %437, align 8
-  %439 = getelementptr inbounds nuw i8, ptr %5, i64 40
-  store ptr %438, ptr %439, align 8
-  %440 = getelementptr inbounds nuw i8, ptr %370, i64 64
-  %441 = load i64, ptr %440, align 8
-  %442 = getelementptr inbounds nuw i8, ptr %5, i64 48
-  store i64 %441, ptr %442, align 8
-  %443 = getelementptr inbounds nuw i8, ptr %370, i64 72
-  %444 = load i64, ptr %443, align 8
-  %445 = icmp eq i64 %444, 0
-  br i1 %445, label %446, label %457
+411:                                              ; preds = %404
+  %412 = getelementptr inbounds nuw i8, ptr %327, i64 8
+  %413 = load i32, ptr %412, align 4
+  %414 = getelementptr inbounds nuw i8, ptr %370, i64 88
+  %415 = load i32, ptr %414, align 4
+  %416 = urem i32 %413, %415
+  %417 = icmp eq i32 %416, 0
+  br i1 %417, label %418, label %487
 
-446:                                              ; preds = %457, %415
-  %447 = getelementptr inbounds nuw i8, ptr %370, i64 16
+418:                                              ; preds = %411, %394
+  %419 = phi i32 [ %395, %394 ], [ %398, %411 ]
+  %420 = getelementptr inbounds nuw i8, ptr %370, i64 36
+  %421 = getelementptr inbounds nuw i8, ptr %5, i64 12
+  store i32 %419, ptr %5, align 8
+  %422 = load i32, ptr %420, align 4
+  store i32 %422, ptr %421, align 4
+  %423 = getelementptr inbounds nuw i8, ptr %327, i64 4
+  %424 = load i32, ptr %423, align 4
+  %425 = getelementptr inbounds nuw i8, ptr %5, i64 4
+  store i32 %424, ptr %425, align 4
+  %426 = getelementptr inbounds nuw i8, ptr %370, i64 40
+  %427 = load i32, ptr %426, align 4
+  %428 = getelementptr inbounds nuw i8, ptr %5, i64 16
+  store i32 %427, ptr %428, align 8
+  %429 = getelementptr inbounds nuw i8, ptr %327, i64 8
+  %430 = load i32, ptr %429, align 4
+  %431 = getelementptr inbounds nuw i8, ptr %5, i64 8
+  store i32 %430, ptr %431, align 8
+  %432 = getelementptr inbounds nuw i8, ptr %370, i64 44
+  %433 = load i32, ptr %432, align 4
+  %434 = getelementptr inbounds nuw i8, ptr %5, i64 20
+  store i32 %433, ptr %434, align 4
+  %435 = getelementptr inbounds nuw i8, ptr %370, i64 48
+  %436 = load i64, ptr %435, align 8
+  %437 = getelementptr inbounds nuw i8, ptr %5, i64 24
+  store i64 %436, ptr %437, align 8
+  %438 = getelementptr inbounds nuw i8, ptr %7, i64 80
+  %439 = load ptr, ptr %438, align 8
+  %440 = getelementptr inbounds nuw i8, ptr %5, i64 32
+  store ptr %439, ptr %440, align 8
+  %441 = getelementptr inbounds nuw i8, ptr %370, i64 56
+  %442 = load ptr, ptr %441, align 8
+  %443 = getelementptr inbounds nuw i8, ptr %5, i64 40
+  store ptr %442, ptr %443, align 8
+  %444 = getelementptr inbounds nuw i8, ptr %370, i64 64
+  %445 = load i64, ptr %444, align 8
+  %446 = getelementptr inbounds nuw i8, ptr %5, i64 48
+  store i64 %445, ptr %446, align 8
+  %447 = getelementptr inbounds nuw i8, ptr %370, i64 72
   %448 = load i64, ptr %447, align 8
-  %449 = getelementptr inbounds nuw i8, ptr %382, i64 96
-  %450 = load i32, ptr %449, align 8
-  %451 = zext i32 %450 to i64
-  %452 = getelementptr inbounds nuw i8, ptr %387, i64 %451
-  %453 = getelementptr inbounds nuw i8, ptr %452, i64 8
-  %454 = load i64, ptr %453, align 8
-  %455 = icmp eq i64 %448, %454
-  %456 = load ptr, ptr %43, align 8
-  br i1 %455, label %466, label %479, !prof !4
+  %449 = icmp eq i64 %448, 0
+  br i1 %449, label %450, label %461
 
-457:                                              ; preds = %415, %457
-  %458 = phi i64 [ %464, %457 ], [ 0, %415 ]
-  %459 = getelementptr inbounds nuw i32, ptr %391, i64 %458
-  %460 = load i32, ptr %459, align 4
-  %461 = zext i32 %460 to i64
-  %462 = getelementptr inbounds nuw i8, ptr %387, i64 %461
-  %463 = getelementptr inbounds nuw ptr, ptr %386, i64 %458
-  store ptr %462, ptr %463, align 8
-  %464 = add nuw i64 %458, 1
-  %465 = icmp eq i64 %464, %444
-  br i1 %465, label %446, label %457, !llvm.loop !20
+450:                                              ; preds = %461, %418
+  %451 = getelementptr inbounds nuw i8, ptr %370, i64 16
+  %452 = load i64, ptr %451, align 8
+  %453 = getelementptr inbounds nuw i8, ptr %382, i64 96
+  %454 = load i32, ptr %453, align 8
+  %455 = zext i32 %454 to i64
+  %456 = getelementptr inbounds nuw i8, ptr %387, i64 %455
+  %457 = getelementptr inbounds nuw i8, ptr %456, i64 8
+  %458 = load i64, ptr %457, align 8
+  %459 = icmp eq i64 %452, %458
+  %460 = load ptr, ptr %43, align 8
+  br i1 %459, label %470, label %483, !prof !4
 
-466:                                              ; preds = %446
-  %467 = getelementptr inbounds nuw i8, ptr %456, i64 64
-  %468 = load ptr, ptr %467, align 8
-  %469 = call ptr %468() #18
-  %470 = getelementptr inbounds nuw i8, ptr %456, i64 72
-  %471 = load ptr, ptr %470, align 8
-  %472 = getelementptr inbounds nuw i8, ptr %370, i64 24
-  %473 = load ptr, ptr %472, align 8
-  %474 = call i32 %471(ptr noundef nonnull %5, ptr noundef %473, ptr noundef nonnull %386, ptr noundef null) #18
-  %475 = getelementptr inbounds nuw i8, ptr %456, i64 80
-  %476 = load ptr, ptr %475, align 8
-  call void %476(ptr noundef %469) #18
-  %477 = icmp ne i32 %474, 0
-  %478 = zext i1 %477 to i32
-  br label %483
+461:                                              ; preds = %418, %461
+  %462 = phi i64 [ %468, %461 ], [ 0, %418 ]
+  %463 = getelementptr inbounds nuw i32, ptr %391, i64 %462
+  %464 = load i32, ptr %463, align 4
+  %465 = zext i32 %464 to i64
+  %466 = getelementptr inbounds nuw i8, ptr %387, i64 %465
+  %467 = getelementptr inbounds nuw ptr, ptr %386, i64 %462
+  store ptr %466, ptr %467, align 8
+  %468 = add nuw i64 %462, 1
+  %469 = icmp eq i64 %468, %448
+  br i1 %469, label %450, label %461, !llvm.loop !21
 
-479:                                              ; preds = %446
-  %480 = call fastcc i32 @submit_there(ptr noundef %456, ptr noundef %5, ptr noundef nonnull %370, ptr noundef %386) #17
-  br label %483
+470:                                              ; preds = %450
+  %471 = getelementptr inbounds nuw i8, ptr %460, i64 64
+  %472 = load ptr, ptr %471, align 8
+  %473 = call ptr %472() #18
+  %474 = getelementptr inbounds nuw i8, ptr %460, i64 72
+  %475 = load ptr, ptr %474, align 8
+  %476 = getelementptr inbounds nuw i8, ptr %370, i64 24
+  %477 = load ptr, ptr %476, align 8
+  %478 = call i32 %475(ptr noundef nonnull %5, ptr noundef %477, ptr noundef nonnull %386, ptr noundef null) #18
+  %479 = getelementptr inbounds nuw i8, ptr %460, i64 80
+  %480 = load ptr, ptr %479, align 8
+  call void %480(ptr noundef %473) #18
+  %481 = icmp ne i32 %478, 0
+  %482 = zext i1 %481 to i32
+  br label %487
 
-481:                                              ; preds = %366, %323, %313, %310, %304, %270, %252, %227, %218
-  %482 = phi i32 [ 2, %366 ], [ %325, %323 ], [ 1, %310 ], [ 1, %304 ], [ %271, %270 ], [ %314, %313 ], [ %228, %227 ], [ %221, %218 ], [ %253, %252 ]
+483:                                              ; preds = %450
+  %484 = call fastcc i32 @submit_there(ptr noundef %460, ptr noundef %5, ptr noundef nonnull %370, ptr noundef %386) #17
+  br label %487
+
+485:                                              ; preds = %366, %323, %313, %310, %304, %270, %252, %227, %218
+  %486 = phi i32 [ 2, %366 ], [ %325, %323 ], [ 1, %310 ], [ 1, %304 ], [ %271, %270 ], [ %314, %313 ], [ %228, %227 ], [ %221, %218 ], [ %253, %252 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  br i1 %206, label %512, label %489, !prof !4
+  br i1 %206, label %516, label %493, !prof !4
 
-483:                                              ; preds = %396, %401, %408, %479, %466
-  %484 = phi i32 [ %480, %479 ], [ %478, %466 ], [ 1, %408 ], [ 1, %401 ], [ 1, %396 ]
+487:                                              ; preds = %470, %483, %411, %404, %396, %402
+  %488 = phi i32 [ %403, %402 ], [ %482, %470 ], [ %484, %483 ], [ 1, %411 ], [ 1, %404 ], [ 1, %396 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %5) #16
   call void @llvm.stackrestore.p0(ptr %381)
-  br label %485
+  br label %489
 
-485:                                              ; preds = %377, %483
-  %486 = phi i32 [ %484, %483 ], [ %378, %377 ]
+489:                                              ; preds = %487, %377
+  %490 = phi i32 [ %378, %377 ], [ %488, %487 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
-  %487 = load i64, ptr %371, align 8
-  %488 = add i64 %487, -1
-  store i64 %488, ptr %371, align 8
-  br i1 %206, label %512, label %489, !prof !4
+  %491 = load i64, ptr %371, align 8
+  %492 = add i64 %491, -1
+  store i64 %492, ptr %371, align 8
+  br i1 %206, label %516, label %493, !prof !4
 
-489:                                              ; preds = %208, %485, %481
-  %490 = phi i32 [ %486, %485 ], [ %214, %208 ], [ %482, %481 ]
-  %491 = load i32, ptr %15, align 8
-  %492 = getelementptr inbounds nuw i8, ptr %15, i64 16
-  %493 = load i32, ptr %492, align 8
-  %494 = icmp ult i32 %491, %493
-  br i1 %494, label %495, label %512
+493:                                              ; preds = %208, %489, %485
+  %494 = phi i32 [ %490, %489 ], [ %214, %208 ], [ %486, %485 ]
+  %495 = load i32, ptr %15, align 8
+  %496 = getelementptr inbounds nuw i8, ptr %15, i64 16
+  %497 = load i32, ptr %496, align 8
+  %498 = icmp ult i32 %495, %497
+  br i1 %498, label %499, label %516
 
-495:                                              ; preds = %489
-  %496 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %497 = zext i32 %491 to i64
-  br label %498
+499:                                              ; preds = %493
+  %500 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %501 = zext i32 %495 to i64
+  br label %502
 
-498:                                              ; preds = %495, %507
-  %499 = phi i32 [ %493, %495 ], [ %508, %507 ]
-  %500 = phi i64 [ %497, %495 ], [ %509, %507 ]
-  %501 = getelementptr inbounds nuw ptr, ptr %39, i64 %500
-  %502 = load ptr, ptr %501, align 8
-  %503 = icmp eq ptr %502, null
-  br i1 %503, label %507, label %504
+502:                                              ; preds = %499, %511
+  %503 = phi i32 [ %497, %499 ], [ %512, %511 ]
+  %504 = phi i64 [ %501, %499 ], [ %513, %511 ]
+  %505 = getelementptr inbounds nuw ptr, ptr %39, i64 %504
+  %506 = load ptr, ptr %505, align 8
+  %507 = icmp eq ptr %506, null
+  br i1 %507, label %511, label %508
 
-504:                                              ; preds = %498
-  %505 = load ptr, ptr %496, align 8
-  call void %505(ptr noundef nonnull %502) #18
-  %506 = load i32, ptr %492, align 8
-  br label %507
+508:                                              ; preds = %502
+  %509 = load ptr, ptr %500, align 8
+  call void %509(ptr noundef nonnull %506) #18
+  %510 = load i32, ptr %496, align 8
+  br label %511
 
-507:                                              ; preds = %498, %504
-  %508 = phi i32 [ %499, %498 ], [ %506, %504 ]
-  %509 = add nuw nsw i64 %500, 1
-  %510 = zext i32 %508 to i64
-  %511 = icmp samesign ult i64 %509, %510
-  br i1 %511, label %498, label %512, !llvm.loop !21
+511:                                              ; preds = %502, %508
+  %512 = phi i32 [ %503, %502 ], [ %510, %508 ]
+  %513 = add nuw nsw i64 %504, 1
+  %514 = zext i32 %512 to i64
+  %515 = icmp samesign ult i64 %513, %514
+  br i1 %515, label %502, label %516, !llvm.loop !22
 
-512:                                              ; preds = %507, %489, %26, %74, %86, %176, %63, %485, %481
-  %513 = phi ptr [ %79, %485 ], [ null, %63 ], [ %79, %489 ], [ %79, %481 ], [ null, %26 ], [ %69, %74 ], [ %79, %86 ], [ %79, %176 ], [ %79, %507 ]
-  %514 = phi i32 [ %486, %485 ], [ %64, %63 ], [ %490, %489 ], [ %482, %481 ], [ 1, %26 ], [ %76, %74 ], [ 1, %86 ], [ 1, %176 ], [ %490, %507 ]
-  %515 = getelementptr inbounds nuw i8, ptr %7, i64 72
-  %516 = load ptr, ptr %515, align 8
-  %517 = icmp eq ptr %516, null
-  br i1 %517, label %521, label %518, !prof !4
-
-518:                                              ; preds = %512
-  %519 = getelementptr inbounds nuw i8, ptr %13, i64 184
+516:                                              ; preds = %511, %493, %26, %74, %86, %176, %63, %489, %485
+  %517 = phi ptr [ %79, %489 ], [ null, %63 ], [ %79, %493 ], [ %79, %485 ], [ null, %26 ], [ %69, %74 ], [ %79, %86 ], [ %79, %176 ], [ %79, %511 ]
+  %518 = phi i32 [ %490, %489 ], [ %64, %63 ], [ %494, %493 ], [ %486, %485 ], [ 1, %26 ], [ %76, %74 ], [ 1, %86 ], [ 1, %176 ], [ %494, %511 ]
+  %519 = getelementptr inbounds nuw i8, ptr %7, i64 72
   %520 = load ptr, ptr %519, align 8
-  call void %520(ptr noundef nonnull %516) #18
-  br label %521
+  %521 = icmp eq ptr %520, null
+  br i1 %521, label %525, label %522, !prof !4
 
-521:                                              ; preds = %518, %512
-  %522 = icmp eq ptr %513, null
-  br i1 %522, label %526, label %523, !prof !4
+522:                                              ; preds = %516
+  %523 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %524 = load ptr, ptr %523, align 8
+  call void %524(ptr noundef nonnull %520) #18
+  br label %525
 
-523:                                              ; preds = %521
-  %524 = getelementptr inbounds nuw i8, ptr %13, i64 184
-  %525 = load ptr, ptr %524, align 8
-  call void %525(ptr noundef nonnull %513) #18
-  br label %526
+525:                                              ; preds = %522, %516
+  %526 = icmp eq ptr %517, null
+  br i1 %526, label %530, label %527, !prof !4
 
-526:                                              ; preds = %523, %521
-  switch i32 %514, label %546 [
-    i32 0, label %527
-    i32 3, label %549
-    i32 2, label %539
-  ], !prof !22
+527:                                              ; preds = %525
+  %528 = getelementptr inbounds nuw i8, ptr %13, i64 184
+  %529 = load ptr, ptr %528, align 8
+  call void %529(ptr noundef nonnull %517) #18
+  br label %530
 
-527:                                              ; preds = %526
-  %528 = getelementptr inbounds nuw i8, ptr %13, i64 96
-  %529 = load i64, ptr %528, align 8
-  %530 = icmp eq i64 %529, 0
-  br i1 %530, label %536, label %531, !prof !4
+530:                                              ; preds = %527, %525
+  switch i32 %518, label %550 [
+    i32 0, label %531
+    i32 3, label %553
+    i32 2, label %543
+  ], !prof !23
 
-531:                                              ; preds = %527
-  %532 = getelementptr inbounds nuw i8, ptr %13, i64 176
-  %533 = load ptr, ptr %532, align 8
-  %534 = getelementptr inbounds nuw i8, ptr %13, i64 88
-  %535 = load ptr, ptr %534, align 8
-  call void %533(ptr noundef %535) #18
-  br label %536
+531:                                              ; preds = %530
+  %532 = getelementptr inbounds nuw i8, ptr %13, i64 96
+  %533 = load i64, ptr %532, align 8
+  %534 = icmp eq i64 %533, 0
+  br i1 %534, label %540, label %535, !prof !4
 
-536:                                              ; preds = %531, %527
-  %537 = getelementptr inbounds nuw i8, ptr %13, i64 88
-  %538 = load ptr, ptr %537, align 8
-  br label %549
+535:                                              ; preds = %531
+  %536 = getelementptr inbounds nuw i8, ptr %13, i64 176
+  %537 = load ptr, ptr %536, align 8
+  %538 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %539 = load ptr, ptr %538, align 8
+  call void %537(ptr noundef %539) #18
+  br label %540
 
-539:                                              ; preds = %526
-  %540 = load ptr, ptr %40, align 8
-  %541 = load ptr, ptr %7, align 8
-  %542 = getelementptr inbounds nuw i8, ptr %541, i64 96
-  %543 = load i32, ptr %542, align 8
-  %544 = zext i32 %543 to i64
-  %545 = getelementptr inbounds nuw i8, ptr %540, i64 %544
-  br label %546
+540:                                              ; preds = %535, %531
+  %541 = getelementptr inbounds nuw i8, ptr %13, i64 88
+  %542 = load ptr, ptr %541, align 8
+  br label %553
 
-546:                                              ; preds = %526, %539
-  %547 = phi ptr [ %545, %539 ], [ null, %526 ]
-  %548 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %547, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
-  br label %549
+543:                                              ; preds = %530
+  %544 = load ptr, ptr %40, align 8
+  %545 = load ptr, ptr %7, align 8
+  %546 = getelementptr inbounds nuw i8, ptr %545, i64 96
+  %547 = load i32, ptr %546, align 8
+  %548 = zext i32 %547 to i64
+  %549 = getelementptr inbounds nuw i8, ptr %544, i64 %548
+  br label %550
 
-549:                                              ; preds = %526, %546, %536
-  %550 = phi ptr [ %538, %536 ], [ %548, %546 ], [ null, %526 ]
+550:                                              ; preds = %530, %543
+  %551 = phi ptr [ %549, %543 ], [ null, %530 ]
+  %552 = call fastcc ptr @anew(ptr noundef %11, ptr noundef %551, ptr noundef %29, ptr noundef %30, i64 noundef %28, ptr noundef %3) #17
+  br label %553
+
+553:                                              ; preds = %530, %550, %540
+  %554 = phi ptr [ %542, %540 ], [ %552, %550 ], [ null, %530 ]
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
-  ret ptr %550
+  ret ptr %554
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite)
@@ -866,7 +877,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %39 = add nuw nsw i64 %33, 1
   %40 = add i64 %34, 1
   %41 = icmp eq i64 %40, %23
-  br i1 %41, label %42, label %32, !llvm.loop !23
+  br i1 %41, label %42, label %32, !llvm.loop !24
 
 42:                                               ; preds = %27, %32, %13
   %43 = getelementptr inbounds nuw i8, ptr %0, i64 216
@@ -932,7 +943,7 @@ define internal fastcc ptr @forward(ptr noundef readonly captures(none) %0, ptr 
   %93 = add nuw nsw i64 %52, 8
   %94 = add i64 %53, 8
   %95 = icmp eq i64 %94, %26
-  br i1 %95, label %27, label %51, !llvm.loop !24
+  br i1 %95, label %27, label %51, !llvm.loop !25
 }
 
 ; Function Attrs: noinline nounwind
@@ -1000,7 +1011,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %28 = load i32, ptr %8, align 8
   %29 = zext i32 %28 to i64
   %30 = icmp samesign ult i64 %27, %29
-  br i1 %30, label %18, label %16, !llvm.loop !25
+  br i1 %30, label %18, label %16, !llvm.loop !26
 
 31:                                               ; preds = %16
   %32 = getelementptr inbounds nuw i8, ptr %1, i64 200
@@ -1047,7 +1058,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
 61:                                               ; preds = %56
   %62 = add nuw nsw i64 %57, 1
   %63 = icmp eq i64 %62, %55
-  br i1 %63, label %97, label %56, !llvm.loop !26
+  br i1 %63, label %97, label %56, !llvm.loop !27
 
 64:                                               ; preds = %56
   %65 = trunc nuw i64 %57 to i32
@@ -1071,7 +1082,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   store ptr %76, ptr %71, align 8
   %77 = add nuw nsw i64 %46, 1
   %78 = icmp eq i64 %77, %34
-  br i1 %78, label %41, label %45, !llvm.loop !27
+  br i1 %78, label %41, label %45, !llvm.loop !28
 
 79:                                               ; preds = %41, %92
   %80 = phi i32 [ %93, %92 ], [ %43, %41 ]
@@ -1098,7 +1109,7 @@ define internal fastcc range(i32 0, 2) i32 @bind(ptr noundef readonly captures(n
   %94 = add nuw nsw i64 %81, 1
   %95 = zext i32 %93 to i64
   %96 = icmp samesign ult i64 %94, %95
-  br i1 %96, label %79, label %97, !llvm.loop !28
+  br i1 %96, label %79, label %97, !llvm.loop !29
 
 97:                                               ; preds = %66, %69, %61, %85, %92, %41, %6
   %98 = phi i32 [ 1, %6 ], [ 1, %85 ], [ 0, %41 ], [ 1, %61 ], [ 0, %92 ], [ 1, %69 ], [ 1, %66 ]
@@ -1153,7 +1164,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
   %36 = load i32, ptr %35, align 8
   %37 = zext i32 %36 to i64
   %38 = icmp samesign ult i64 %33, %37
-  br i1 %38, label %30, label %20, !llvm.loop !29
+  br i1 %38, label %30, label %20, !llvm.loop !30
 
 39:                                               ; preds = %22, %136
   %40 = phi ptr [ %8, %22 ], [ %137, %136 ]
@@ -1294,7 +1305,7 @@ define internal fastcc range(i32 0, 4) i32 @fetch(ptr noundef readonly captures(
 136:                                              ; preds = %102, %76, %130, %120, %109, %80, %70
   %137 = getelementptr inbounds nuw i8, ptr %40, i64 16
   %138 = icmp ult ptr %137, %13
-  br i1 %138, label %39, label %141, !llvm.loop !30
+  br i1 %138, label %39, label %141, !llvm.loop !31
 
 139:                                              ; preds = %109, %80, %134
   %140 = tail call fastcc i32 @failed(ptr noundef nonnull %1) #17
@@ -1412,7 +1423,7 @@ define ptr @subscript(ptr noundef readonly captures(none) %0, ptr noundef %1, i6
 47:                                               ; preds = %13, %21, %27, %31, %35, %41
   %48 = tail call fastcc ptr @found(ptr noundef nonnull %7, ptr noundef nonnull %14) #17
   %49 = icmp eq ptr %48, null
-  br i1 %49, label %62, label %50, !prof !31
+  br i1 %49, label %62, label %50, !prof !32
 
 50:                                               ; preds = %47
   %51 = getelementptr inbounds nuw i8, ptr %48, i64 40
@@ -1630,7 +1641,7 @@ define internal fastcc range(i32 0, 2) i32 @are_globals_unchanged(ptr noundef re
   %23 = getelementptr inbounds nuw i8, ptr %12, i64 24
   %24 = load i64, ptr %5, align 8
   %25 = icmp ult i64 %22, %24
-  br i1 %25, label %10, label %26, !llvm.loop !32
+  br i1 %25, label %10, label %26, !llvm.loop !33
 
 26:                                               ; preds = %21, %4
   %27 = getelementptr inbounds nuw i8, ptr %1, i64 24
@@ -1708,7 +1719,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %53 = load i32, ptr %32, align 4
   %54 = zext i32 %53 to i64
   %55 = icmp samesign ult i64 %52, %54
-  br i1 %55, label %49, label %35, !llvm.loop !33
+  br i1 %55, label %49, label %35, !llvm.loop !34
 
 56:                                               ; preds = %44, %456
   %57 = phi ptr [ %7, %44 ], [ %458, %456 ]
@@ -1733,7 +1744,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %74 = getelementptr inbounds nuw i8, ptr %72, i64 %73
   %75 = load i8, ptr %74, align 1
   %76 = icmp eq i8 %75, 0
-  br i1 %76, label %456, label %77, !prof !34
+  br i1 %76, label %456, label %77, !prof !35
 
 77:                                               ; preds = %56, %66
   %78 = load i16, ptr %61, align 8
@@ -1804,8 +1815,8 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %133 = getelementptr inbounds nuw i8, ptr %94, i64 %132
   %134 = icmp ne i32 %122, 0
   %135 = icmp ne i64 %130, 0
-  %136 = select i1 %134, i1 %135, i1 false, !prof !35
-  br i1 %136, label %137, label %187, !prof !35
+  %136 = select i1 %134, i1 %135, i1 false, !prof !36
+  br i1 %136, label %137, label %187, !prof !36
 
 137:                                              ; preds = %118
   %138 = getelementptr inbounds nuw i8, ptr %91, i64 64
@@ -2012,7 +2023,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   switch i32 %285, label %288 [
     i32 0, label %286
     i32 1, label %289
-  ], !prof !36
+  ], !prof !37
 
 286:                                              ; preds = %274
   %287 = icmp eq i64 %282, %284
@@ -2084,7 +2095,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %331 = mul i64 %282, %277
   %332 = getelementptr inbounds nuw i8, ptr %275, i64 16
   %333 = icmp ult ptr %332, %272
-  br i1 %333, label %274, label %334, !llvm.loop !37
+  br i1 %333, label %274, label %334, !llvm.loop !38
 
 334:                                              ; preds = %321
   %335 = icmp sgt i64 %331, 1073741824
@@ -2104,7 +2115,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 
 344:                                              ; preds = %334
   %345 = icmp eq i32 %330, 0
-  br i1 %345, label %440, label %346, !prof !38
+  br i1 %345, label %440, label %346, !prof !39
 
 346:                                              ; preds = %344
   %347 = load i32, ptr %257, align 8
@@ -2118,7 +2129,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 351:                                              ; preds = %354
   %352 = add nuw nsw i64 %355, 1
   %353 = icmp eq i64 %352, %350
-  br i1 %353, label %465, label %354, !llvm.loop !39
+  br i1 %353, label %465, label %354, !llvm.loop !40
 
 354:                                              ; preds = %349, %351
   %355 = phi i64 [ 0, %349 ], [ %352, %351 ]
@@ -2145,7 +2156,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %370 = add nuw nsw i64 %366, 1
   %371 = icmp eq i64 %370, %364
   %372 = select i1 %369, i1 true, i1 %371
-  br i1 %372, label %373, label %365, !llvm.loop !39
+  br i1 %372, label %373, label %365, !llvm.loop !40
 
 373:                                              ; preds = %365, %359
   %374 = phi i64 [ 0, %359 ], [ %364, %365 ]
@@ -2187,7 +2198,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %400 = zext i1 %388 to i32
   %401 = icmp eq i32 %391, 1
   %402 = and i1 %388, %401
-  br i1 %402, label %405, label %403, !prof !40
+  br i1 %402, label %405, label %403, !prof !41
 
 403:                                              ; preds = %393, %399
   %404 = phi i32 [ %400, %399 ], [ 0, %393 ]
@@ -2246,7 +2257,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
 437:                                              ; preds = %396, %410, %393, %432, %403
   %438 = getelementptr inbounds nuw i8, ptr %379, i64 16
   %439 = icmp ult ptr %438, %376
-  br i1 %439, label %378, label %440, !llvm.loop !41
+  br i1 %439, label %378, label %440, !llvm.loop !42
 
 440:                                              ; preds = %354, %437, %340, %373, %344, %264
   %441 = getelementptr inbounds nuw i8, ptr %231, i64 12
@@ -2282,7 +2293,7 @@ define internal fastcc range(i32 0, 5) i32 @arrays(ptr noundef nonnull captures(
   %461 = getelementptr inbounds nuw i8, ptr %59, i64 1
   %462 = getelementptr inbounds nuw i8, ptr %60, i64 1
   %463 = icmp ult ptr %459, %42
-  br i1 %463, label %56, label %466, !llvm.loop !42
+  br i1 %463, label %56, label %466, !llvm.loop !43
 
 464:                                              ; preds = %264, %241, %260, %243
   call void @llvm.lifetime.end.p0(ptr nonnull %2) #16
@@ -2412,7 +2423,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   store ptr %82, ptr %85, align 8
   %86 = add nuw nsw i64 %61, 1
   %87 = icmp eq i64 %86, %42
-  br i1 %87, label %44, label %60, !llvm.loop !43
+  br i1 %87, label %44, label %60, !llvm.loop !44
 
 88:                                               ; preds = %44
   %89 = call fastcc i32 @failed(ptr noundef nonnull %4) #17
@@ -2460,7 +2471,7 @@ define internal fastcc range(i32 0, 5) i32 @read_others(ptr noundef nonnull capt
   %121 = load i32, ptr %120, align 8
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %118, %122
-  br i1 %123, label %106, label %104, !llvm.loop !44
+  br i1 %123, label %106, label %104, !llvm.loop !45
 
 124:                                              ; preds = %104, %88
   %125 = phi i32 [ %105, %104 ], [ %89, %88 ]
@@ -2606,7 +2617,7 @@ define internal fastcc range(i32 0, 4) i32 @constants(ptr noundef nonnull readon
   %100 = load i32, ptr %99, align 4
   %101 = zext i32 %100 to i64
   %102 = icmp samesign ult i64 %97, %101
-  br i1 %102, label %19, label %103, !llvm.loop !45
+  br i1 %102, label %19, label %103, !llvm.loop !46
 
 103:                                              ; preds = %96, %91, %1
   %104 = phi i32 [ 0, %1 ], [ %92, %91 ], [ 0, %96 ]
@@ -2724,7 +2735,7 @@ define internal fastcc range(i32 0, 2) i32 @unsure_dims(ptr noundef nonnull read
   %81 = load i32, ptr %80, align 8
   %82 = zext i32 %81 to i64
   %83 = icmp samesign ult i64 %79, %82
-  br i1 %83, label %8, label %84, !llvm.loop !46
+  br i1 %83, label %8, label %84, !llvm.loop !47
 
 84:                                               ; preds = %59, %63, %77, %48, %45, %1
   %85 = phi i32 [ 0, %1 ], [ 1, %48 ], [ 1, %63 ], [ 0, %77 ], [ 1, %45 ], [ 1, %59 ]
@@ -2755,7 +2766,7 @@ define internal fastcc range(i32 0, 2) i32 @agree(ptr noundef nonnull readonly c
 17:                                               ; preds = %30
   %18 = add nuw nsw i64 %21, 1
   %19 = icmp eq i64 %18, %16
-  br i1 %19, label %36, label %20, !llvm.loop !47
+  br i1 %19, label %36, label %20, !llvm.loop !48
 
 20:                                               ; preds = %6, %17
   %21 = phi i64 [ 0, %6 ], [ %18, %17 ]
@@ -2873,7 +2884,7 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 61:                                               ; preds = %51, %58, %43
   %62 = getelementptr inbounds nuw i8, ptr %24, i64 20
   %63 = icmp ult ptr %62, %21
-  br i1 %63, label %23, label %64, !llvm.loop !48
+  br i1 %63, label %23, label %64, !llvm.loop !49
 
 64:                                               ; preds = %61, %58, %1
   %65 = phi i32 [ 0, %1 ], [ %59, %58 ], [ 0, %61 ]
@@ -2980,7 +2991,7 @@ define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull rea
   %67 = load i32, ptr %66, align 4
   %68 = zext i32 %67 to i64
   %69 = icmp samesign ult i64 %64, %68
-  br i1 %69, label %35, label %70, !llvm.loop !49
+  br i1 %69, label %35, label %70, !llvm.loop !50
 
 70:                                               ; preds = %58, %27
   %71 = phi i32 [ %29, %27 ], [ %61, %58 ]
@@ -3063,12 +3074,12 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %53 = getelementptr inbounds nuw i8, ptr %28, i64 %52
   %54 = tail call fastcc i32 @number(ptr noundef %0, ptr noundef %44, i32 noundef %49, ptr noundef %53) #17
   %55 = icmp eq i32 %54, 0
-  br i1 %55, label %56, label %239
+  br i1 %55, label %56, label %124
 
 56:                                               ; preds = %19, %29, %39
   %57 = getelementptr inbounds nuw i8, ptr %20, i64 20
   %58 = icmp ult ptr %57, %14
-  br i1 %58, label %19, label %59, !llvm.loop !51
+  br i1 %58, label %19, label %59, !llvm.loop !52
 
 59:                                               ; preds = %56
   %60 = load ptr, ptr %0, align 8
@@ -3079,7 +3090,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %63 = getelementptr inbounds nuw i8, ptr %62, i64 28
   %64 = load i32, ptr %63, align 4
   %65 = icmp eq i32 %64, 0
-  br i1 %65, label %239, label %66
+  br i1 %65, label %124, label %66
 
 66:                                               ; preds = %61
   %67 = getelementptr inbounds nuw i8, ptr %62, i64 88
@@ -3089,18 +3100,18 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %71 = getelementptr inbounds nuw i8, ptr %0, i64 8
   br label %72
 
-72:                                               ; preds = %66, %230
-  %73 = phi ptr [ %62, %66 ], [ %231, %230 ]
-  %74 = phi ptr [ %62, %66 ], [ %232, %230 ]
-  %75 = phi i64 [ 0, %66 ], [ %234, %230 ]
-  %76 = phi ptr [ %70, %66 ], [ %233, %230 ]
+72:                                               ; preds = %66, %115
+  %73 = phi ptr [ %62, %66 ], [ %116, %115 ]
+  %74 = phi ptr [ %62, %66 ], [ %117, %115 ]
+  %75 = phi i64 [ 0, %66 ], [ %119, %115 ]
+  %76 = phi ptr [ %70, %66 ], [ %118, %115 ]
   %77 = getelementptr inbounds nuw i8, ptr %74, i64 144
   %78 = load ptr, ptr %77, align 8
   %79 = getelementptr inbounds nuw %struct.array_row, ptr %78, i64 %75
   %80 = getelementptr inbounds nuw i8, ptr %79, i64 4
   %81 = load i32, ptr %80, align 4
   %82 = icmp eq i32 %81, 0
-  br i1 %82, label %230, label %83
+  br i1 %82, label %115, label %83
 
 83:                                               ; preds = %72
   %84 = getelementptr inbounds nuw i8, ptr %79, i64 2
@@ -3118,7 +3129,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %94 = getelementptr inbounds nuw i8, ptr %92, i64 %93
   %95 = load i8, ptr %94, align 1
   %96 = icmp eq i8 %95, 0
-  br i1 %96, label %227, label %97
+  br i1 %96, label %112, label %97
 
 97:                                               ; preds = %83, %88
   %98 = load ptr, ptr %76, align 8
@@ -3131,177 +3142,33 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %105 = load i64, ptr %104, align 8
   %106 = zext i32 %81 to i64
   %107 = getelementptr inbounds nuw i8, ptr %87, i64 %106
-  %108 = getelementptr inbounds nuw i8, ptr %103, i64 24
-  %109 = load ptr, ptr %108, align 8
-  %110 = getelementptr inbounds nuw i8, ptr %103, i64 32
-  %111 = load ptr, ptr %110, align 8
-  %112 = getelementptr inbounds nuw i8, ptr %98, i64 12
-  %113 = load i32, ptr %112, align 4
-  %114 = icmp eq i32 %113, 0
-  br i1 %114, label %115, label %123
+  %108 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %98, ptr noundef %103, i64 noundef %105, ptr noundef nonnull %107) #17
+  %109 = icmp eq i32 %108, 0
+  br i1 %109, label %110, label %124
 
-115:                                              ; preds = %97
-  %116 = getelementptr inbounds nuw i8, ptr %98, i64 128
-  %117 = mul i64 %105, 28284495232021
-  %118 = lshr i64 %117, 40
-  %119 = and i64 %118, 31
-  %120 = getelementptr inbounds nuw %struct.map_entry, ptr %116, i64 %119
-  %121 = load i64, ptr %120, align 8
-  %122 = xor i64 %121, %105
-  br label %178
+110:                                              ; preds = %97
+  %111 = load ptr, ptr %0, align 8
+  br label %112
 
-123:                                              ; preds = %97
-  %124 = zext i32 %113 to i64
-  %125 = and i64 %124, 1
-  %126 = icmp eq i32 %113, 1
-  br i1 %126, label %131, label %127
+112:                                              ; preds = %110, %88
+  %113 = phi ptr [ %111, %110 ], [ %73, %88 ]
+  %114 = getelementptr inbounds nuw i8, ptr %76, i64 8
+  br label %115
 
-127:                                              ; preds = %123
-  %128 = and i64 %124, 4294967294
-  br label %154
+115:                                              ; preds = %112, %72
+  %116 = phi ptr [ %73, %72 ], [ %113, %112 ]
+  %117 = phi ptr [ %74, %72 ], [ %113, %112 ]
+  %118 = phi ptr [ %76, %72 ], [ %114, %112 ]
+  %119 = add nuw nsw i64 %75, 1
+  %120 = getelementptr inbounds nuw i8, ptr %117, i64 28
+  %121 = load i32, ptr %120, align 4
+  %122 = zext i32 %121 to i64
+  %123 = icmp samesign ult i64 %119, %122
+  br i1 %123, label %72, label %124, !llvm.loop !53
 
-129:                                              ; preds = %154
-  %130 = icmp eq i64 %125, 0
-  br i1 %130, label %143, label %131
-
-131:                                              ; preds = %129, %123
-  %132 = phi i64 [ 0, %123 ], [ %175, %129 ]
-  %133 = phi i64 [ %105, %123 ], [ %174, %129 ]
-  %134 = icmp ne i64 %125, 0
-  tail call void @llvm.assume(i1 %134)
-  %135 = mul i64 %133, -7046029254386353131
-  %136 = getelementptr inbounds nuw i64, ptr %109, i64 %132
-  %137 = load i64, ptr %136, align 8
-  %138 = xor i64 %137, %135
-  %139 = mul i64 %138, -7046029254386353131
-  %140 = getelementptr inbounds nuw i64, ptr %111, i64 %132
-  %141 = load i64, ptr %140, align 8
-  %142 = xor i64 %139, %141
-  br label %143
-
-143:                                              ; preds = %129, %131
-  %144 = phi i64 [ %174, %129 ], [ %142, %131 ]
-  %145 = getelementptr inbounds nuw i8, ptr %98, i64 128
-  %146 = mul i64 %144, 28284495232021
-  %147 = lshr i64 %146, 40
-  %148 = and i64 %147, 31
-  %149 = getelementptr inbounds nuw %struct.map_entry, ptr %145, i64 %148
-  %150 = load i64, ptr %149, align 8
-  %151 = xor i64 %150, %105
-  %152 = getelementptr inbounds nuw i8, ptr %149, i64 8
-  %153 = getelementptr inbounds nuw i8, ptr %149, i64 48
-  br label %182
-
-154:                                              ; preds = %154, %127
-  %155 = phi i64 [ 0, %127 ], [ %175, %154 ]
-  %156 = phi i64 [ %105, %127 ], [ %174, %154 ]
-  %157 = phi i64 [ 0, %127 ], [ %176, %154 ]
-  %158 = mul i64 %156, -7046029254386353131
-  %159 = getelementptr inbounds nuw i64, ptr %109, i64 %155
-  %160 = load i64, ptr %159, align 8
-  %161 = xor i64 %160, %158
-  %162 = mul i64 %161, -7046029254386353131
-  %163 = getelementptr inbounds nuw i64, ptr %111, i64 %155
-  %164 = load i64, ptr %163, align 8
-  %165 = xor i64 %162, %164
-  %166 = or disjoint i64 %155, 1
-  %167 = mul i64 %165, -7046029254386353131
-  %168 = getelementptr inbounds nuw i64, ptr %109, i64 %166
-  %169 = load i64, ptr %168, align 8
-  %170 = xor i64 %169, %167
-  %171 = mul i64 %170, -7046029254386353131
-  %172 = getelementptr inbounds nuw i64, ptr %111, i64 %166
-  %173 = load i64, ptr %172, align 8
-  %174 = xor i64 %171, %173
-  %175 = add nuw nsw i64 %155, 2
-  %176 = add i64 %157, 2
-  %177 = icmp eq i64 %176, %128
-  br i1 %177, label %129, label %154, !llvm.loop !52
-
-178:                                              ; preds = %182, %115
-  %179 = phi ptr [ %120, %115 ], [ %149, %182 ]
-  %180 = phi i64 [ %122, %115 ], [ %196, %182 ]
-  %181 = icmp eq i64 %180, 0
-  br i1 %181, label %202, label %199, !prof !4
-
-182:                                              ; preds = %182, %143
-  %183 = phi i64 [ 0, %143 ], [ %197, %182 ]
-  %184 = phi i64 [ %151, %143 ], [ %196, %182 ]
-  %185 = getelementptr inbounds nuw i64, ptr %109, i64 %183
-  %186 = load i64, ptr %185, align 8
-  %187 = getelementptr inbounds nuw i64, ptr %152, i64 %183
-  %188 = load i64, ptr %187, align 8
-  %189 = xor i64 %188, %186
-  %190 = getelementptr inbounds nuw i64, ptr %111, i64 %183
-  %191 = load i64, ptr %190, align 8
-  %192 = getelementptr inbounds nuw i64, ptr %153, i64 %183
-  %193 = load i64, ptr %192, align 8
-  %194 = xor i64 %193, %191
-  %195 = or i64 %189, %184
-  %196 = or i64 %195, %194
-  %197 = add nuw nsw i64 %183, 1
-  %198 = icmp eq i64 %197, %124
-  br i1 %198, label %178, label %182, !llvm.loop !53
-
-199:                                              ; preds = %178
-  %200 = tail call fastcc i32 @renew(ptr noundef nonnull readonly %0, ptr noundef nonnull %98, ptr noundef nonnull readonly %103, i64 noundef %105, ptr noundef nonnull %179) #17
-  %201 = icmp eq i32 %200, 0
-  br i1 %201, label %202, label %239
-
-202:                                              ; preds = %178, %199
-  %203 = getelementptr inbounds nuw i8, ptr %179, i64 128
-  %204 = load <2 x i64>, ptr %203, align 8
-  %205 = getelementptr inbounds nuw i8, ptr %179, i64 144
-  %206 = load <2 x i64>, ptr %205, align 8
-  %207 = getelementptr inbounds nuw i8, ptr %179, i64 160
-  %208 = load <2 x i64>, ptr %207, align 8
-  %209 = getelementptr inbounds nuw i8, ptr %179, i64 176
-  %210 = load <2 x i64>, ptr %209, align 8
-  %211 = getelementptr inbounds nuw i8, ptr %179, i64 192
-  %212 = load <2 x i64>, ptr %211, align 8
-  %213 = getelementptr inbounds nuw i8, ptr %179, i64 208
-  %214 = load <2 x i64>, ptr %213, align 8
-  %215 = getelementptr inbounds nuw i8, ptr %179, i64 224
-  %216 = load <2 x i64>, ptr %215, align 8
-  %217 = getelementptr inbounds nuw i8, ptr %179, i64 240
-  %218 = load <2 x i64>, ptr %217, align 8
-  store <2 x i64> %204, ptr %107, align 8
-  %219 = getelementptr inbounds nuw i8, ptr %107, i64 16
-  store <2 x i64> %206, ptr %219, align 8
-  %220 = getelementptr inbounds nuw i8, ptr %107, i64 32
-  store <2 x i64> %208, ptr %220, align 8
-  %221 = getelementptr inbounds nuw i8, ptr %107, i64 48
-  store <2 x i64> %210, ptr %221, align 8
-  %222 = getelementptr inbounds nuw i8, ptr %107, i64 64
-  store <2 x i64> %212, ptr %222, align 8
-  %223 = getelementptr inbounds nuw i8, ptr %107, i64 80
-  store <2 x i64> %214, ptr %223, align 8
-  %224 = getelementptr inbounds nuw i8, ptr %107, i64 96
-  store <2 x i64> %216, ptr %224, align 8
-  %225 = getelementptr inbounds nuw i8, ptr %107, i64 112
-  store <2 x i64> %218, ptr %225, align 8
-  %226 = load ptr, ptr %0, align 8
-  br label %227
-
-227:                                              ; preds = %202, %88
-  %228 = phi ptr [ %226, %202 ], [ %73, %88 ]
-  %229 = getelementptr inbounds nuw i8, ptr %76, i64 8
-  br label %230
-
-230:                                              ; preds = %227, %72
-  %231 = phi ptr [ %73, %72 ], [ %228, %227 ]
-  %232 = phi ptr [ %74, %72 ], [ %228, %227 ]
-  %233 = phi ptr [ %76, %72 ], [ %229, %227 ]
-  %234 = add nuw nsw i64 %75, 1
-  %235 = getelementptr inbounds nuw i8, ptr %232, i64 28
-  %236 = load i32, ptr %235, align 4
-  %237 = zext i32 %236 to i64
-  %238 = icmp samesign ult i64 %234, %237
-  br i1 %238, label %72, label %239, !llvm.loop !54
-
-239:                                              ; preds = %39, %199, %230, %61
-  %240 = phi i32 [ 1, %199 ], [ 0, %61 ], [ 0, %230 ], [ %54, %39 ]
-  ret i32 %240
+124:                                              ; preds = %39, %97, %115, %61
+  %125 = phi i32 [ 1, %97 ], [ 0, %61 ], [ 0, %115 ], [ %54, %39 ]
+  ret i32 %125
 }
 
 ; Function Attrs: noinline nounwind
@@ -3470,8 +3337,8 @@ define internal fastcc range(i32 0, 5) i32 @read_array(ptr noundef nonnull captu
   %121 = getelementptr inbounds nuw i8, ptr %82, i64 %120
   %122 = icmp ne i32 %110, 0
   %123 = icmp ne i64 %118, 0
-  %124 = select i1 %122, i1 %123, i1 false, !prof !35
-  br i1 %124, label %125, label %157, !prof !35
+  %124 = select i1 %122, i1 %123, i1 false, !prof !36
+  br i1 %124, label %125, label %157, !prof !36
 
 125:                                              ; preds = %106
   %126 = getelementptr inbounds nuw i8, ptr %79, i64 64
@@ -3636,7 +3503,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 
 24:                                               ; preds = %19, %13
   %25 = icmp eq i64 %15, 0
-  br i1 %25, label %26, label %13, !llvm.loop !55
+  br i1 %25, label %26, label %13, !llvm.loop !54
 
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -3733,7 +3600,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %33 = mul nsw i64 %32, %24
   %34 = add i64 %25, 1
   %35 = icmp eq i64 %34, %10
-  br i1 %35, label %36, label %21, !llvm.loop !56
+  br i1 %35, label %36, label %21, !llvm.loop !55
 
 36:                                               ; preds = %21, %14
   %37 = phi i32 [ %77, %14 ], [ %30, %21 ]
@@ -3785,7 +3652,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %80 = mul nsw i64 %79, %69
   %81 = add i64 %48, 4
   %82 = icmp eq i64 %81, %13
-  br i1 %82, label %14, label %44, !llvm.loop !57
+  br i1 %82, label %14, label %44, !llvm.loop !56
 
 83:                                               ; preds = %7, %36
   %84 = phi i64 [ 1, %7 ], [ %38, %36 ]
@@ -4072,7 +3939,7 @@ define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonl
   %83 = phi i64 [ %14, %12 ], [ %39, %33 ], [ %56, %55 ], [ %60, %59 ], [ %77, %70 ], [ %81, %78 ], [ %69, %61 ], [ %58, %57 ], [ %54, %53 ]
   %84 = phi ptr [ %15, %12 ], [ %40, %33 ], [ %42, %55 ], [ %42, %59 ], [ %42, %70 ], [ %42, %78 ], [ %42, %61 ], [ %42, %57 ], [ %42, %53 ]
   %85 = getelementptr inbounds nuw i8, ptr %10, i64 16
-  br label %7, !llvm.loop !58
+  br label %7, !llvm.loop !57
 
 86:                                               ; preds = %7
   store i64 %8, ptr %2, align 8
@@ -4653,7 +4520,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %29 = add nuw nsw i64 %20, 1
   %30 = add i64 %22, 1
   %31 = icmp eq i64 %30, %9
-  br i1 %31, label %32, label %19, !llvm.loop !59
+  br i1 %31, label %32, label %19, !llvm.loop !58
 
 32:                                               ; preds = %13, %19, %3
   %33 = phi i64 [ 0, %3 ], [ %73, %13 ], [ %28, %19 ]
@@ -4704,7 +4571,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %74 = add nuw nsw i64 %44, 4
   %75 = add i64 %46, 4
   %76 = icmp eq i64 %75, %12
-  br i1 %76, label %13, label %43, !llvm.loop !60
+  br i1 %76, label %13, label %43, !llvm.loop !59
 
 77:                                               ; preds = %40, %101
   %78 = phi ptr [ %38, %40 ], [ %105, %101 ]
@@ -4731,7 +4598,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 93:                                               ; preds = %86
   %94 = add nuw nsw i64 %87, 1
   %95 = icmp eq i64 %94, %42
-  br i1 %95, label %99, label %86, !llvm.loop !61
+  br i1 %95, label %99, label %86, !llvm.loop !60
 
 96:                                               ; preds = %86
   %97 = trunc nuw i64 %87 to i32
@@ -4754,6 +4621,165 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 107:                                              ; preds = %101, %32, %99
   %108 = phi ptr [ %78, %99 ], [ null, %32 ], [ null, %101 ]
   ret ptr %108
+}
+
+; Function Attrs: nounwind
+define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull readonly captures(none) %0, ptr noundef %1, ptr noundef readonly captures(none) %2, i64 noundef %3, ptr noundef writeonly captures(none) %4) unnamed_addr #0 {
+  %6 = getelementptr inbounds nuw i8, ptr %2, i64 24
+  %7 = load ptr, ptr %6, align 8
+  %8 = getelementptr inbounds nuw i8, ptr %2, i64 32
+  %9 = load ptr, ptr %8, align 8
+  %10 = getelementptr inbounds nuw i8, ptr %1, i64 12
+  %11 = load i32, ptr %10, align 4
+  %12 = icmp eq i32 %11, 0
+  br i1 %12, label %13, label %21
+
+13:                                               ; preds = %5
+  %14 = getelementptr inbounds nuw i8, ptr %1, i64 128
+  %15 = mul i64 %3, 28284495232021
+  %16 = lshr i64 %15, 40
+  %17 = and i64 %16, 31
+  %18 = getelementptr inbounds nuw %struct.map_entry, ptr %14, i64 %17
+  %19 = load i64, ptr %18, align 8
+  %20 = xor i64 %19, %3
+  br label %77
+
+21:                                               ; preds = %5
+  %22 = zext i32 %11 to i64
+  %23 = and i64 %22, 1
+  %24 = icmp eq i32 %11, 1
+  br i1 %24, label %29, label %25
+
+25:                                               ; preds = %21
+  %26 = and i64 %22, 4294967294
+  br label %53
+
+27:                                               ; preds = %53
+  %28 = icmp eq i64 %23, 0
+  br i1 %28, label %41, label %29
+
+29:                                               ; preds = %27, %21
+  %30 = phi i64 [ 0, %21 ], [ %74, %27 ]
+  %31 = phi i64 [ %3, %21 ], [ %73, %27 ]
+  %32 = icmp ne i64 %23, 0
+  tail call void @llvm.assume(i1 %32)
+  %33 = mul i64 %31, -7046029254386353131
+  %34 = getelementptr inbounds nuw i64, ptr %7, i64 %30
+  %35 = load i64, ptr %34, align 8
+  %36 = xor i64 %35, %33
+  %37 = mul i64 %36, -7046029254386353131
+  %38 = getelementptr inbounds nuw i64, ptr %9, i64 %30
+  %39 = load i64, ptr %38, align 8
+  %40 = xor i64 %37, %39
+  br label %41
+
+41:                                               ; preds = %27, %29
+  %42 = phi i64 [ %73, %27 ], [ %40, %29 ]
+  %43 = getelementptr inbounds nuw i8, ptr %1, i64 128
+  %44 = mul i64 %42, 28284495232021
+  %45 = lshr i64 %44, 40
+  %46 = and i64 %45, 31
+  %47 = getelementptr inbounds nuw %struct.map_entry, ptr %43, i64 %46
+  %48 = load i64, ptr %47, align 8
+  %49 = xor i64 %48, %3
+  %50 = getelementptr inbounds nuw i8, ptr %47, i64 8
+  %51 = getelementptr inbounds nuw i8, ptr %47, i64 48
+  %52 = zext i32 %11 to i64
+  br label %81
+
+53:                                               ; preds = %53, %25
+  %54 = phi i64 [ 0, %25 ], [ %74, %53 ]
+  %55 = phi i64 [ %3, %25 ], [ %73, %53 ]
+  %56 = phi i64 [ 0, %25 ], [ %75, %53 ]
+  %57 = mul i64 %55, -7046029254386353131
+  %58 = getelementptr inbounds nuw i64, ptr %7, i64 %54
+  %59 = load i64, ptr %58, align 8
+  %60 = xor i64 %59, %57
+  %61 = mul i64 %60, -7046029254386353131
+  %62 = getelementptr inbounds nuw i64, ptr %9, i64 %54
+  %63 = load i64, ptr %62, align 8
+  %64 = xor i64 %61, %63
+  %65 = or disjoint i64 %54, 1
+  %66 = mul i64 %64, -7046029254386353131
+  %67 = getelementptr inbounds nuw i64, ptr %7, i64 %65
+  %68 = load i64, ptr %67, align 8
+  %69 = xor i64 %68, %66
+  %70 = mul i64 %69, -7046029254386353131
+  %71 = getelementptr inbounds nuw i64, ptr %9, i64 %65
+  %72 = load i64, ptr %71, align 8
+  %73 = xor i64 %70, %72
+  %74 = add nuw nsw i64 %54, 2
+  %75 = add i64 %56, 2
+  %76 = icmp eq i64 %75, %26
+  br i1 %76, label %27, label %53, !llvm.loop !61
+
+77:                                               ; preds = %81, %13
+  %78 = phi ptr [ %18, %13 ], [ %47, %81 ]
+  %79 = phi i64 [ %20, %13 ], [ %95, %81 ]
+  %80 = icmp eq i64 %79, 0
+  br i1 %80, label %101, label %98, !prof !4
+
+81:                                               ; preds = %41, %81
+  %82 = phi i64 [ 0, %41 ], [ %96, %81 ]
+  %83 = phi i64 [ %49, %41 ], [ %95, %81 ]
+  %84 = getelementptr inbounds nuw i64, ptr %7, i64 %82
+  %85 = load i64, ptr %84, align 8
+  %86 = getelementptr inbounds nuw i64, ptr %50, i64 %82
+  %87 = load i64, ptr %86, align 8
+  %88 = xor i64 %87, %85
+  %89 = getelementptr inbounds nuw i64, ptr %9, i64 %82
+  %90 = load i64, ptr %89, align 8
+  %91 = getelementptr inbounds nuw i64, ptr %51, i64 %82
+  %92 = load i64, ptr %91, align 8
+  %93 = xor i64 %92, %90
+  %94 = or i64 %88, %83
+  %95 = or i64 %94, %93
+  %96 = add nuw nsw i64 %82, 1
+  %97 = icmp eq i64 %96, %52
+  br i1 %97, label %77, label %81, !llvm.loop !62
+
+98:                                               ; preds = %77
+  %99 = tail call fastcc i32 @renew(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %78) #17
+  %100 = icmp eq i32 %99, 0
+  br i1 %100, label %101, label %125
+
+101:                                              ; preds = %98, %77
+  %102 = getelementptr inbounds nuw i8, ptr %78, i64 128
+  %103 = load <2 x i64>, ptr %102, align 8
+  %104 = getelementptr inbounds nuw i8, ptr %78, i64 144
+  %105 = load <2 x i64>, ptr %104, align 8
+  %106 = getelementptr inbounds nuw i8, ptr %78, i64 160
+  %107 = load <2 x i64>, ptr %106, align 8
+  %108 = getelementptr inbounds nuw i8, ptr %78, i64 176
+  %109 = load <2 x i64>, ptr %108, align 8
+  %110 = getelementptr inbounds nuw i8, ptr %78, i64 192
+  %111 = load <2 x i64>, ptr %110, align 8
+  %112 = getelementptr inbounds nuw i8, ptr %78, i64 208
+  %113 = load <2 x i64>, ptr %112, align 8
+  %114 = getelementptr inbounds nuw i8, ptr %78, i64 224
+  %115 = load <2 x i64>, ptr %114, align 8
+  %116 = getelementptr inbounds nuw i8, ptr %78, i64 240
+  %117 = load <2 x i64>, ptr %116, align 8
+  store <2 x i64> %103, ptr %4, align 8
+  %118 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  store <2 x i64> %105, ptr %118, align 8
+  %119 = getelementptr inbounds nuw i8, ptr %4, i64 32
+  store <2 x i64> %107, ptr %119, align 8
+  %120 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  store <2 x i64> %109, ptr %120, align 8
+  %121 = getelementptr inbounds nuw i8, ptr %4, i64 64
+  store <2 x i64> %111, ptr %121, align 8
+  %122 = getelementptr inbounds nuw i8, ptr %4, i64 80
+  store <2 x i64> %113, ptr %122, align 8
+  %123 = getelementptr inbounds nuw i8, ptr %4, i64 96
+  store <2 x i64> %115, ptr %123, align 8
+  %124 = getelementptr inbounds nuw i8, ptr %4, i64 112
+  store <2 x i64> %117, ptr %124, align 8
+  br label %125
+
+125:                                              ; preds = %98, %101
+  %126 = phi i32 [ 0, %101 ], [ 1, %98 ]
+  ret i32 %126
 }
 
 ; Function Attrs: noinline nounwind
@@ -4829,7 +4855,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly c
   %56 = load i32, ptr %37, align 4
   %57 = zext i32 %56 to i64
   %58 = icmp samesign ult i64 %55, %57
-  br i1 %58, label %45, label %59, !llvm.loop !62
+  br i1 %58, label %45, label %59, !llvm.loop !63
 
 59:                                               ; preds = %45, %13, %5
   %60 = phi i32 [ 1, %5 ], [ 0, %13 ], [ 0, %45 ]
@@ -4948,7 +4974,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %80 = tail call i64 @llvm.umax.i64(i64 %79, i64 %44)
   %81 = add nuw nsw i64 %43, 1
   %82 = icmp eq i64 %81, %21
-  br i1 %82, label %83, label %42, !llvm.loop !63
+  br i1 %82, label %83, label %42, !llvm.loop !64
 
 83:                                               ; preds = %78, %34, %13
   %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
@@ -4970,6 +4996,148 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   call void @llvm.lifetime.end.p0(ptr nonnull %7) #16
   call void @llvm.lifetime.end.p0(ptr nonnull %6) #16
   ret i32 %96
+}
+
+; Function Attrs: noinline nounwind
+define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull readonly captures(none) %0, ptr noundef readonly captures(none) %1) unnamed_addr #3 {
+  %3 = getelementptr inbounds nuw i8, ptr %1, i64 24
+  %4 = load ptr, ptr %3, align 8
+  %5 = getelementptr inbounds nuw i8, ptr %0, i64 24
+  %6 = load ptr, ptr %5, align 8
+  %7 = getelementptr inbounds nuw i8, ptr %0, i64 80
+  %8 = load ptr, ptr %7, align 8
+  %9 = load i64, ptr %4, align 8
+  %10 = icmp eq i64 %9, 0
+  br i1 %10, label %11, label %103
+
+11:                                               ; preds = %2
+  %12 = getelementptr inbounds nuw i8, ptr %4, i64 8
+  %13 = load i64, ptr %12, align 8
+  %14 = icmp eq i64 %13, 0
+  br i1 %14, label %19, label %15
+
+15:                                               ; preds = %11
+  %16 = getelementptr inbounds nuw i8, ptr %4, i64 16
+  %17 = load ptr, ptr %16, align 8
+  %18 = icmp eq ptr %8, %17
+  br i1 %18, label %19, label %103
+
+19:                                               ; preds = %15, %11
+  %20 = getelementptr inbounds nuw i8, ptr %1, i64 16
+  %21 = load i64, ptr %20, align 8
+  %22 = getelementptr inbounds nuw i8, ptr %0, i64 8
+  %23 = load ptr, ptr %22, align 8
+  %24 = load ptr, ptr %0, align 8
+  %25 = getelementptr inbounds nuw i8, ptr %24, i64 96
+  %26 = load i32, ptr %25, align 8
+  %27 = zext i32 %26 to i64
+  %28 = getelementptr inbounds nuw i8, ptr %23, i64 %27
+  %29 = getelementptr inbounds nuw i8, ptr %28, i64 8
+  %30 = load i64, ptr %29, align 8
+  %31 = icmp eq i64 %21, %30
+  br i1 %31, label %32, label %103
+
+32:                                               ; preds = %19
+  %33 = getelementptr inbounds nuw i8, ptr %4, i64 40
+  %34 = load ptr, ptr %33, align 8
+  %35 = getelementptr inbounds nuw i8, ptr %4, i64 24
+  %36 = load i64, ptr %35, align 8
+  %37 = mul nuw nsw i64 %36, 48
+  %38 = getelementptr inbounds nuw i8, ptr %34, i64 %37
+  %39 = icmp eq i64 %36, 0
+  br i1 %39, label %70, label %40
+
+40:                                               ; preds = %32, %67
+  %41 = phi ptr [ %68, %67 ], [ %34, %32 ]
+  %42 = load ptr, ptr %22, align 8
+  %43 = load i64, ptr %41, align 8
+  %44 = getelementptr inbounds nuw i64, ptr %42, i64 %43
+  %45 = load i64, ptr %44, align 8
+  %46 = getelementptr inbounds nuw i8, ptr %41, i64 8
+  %47 = load i64, ptr %46, align 8
+  %48 = add i64 %47, %45
+  %49 = getelementptr inbounds nuw i8, ptr %41, i64 16
+  %50 = load i64, ptr %49, align 8
+  %51 = and i64 %48, %50
+  %52 = icmp eq i64 %51, 0
+  br i1 %52, label %53, label %103
+
+53:                                               ; preds = %40
+  %54 = getelementptr inbounds nuw i8, ptr %41, i64 40
+  %55 = load ptr, ptr %54, align 8
+  %56 = icmp eq ptr %55, null
+  br i1 %56, label %57, label %60
+
+57:                                               ; preds = %53
+  %58 = getelementptr inbounds nuw i8, ptr %41, i64 24
+  %59 = load ptr, ptr %58, align 8
+  store i64 %48, ptr %59, align 8
+  br label %67
+
+60:                                               ; preds = %53
+  %61 = getelementptr inbounds nuw i8, ptr %41, i64 32
+  %62 = load ptr, ptr %61, align 8
+  %63 = getelementptr inbounds nuw i8, ptr %41, i64 24
+  %64 = load ptr, ptr %63, align 8
+  %65 = tail call fastcc i32 @tensor_map(ptr noundef %0, ptr noundef %62, ptr noundef nonnull %55, i64 noundef %48, ptr noundef %64) #17
+  %66 = icmp eq i32 %65, 0
+  br i1 %66, label %67, label %103
+
+67:                                               ; preds = %60, %57
+  %68 = getelementptr inbounds nuw i8, ptr %41, i64 48
+  %69 = icmp ult ptr %68, %38
+  br i1 %69, label %40, label %70, !llvm.loop !65
+
+70:                                               ; preds = %67, %32
+  store i64 1, ptr %4, align 8
+  %71 = getelementptr inbounds nuw i8, ptr %6, i64 64
+  %72 = load ptr, ptr %71, align 8
+  %73 = tail call ptr %72() #18
+  %74 = getelementptr inbounds nuw i8, ptr %4, i64 48
+  %75 = load ptr, ptr %74, align 8
+  %76 = getelementptr inbounds nuw i8, ptr %4, i64 32
+  %77 = load i64, ptr %76, align 8
+  %78 = mul nuw nsw i64 %77, 72
+  %79 = getelementptr inbounds nuw i8, ptr %75, i64 %78
+  %80 = icmp eq i64 %77, 0
+  br i1 %80, label %86, label %81
+
+81:                                               ; preds = %70
+  %82 = getelementptr inbounds nuw i8, ptr %6, i64 72
+  br label %90
+
+83:                                               ; preds = %90
+  %84 = xor i1 %101, true
+  %85 = zext i1 %84 to i32
+  br label %86
+
+86:                                               ; preds = %83, %70
+  %87 = phi i32 [ 0, %70 ], [ %85, %83 ]
+  %88 = getelementptr inbounds nuw i8, ptr %6, i64 80
+  %89 = load ptr, ptr %88, align 8
+  tail call void %89(ptr noundef %73) #18
+  store i64 0, ptr %4, align 8
+  br label %103
+
+90:                                               ; preds = %81, %90
+  %91 = phi ptr [ %75, %81 ], [ %99, %90 ]
+  %92 = getelementptr inbounds nuw i8, ptr %91, i64 32
+  store ptr %8, ptr %92, align 8
+  %93 = load ptr, ptr %82, align 8
+  %94 = getelementptr inbounds nuw i8, ptr %91, i64 56
+  %95 = load ptr, ptr %94, align 8
+  %96 = getelementptr inbounds nuw i8, ptr %91, i64 64
+  %97 = load ptr, ptr %96, align 8
+  %98 = tail call i32 %93(ptr noundef %91, ptr noundef %95, ptr noundef %97, ptr noundef null) #18
+  %99 = getelementptr inbounds nuw i8, ptr %91, i64 72
+  %100 = icmp ult ptr %99, %79
+  %101 = icmp eq i32 %98, 0
+  %102 = select i1 %100, i1 %101, i1 false
+  br i1 %102, label %90, label %83, !llvm.loop !66
+
+103:                                              ; preds = %60, %40, %2, %15, %19, %86
+  %104 = phi i32 [ 1, %2 ], [ %87, %86 ], [ 1, %19 ], [ 1, %15 ], [ 1, %40 ], [ 1, %60 ]
+  ret i32 %104
 }
 
 ; Function Attrs: noinline nounwind
@@ -5125,7 +5293,7 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
 66:                                               ; preds = %64, %49
   %67 = add nuw nsw i64 %31, 1
   %68 = icmp eq i64 %67, %23
-  br i1 %68, label %69, label %30, !llvm.loop !64
+  br i1 %68, label %69, label %30, !llvm.loop !67
 
 69:                                               ; preds = %66
   %70 = load i64, ptr %4, align 16
@@ -5199,28 +5367,28 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !17 = distinct !{!17, !7, !9, !18}
 !18 = !{!"llvm.loop.vectorize.width", i32 1}
 !19 = !{!"branch_weights", !"expected", i32 2858071, i32 2144625577}
-!20 = distinct !{!20, !7, !9, !18}
-!21 = distinct !{!21, !7}
-!22 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
-!23 = distinct !{!23, !9}
-!24 = distinct !{!24, !7}
+!20 = !{!"branch_weights", i32 2000, i32 2001, i32 4000000}
+!21 = distinct !{!21, !7, !9, !18}
+!22 = distinct !{!22, !7}
+!23 = !{!"branch_weights", i32 1, i32 8000, i32 2, i32 1}
+!24 = distinct !{!24, !9}
 !25 = distinct !{!25, !7}
 !26 = distinct !{!26, !7}
 !27 = distinct !{!27, !7}
 !28 = distinct !{!28, !7}
 !29 = distinct !{!29, !7}
 !30 = distinct !{!30, !7}
-!31 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
-!32 = distinct !{!32, !7}
+!31 = distinct !{!31, !7}
+!32 = !{!"branch_weights", !"expected", i32 1078537, i32 2146405111}
 !33 = distinct !{!33, !7}
-!34 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
-!35 = !{!"branch_weights", i32 4000000, i32 4001}
-!36 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
-!37 = distinct !{!37, !7}
-!38 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
-!39 = distinct !{!39, !7}
-!40 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
-!41 = distinct !{!41, !7}
+!34 = distinct !{!34, !7}
+!35 = !{!"branch_weights", !"expected", i32 1717128, i32 2145766520}
+!36 = !{!"branch_weights", i32 4000000, i32 4001}
+!37 = !{!"branch_weights", i32 1, i32 2001, i32 2000}
+!38 = distinct !{!38, !7}
+!39 = !{!"branch_weights", !"expected", i32 2144915473, i32 2568175}
+!40 = distinct !{!40, !7}
+!41 = !{!"branch_weights", !"expected", i32 -2147483648, i32 0}
 !42 = distinct !{!42, !7}
 !43 = distinct !{!43, !7}
 !44 = distinct !{!44, !7}
@@ -5228,19 +5396,22 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !46 = distinct !{!46, !7}
 !47 = distinct !{!47, !7}
 !48 = distinct !{!48, !7}
-!49 = distinct !{!49, !7, !50}
-!50 = !{!"llvm.loop.peeled.count", i32 1}
-!51 = distinct !{!51, !7}
+!49 = distinct !{!49, !7}
+!50 = distinct !{!50, !7, !51}
+!51 = !{!"llvm.loop.peeled.count", i32 1}
 !52 = distinct !{!52, !7}
-!53 = distinct !{!53, !7, !9, !18}
+!53 = distinct !{!53, !7}
 !54 = distinct !{!54, !7}
-!55 = distinct !{!55, !7}
-!56 = distinct !{!56, !9}
+!55 = distinct !{!55, !9}
+!56 = distinct !{!56, !7}
 !57 = distinct !{!57, !7}
-!58 = distinct !{!58, !7}
-!59 = distinct !{!59, !9}
+!58 = distinct !{!58, !9}
+!59 = distinct !{!59, !7}
 !60 = distinct !{!60, !7}
 !61 = distinct !{!61, !7}
-!62 = distinct !{!62, !7}
-!63 = distinct !{!63, !7, !50}
-!64 = distinct !{!64, !7}
+!62 = distinct !{!62, !7, !9, !18}
+!63 = distinct !{!63, !7}
+!64 = distinct !{!64, !7, !51}
+!65 = distinct !{!65, !7}
+!66 = distinct !{!66, !7}
+!67 = distinct !{!67, !7}

@@ -25,7 +25,7 @@ from cutelite_rt.launcher import native, watching
 from cutelite_rt.launcher.environment import environment
 from cutelite_rt.launcher.facts import FACTS, GENERAL
 from cutelite_rt.launcher.image import Machine
-from cutelite_rt.launcher.variants import Outcome, Variant, VariantTable
+from cutelite_rt.launcher.variants import Outcome, Plan, Variant, VariantTable
 from cutelite_rt.signature.table import WORD, Table
 
 _STATE = "env general variants watch constants launch_anew number constant arrays resolved names defaults objects is"
@@ -122,7 +122,7 @@ class Launcher:
         """Another one after each `forget`."""
         return self._constants
 
-    def add(self, key: bytes, outcome: Outcome, generation: object) -> None:
+    def add(self, key: bytes, outcome: Outcome | Plan, generation: object) -> None:
         """Launch by this outcome whatever has that key, unless all has been forgotten since `generation`."""
         variant = Variant(self.table.places, key, outcome)
         with self._lock:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.gpu.launch import Function, LaunchConfig
+from cutelite_rt.gpu.params import Parameters
 from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
 from cutelite_rt.signature.table import HEAD, KIND, Places
 
@@ -59,9 +60,15 @@ class Outcome(NamedTuple):
 class Variant:
     """Memory of one outcome under its key."""
 
-    def __init__(self, places: Places, key: bytes, outcome: Outcome) -> None:
+    def __init__(self, places: Places, key: bytes, outcome: Outcome | Plan) -> None:
         words = struct.unpack(f"<{places.words}Q", key)
         self.key, self.hash = key, hash_of(words)
+        if isinstance(outcome, Plan):
+            head = HEAD.pack(self.hash, 0, words[1], outcome.address, _PROGRAM, *(0,) * 10)
+            self._memory = ctypes.create_string_buffer(head.ljust(places.key, b"\0") + key, places.size)
+            self._keep: object = outcome
+            self.address = ctypes.addressof(self._memory)
+            return
         function, config = outcome.function, outcome.config
         cluster = config.cluster or (1, 1, 1)
         its = {i: slot for slot, i in enumerate(outcome.slots) if i is not None}
@@ -81,6 +88,75 @@ class Variant:
         self._memory = ctypes.create_string_buffer(data, places.size)
         self._keep = attributes, function
         self.address = ctypes.addressof(self._memory)
+
+
+_PROGRAM = 2  # in the place of whether the grid has to be a whole number of clusters
+_MOVED, _PLANNED, _PROGRAM_HEAD = struct.Struct("<6Q"), struct.Struct("<6I 6Q"), struct.Struct("<7Q")
+_TENSOR = struct.Struct("<Q 2i 2I 2Q Q")
+
+
+class Moved(NamedTuple):
+    """A parameter that lies where an argument does: `delta` bytes behind the beginning of the array number `array`.
+
+    launch, parameter     which parameter of which launch
+    aligned               bytes that it has to be a multiple of
+    form, shape, strides  of a tensor map; None where it is the address
+    """
+
+    array: int
+    delta: int
+    launch: int
+    parameter: int
+    aligned: int = 1
+    form: MapForm | None = None
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+class Plan:
+    """Launches that one call makes, one behind the other, and what of them each call changes: `program` in launcher.c.
+
+    launches  functions, how they are launched (the stream is the call's), and their parameters
+    memory    that the kernels work in besides their arguments, and the one stream that it is for; None without
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[tuple[Function, LaunchConfig, Parameters]],
+        moves: Sequence[Moved],
+        memory: tuple[object, int] | None,
+    ) -> None:
+        attributes = [_attributes(config) for _, config, _ in launches]
+        caches = [None if move.form is None else _cache(move.form) for move in moves]
+        tensors = [None if move.form is None else _tensor(move.shape, move.strides) for move in moves]
+        places = [launches[move.launch][2].places[move.parameter] for move in moves]
+        rows = (
+            _MOVED.pack(
+                move.array, move.delta, move.aligned - 1, to, 0 if cache is None else cache[1], 0 if t is None else t[1]
+            )
+            for move, to, cache, t in zip(moves, places, caches, tensors, strict=True)
+        )
+        planned = (
+            _PLANNED.pack(
+                *(*config.grid, *config.block, config.smem, 0, ctypes.addressof(each), count),
+                *(int(function.handle), parameters.address),
+            )
+            for (function, config, parameters), (each, count) in zip(launches, attributes, strict=True)
+        )
+        moved, out = (ctypes.create_string_buffer(b"".join(group)) for group in (rows, planned))
+        owns, stream = memory is not None, 0 if memory is None else memory[1]
+        head = 0, owns, stream, len(moves), len(launches), ctypes.addressof(moved), ctypes.addressof(out)
+        self._head = ctypes.create_string_buffer(_PROGRAM_HEAD.pack(*head))
+        self._keep = moved, out, attributes, caches, tensors, [*launches], memory
+        self.address = ctypes.addressof(self._head)
+
+
+def _tensor(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[object, int]:
+    """A `tensor` of launcher.c with these extents and strides, and its address."""
+    numbers = (ctypes.c_int64 * (2 * len(shape)))(*shape, *strides)
+    at = ctypes.addressof(numbers)
+    memory = ctypes.create_string_buffer(_TENSOR.pack(0, 2, 0, len(shape), 0, at, at + 8 * len(shape), 0))
+    return (numbers, memory), ctypes.addressof(memory)
 
 
 def _context_id(function: Function) -> int:

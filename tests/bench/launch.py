@@ -56,7 +56,12 @@ Runs = dict[str, Callable[[int], Any]]
 LAUNCHES, ROUNDS = 200, 31
 SIZE, BLOCK = 4096, 256
 GRID = SIZE // BLOCK
-BARS = {("5 tensors, 9 numbers", ""): 1.15, ("3 tensor maps", ""): 1.25, ("3 tensor maps", ", other tensors"): 1.6}
+BARS = {
+    ("5 tensors, 9 numbers", ""): 1.15,
+    ("3 tensor maps", ""): 1.25,
+    ("3 tensor maps", ", other tensors"): 1.6,
+    ("ten kernels", ", a program"): 1.15,
+}
 """What cutelite may take at most, in C loops of the same case."""
 
 N = cl.dims("N")
@@ -305,6 +310,35 @@ def tensor_maps() -> Runs:
     }
 
 
+def ten_kernels() -> Runs:
+    """Ten launches of one kernel on chained arrays; times are of one of them."""
+
+    def step(a: Any, b: Any, c: Any) -> None:
+        for _ in range(5):
+            vector_add[GRID, BLOCK](a, b, c)
+            vector_add[GRID, BLOCK](b, c, a)
+
+    program, arrays = cl.program(step), [torch.zeros(SIZE, device="cuda") for _ in range(3)]
+    program(*arrays)
+    ready(vector_add)
+    values = [*(a.data_ptr() for a in arrays), SIZE]
+    compiled = compiled_for(vector_add)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        program(*arrays)
+    a, b, c = arrays
+
+    def tenth(run: Callable[[int], Any]) -> Callable[[int], Any]:
+        return lambda n: run(n // 10)
+
+    return {
+        "cutelite, a program": tenth(statement("program(a, b, c)", program=program, a=a, b=b, c=c)),
+        "cutelite": tenth(statement("step(a, b, c)", step=step, a=a, b=b, c=c)),
+        "CUDA graph": tenth(statement("replay()", replay=graph.replay)),
+        "C loop": c_loop(compiled, (GRID, 1, 1), values),
+    }
+
+
 def cycle(items: list[Any]) -> Callable[[], Any]:
     from itertools import cycle as endless
 
@@ -428,7 +462,12 @@ def second_process() -> list[float]:
     return found[1:]
 
 
-CASES = {"vector_add": vectors, "5 tensors, 9 numbers": many_arguments, "3 tensor maps": tensor_maps}
+CASES = {
+    "vector_add": vectors,
+    "5 tensors, 9 numbers": many_arguments,
+    "3 tensor maps": tensor_maps,
+    "ten kernels": ten_kernels,
+}
 
 
 def main() -> None:

@@ -1,0 +1,420 @@
+"""`@program`: a host function that launches several kernels, issued by one call of machine code.
+
+In    a Python function whose launches depend on its arguments' shapes and constants, and not on what arrays hold
+Out   `Program`: on NumPy arrays the function itself, simulated; on a GPU its launches, planned once for arguments alike
+
+The function is executed once for arguments of other shapes, dtypes or constants, with its launches diverted
+(`divert.py`). What comes of them is a plan: kernels that are loaded, their parameters, which of those lie in which
+argument, and one block of memory for all workspaces. The launcher (`cutelite_rt/launcher`) checks the arguments of
+later calls by tables, as those of a kernel, and issues the plan's launches.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+import threading
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import cutelite_rt as rt
+from cutelite import config
+from cutelite.dispatch import building
+from cutelite.dispatch.arguments import ArgumentError
+from cutelite.dispatch.device import has_gpu, packable
+from cutelite.dispatch.divert import diversion, diverted
+from cutelite.dispatch.launch import Launch
+from cutelite.ir.contract import np, numpy_dtype
+from cutelite.ir.types import SCALARS, Scalar
+from cutelite_rt import forks
+from cutelite_rt.arrays import stream as streams
+from cutelite_rt.arrays.memory import is_array
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.gpu.driver import get as driver
+from cutelite_rt.launcher import facts, native
+from cutelite_rt.launcher.variants import MapForm, Moved, Plan
+from cutelite_rt.shapes import whole
+from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import Address, MapRequest
+from cutelite_rt.signature.table import Table
+
+if TYPE_CHECKING:
+    from cutelite.dispatch.kernel import Planned
+    from cutelite_rt.launcher.state import Launcher
+
+_ALIGN = 256
+"""Bytes that the address of a workspace is a multiple of, as those of allocators are."""
+
+_MOST_SHAPES = 256
+"""Plans for so many combinations of shapes are kept; then all are dropped."""
+
+_NOWHERE = 1 << 46
+"""Addresses of workspaces until they have their places: no memory of an argument lies there."""
+
+
+def program(function: Callable[..., None]) -> Program:
+    """Decorator: a host function whose launches are issued together, by one call of machine code.
+
+        @cl.program
+        def step(x, scale, out):
+            hidden = cl.workspace(x.shape, cl.f32)
+            normed[x.shape[0], 256](x, hidden)
+            scaled[x.shape[0], 256](hidden, scale, out)
+
+    The function is executed anew for arguments of other shapes, strides, dtypes, devices or alignments, and for other
+    values of arguments that are no arrays. Otherwise its launches are issued from what came of it then, with the
+    addresses of the new arguments; nothing of the function is executed. So it may compute, branch and loop over what
+    arguments say but for the content of arrays, and it returns nothing. Arrays that it gives to kernels are arguments,
+    views of them, or a `workspace`. All launches go to the stream that is current in the arrays' library. In a
+    stream that is captured into a CUDA graph they are captured; call it once ahead of the capture.
+    On NumPy arrays the function is executed at each call, and its kernels are simulated.
+    Errors  at a call: `ArgumentError` for arrays that are none of those, launches that name a stream and results;
+            else those of the launches
+    """
+    return Program(function)
+
+
+def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
+    """Memory for a `program` to work in, as an array of its device; what it holds at first is undefined.
+
+    All workspaces of a program share one block; those whose first and last launches do not overlap share its bytes.
+    Errors  RuntimeError outside of a program; TypeError for a dtype that is none, such as `cl.f32`
+    """
+    if not isinstance(dtype, Scalar):
+        raise TypeError(f"a workspace has a dtype, such as cl.f32, not {dtype!r}")
+    calling = _calling.get()
+    if calling is None:
+        raise RuntimeError("a workspace is a program's: call cl.workspace in a function that is a @cl.program")
+    extents = tuple(whole(n, "the shape of a workspace") for n in (shape if isinstance(shape, tuple) else (shape,)))
+    return calling.workspace(extents, dtype.name)
+
+
+class _Calling:
+    """A call of a program's function: where its workspaces are, and what comes of them."""
+
+    def __init__(self, ordinal: int | None, planned: bool) -> None:
+        self.ordinal, self.planned = ordinal, planned
+        self.workspaces: list[rt.DeviceArray] = []
+        self._end = _NOWHERE
+
+    def workspace(self, shape: tuple[int, ...], dtype: str) -> Any:
+        if self.ordinal is None:
+            return np.empty(shape, numpy_dtype(SCALARS[dtype]))
+        if not self.planned:
+            return rt.empty(shape, dtype, rt.device(self.ordinal))
+        made = rt.DeviceArray(shape, dtype, rt.device(self.ordinal), self._end, owner=self)
+        self._end += _rounded(made.nbytes)
+        self.workspaces.append(made)
+        return made
+
+
+_calling: ContextVar[_Calling | None] = ContextVar("calling", default=None)
+
+
+class _Recorded(NamedTuple):
+    kernel: Any
+    launch: Launch
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def planned(self) -> Planned | None:
+        found: Planned | None = self.kernel.planned(self.launch, *self.args, **self.kwargs)
+        return found
+
+    def aligned(self) -> int:
+        """Return the largest alignment that the kernel's annotations ask of addresses."""
+        said = self.kernel.signature.data()
+        its = (leaf for parameter in said.parameters for leaf in data.leaves(parameter))
+        return max((leaf.align or 1 for leaf in its if isinstance(leaf, data.Array | data.Pointer)), default=1)
+
+
+class Program:
+    """A host function that launches several kernels, made by `program`. Threads may call it at the same time."""
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._signature = inspect.signature(function)
+        self._groups: dict[Hashable, _Group] = {}
+        self._lock = forks.lock()
+        self._entry: Callable[..., None] = self._by_python
+        for parameter in self._signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(f"{self.__name__}() has `*{parameter.name}`: a program names its parameters")
+
+    def __repr__(self) -> str:
+        return f"<program {self.__qualname__}{self._signature}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Issue the program's launches for these arguments. Errors: as `program` says."""
+        self._entry(*args, **kwargs)
+
+    def _by_python(self, *args: Any, **kwargs: Any) -> None:
+        self._anew(None, None, None, *args, **kwargs)
+
+    def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self.__name__}(): {error}") from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _anew(self, group: _Group | None, key: bytes | None, held: Any, /, *args: Any, **kwargs: Any) -> None:
+        """Launch what no plan is known for: plan it, have the launcher of another group do it, or execute the function.
+
+        group, key  whose launcher was called, and what it looked for; None where it is none, or did not come so far
+        """
+        arguments = self._arguments(args, kwargs)
+        views = {name: rt.read(x) for name, x in arguments.items() if is_array(x)}
+        places = {view.device for view in views.values()}
+        if len(places) > 1:
+            raise ArgumentError(f"{self.__name__}(): its arrays are in different places; move them to one")
+        kind, ordinal = next(iter(places), ("cuda" if has_gpu() else "cpu", 0))
+        environment = config.read()
+        each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
+        if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not _are_apart(views):
+            return self._executed(arguments, ordinal if kind == "cuda" else None)
+        if group is not None and key is not None and _planning.group is not group:
+            plan = self._planned(group, arguments, views, ordinal)
+            if plan is not None:
+                group.launcher.add(key, plan, group.launcher.generation)
+                return self._once_more(group, args, kwargs)
+            return self._executed(arguments, ordinal)
+        shape = self._shape(arguments, views)
+        with self._lock:
+            if any(each.has_changed() for each in self._groups.values()):
+                self._groups = {}
+            if len(self._groups) >= _MOST_SHAPES:
+                self._groups = {}
+            found = self._groups.get(shape)
+        if _planning.group is not None or (found is not None and found is group):
+            return self._executed(arguments, ordinal)  # a plan that is in use, another context, or an argument's whim
+        if found is None:
+            made = self._group(arguments, views)
+            with self._lock:
+                found = self._groups.setdefault(shape, made)
+        self._entry = found.entry
+        found.entry(*args, **kwargs)
+        return None
+
+    def _once_more(self, group: _Group, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Call a launcher that has a plan now; whatever it cannot do is executed."""
+        _planning.group = group
+        try:
+            group.entry(*args, **kwargs)
+        finally:
+            _planning.group = None
+
+    def _executed(self, arguments: Mapping[str, Any], ordinal: int | None) -> None:
+        """Execute the function; its kernels launch themselves."""
+        token = _calling.set(_calling.get() or _Calling(ordinal, planned=False))  # of the program that calls this one
+        try:
+            self._result_of(arguments)
+        finally:
+            _calling.reset(token)
+
+    def _result_of(self, arguments: Mapping[str, Any]) -> None:
+        by_place, by_name = [], {}
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind == parameter.KEYWORD_ONLY:
+                by_name[name] = arguments[name]
+            else:
+                by_place.append(arguments[name])
+        if self.function(*by_place, **by_name) is not None:
+            raise ArgumentError(f"{self.__name__}(): a program returns nothing: give it the arrays to write to")
+
+    # Groups: arguments of equal shapes.
+
+    def _shape(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> Hashable:
+        """Return what plans of one group have in common."""
+        return tuple(
+            (view.dtype, view.shape, view.strides, view.device) if (view := views.get(name)) else None
+            for name in arguments
+        ), streams.of(arguments.values())
+
+    def _group(self, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView]) -> _Group:
+        rows: list[data.Parameter] = []
+        for name in arguments:
+            if (view := views.get(name)) is None:
+                rows.append(data.Constant(name))
+            else:
+                rows.append(data.Array(name, "", view.dtype, data.Strided(view.shape, view.strides)))
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        positional = sum(kind != inspect.Parameter.KEYWORD_ONLY for kind in kinds)
+        only = sum(kind == inspect.Parameter.POSITIONAL_ONLY for kind in kinds)
+        table = Table(data.Signature(self.__name__, tuple(rows), positional, only))
+        defaults = {
+            name: p.default
+            for name, p in self._signature.parameters.items()
+            if p.default is not inspect.Parameter.empty
+        }
+        group = _Group([name for name in arguments if name in views])
+        anew = functools.partial(self._anew, group)
+        group.launcher = building.for_program(table, anew, driver(), defaults, config.read())
+        group.entry = group.launcher.bound(facts.facts_of((1, 1, 1), "program", None), None)
+        return group
+
+    # Plans.
+
+    def _planned(
+        self, group: _Group, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView], ordinal: int
+    ) -> Plan | None:
+        """The plan for a call; None where there is nothing to launch."""
+        recorded: list[_Recorded] = []
+        calling = _Calling(ordinal, planned=True)
+        token = _calling.set(calling)
+        try:
+            with diverted(
+                lambda kernel, launch, args, kwargs: recorded.append(_Recorded(kernel, launch, args, kwargs))
+            ):
+                self._result_of(arguments)
+        finally:
+            _calling.reset(token)
+        for each in recorded:
+            if each.launch.stream is not None:
+                name = each.kernel.__name__
+                raise ArgumentError(f"{self.__name__}(): a launch of {name} names its stream, but those of a program "
+                                    "go where the program goes")  # fmt: skip
+        block = self._placed(calling, [each.planned() for each in recorded], ordinal)
+        launches, moves, watched = [], [], {id(source): source for source in group.watched}
+        places = {name: (i, *_span(views[name])) for i, name in enumerate(group.arrays)}
+        for each in recorded:
+            planned = each.planned()
+            if planned is None:
+                continue
+            values = [packable(each.kernel.__name__, value) for value in planned.values]
+            launches.append((planned.function, planned.config, planned.function.layout.pack(values)))
+            watched |= {id(source): source for source in planned.watched}
+            for i, value in enumerate(planned.values):
+                move = self._moved(each, value, len(launches) - 1, i, places, block)
+                moves += [] if move is None else [move]
+        group.watched = tuple(watched.values())
+        group.launcher.watch(building.watch(group.watched))
+        memory = None if block is None else (block, streams.of(arguments.values()))
+        return Plan(launches, moves, memory) if launches else None
+
+    def _placed(self, calling: _Calling, planned: Sequence[Planned | None], ordinal: int) -> rt.DeviceArray | None:
+        """Give all workspaces their places in one block, by the launches from the first to the last that uses them."""
+        if not calling.workspaces:
+            return None
+        used = [[view.pointer for value in each.values if (view := _view(value))] if each else [] for each in planned]
+        lives = []
+        for made in calling.workspaces:
+            its = [i for i, at in enumerate(used) if any(0 <= p - made.pointer < max(made.nbytes, 1) for p in at)]
+            lives.append((_rounded(made.nbytes), its[0] if its else 0, its[-1] if its else 0))
+        offsets, total = placed(lives)
+        block = rt.empty((max(total, 1) + _ALIGN,), "u8", rt.device(ordinal))
+        base = -(-block.pointer // _ALIGN) * _ALIGN
+        for made, offset in zip(calling.workspaces, offsets, strict=True):
+            made.pointer = base + offset
+            made.__dict__.pop("dltensor", None)
+        return block
+
+    def _moved(
+        self,
+        of: _Recorded,
+        value: Any,
+        launch: int,
+        parameter: int,
+        places: Mapping[str, tuple[int, int, int]],
+        block: rt.DeviceArray | None,
+    ) -> Moved | None:
+        """Return what of a parameter follows an argument; None where nothing does."""
+        view = _view(value)
+        if view is None:
+            if isinstance(value, Address):
+                raise ArgumentError(f"{self.__name__}(): {of.kernel.__name__} is given an address for `{value.name}`: "
+                                    "give it the array")  # fmt: skip
+            return None
+        if block is not None and 0 <= view.pointer - block.pointer < block.nbytes:
+            return None
+        for i, start, end in places.values():
+            if start <= view.pointer < end:
+                form = None
+                if isinstance(value, MapRequest):
+                    form = MapForm(value.dtype, value.tiling.box, value.tiling.swizzle)
+                aligned = of.aligned() if view.pointer % of.aligned() == 0 else 1
+                return Moved(i, view.pointer - start, launch, parameter, aligned, form, view.shape, view.strides)
+        name = of.kernel.__name__
+        raise ArgumentError(f"{self.__name__}(): an array of {name}, {view.dtype} {view.shape}, lies in no argument: "
+                            "take it as one, or as a cl.workspace")  # fmt: skip
+
+
+class _Group:
+    """The plans of a program for arguments of equal shapes.
+
+    arrays   names of the parameters that are arrays, in order
+    watched  what their kernels were made from
+    entry    launches, by machine code
+    """
+
+    launcher: Launcher
+    entry: Callable[..., None]
+
+    def __init__(self, arrays: Sequence[str]) -> None:
+        self.arrays = arrays
+        self.watched: tuple[Any, ...] = ()
+
+    def has_changed(self) -> bool:
+        return not all(source.is_current() for source in self.watched)
+
+
+class _Planning(threading.local):
+    group: _Group | None = None
+    """Whose launcher is called with a plan that was just made: it is not planned twice."""
+
+
+_planning = _Planning()
+
+
+def placed(lives: Iterable[tuple[int, int, int]]) -> tuple[list[int], int]:
+    """Offsets for pieces of memory, and the sum of bytes: (bytes, first launch, last launch) of each, largest first.
+
+    >>> placed([(512, 0, 1), (256, 1, 2), (512, 2, 3)])
+    ([0, 512, 0], 768)
+    """
+    pieces = list(lives)
+    offsets, done = [0] * len(pieces), list[tuple[int, int, int, int]]()
+    for i in sorted(range(len(pieces)), key=lambda i: -pieces[i][0]):
+        size, first, last = pieces[i]
+        at = 0
+        for start, end in sorted((o, o + s) for o, s, f, e in done if f <= last and first <= e):
+            if at + size <= start:
+                break
+            at = max(at, end)
+        offsets[i] = at
+        done.append((at, size, first, last))
+    return offsets, max((at + size for at, size, *_ in done), default=0)
+
+
+def _view(value: Any) -> rt.ArrayView | None:
+    if isinstance(value, MapRequest | Address):
+        return value.view
+    return value if isinstance(value, rt.ArrayView) else None
+
+
+def _span(view: rt.ArrayView) -> tuple[int, int]:
+    """Where the elements of an array lie: from, and up to."""
+    low = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step < 0)
+    high = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step > 0)
+    size = DTYPES[view.dtype].bytes
+    return view.pointer + low * size, view.pointer + (high + 1) * size
+
+
+def _are_apart(views: Mapping[str, rt.ArrayView]) -> bool:
+    """Tell whether an address says which array it lies in: all have elements, and none overlap."""
+    if not all(math.prod(view.shape) and min((*view.strides, 0)) >= 0 for view in views.values()):
+        return False
+    spans = sorted(_span(view) for view in views.values())
+    return all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _ALIGN) * _ALIGN

@@ -1,0 +1,242 @@
+"""Programs: host functions whose launches one call of machine code issues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite import Tensor, f32
+from cutelite.dispatch import ArgumentError
+from cutelite.dispatch.programs import placed
+from tests.dispatch import kernels
+from tests.dispatch.conftest import GpuArray
+from tests.dispatch.test_launcher import in_a_context as in_a_context
+from tests.rt.conftest import FakeCuda
+
+N = cl.dims("N")
+
+
+@cl.kernel(block=64)
+def doubled(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)]) -> None:
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    if i < N:
+        y[i] = 2.0 * x[i]
+
+
+@cl.kernel(block=64)
+def shifted(x: Tensor[f32, (N,)], y: Tensor[f32, (N,)], by: f32) -> None:
+    i = cl.block_idx.x * 64 + cl.thread_idx.x
+    if i < N:
+        y[i] = x[i] + by
+
+
+def _step(x: Any, out: Any, by: float, times: int = 2) -> None:
+    blocks = -(-x.shape[0] // 64)
+    before = x
+    for _ in range(times):
+        after = cl.workspace(x.shape, f32)
+        doubled[blocks](before, after)
+        before = after
+    shifted[blocks](before, out, by)
+
+
+def made(function: Any) -> cl.Program:
+    return cl.program(function)
+
+
+def test_it_is_simulated_on_numpy_arrays() -> None:
+    x, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    made(_step)(x, out, 3.0)
+    np.testing.assert_array_equal(out, 4 * x + 3)
+    made(_step)(x, out, by=1.0, times=3)
+    np.testing.assert_array_equal(out, 8 * x + 1)
+
+
+class Launches:
+    """The driver's launches by machine code: grid, and the words of their parameters."""
+
+    def __init__(self, cuda: FakeCuda) -> None:
+        self.cuda, self.seen = cuda, len(cuda.packed)
+
+    def new(self) -> list[tuple[int, ...]]:
+        """Grid and packed parameters of what was launched since."""
+        fresh, self.seen = self.cuda.packed[self.seen :], len(self.cuda.packed)
+        return [tuple(np.frombuffer(each[: len(each) // 4 * 4], np.uint32).tolist()) for each in fresh]
+
+
+def test_one_call_issues_all_launches(cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+
+    def step(x: Any, out: Any, by: float, times: int = 2) -> None:
+        ran.append(times)
+        _step(x, out, by, times)
+
+    program, x, out = made(step), on_gpu((200,)), on_gpu((200,))
+    seen = Launches(cuda)
+    program(x, out, 3.0)
+    first = seen.new()
+    assert len(first) == 3 and ran == [2]
+    program(x, out, 3.0)
+    assert seen.new() == first and ran == [2], "the same, and nothing of the function is executed"
+    monkeypatch.setattr(program, "_anew", None)
+    other = on_gpu((200,))
+    program(x, other, by=3.0)
+    again = seen.new()
+    assert again[:2] == first[:2] and again[2] != first[2] and ran == [2]
+    assert again[2][2] | again[2][3] << 32 == other.pointer
+
+
+def test_other_arguments_are_planned_anew(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    ran = []
+
+    def step(x: Any, out: Any, by: float, times: int = 2) -> None:
+        ran.append((x.shape, by, times))
+        _step(x, out, by, times)
+
+    program, seen = made(step), Launches(cuda)
+    small, large = [on_gpu((64,)) for _ in range(2)], [on_gpu((640,)) for _ in range(2)]
+    for arrays, by, times in ((small, 1.0, 2), (large, 1.0, 2), (small, 2.0, 2), (small, 1.0, 4)):
+        for _ in range(3):
+            program(*arrays, by, times)
+            assert len(seen.new()) == times + 1
+    assert ran == [((64,), 1.0, 2), ((640,), 1.0, 2), ((64,), 2.0, 2), ((64,), 1.0, 4)]
+
+
+def test_views_and_maps_follow_their_arguments(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    @cl.program
+    def step(a: Any, b: Any) -> None:
+        kernels.copied[1, 128](a, b)
+        kernels.copied[1, 128](b, a)
+
+    arrays = [rt.DeviceArray((40, 128), "bf16", rt.device(0), 1 << (30 + i), owner=step) for i in range(4)]
+    step(arrays[0], arrays[1])
+    seen = Launches(cuda)
+    for a, b in ((arrays[0], arrays[1]), (arrays[2], arrays[3]), (arrays[1], arrays[0])):
+        step(a, b)
+        forward, back = seen.new()
+        for words, source, target in ((forward, a, b), (back, b, a)):
+            encoded = cuda.maps[(words[0] & 255) - 1]  # the driver made of Python fills a map with its number
+            assert encoded["address"] == source.pointer and list(encoded["dims"]) == [128, 40]
+            assert words[32] | words[33] << 32 == target.pointer
+
+
+def test_what_is_refused(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x, y, outside = (on_gpu((64,)) for _ in range(3))
+
+    @cl.program
+    def with_another(x: Any) -> None:
+        doubled[1](x, outside)
+
+    @cl.program
+    def with_a_result(x: Any) -> Any:
+        return x
+
+    @cl.program
+    def with_a_stream(x: Any, y: Any) -> None:
+        doubled[1, 64, 7](x, y)
+
+    for program, arguments, words in (
+        (
+            with_another,
+            (x,),
+            r"an array of doubled, f32 \(64,\), lies in no argument: take it as one, or as a cl.works",
+        ),
+        (with_a_result, (x,), r"with_a_result\(\): a program returns nothing"),
+        (with_a_stream, (x, y), r"with_a_stream\(\): a launch of doubled names its stream"),
+        (with_a_stream, (x,), r"with_a_stream\(\): missing a required argument: 'y'"),
+        (made(_step), (x, np.zeros(64, np.float32), 1.0), r"its arrays are in different places"),
+        (made(_step), (x, on_gpu((65,)), 1.0), r"argument `y` has extent 65, but N is 64, from `x`"),
+    ):
+        for _ in range(2):
+            with pytest.raises(ArgumentError, match=words):
+                program(*arguments)
+    with pytest.raises(RuntimeError, match="a workspace is a program's"):
+        cl.workspace((4,), f32)
+    with pytest.raises(TypeError, match="a program names its parameters"):
+        cl.program(lambda *xs: None)
+
+
+def test_arguments_that_overlap_are_launched_one_by_one(cuda: FakeCuda, on_gpu: GpuArray) -> None:
+    x, program = on_gpu((64,)), made(_step)
+    before = len(cuda.launches)
+    program(x, x, 1.0)
+    assert len(cuda.launches) == before + 3
+    program(x, on_gpu((64,)), 1.0)
+    seen = Launches(cuda)
+    program(x, x, 1.0)
+    assert len(seen.new()) == 3, "a plan for arrays apart is right for them too"
+
+
+def test_a_plan_is_dropped_with_what_its_kernels_were_made_from(
+    cuda: FakeCuda, on_gpu: GpuArray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @cl.program
+    def step(x: Any) -> None:
+        kernels.tripled[1](x)
+
+    x, images = on_gpu((8,)), len(cuda.images)
+    for _ in range(2):
+        step(x)
+    assert len(cuda.images) == images + 1
+    monkeypatch.setattr(kernels, "FACTOR", 5)
+    for _ in range(2):
+        step(x)
+    assert len(cuda.images) == images + 2
+
+
+def test_workspaces_share_bytes_when_they_are_not_alive_together() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        lives = [(int(rng.integers(1, 9)) * 256, *sorted(rng.integers(0, 8, 2).tolist())) for _ in range(12)]
+        offsets, total = placed(lives)
+        for i, (size, first, last) in enumerate(lives):
+            assert offsets[i] % 256 == 0 and offsets[i] + size <= total
+            for j, (other, begin, end) in enumerate(lives[:i]):
+                if begin <= last and first <= end:
+                    assert offsets[i] + size <= offsets[j] or offsets[j] + other <= offsets[i]
+        alive = max(sum(s for s, f, e in lives if f <= at <= e) for at in range(8))
+        assert alive <= total <= sum(s for s, *_ in lives)
+
+
+@pytest.mark.sm(90)
+def test_on_a_gpu_and_in_a_graph() -> None:
+    """Results of plans with workspaces that share bytes, a tensor map and views; replayed, and on another stream."""
+    torch: Any = pytest.importorskip("torch")
+
+    @cl.program
+    def step(x: Any, tile: Any, copy: Any, out: Any) -> None:
+        kernels.copied[1, 128](tile, copy)
+        _step(x[64:], out[64:], 3.0, 5)
+        doubled[1](x[:64], out[:64])
+
+    def arrays(scale: float) -> list[Any]:
+        x = torch.arange(500, device="cuda", dtype=torch.float32) * scale
+        tile = (torch.arange(16 * 64, device="cuda") * scale).bfloat16().reshape(16, 64)
+        return [x, tile, torch.zeros_like(tile), torch.zeros_like(x)]
+
+    def check(x: Any, tile: Any, copy: Any, out: Any) -> None:
+        torch.cuda.synchronize()
+        torch.testing.assert_close(copy, tile)
+        torch.testing.assert_close(out, torch.cat([2 * x[:64], 32 * x[64:] + 3]))
+
+    for scale in (1.0, 2.0, 3.0):
+        given = arrays(scale)
+        step(*given)
+        check(*given)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        given = arrays(4.0)
+        for _ in range(3):
+            step(*given)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=side):
+            step(*given)
+    given[0].mul_(2)
+    given[1].mul_(2)
+    torch.cuda.synchronize()
+    graph.replay()
+    check(*given)
