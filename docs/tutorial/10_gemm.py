@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10. A GEMM at cuBLAS's speed
 #
-# The kernel of the last page is right, and has half of cuBLAS's rate. Four changes make up the rest. Each is a
+# The kernel of the last page is right, and has a quarter of cuBLAS's rate. Four changes make up the rest. Each is a
 # consequence of a number:
 #
 # - A 64 x 64 tile makes shared memory the limit: each product reads 64 x 64 elements of A and of B, which takes as
@@ -133,7 +133,16 @@ assert compiled.spills == 0
 # %% [markdown]
 # ## What it reaches
 #
-# FIGURES
+# bf16, 8192 x 8192 x 8192, on one H200 (driver 580.159.04, CUDA 13.0, torch 2.11), 2026-11-23, by
+# `python tests/bench/tutorial.py`: graphs of calls, replayed in turn, medians.
+#
+# | | TFLOP/s | of cuBLAS |
+# |---|---|---|
+# | step 9: 64 x 64, results by single stores | 181 | 0.260 |
+# | examples/hopper_gemm_tiled.py: nothing in flight, three stages | 706 | 1.016 |
+# | this page | 730 | 1.050 |
+# | `cutelite.kernels.gemm` | 759 | 1.091 |
+# | cuBLAS | 696 | 1 |
 #
 # The library's GEMM (`cutelite.kernels.gemm`, 260 lines) goes on from here: clusters of blocks that bring halves of a
 # shared operand for each other, ping-pong (one warpgroup writes while the other multiplies), K forwards and backwards
