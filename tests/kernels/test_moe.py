@@ -13,7 +13,7 @@ from cutelite.kernels import moe
 from cutelite.kernels.moe import grouped, wgrad
 from cutelite.kernels.moe.grouped import Config, Problem
 
-BF16 = ml_dtypes.bfloat16
+BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 NUMBERS = np.random.default_rng(0)
 
 
@@ -101,6 +101,53 @@ def test_tiles_that_cannot_be() -> None:
         grouped.build(Config(stages=3, behind=2), Problem(cl.bf16, gather=True))
     with pytest.raises(ValueError, match="not whole pieces"):
         wgrad.build(wgrad.Config(buffers=3), cl.bf16, "A")
+
+
+SCALED = [
+    (False, False, Config((128, 128), stages=3), 128),
+    (True, False, Config((64, 256), True, 4), 128),
+    (True, True, Config((128, 128), stages=3), 128),
+    (True, True, Config((64, 256), True, 4, behind=2), 256),
+    (False, False, Config((128, 256), stages=3), 264),
+]
+
+
+@pytest.mark.parametrize(("gather", "gated", "config", "n"), SCALED)
+def test_fp8_with_scales_of_blocks(gather: bool, gated: bool, config: Config, n: int) -> None:
+    """Scales that differ by rows of A, by columns of a tile, for gate and `up`, and along K, no multiple of 128."""
+    ends, k, tokens, r = np.cumsum([70, 0, 129, 1]).astype(np.int32), 272, 50, 2 * n if gated else n
+    m = int(ends[-1])
+    a, rows = normal(tokens if gather else m, k, dtype=FP8), NUMBERS.integers(0, tokens, m).astype(np.int32)
+    b, d = normal(4, r, k, dtype=FP8), np.full((m, n), np.nan, BF16)
+    of_a, of_b = (NUMBERS.uniform(0.5, 2, shape).astype(np.float32) for shape in ((len(a), 3), (4, -(-r // 128), 3)))
+    grouped.run(
+        Problem(cl.e4m3, gather, gated), a, b, ends, d, rows if gather else None, config=config, scales=(of_a, of_b)
+    )
+    left = a.astype(float) * of_a.repeat(128, 1)[:, :k]
+    left, wide = left[rows] if gather else left, b * of_b.repeat(128, 1).repeat(128, 2)[:, :r, :k].astype(float)
+    right = np.concatenate([left[i:j] @ x.T for i, j, x in zip([0, *ends[:-1]], ends, wide, strict=True)])
+    if gated:
+        right = right[:, :n] / (1 + np.exp(-right[:, :n])) * right[:, n:]
+    assert off(d, right) < 4e-3
+
+
+def test_experts_in_fp8() -> None:
+    x, gate_up, down, index, weights = made(20, 144, 128, 4, 2)
+    given: list[Any] = []
+    for matrix in gate_up, down:
+        scale = NUMBERS.uniform(0.5, 2, (4, *(-(-size // 128) for size in matrix.shape[1:]))).astype(np.float32)
+        given += [matrix.astype(FP8), scale]
+    up, of_up, lower, of_lower = given
+    found = moe.scaled_experts(x, up, of_up, lower, of_lower, index, weights)
+    wide = [
+        matrix.astype(float) * scale.repeat(128, 1).repeat(128, 2)[:, : matrix.shape[1], : matrix.shape[2]]
+        for matrix, scale in zip(given[::2], given[1::2], strict=True)
+    ]
+    assert off(found, moe.reference(x, *wide, index, weights)) < 5e-2  # e4m3 has three bits
+    with pytest.raises(ValueError, match="should be bf16, e4m3 and f32"):
+        moe.scaled_experts(x, gate_up, of_up, lower, of_lower, index, weights)
+    with pytest.raises(ValueError, match=r"and should be \(4, 2, 2\)"):
+        moe.scaled_experts(x, up, of_lower, lower, of_lower, index, weights)
 
 
 def made(tokens: int, hidden: int, inner: int, experts: int, k: int) -> tuple[Any, ...]:

@@ -249,6 +249,18 @@ def experts_gradient(side: Literal["A", "B"]) -> Run:
     return run
 
 
+def experts_narrow() -> None:
+    """The GEMM of experts with weights of 4 bits, on one block: two tiles of weights, three of rows."""
+    from cutelite.kernels.moe import narrow
+
+    vars(narrow)["clusters_at_once"] = lambda blocks, like: 1
+    numbers, rows = np.random.default_rng(0), np.arange(60, dtype=np.int32) % 30
+    x, d = (of_examples("common").random(*shape, dtype="bfloat16") for shape in ((30, 264), (60, 72)))
+    w = narrow.pack(numbers.integers(-8, 8, (2, 72, 264)), np.ones((2, 72, 9)), "i4")
+    problem, ends = narrow.Problem("i4", 32, gather=True), np.array([20, 60], np.int32)
+    narrow.run(problem, x, w, ends, d, rows, narrow.Config(32, 1, 4, 2))
+
+
 def sorted_by_expert() -> None:
     """The kernel that gives pairs their places."""
     from cutelite.kernels.moe import sort
@@ -334,6 +346,7 @@ LARGE: dict[str, Run] = {
     "attention_latent": attention_latent(260),
     "experts_gradient": experts_gradient("A"),
     "experts_sort": sorted_by_expert,
+    "experts_narrow": experts_narrow,
 }
 """Those that take too long for `make test`."""
 

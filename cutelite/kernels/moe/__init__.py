@@ -5,7 +5,7 @@ routing.py   `route`: the best experts of each token; `sort`: the rows of each e
 grouped.py   the GEMMs of all experts: gathered rows, gate and up together       gather.py   the ring that they come by
 combine.py   weighted sums of a token's results            backward.py, wgrad.py   their derivatives
 
-narrow.py    matrices of weights of 4 bits: MXFP4, integers
+narrow.py    matrices of weights of 4 bits: MXFP4, integers       fp8.py         fp8 with block scales
 
     from cutelite.kernels.moe import experts, route
 
@@ -16,10 +16,12 @@ narrow.py    matrices of weights of 4 bits: MXFP4, integers
 from cutelite.kernels.moe.backward import Gradients, experts_backward
 from cutelite.kernels.moe.call import Kept, experts, experts_kept, reference
 from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.fp8 import scaled_experts
 from cutelite.kernels.moe.narrow import narrow_experts, pack
 from cutelite.kernels.moe.routing import Routed, Sorted, route, route_backward, sort
 
 __all__ = [
     "Gradients", "Kept", "Routed", "Sorted", "combine", "experts", "experts_backward", "experts_kept",
-    "narrow_experts", "pack", "reference", "route", "route_backward", "sort",
+    "narrow_experts", "pack", "reference", "route", "route_backward",
+    "scaled_experts", "sort",
 ]  # fmt: skip

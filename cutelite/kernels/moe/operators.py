@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast
-from cutelite.kernels.moe import backward, call, narrow, routing
+from cutelite.kernels.moe import backward, call, fp8, narrow, routing
 
 
 def experts(x: Tensor, gate_up: Tensor, down: Tensor, index: Tensor, weights: Tensor) -> Tensor:
@@ -72,6 +72,14 @@ def narrow_experts(
 ) -> Tensor:
     """`cutelite.kernels.moe.narrow_experts`."""
     return narrow.narrow_experts(x, gate_up, down, index, weights, kind, inner=inner)
+
+
+@custom_op("cutelite::scaled_experts", mutates_args=())
+def scaled_experts(
+    x: Tensor, gate_up: Tensor, gate_up_scale: Tensor, down: Tensor, down_scale: Tensor, index: Tensor, weights: Tensor
+) -> Tensor:
+    """`cutelite.kernels.moe.scaled_experts`."""
+    return fp8.scaled_experts(x, gate_up, gate_up_scale, down, down_scale, index, weights)
 
 
 @custom_op("cutelite::route", mutates_args=())

@@ -1,0 +1,60 @@
+"""Experts in fp8 with block scales: tokens are quantised, a grouped GEMM, SwiGLU quantised, another one, and the sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cutelite as cl
+from cutelite.dispatch.divert import left_out
+from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.grouped import BLOCK, Problem, run
+from cutelite.kernels.moe.routing import sort
+from cutelite.kernels.rows.narrow import Narrow
+from cutelite.kernels.rows.quantise import quantise
+
+
+@untraced
+def scaled_experts(
+    x: Any, gate_up: Any, gate_up_scale: Any, down: Any, down_scale: Any, index: Any, weights: Any, out: Any = None
+) -> Any:  # fmt: skip
+    """`experts` with matrices of e4m3; what they multiply is quantised by rows and 128 along K.
+
+    x              (tokens, hidden), bf16
+    gate_up        (experts, 2 * inner, hidden), e4m3;  down  (experts, hidden, inner)
+    gate_up_scale  (experts, 2 * inner / 128, ceil(hidden / 128)), f32, of each 128 x 128;  down_scale  likewise
+    Sizes          hidden is a multiple of 16, inner of 128
+    Errors         ValueError for shapes and dtypes that do not fit
+    """
+    (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
+    check(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
+    out = empty(x, tuple(x.shape)) if out is None else out
+    order, pairs = sort(index, count), tokens * k
+    if left_out():
+        return out
+    if not pairs:
+        out[...] = 0
+        return out
+    both, found = empty(x, (pairs, 2 * inner)), empty(x, (pairs, hidden))
+    q, scale = quantise(x, Narrow(block=BLOCK))
+    run(Problem(cl.e4m3, gather=True), q, gate_up, order.ends, both, order.rows, scales=(scale, gate_up_scale))
+    q, scale = quantise(both[:, :inner], Narrow(block=BLOCK), up=both[:, inner:])
+    run(Problem(cl.e4m3), q, down, order.ends, found, scales=(scale, down_scale))
+    return combine(found, order.place, weights, out=out)
+
+
+def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
+    """Errors: ValueError for what does not fit."""
+    (gate_up, down), (count, hidden, inner) = matrices, matrices[1].shape
+    if tuple(gate_up.shape) != (count, 2 * inner, hidden) or x.shape[1] != hidden or hidden % 16 or inner % BLOCK:
+        raise ValueError(f"x is {tuple(x.shape)}, gate_up {tuple(gate_up.shape)}, down {tuple(down.shape)}: no experts")
+    codes = [code_of(each) for each in (x, *matrices, *scales)]
+    if codes != ["bf16", "e4m3", "e4m3", "f32", "f32"]:
+        raise ValueError(f"x, matrices and scales are {', '.join(codes)}, and should be bf16, e4m3 and f32")
+    for matrix, scale in zip(matrices, scales, strict=True):
+        wanted = (count, *(-(-size // BLOCK) for size in matrix.shape[1:]))
+        if tuple(scale.shape) != wanted:
+            raise ValueError(f"scales of {tuple(matrix.shape)} are {tuple(scale.shape)}, and should be {wanted}")
+    if tuple(index.shape) != tuple(weights.shape) or index.shape[0] != x.shape[0]:
+        raise ValueError(f"index is {tuple(index.shape)}, weights {tuple(weights.shape)}, for {x.shape[0]} tokens")
