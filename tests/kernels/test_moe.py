@@ -143,7 +143,7 @@ def test_experts_in_fp8() -> None:
         matrix.astype(float) * scale.repeat(128, 1).repeat(128, 2)[:, : matrix.shape[1], : matrix.shape[2]]
         for matrix, scale in zip(given[::2], given[1::2], strict=True)
     ]
-    assert off(found, moe.reference(x, *wide, index, weights)) < 5e-2  # e4m3 has three bits
+    assert off(found, moe.reference(x, wide[0], wide[1], index, weights)) < 5e-2  # e4m3 has three bits
     with pytest.raises(ValueError, match="should be bf16, e4m3 and f32"):
         moe.scaled_experts(x, gate_up, of_up, lower, of_lower, index, weights)
     with pytest.raises(ValueError, match=r"and should be \(4, 2, 2\)"):

@@ -1,4 +1,4 @@
-"""Experts in fp8 with block scales: tokens are quantised, a grouped GEMM, SwiGLU quantised, another one, and the sum."""
+"""Experts in fp8 with block scales: tokens quantised, a grouped GEMM, SwiGLU quantised, another one, and the sum."""
 
 from __future__ import annotations
 
