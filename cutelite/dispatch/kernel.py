@@ -37,7 +37,7 @@ from cutelite.dispatch.launch import (
 )
 from cutelite.dispatch.launcher import Held, Launching, Went
 from cutelite.dispatch.ranges import launch_range
-from cutelite.dispatch.signature import Signature
+from cutelite.dispatch.signature import Signature, gathers
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
 from cutelite.layout import dims_of
 from cutelite.options import NAMES, Given, Options, checked, parsed
@@ -202,7 +202,7 @@ class Kernel:
         said            options by name; what is not said, or None, is as in this kernel
         Errors          TypeError for what is no option; `OptionError`, `LaunchError` for values
         """
-        derived = Kernel(
+        derived = type(self)(
             self.__cutelite_function__,
             {**self.given, **parsed(text), **checked(said, "kernel.options")},
             self.block if block is None else extents(block, "block"),
@@ -728,7 +728,7 @@ class Kernel:
 
     def _launching_only(self, spec: Specialisation, compiled: Compiled) -> Kernel:
         """Return this kernel as it launches one specialisation, and refuses arguments that need another."""
-        only = Kernel(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster)
+        only = type(self)(self.__cutelite_function__, spec.options.given(), spec.block, spec.cluster)
         only._owner = self._owner
         only._made = OnlyOne(self.__cutelite_function__, spec, compiled)
         only.__dict__["_settings"] = _Settings(replace(config.read(), arch=spec.arch), spec.options)
@@ -816,6 +816,49 @@ class Kernel:
         if specialisation is not None:
             return what(self._made.compiled[specialisation])
         return {spec: what(compiled) for spec, compiled in self._made.compiled.items()}
+
+
+class GatheringKernel(Kernel):
+    """A kernel with ``*args: A``: what is behind the other positional arguments goes there as a tuple.
+
+    Each number of them is a specialisation. A launch costs a call of Python more.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        raise TypeError(f"{name} of {owner.__name__}: a kernel that is a method takes no *args; take a tuple")
+
+    def _gathered(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        count = self.__cutelite_function__.__code__.co_argcount
+        if gathers(self.__cutelite_function__)[0] in kwargs or len(args) < count:
+            return function(*args, **kwargs)
+        return function(*args[:count], tuple(args[count:]), **kwargs)
+
+    @untraced
+    def __getitem__(self, key: Any) -> Callable[..., None]:
+        return functools.partial(self._gathered, super().__getitem__(key))
+
+    @untraced
+    def launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> None:
+        self._gathered(functools.partial(super().launch, launch), *args, **kwargs)
+
+    def compiling(self, launch: Launch, /, *args: Any, **kwargs: Any) -> functools.partial[Compiled] | None:
+        found: functools.partial[Compiled] | None = self._gathered(
+            functools.partial(super().compiling, launch), *args, **kwargs
+        )
+        return found
+
+    def check_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> CheckReport:
+        report: CheckReport = self._gathered(functools.partial(super().check_launch, launch), *args, **kwargs)
+        return report
+
+    def trace_launch(self, launch: Launch, /, *args: Any, **kwargs: Any) -> Timeline:
+        timeline: Timeline = self._gathered(functools.partial(super().trace_launch, launch), *args, **kwargs)
+        return timeline
+
+    def compile(self, /, *examples: Any, **given: Any) -> Compiled:
+        """As `Kernel.compile`; examples behind those of the named parameters are for ``*args``."""
+        compiled: Compiled = self._gathered(super().compile, *examples, **given)
+        return compiled
 
 
 class BoundKernel:
@@ -918,7 +961,7 @@ def kernel(function: Any = None, /, *, block: Any = None, cluster: Any = None, *
             raise TypeError(f"@kernel goes below @{type(function).__name__}")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a Python function, not {function!r}")
-        return Kernel(function, given, shape, clusters)
+        return (GatheringKernel if gathers(function) else Kernel)(function, given, shape, clusters)
 
     return decorate if function is None else decorate(function)
 

@@ -19,6 +19,13 @@ from cutelite_rt.signature.bind import Names
 VARARGS, VARKEYWORDS = 0x04, 0x08  # flags of a code object
 
 
+def gathers(function: FunctionType) -> tuple[str, ...]:
+    """Return the name behind ``*``, which gathers the other arguments; () without one."""
+    code = function.__code__
+    at = code.co_argcount + code.co_kwonlyargcount
+    return (code.co_varnames[at],) if code.co_flags & VARARGS else ()
+
+
 class Signature:
     """Names, kinds, defaults and annotations of the parameters of `function`.
 
@@ -27,17 +34,19 @@ class Signature:
 
     def __init__(self, function: FunctionType, method: bool = False) -> None:
         code = function.__code__
-        if code.co_flags & (VARARGS | VARKEYWORDS):
-            mistake = Mistake("signature", f"{function.__name__} takes *args or **kwargs",
+        if code.co_flags & VARKEYWORDS:
+            mistake = Mistake("signature", f"{function.__name__} takes **kwargs",
                               help="name each parameter; several at once can come as a frozen dataclass")  # fmt: skip
             raise CompileError(mistake, Span(code.co_filename, code.co_firstlineno, function=function.__name__))
         self.kernel = function.__name__
         count, keywords = code.co_argcount, code.co_kwonlyargcount
-        self.names = code.co_varnames[: count + keywords]
-        self.positional = code.co_varnames[:count]
+        star = gathers(function)
+        self.positional = (*code.co_varnames[:count], *star)
+        self.names = (*self.positional, *code.co_varnames[count : count + keywords])
         self.position_only = code.co_varnames[: code.co_posonlyargcount]
         defaults = function.__defaults__ or ()
-        self.defaults = dict(zip(self.positional[count - len(defaults) :], defaults, strict=True))
+        self.defaults = dict(zip(self.positional[count - len(defaults) : count], defaults, strict=True))
+        self.defaults |= dict.fromkeys(star, ())
         self.defaults |= function.__kwdefaults__ or {}
         self._names = Names(self.kernel, self.names, self.positional, self.position_only, self.defaults, self.__str__)
         self.specs = self._specs(function, method)
@@ -46,7 +55,8 @@ class Signature:
         self._order = sorted(self.parameters, key=_is_late)
 
     def _specs(self, function: FunctionType, method: bool) -> dict[str, Spec | None]:
-        specs = specs_of(function)
+        found = specs_of(function)
+        specs = {name: found[name] for name in self.names}
         if method and self.names and specs[self.names[0]] is None:
             specs[self.names[0]] = ConstexprSpec(object)
         return specs

@@ -337,10 +337,15 @@ def specs_of(function: Callable[..., Any]) -> dict[str, Spec | None]:
     """Return the spec of each parameter; None for one without annotation. Strings (PEP 563) are evaluated."""
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
+    star = code.co_varnames[count : count + bool(code.co_flags & 0x04)]  # of ``*args: A``: as many as are given
     found = {}
-    for name in code.co_varnames[:count]:
+    for name in (*code.co_varnames[:count], *star):
         try:
             found[name] = _spec_of(function, name)
+            if name in star:
+                if found[name] is None:
+                    raise CompileError(Mistake("annotation", f"*{name} needs an annotation, that of each argument"))
+                found[name] = SequenceSpec(tuple, None, found[name])
         except CompileError as error:
             raise error.at(_parameter(function, name)) from error.__cause__
     return found

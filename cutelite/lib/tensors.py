@@ -8,7 +8,7 @@ from cutelite.ir.types import boolean, f32
 from cutelite.lang.algebra import rank, size
 from cutelite.lang.debug import printf
 from cutelite.lang.loops import static_range
-from cutelite.lang.values import Vector, vector
+from cutelite.lang.values import Scalar, Vector, vector
 
 
 def gather(t: Any, index: Any, mask: Any = None, other: Any = 0) -> Any:
@@ -43,7 +43,9 @@ def scatter(t: Any, index: Any, values: Any, mask: Any = None) -> None:
 
 
 def any_(x: Any) -> Any:
-    """Tell whether an element of a vector is true: not 0."""
+    """Tell whether an element of a vector is true: not 0. Of a number, whether it is."""
+    if isinstance(x, Scalar):
+        return truth_of(x)
     found = truth_of(x[0])
     for i in static_range(1, x.n):
         found = found | truth_of(x[i])
@@ -51,7 +53,9 @@ def any_(x: Any) -> Any:
 
 
 def all_(x: Any) -> Any:
-    """Tell whether every element of a vector is true: not 0."""
+    """Tell whether every element of a vector is true: not 0. Of a number, whether it is."""
+    if isinstance(x, Scalar):
+        return truth_of(x)
     found = truth_of(x[0])
     for i in static_range(1, x.n):
         found = found & truth_of(x[i])
