@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 
-from cutelite.kernels.attention import attention
-from cutelite.kernels.attention.backward_call import attention_backward
+from cutelite.kernels.attention import attention, attention_varlen
+from cutelite.kernels.attention.backward_call import attention_backward, attention_varlen_backward
 from cutelite.kernels.attention.backward_plan import Config, chosen
 from tests.bench.timing import in_turns
 
 LENGTHS = 1024, 2048, 4096, 8192, 16384
+RAGGED = 17, 8192, 300, 1024, 2048, 77, 512, 4096, 1, 128, 3000, 640, 1500, 250, 900, 64, 2500, 333, 5000, 1200
+"""Lengths of sequences that lie one after the other."""
 CONFIGS: dict[int, dict[str, Config]] = {
     128: {
         "64": Config(),
@@ -71,7 +73,7 @@ def compared(dim: int, causal: bool) -> None:
         q, k, v, do = made(2, *sizes, dim)
         o, lse = attention(q, k, v, causal=causal, return_lse=True)
         want = exact(q, k, v, do, causal)
-        for name, config in CONFIGS[dim].items():
+        for name, config in CONFIGS.get(dim, {"chosen": chosen(dim, causal)}).items():
             off = errors(attention_backward(do, q, k, v, o, lse, causal=causal, config=config), want)
             again = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
             more = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
@@ -100,6 +102,27 @@ def row(dim: int, causal: bool, length: int, configs: dict[str, Config]) -> str:
     return f"{dim} {'causal' if causal else 'full'} {length}: {', '.join(told)}"
 
 
+def ragged(dim: int, causal: bool) -> str:
+    heads, starts = 2048 // dim, torch.tensor([0, *RAGGED], device="cuda").cumsum(0).int()
+    q, k, v, do = (x[0] for x in made(1, sum(RAGGED), sum(RAGGED), heads, heads, dim))
+    o, lse = attention_varlen(q, k, v, starts, causal=causal, return_lse=True)
+    found = attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)
+    for first, end in zip(starts.tolist(), starts.tolist()[1:], strict=False):
+        if end - first <= 1024:
+            mine = [x[None, first:end, :2] for x in (q, k, v, do)]
+            off = errors([x[None, first:end, :2] for x in found], exact(*mine, causal=causal))
+            if end - first > 1 and not max(off) < 6e-3:
+                print("WRONG", dim, causal, end - first, off, flush=True)
+    calls = {"cutelite": lambda: attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)}
+    if interface := fa4():
+        how = {"cu_seqlens_q": starts, "cu_seqlens_k": starts, "max_seqlen_q": max(RAGGED), "max_seqlen_k": max(RAGGED)}
+        how |= {"softmax_scale": dim**-0.5, "causal": causal}
+        calls["FA4"] = lambda: interface._flash_attn_bwd(q, k, v, o, do, lse, **how)
+    flop = 10 * heads * dim * sum(n * n for n in RAGGED) / (2 if causal else 1)
+    told = (f"{name} {flop / t / 1e12:.0f}" for name, t in zip(calls, in_turns(list(calls.values())), strict=True))
+    return f"{dim} {'causal' if causal else 'full'} sequences: {', '.join(told)}"
+
+
 def once(dim: int, names: list[str]) -> None:
     q, k, v, do = made(2, 8192, 8192, 2048 // dim, 2048 // dim, dim)
     o, lse = attention(q, k, v, return_lse=True)
@@ -122,9 +145,15 @@ def main() -> None:
     for dim in given.dims:
         for causal in (False, True):
             compared(dim, causal)
+            print(ragged(dim, causal), flush=True)
             for length in given.lengths:
                 print(
-                    row(dim, causal, length, CONFIGS[dim] if given.configs else {"cutelite": chosen(dim, causal)}),
+                    row(
+                        dim,
+                        causal,
+                        length,
+                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim, causal)},
+                    ),
                     flush=True,
                 )
 

@@ -201,18 +201,23 @@ def attention_latent(keys: int) -> Run:
     return run
 
 
-def attention_backward(sq: int, sk: int, dim: int, **config: Any) -> Run:
-    """The kernel of attention's backward pass that multiplies, causal, in a configuration."""
+def attention_backward(sq: int, sk: int, dim: int, first: int = 0, **config: Any) -> Run:
+    """The kernel of attention's backward pass that multiplies, causal, in a configuration.
+
+    first   of two ragged sequences, the number of queries and keys of the first one; 0: sequences are not ragged
+    """
 
     def run() -> None:
-        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=True)
-        random, blocks = of_examples("common").random, -(-sq // made.rows)
+        made, problem = backward_plan.Config(**config), Problem(cl.bf16, dim, dim, right=True, ragged=first > 0)
+        plan, ragged, random = backward_plan.Plan(made, problem), int(first > 0), of_examples("common").random
+        blocks, tiles = -(-sq // made.rows) + ragged, -(-sk // plan.keys) + ragged
         q, do, k, v = (random(1, 1, n, dim, dtype="bfloat16") for n in (sq, sq, sk, sk))
         base = random(1, 1, blocks, 2 * made.rows)
-        sums = np.zeros((1, 1, blocks, made.groups, 64 * backward_plan.Plan(made, problem).columns), np.float32)
-        tiles, numbers = -(-sk // (64 * made.groups)), (0.1, 0, 1 << 30, 0, 1)
-        kernels = backward.build(made, problem)
-        kernels.gradients[tiles](q, k, v, do, base, sums, None, np.empty_like(k), np.empty_like(v), *numbers)
+        sums = np.zeros((1, 1, blocks, made.groups, 64 * plan.columns), np.float32)
+        dk, dv, numbers = np.empty_like(k), np.empty_like(v), (0.1, 0, 1 << 30, 0, 1)
+        starts = [np.array([0, first, n], np.int32) for n in (sq, sk)]
+        more = (dk, dv, *starts) if ragged else ()
+        backward.build(made, problem).gradients[tiles](q, k, v, do, base, sums, None, dk, dv, *numbers, *more)
 
     return run
 

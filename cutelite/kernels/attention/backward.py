@@ -239,10 +239,9 @@ class Worker:
         """Write the gradients of this warpgroup's keys and values: see `write`. `starts` are those of keys."""
         sequence = self.block.tile.sequence
         length = self.block.plan.written(sequence.number, sequence.key, sequence.keys, starts, i32(SK))
-        if self.block.plan.config.wide:
-            self.block.everyone.sync()  # the others have read these values
         self.write(grads[1], self.v, tensors[1], arrays[1], length)
-        self.block.everyone.sync()  # the others have read these keys
+        if not self.block.plan.config.wide:  # there both are read before P is complete
+            self.block.everyone.sync()  # the others have read these keys
         self.write(grads[0] * self.block.given.scale, self.k, tensors[0], arrays[0], length)
         if cl.thread_idx.x % GROUP == 0:
             cl.cp_async_bulk_wait_group(0, read=True)
@@ -394,7 +393,7 @@ def gradients(plan: Plan, ordered: bool) -> Any:
         keys = cl.PipelineTmaAsync.create(1, BN * (D + DV) * dtype.bytes, threads, sync=False)
         rows = cl.PipelineTmaAsync.create(config.stages, BM * ((D + DV) * dtype.bytes + 8), threads, sync=False)
         changes = cl.PipelineAsync.create(config.held, threads, threads, sync=False)
-        parts = cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
+        parts = None if config.direct else cl.PipelineAsync.create(config.groups, GROUP, 32, sync=False)
         cl.pipeline_init_sync()
         tile = plan.place(given, Starts(of_queries, of_keys))
         block = Block(plan, storage, Pipes(keys, rows, changes, parts), tile, given)
