@@ -42,8 +42,13 @@ def joined(weights: Sequence[Tensor]) -> Tensor | None:
     return first.detach().as_strided((rows, first.shape[1]), (first.shape[1], 1))
 
 
-@custom_op("cutelite::linear", mutates_args=())
 def linear(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
+    """`torch.ops.cutelite.linear`, which has no defaults: torch has a gradient for each argument that it was given."""
+    return dense(x, list(weights), bias, add)
+
+
+@custom_op("cutelite::linear", mutates_args=())
+def dense(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     """``x @ cat(weights).T + bias + add``, (..., N) for all rows N of the weights.
 
     x        (..., K)
@@ -79,8 +84,8 @@ def _(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     return x.new_empty((*x.shape[:-1], len(weights[0])))
 
 
-@linear.register_fake
-def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None = None, add: Tensor | None = None) -> Tensor:
+@dense.register_fake
+def _(x: Tensor, weights: Sequence[Tensor], bias: Tensor | None, add: Tensor | None) -> Tensor:
     return x.new_empty((*x.shape[:-1], sum(len(weight) for weight in weights)))
 
 
@@ -106,9 +111,8 @@ def _(grad: Tensor, x: Tensor, weights: Sequence[Tensor], needs: Sequence[bool])
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, weights, *more = inputs
-    ctx.rows, ctx.given = [len(weight) for weight in weights], len(inputs)
-    ctx.bias, ctx.add = (len(more) > i and more[i] is not None for i in range(2))
+    x, weights, bias, add = inputs
+    ctx.rows, ctx.bias, ctx.add = [len(weight) for weight in weights], bias is not None, add is not None
     ctx.save_for_backward(x, *weights)
 
 
@@ -119,12 +123,11 @@ def _differentiate(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
     of_x, of_weights = linear_backward(grad, x, weights, [ctx.needs_input_grad[0], any(wanted)])
     parts = of_weights.split(ctx.rows) if any(wanted) else [None] * len(weights)
     of_bias = grad.reshape(-1, grad.shape[-1]).float().sum(0).to(grad.dtype) if ctx.bias else None
-    given = of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
-    return given[: ctx.given]  # as many as the call had: torch asks for that
+    return of_x if ctx.needs_input_grad[0] else None, list(parts), of_bias, grad if ctx.add else None
 
 
-linear.register_autograd(_differentiate, setup_context=_remember)
-autocast(linear, "x", "weights", "bias", "add")
-batched(linear, "x", "add")
+dense.register_autograd(_differentiate, setup_context=_remember)
+autocast(dense, "x", "weights", "bias", "add")
+batched(dense, "x", "add")
 autocast(gated_linear, "x", "weights")
 batched(gated_linear, "x")
