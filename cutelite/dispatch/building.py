@@ -17,7 +17,7 @@ from cutelite.config import Config
 from cutelite.dispatch import fingerprint
 from cutelite.dispatch.arguments import Parameter
 from cutelite.dispatch.launch import Launch
-from cutelite.dispatch.launcher import Held, Watched, Went
+from cutelite.dispatch.launcher import Held, LaunchRecord, Watched
 from cutelite.dispatch.parameters import OptionalParameter, ScalarParameter, SequenceParameter, StructParameter
 from cutelite.dispatch.signature import Signature
 from cutelite.dispatch.slots import slots_of
@@ -135,7 +135,7 @@ def watch(sources: Watched) -> Watch:
     return names, [(cell, UNBOUND if held is fingerprint.MISSING else held) for cell, held in cells]
 
 
-def outcome(signature: Signature, dims: Sequence[str], went: Went) -> Outcome:
+def outcome(signature: Signature, dims: Sequence[str], went: LaunchRecord) -> Outcome:
     slots = slots_of(signature.parameters, went.bound.types, went.bound.dims, dims)
     return Outcome(went.function, went.config, *slots)
 

@@ -35,7 +35,7 @@ from cutelite.dispatch.launch import (
     from_subscript,
     shortest,
 )
-from cutelite.dispatch.launcher import Held, Launching, Went
+from cutelite.dispatch.launcher import Held, Launching, LaunchRecord
 from cutelite.dispatch.ranges import launch_range
 from cutelite.dispatch.signature import Signature, gathers
 from cutelite.dispatch.specialise import OnlyOne, Specialisation, Specialisations
@@ -286,7 +286,7 @@ class Kernel:
         function, config = self._run(launch, checked, checked.ordinal)
         environment = self._settings.environment
         if not environment.sync and not environment.nvtx:  # to wait and say what a fault was in, and ranges: Python's
-            went = Went(checked.bound, function, config, checked.arguments)
+            went = LaunchRecord(checked.bound, function, config, checked.arguments)
             self._launching.went_well(key, checked.generation, went, self._made.watched, environment)
 
     def _checked(self, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Checked | None:

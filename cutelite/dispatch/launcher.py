@@ -44,7 +44,7 @@ MOST_HELD = 1024
 """Of ``kernel[...]`` so many are kept, to be had again at once."""
 
 
-class Went(NamedTuple):
+class LaunchRecord(NamedTuple):
     """A launch that went well: what it came to, as `Outcome` wants it."""
 
     bound: Bound
@@ -133,7 +133,9 @@ class Launching:
         if self.launcher is not None:
             self.launcher.forget()
 
-    def went_well(self, key: bytes | None, generation: object, went: Went, watched: Watched, env: Config) -> None:
+    def went_well(
+        self, key: bytes | None, generation: object, went: LaunchRecord, watched: Watched, env: Config
+    ) -> None:
         """Keep what a launch came to, under the key that the launcher had for it; or see to it that there is one."""
         if self.launcher is None:
             with self._lock:

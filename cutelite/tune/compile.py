@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 
-class Outcome(NamedTuple):
+class Compilation(NamedTuple):
     """The result for one config: the kernels it launches, in order, or the first error."""
 
     kernels: tuple[Compiled, ...] = ()
     error: Exception | None = None
 
 
-def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> list[Outcome]:
+def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> list[Compilation]:
     """Compile the kernels that `calls` launch; `jobs` at a time, by default as many as this process has CPUs."""
     from concurrent.futures import ThreadPoolExecutor  # 10 ms, for those who tune
 
@@ -41,12 +41,12 @@ def compile_all(calls: Iterable[Callable[[], Any]], jobs: int | None = None) -> 
         outcomes = []
         with Progress("compiling configs", total=len(started)) as progress:
             for each in started:
-                outcomes.append(each if isinstance(each, Outcome) else _finished(each))
+                outcomes.append(each if isinstance(each, Compilation) else _finished(each))
                 progress.step()
         return outcomes
 
 
-def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[Compiled]] | Outcome:
+def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[Compiled]] | Compilation:
     compiling: list[Future[Compiled]] = []
 
     def submit(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -58,15 +58,15 @@ def _started(call: Callable[[], Any], pool: ThreadPoolExecutor) -> list[Future[C
         with diverted(submit):
             call()
     except Exception as error:  # of the user's code or of ours: this config cannot be used, and the error says why
-        return Outcome(error=error)
+        return Compilation(error=error)
     return compiling
 
 
-def _finished(compiling: list[Future[Compiled]]) -> Outcome:
+def _finished(compiling: list[Future[Compiled]]) -> Compilation:
     try:
-        return Outcome(tuple(future.result() for future in compiling))
+        return Compilation(tuple(future.result() for future in compiling))
     except Exception as error:
-        return Outcome(error=error)
+        return Compilation(error=error)
 
 
 def cpus() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cutelite.tune.compile import Outcome
+from cutelite.tune.compile import Compilation
 from cutelite.tune.race import median
 
 FORMAT = 1
@@ -87,7 +87,7 @@ class Report(NamedTuple):
 
 def rows_of(
     configs: Sequence[Any],
-    outcomes: dict[int, Outcome],
+    outcomes: dict[int, Compilation],
     failed: dict[int, Exception],
     times: dict[int, list[float]],
     best: list[float],
@@ -98,7 +98,7 @@ def rows_of(
 
 
 def _row(
-    config: Any, outcome: Outcome | None, failure: Exception | None, times: list[float] | None, best: list[float]
+    config: Any, outcome: Compilation | None, failure: Exception | None, times: list[float] | None, best: list[float]
 ) -> Row:
     if outcome is None:
         return Row(str(config), None, 0, "pruned")
@@ -113,7 +113,7 @@ def _words(error: Exception | None) -> str:
     return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
-def _resources(outcome: Outcome) -> str:
+def _resources(outcome: Compilation) -> str:
     """Return registers and spills in words: the usual reasons."""
     registers = "+".join(str(kernel.registers) for kernel in outcome.kernels)
     spilled = sum(max(kernel.spills, 0) for kernel in outcome.kernels)

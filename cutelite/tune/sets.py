@@ -14,7 +14,7 @@ import cutelite_rt as rt
 from cutelite.tune.problem import views_of
 from cutelite_rt import ArrayView, CudaError, DeviceArray
 from cutelite_rt.dtype import DTYPES
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -34,8 +34,10 @@ class Sets:
     views    the arrays among the arguments
     """
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], restored: Iterable[Any], lane: Lane) -> None:
-        self._lane, self._given = lane, (args, kwargs)
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], restored: Iterable[Any], stream: TimedStream
+    ) -> None:
+        self._stream, self._given = stream, (args, kwargs)
         everywhere = views_of(args, kwargs)
         self.views = [view for _, view in everywhere]
         self._arrays = [(array, view) for array, view in everywhere if view.device[0] == "cuda" and view.size]
@@ -51,7 +53,7 @@ class Sets:
     def grow(self, most: int) -> None:
         """Make enough sets to keep inputs out of L2: at most `most`, and no more than memory has room for."""
         of_each = sum(map(_span, (view for _, view in self._arrays)))
-        wanted = min(MOST_SETS, most, -(-TIMES_L2 * self._lane.device.limits.l2_bytes // of_each)) if of_each else 1
+        wanted = min(MOST_SETS, most, -(-TIMES_L2 * self._stream.device.limits.l2_bytes // of_each)) if of_each else 1
         try:
             while len(self.sets) < wanted:
                 self.sets.append(self._copied())
@@ -77,12 +79,12 @@ class Sets:
     def _copy(self, view: ArrayView) -> Any:
         if not _copyable(view):
             raise TypeError(f"a {view.library} array with strides {view.strides} cannot be copied, so not restored")
-        copy = _COPIERS[view.library](view, self._lane.device)
+        copy = _COPIERS[view.library](view, self._stream.device)
         self._fill(copy, view)
         return copy
 
     def _fill(self, copy: Any, view: ArrayView) -> None:
-        self._lane.copy(rt.read(copy).pointer, view.pointer, _span(view))
+        self._stream.copy(rt.read(copy).pointer, view.pointer, _span(view))
 
 
 def _copyable(view: ArrayView) -> bool:

@@ -30,7 +30,7 @@ from cutelite.tune.race import median
 from cutelite.tune.sets import Sets
 from cutelite_rt import CudaError
 from cutelite_rt.arrays import stream as streams
-from cutelite_rt.gpu.clock import Graph, Lane
+from cutelite_rt.gpu.clock import Graph, TimedStream
 from cutelite_rt.gpu.driver import STICKY
 
 GRAPH_S = 3e-3
@@ -60,21 +60,21 @@ class Timer(Protocol):
     """
 
     def __call__(
-        self, calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool
+        self, calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored: bool
     ) -> AbstractContextManager[Trials]: ...
 
 
 @lru_cache(maxsize=64)
-def _lane(ordinal: int, context: int) -> Lane:
-    """Return the lane of a context. There is one for each, since libraries keep memory for every stream they see."""
-    return Lane(rt.device(ordinal))
+def _timed_stream(ordinal: int, context: int) -> TimedStream:
+    """Return the stream of a context. There is one for each, since libraries keep memory for every stream they see."""
+    return TimedStream(rt.device(ordinal))
 
 
-def lane_on(ordinal: int) -> Lane:
+def timed_stream_on(ordinal: int) -> TimedStream:
     """Return the stream in which calls are timed, in the current context of a GPU."""
     device = rt.device(ordinal)
     with device.active() as context:
-        return _lane(ordinal, int(device.driver.call("cuCtxGetId", context)))
+        return _timed_stream(ordinal, int(device.driver.call("cuCtxGetId", context)))
 
 
 def libraries_here() -> set[str]:
@@ -83,40 +83,40 @@ def libraries_here() -> set[str]:
 
 
 @contextmanager
-def in_lane(lane: Lane, sets: Sets) -> Iterator[None]:
-    """Put all work of this thread into the lane, behind what makes the arrays of `sets`."""
-    with lane.device.active():
-        lane.follow(streams.current(sets.views))  # what makes the arrays may still be under way
-    with working_in(lane, {view.library for view in sets.views}):
+def in_timed_stream(stream: TimedStream, sets: Sets) -> Iterator[None]:
+    """Put all work of this thread into the stream, behind what makes the arrays of `sets`."""
+    with stream.device.active():
+        stream.follow(streams.current(sets.views))  # what makes the arrays may still be under way
+    with working_in(stream, {view.library for view in sets.views}):
         yield
 
 
 @contextmanager
-def working_in(lane: Lane, libraries: Iterable[str]) -> Iterator[None]:
-    """Put all work of this thread into the lane: our kernels, and the work of libraries in their current stream."""
+def working_in(stream: TimedStream, libraries: Iterable[str]) -> Iterator[None]:
+    """Put all work of this thread into the stream: our kernels, and the work of libraries in their current stream."""
 
     def launched(kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         with diverted(None):
-            kernel.launch(replace(launch, stream=lane.handle), *args, **kwargs)
+            kernel.launch(replace(launch, stream=stream.handle), *args, **kwargs)
 
-    current = streams.made_current(lane.handle, lane.device.ordinal, libraries)
-    with lane.device.active(), diverted(launched), current:
+    current = streams.made_current(stream.handle, stream.device.ordinal, libraries)
+    with stream.device.active(), diverted(launched), current:
         try:
             yield
         finally:
-            lane.wait()
+            stream.wait()
 
 
 @contextmanager
-def on_gpu(calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) -> Iterator[Trials]:
+def on_gpu(calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored: bool) -> Iterator[Trials]:
     """Time calls on the GPU: the `Timer` in use. Errors: `CudaError` where a kernel has broken the context."""
-    with in_lane(lane, sets), ExitStack() as opened:
-        first, failed = _first(calls, sets, lane)
+    with in_timed_stream(stream, sets), ExitStack() as opened:
+        first, failed = _first(calls, sets, stream)
         sets.refresh()
         fast = {i: seconds for i, seconds in first.items() if seconds <= HOPELESS * min(first.values())}
         running = {i: calls[i] for i in fast}
-        captured = _captured(running, fast, sets, lane, opened) if sets.movable else None
-        seconds = _open(running, sets, lane) if captured is None else captured
+        captured = _captured(running, fast, sets, stream, opened) if sets.movable else None
+        seconds = _open(running, sets, stream) if captured is None else captured
         _warm(list(seconds.values()))
         if restored:
             seconds = {i: _refreshed(sets, trial) for i, trial in seconds.items()}
@@ -124,7 +124,7 @@ def on_gpu(calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) ->
         yield Trials(seconds | slow, failed)
 
 
-def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int, float], dict[int, Exception]]:
+def _first(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> tuple[dict[int, float], dict[int, Exception]]:
     """Return the seconds of a call of each, the host's included, after one that loads it; and errors of the others."""
     first: dict[int, float] = {}
     failed: dict[int, Exception] = {}
@@ -132,8 +132,8 @@ def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int,
     for i, call in calls.items():
         try:
             call(*args, **kwargs)
-            lane.wait()
-            first[i] = min(lane.timed(lambda: call(*args, **kwargs)) for _ in range(2))  # noqa: B023  (called here)
+            stream.wait()
+            first[i] = min(stream.timed(lambda: call(*args, **kwargs)) for _ in range(2))  # noqa: B023  (called here)
         except Exception as error:
             if isinstance(error, CudaError) and error.number in STICKY:
                 error.add_note("while a config was timed for the first time; the context is lost")
@@ -143,7 +143,7 @@ def _first(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> tuple[dict[int,
 
 
 def _captured(
-    calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, lane: Lane, opened: ExitStack
+    calls: Mapping[int, Call], first: Mapping[int, float], sets: Sets, stream: TimedStream, opened: ExitStack
 ) -> dict[int, Callable[[], float]] | None:
     """Return functions that time a graph of each call; None where one cannot be captured, as all are timed alike."""
     if not calls:
@@ -153,11 +153,11 @@ def _captured(
     for i, call in calls.items():
         most = _at_most(LONGEST_GRAPH_S, first[i])
         count = min(most, max(len(sets.sets), _at_most(GRAPH_S, first[i])))
-        graph = _graph(call, count, sets, lane)
+        graph = _graph(call, count, sets, stream)
         if graph is None:
             return None
         opened.callback(graph.close)
-        trials[i] = _of_graph(graph, count, lane)
+        trials[i] = _of_graph(graph, count, stream)
     return trials
 
 
@@ -165,31 +165,31 @@ def _at_most(seconds: float, each: float) -> int:
     return max(1, min(MOST_CALLS, int(seconds / max(each, 1e-7))))
 
 
-def _graph(call: Call, count: int, sets: Sets, lane: Lane) -> Graph | None:
+def _graph(call: Call, count: int, sets: Sets, stream: TimedStream) -> Graph | None:
     def work() -> None:
         for i in range(count):
             args, kwargs = sets.sets[i % len(sets.sets)]
             call(*args, **kwargs)
 
     try:
-        return lane.captured(work)
+        return stream.captured(work)
     except Exception:  # it ran a moment ago: what is wrong is that it is being captured
         return None
 
 
-def _of_graph(graph: Graph, count: int, lane: Lane) -> Callable[[], float]:
-    return lambda: lane.timed(graph.replay) / count
+def _of_graph(graph: Graph, count: int, stream: TimedStream) -> Callable[[], float]:
+    return lambda: stream.timed(graph.replay) / count
 
 
-def _open(calls: Mapping[int, Call], sets: Sets, lane: Lane) -> dict[int, Callable[[], float]]:
+def _open(calls: Mapping[int, Call], sets: Sets, stream: TimedStream) -> dict[int, Callable[[], float]]:
     """Return functions that time single calls, each after all of L2 has been overwritten."""
-    nbytes = 2 * lane.device.limits.l2_bytes
-    other = rt.empty((nbytes,), "u8", lane.device)
+    nbytes = 2 * stream.device.limits.l2_bytes
+    other = rt.empty((nbytes,), "u8", stream.device)
     args, kwargs = sets.sets[0]
 
     def once(call: Call) -> float:
-        lane.fill(other.pointer, nbytes)
-        return lane.timed(lambda: call(*args, **kwargs))
+        stream.fill(other.pointer, nbytes)
+        return stream.timed(lambda: call(*args, **kwargs))
 
     def trial(call: Call) -> Callable[[], float]:
         return lambda: median([once(call) for _ in range(5)])

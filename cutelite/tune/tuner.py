@@ -30,9 +30,9 @@ from cutelite.tune.problem import Problem, arrays_in, is_capturing, place, slow_
 from cutelite.tune.race import race, winner
 from cutelite.tune.report import Report, none_runs, rows_of
 from cutelite.tune.sets import Sets
-from cutelite.tune.timing import Timer, lane_on
+from cutelite.tune.timing import Timer, timed_stream_on
 from cutelite_rt import DiskCache
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 
 Key = tuple[str, ...] | Callable[..., Hashable] | None
 Prune = Callable[..., Iterable[Any]]
@@ -183,10 +183,10 @@ class Tuner:
         """Tune. Errors: `AutotuneError` where no config runs; `CudaError` where one has broken the context."""
         started = perf_counter()
         candidates = dict(self._candidates(problem))
-        lane = lane_on(ordinal)
-        with lane.device.active():
-            sets = Sets(problem.args, problem.kwargs, list(self._restored(problem)), lane)
-            lane.wait()
+        stream = timed_stream_on(ordinal)
+        with stream.device.active():
+            sets = Sets(problem.args, problem.kwargs, list(self._restored(problem)), stream)
+            stream.wait()
             args, kwargs = sets.sets[0]
             calls = {i: problem.call(config) for i, config in candidates.items()}
             compiling = [lambda call=call: call(*args, **kwargs) for call in calls.values()]
@@ -196,7 +196,7 @@ class Tuner:
             errors = {i: outcome.error for i, outcome in outcomes.items() if outcome.error is not None}
             times: dict[int, list[float]] = {}
             if usable:
-                with _turn(lane, cache), self.timer(usable, sets, lane, bool(self.restore)) as trials:
+                with _turn(stream, cache), self.timer(usable, sets, stream, bool(self.restore)) as trials:
                     errors |= trials.failed
                     times = race(trials.seconds) if trials.seconds else {}
             for i, error in errors.items():
@@ -225,11 +225,11 @@ def _gpu(ordinal: int) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _turn(lane: Lane, cache: DiskCache | None) -> Iterator[None]:
+def _turn(stream: TimedStream, cache: DiskCache | None) -> Iterator[None]:
     """Keep other processes that tune off the GPU, as far as they share a cache directory."""
     with ExitStack() as held:
         if cache is not None:
-            held.enter_context(cache.single_flight(fingerprint.combined(b"gpu", lane.device.uuid.encode()), WAIT_S))
+            held.enter_context(cache.single_flight(fingerprint.combined(b"gpu", stream.device.uuid.encode()), WAIT_S))
         yield
 
 

@@ -18,7 +18,7 @@ from cutelite_rt.arrays import stream as streams
 from cutelite_rt.arrays.memory import ArrayView, check_writable, read, reader_library
 from cutelite_rt.errors import ArgumentError, LaunchError
 from cutelite_rt.export.bundle import Bundle
-from cutelite_rt.export.exported_host import HostLauncher, Went, image_for
+from cutelite_rt.export.exported_host import ExportedRecord, HostLauncher, image_for
 from cutelite_rt.gpu import driver as cuda
 from cutelite_rt.gpu.device import Device, device
 from cutelite_rt.gpu.launch import Function, LaunchConfig, load
@@ -176,7 +176,7 @@ class ExportedKernel:
 
     def _launch_named(
         self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable = None
-    ) -> Went | None:
+    ) -> ExportedRecord | None:
         try:
             return self._launch(launch, args, kwargs, key)
         except LaunchError as error:
@@ -229,7 +229,9 @@ class ExportedKernel:
                 found.append(None)
         return (len(args), *key), found
 
-    def _launch(self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable) -> Went | None:
+    def _launch(
+        self, launch: Any, args: tuple[Any, ...], kwargs: dict[str, Any], key: Hashable
+    ) -> ExportedRecord | None:
         """Launch from the start, and keep a plan under the key, if there is one; None where there are no blocks."""
         grid = None if launch.grid is None else extents(launch.grid, "grid", least=0)
         if grid is not None and 0 in grid:
@@ -259,7 +261,7 @@ class ExportedKernel:
                 while len(self._plans) >= _MOST_PLANS:
                     del self._plans[next(iter(self._plans))]
                 self._plans[key] = plan
-        return Went(index, function, config, all(view.size for _, view in fitted.arrays))
+        return ExportedRecord(index, function, config, all(view.size for _, view in fitted.arrays))
 
     def _fit(self, args: tuple[Any, ...], kwargs: dict[str, Any], stream: int | None) -> tuple[int, rules.Fitted]:
         problems = []

@@ -30,7 +30,7 @@ from cutelite_rt.signature.table import Table
 Held = Callable[..., None]
 
 
-class Went(NamedTuple):
+class ExportedRecord(NamedTuple):
     """A launch that went well: which variant it was of, and whether all arrays have elements."""
 
     variant: int
@@ -62,7 +62,7 @@ class HostLauncher:
         image: bytes,
         driver: Driver,
         read: Callable[[Any], tuple[Any, bool]],
-        launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Went | None],
+        launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], ExportedRecord | None],
     ) -> None:
         assert bundle.host is not None
         said = bundle.host.program

@@ -1,9 +1,9 @@
 """Times of work on the GPU, the host left out: a stream of one's own, graphs captured in it, events around them.
 
-    lane = Lane(device(0))
-    with lane.device.active():
-        graph = lane.captured(work)     # whatever `work()` puts into `lane.handle`
-        seconds = lane.timed(graph.replay)
+    stream = TimedStream(device(0))
+    with stream.device.active():
+        graph = stream.captured(work)     # whatever `work()` puts into `stream.handle`
+        seconds = stream.timed(graph.replay)
 
 Every method wants a context of the device to be current, as `Device.active` makes it.
 """
@@ -23,23 +23,23 @@ _DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class Graph:
-    """Work captured in a stream, to be put there again at the cost of one call. Made by `Lane.captured`."""
+    """Work captured in a stream, to be put there again at the cost of one call. Made by `TimedStream.captured`."""
 
-    def __init__(self, lane: Lane, executable: Any) -> None:
-        self._lane, self._executable = lane, executable
+    def __init__(self, stream: TimedStream, executable: Any) -> None:
+        self._stream, self._executable = stream, executable
 
     def replay(self) -> None:
         """All of it, once more."""
-        self._lane.device.driver.call("cuGraphLaunch", self._executable, self._lane.handle)
+        self._stream.device.driver.call("cuGraphLaunch", self._executable, self._stream.handle)
 
     def close(self) -> None:
         """Free it, when it has ended."""
         if self._executable is not None:
-            self._lane.device.driver.call("cuGraphExecDestroy", self._executable)
+            self._stream.device.driver.call("cuGraphExecDestroy", self._executable)
             self._executable = None
 
 
-class Lane:
+class TimedStream:
     """A stream of our own on `device`, and two events to time what goes into it."""
 
     def __init__(self, device: Device) -> None:

@@ -36,7 +36,7 @@ MAX_OPS = 400_000
 """A mutant that executes more spins for ever: the originals execute a tenth of it."""
 
 
-class Outcome(NamedTuple):
+class MutantRun(NamedTuple):
     """What became of a mutant.
 
     row    that says why it is as right as the original, if any does
@@ -70,10 +70,10 @@ def mutants(kernel: str) -> list[Mutation]:
     return mutations(launched(kernel).function)
 
 
-def outcome(kernel: str, number: int) -> Outcome:
+def outcome(kernel: str, number: int) -> MutantRun:
     base = launched(kernel)
     mutation = mutants(kernel)[number]
-    quiet = Outcome(kernel, number, str(mutation), lines_of(mutation), equivalent(kernel, number))
+    quiet = MutantRun(kernel, number, str(mutation), lines_of(mutation), equivalent(kernel, number))
     try:
         verify(mutation.apply(base.function))
     except InternalError as refusal:  # of IR that no kernel can lead to
@@ -180,11 +180,11 @@ def how_named(report: CheckReport, mutation: Mutation) -> str:
 # All of them.
 
 
-def some(kernel: str, numbers: Sequence[int]) -> list[Outcome]:
+def some(kernel: str, numbers: Sequence[int]) -> list[MutantRun]:
     return [outcome(kernel, number) for number in numbers]
 
 
-def everything(kernels: Sequence[str], jobs: int) -> Iterator[Outcome]:
+def everything(kernels: Sequence[str], jobs: int) -> Iterator[MutantRun]:
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         waiting = []
         for kernel in kernels:
@@ -221,7 +221,7 @@ def main() -> int:
     return 1 if unused or not all(o.good for o in found) else 0
 
 
-def idle(found: Sequence[Outcome]) -> list[tuple[Row, str]]:
+def idle(found: Sequence[MutantRun]) -> list[tuple[Row, str]]:
     """Rows that excuse nobody of a kernel that they name."""
     kernels, used = {o.kernel for o in found}, {(o.row, o.kernel) for o in found}
     named = [(row, kernel) for row in ROWS for kernel in row.kernels.split() if kernel in kernels]
@@ -249,13 +249,13 @@ def alarms_of(kernel: str, seeds: Sequence[int]) -> list[str]:
     return list(map(str, check(base, base.function, seeds).findings))
 
 
-def describe(o: Outcome) -> str:
+def describe(o: MutantRun) -> str:
     state = f"reported as {', '.join(o.kinds)} (seed {o.seed})" if o.kinds else "survived"
     known = f"; listed as equivalent: {o.row.reason}" if o.row else ""
     return f"--- {o.kernel} {o.number}: {o.mutation}\n    at {' < '.join(o.lines)}\n    {state}{known}\n{o.text}"
 
 
-def table(found: list[Outcome]) -> str:
+def table(found: list[MutantRun]) -> str:
     lines = [f"{'kernel':24}{'mutants':>8}{'caught':>8}{'equivalent':>11}{'unexplained':>12}{'line named':>11}"]
     for kernel in dict.fromkeys(o.kernel for o in found):
         mine = [o for o in found if o.kernel == kernel]
@@ -263,7 +263,7 @@ def table(found: list[Outcome]) -> str:
     return "\n".join([*lines, _row("all", found)])
 
 
-def _row(name: str, mine: list[Outcome]) -> str:
+def _row(name: str, mine: list[MutantRun]) -> str:
     caught = [o for o in mine if not o.survived]
     numbers: list[Any] = [
         len(mine),

@@ -10,53 +10,53 @@ import pytest
 
 from cutelite_rt import CudaError, device
 from cutelite_rt.arrays import stream as streams
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 from tests.rt.conftest import FakeCuda
 
 
 @pytest.fixture
-def lane(cuda: FakeCuda) -> Lane:
-    return Lane(device(0))
+def stream(cuda: FakeCuda) -> TimedStream:
+    return TimedStream(device(0))
 
 
-def launch(cuda: FakeCuda, lane: Lane, times: int = 1) -> None:
+def launch(cuda: FakeCuda, stream: TimedStream, times: int = 1) -> None:
     for _ in range(times):
-        cuda.cuLaunchKernelEx(SimpleNamespace(hStream=lane.handle), 0xF00, 0, 0)
+        cuda.cuLaunchKernelEx(SimpleNamespace(hStream=stream.handle), 0xF00, 0, 0)
 
 
-def test_a_graph_is_captured_once_and_timed_by_events(cuda: FakeCuda, lane: Lane) -> None:
-    with lane.device.active():
-        graph = lane.captured(lambda: launch(cuda, lane, 3))
+def test_a_graph_is_captured_once_and_timed_by_events(cuda: FakeCuda, stream: TimedStream) -> None:
+    with stream.device.active():
+        graph = stream.captured(lambda: launch(cuda, stream, 3))
         assert not cuda.capturing and len(cuda.graphs) == 1  # what was captured is freed, what runs is kept
-        assert lane.timed(graph.replay) == pytest.approx(3 * 0.25e-3)
+        assert stream.timed(graph.replay) == pytest.approx(3 * 0.25e-3)
         assert [len(replay) for replay in cuda.replays] == [3]
         graph.close()
         graph.close()
-        lane.wait()
+        stream.wait()
     assert not cuda.graphs
 
 
-def test_work_that_raises_ends_the_capture(cuda: FakeCuda, lane: Lane) -> None:
+def test_work_that_raises_ends_the_capture(cuda: FakeCuda, stream: TimedStream) -> None:
     def work() -> None:
-        launch(cuda, lane)
+        launch(cuda, stream)
         raise KeyError("theirs")
 
-    with lane.device.active():
+    with stream.device.active():
         with pytest.raises(KeyError, match="theirs"):
-            lane.captured(work)
+            stream.captured(work)
         assert not cuda.capturing and not cuda.graphs
         cuda.fail["cuStreamEndCapture"] = 1
         with pytest.raises(KeyError, match="theirs"):
-            lane.captured(work)
+            stream.captured(work)
         with pytest.raises(CudaError, match="capturing a stream into a graph"):
-            lane.captured(lambda: launch(cuda, lane))
+            stream.captured(lambda: launch(cuda, stream))
     assert not cuda.capturing
 
 
-def test_following_another_stream_leaves_no_event(cuda: FakeCuda, lane: Lane) -> None:
+def test_following_another_stream_leaves_no_event(cuda: FakeCuda, stream: TimedStream) -> None:
     before = dict(cuda.events)
-    with lane.device.active():
-        lane.follow(0x77)
+    with stream.device.active():
+        stream.follow(0x77)
     assert cuda.calls[-5:-1] == ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuEventDestroy"]
     assert cuda.events == before
 

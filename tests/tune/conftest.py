@@ -11,7 +11,7 @@ import pytest
 from cutelite.tune.problem import Call
 from cutelite.tune.sets import Sets
 from cutelite.tune.timing import Trials
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 from tests.dispatch.conftest import environment as environment
 from tests.dispatch.conftest import on_gpu as on_gpu
 from tests.rt.conftest import cuda as cuda
@@ -30,7 +30,7 @@ class Stopwatch:
         self.called: dict[int, int] = {}
 
     @contextmanager
-    def __call__(self, calls: Mapping[int, Call], sets: Sets, lane: Lane, restored: bool) -> Iterator[Trials]:
+    def __call__(self, calls: Mapping[int, Call], sets: Sets, stream: TimedStream, restored: bool) -> Iterator[Trials]:
         self.asked.append(list(calls))
         seconds, failed = {}, {}
         for i in calls:

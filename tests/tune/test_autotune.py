@@ -18,7 +18,7 @@ import pytest
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import AutotuneError, InternalError, autotune
-from cutelite.tune.compile import Outcome
+from cutelite.tune.compile import Compilation
 from cutelite.tune.report import Report, rows_of
 from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
@@ -176,7 +176,7 @@ def test_configs_that_fail_are_skipped_and_the_report_says_why(on_gpu: GpuArray)
 def test_relative_times_are_of_the_same_rounds() -> None:
     """A GPU that slows down: the loser of the first rounds has the lower median, and was slower all the same."""
     times = {0: [1.1, 1.1], 1: [1.0, 1.0, 2.0, 2.0, 2.0]}
-    rows = rows_of("ab", {0: Outcome(), 1: Outcome()}, {}, times, times[1])
+    rows = rows_of("ab", {0: Compilation(), 1: Compilation()}, {}, times, times[1])
     assert [(row.seconds, row.relative) for row in rows] == [(1.1, pytest.approx(1.1)), (2.0, 1.0)]
     assert str(Report("f", 1, rows, 0.0, 0.0)).splitlines()[1].startswith("->")
 

@@ -13,7 +13,7 @@ from cutelite.tune import timing
 from cutelite.tune.sets import TIMES_L2, Sets
 from cutelite.tune.tuned import TunedFunction
 from cutelite_rt import CudaError
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 from tests.dispatch.conftest import GpuArray
 from tests.rt.conftest import H200, FakeCuda
 from tests.tune import kernels
@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
     """Time without warming up and with few copies; a launch takes as many microseconds as it has blocks."""
     monkeypatch.setattr(timing, "WARM_UP_S", 0.0)
     cuda.cost = lambda config: config.gridDimX * 1e-3
-    timing._lane.cache_clear()
+    timing._timed_stream.cache_clear()
 
 
 def tuned(*configs: int, **options: Any) -> TunedFunction:
@@ -49,10 +49,10 @@ def test_the_fastest_on_the_gpu_wins_by_its_time_in_graphs(on_gpu: GpuArray, cud
 
 
 def test_sets_are_larger_than_l2_and_copies_like_their_originals(on_gpu: GpuArray, cuda: FakeCuda) -> None:
-    lane = timing.lane_on(0)
+    stream = timing.timed_stream_on(0)
     x, y = on_gpu((1 << 22,)), on_gpu((3, 1 << 20))
-    with lane.device.active():
-        sets = Sets((x, [y]), {"z": (x, 5)}, [], lane)
+    with stream.device.active():
+        sets = Sets((x, [y]), {"z": (x, 5)}, [], stream)
         assert sets.sets == [((x, [y]), {"z": (x, 5)})] and sets.movable
         sets.grow(100)
     total = x.nbytes + y.nbytes
@@ -65,10 +65,10 @@ def test_sets_are_larger_than_l2_and_copies_like_their_originals(on_gpu: GpuArra
 
 
 def test_fewer_sets_where_memory_or_time_is_short(on_gpu: GpuArray, cuda: FakeCuda) -> None:
-    lane = timing.lane_on(0)
+    stream = timing.timed_stream_on(0)
     x = on_gpu((1 << 20,))
-    with lane.device.active():
-        sets = Sets((x,), {}, [], lane)
+    with stream.device.active():
+        sets = Sets((x,), {}, [], stream)
         sets.grow(3)
         assert len(sets.sets) == 3
         cuda.fail["cuMemAlloc"] = 2
@@ -82,15 +82,15 @@ def test_fewer_sets_where_memory_or_time_is_short(on_gpu: GpuArray, cuda: FakeCu
 def test_restored_arrays_are_copies_in_every_set_and_refreshed(cuda: FakeCuda) -> None:
     import numpy as np
 
-    lane = timing.lane_on(0)
+    stream = timing.timed_stream_on(0)
     x = rt.to_device(np.arange(4.0))
-    with lane.device.active():
-        sets = Sets((x, x), {}, [x], lane)
+    with stream.device.active():
+        sets = Sets((x, x), {}, [x], stream)
         sets.grow(2)
         for (a, b), _ in sets.sets:
             assert a is b and a is not x
             np.testing.assert_array_equal(a.numpy(), np.arange(4.0))
-            Lane(lane.device).fill(a.pointer, a.nbytes)
+            TimedStream(stream.device).fill(a.pointer, a.nbytes)
         np.testing.assert_array_equal(x.numpy(), np.arange(4.0))
         sets.refresh()
         for (a, _), _ in sets.sets:

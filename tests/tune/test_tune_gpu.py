@@ -101,12 +101,12 @@ def test_copies_of_torch_have_strides_and_alignment() -> None:
     from cutelite.tune import timing
     from cutelite.tune.sets import Sets
 
-    lane = timing.lane_on(0)
+    stream = timing.timed_stream_on(0)
     base = torch.arange(4096, device="cuda", dtype=torch.bfloat16) % 251
     for array in (base[5:].as_strided((3, 50), (200, 3)), base.view(64, 64).T, base.to(torch.float8_e4m3fn)):
-        with lane.device.active():
-            sets = Sets((array,), {}, [array], lane)
-            lane.wait()
+        with stream.device.active():
+            sets = Sets((array,), {}, [array], stream)
+            stream.wait()
         (copy,), _ = sets.sets[0]
         assert (copy.shape, copy.stride(), copy.dtype) == (array.shape, array.stride(), array.dtype)
         assert copy.data_ptr() % 256 == array.data_ptr() % 256 and copy.data_ptr() != array.data_ptr()
