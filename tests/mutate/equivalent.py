@@ -86,7 +86,7 @@ RINGS_OF_WGMMA = f"hopper_gemm_tiled gemm gemm_pingpong gemm_split {DENSE} gemm_
 UNFETCHED = "gemm_split gemm_finished gemm_along_k gemm_grouped"
 ALONE = "pipeline_threads pipeline_cp_async pipeline_both"
 ASKS = "pipeline_threads pipeline_cp_async gemm_fp8_block gemm_fp8_strips"
-BEHIND = "gemm_split gemm_mixed gemm_fp8_block gemm_fp8_strips"
+BEHIND = "gemm_split gemm_finished gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
