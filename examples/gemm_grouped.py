@@ -6,12 +6,12 @@ The kernel is the library's: `cutelite.kernels.gemm.grouped`. Only the device kn
 import numpy as np
 
 from common import array, check, poisoned, random, to_numpy
-from cutelite.kernels.gemm import grouped
+from cutelite.kernels.gemm import Config, grouped
 
 
 def main(
     counts: tuple[int, ...] = (70, 0, 129, 64, 1), n: int = 264, k: int = 136, spare: int = 3, dtype: str = "bfloat16",
-    config: grouped.Config | None = None,
+    config: Config | None = None,
 ) -> None:  # fmt: skip
     m, ends = sum(counts) + spare, np.cumsum(counts)
     a, b = random(m, k, dtype=dtype, seed=1), random(len(counts), n, k, dtype=dtype, seed=2)

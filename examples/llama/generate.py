@@ -7,6 +7,8 @@
 Prints what was changed in the model, how long compiling took (nothing in a second process), and the tokens.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import argparse

@@ -165,12 +165,13 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
                 continue
             config = eval(text, {"Config": Config})
             (bm, bn), (cm, cn), together = config.tile, config.cluster, config.together
-            at_once, (m, n, k) = AT_ONCE[config.blocks], line["shape"]
+            shape: tuple[int, int, int] = line["shape"]
+            at_once, (m, n, k) = AT_ONCE[config.blocks], shape
             if config.swapped:
                 m, n = n, m
             units = -(-m // (bm * cm)) * -(-n // (bn * cn)) * config.splits
             rounds, parts = -(-units // at_once), config.splits * together
-            if math.isinf(microseconds(config, problem, Sizes(*line["shape"], 1), at_once)):
+            if math.isinf(microseconds(config, problem, Sizes(*shape, 1), at_once)):
                 continue
             steps = -(-k // 64)
             each = -(-steps // parts)

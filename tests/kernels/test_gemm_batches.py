@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common import array, to_numpy
 from cutelite.kernels.gemm import Config, gemm
 from cutelite.kernels.gemm.configs import swapped
-from tests.run.test_gemm import BF16, array, operand, to_numpy
+from tests.run.test_gemm import BF16, operand
 
 CONFIGS = [
     Config((64, 64), True, (1, 1), stages=3, buffers=1),

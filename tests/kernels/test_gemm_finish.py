@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from common import array, poisoned, to_numpy
 from cutelite.kernels.gemm import Config, Finish, gemm
 from cutelite.kernels.rows import gates
-from tests.run.test_gemm import BF16, array, operand, poisoned, to_numpy
+from tests.run.test_gemm import BF16, operand
 
 SMALL = Config((64, 128), True, (1, 1), stages=3)
 CONFIGS = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite.kernels.gemm import grouped
-from cutelite.kernels.gemm.grouped import Config
-from tests.run.test_gemm import BF16, array, operand, poisoned, to_numpy
+from common import array, poisoned, to_numpy
+from cutelite.kernels.gemm import Config, grouped
+from tests.run.test_gemm import BF16, operand
 
 COUNTS = (70, 0, 129, 64, 1)
 PINGPONG = Config((64, 64), True, (1, 1), stages=3, buffers=1)

@@ -14,7 +14,7 @@ import pytest
 
 import cutelite as cl
 from cutelite import ArgumentError
-from cutelite.kernels.gemm import dense, fp8_block, grouped, mixed
+from cutelite.kernels.gemm import Config, dense, fp8_block, grouped, mixed
 from cutelite.kernels.gemm.configs import Problem
 from cutelite.toolchain import find
 
@@ -139,7 +139,7 @@ def test_grouped_tiles(tile: tuple[int, int], cluster: int) -> None:
     import gemm_grouped
 
     stages = 4 if tile[1] > 128 else 3
-    config = grouped.Config(tile, cluster=(1, cluster), stages=stages)
+    config = Config(tile, cluster=(1, cluster), stages=stages)
     gemm_grouped.main((130, 70, 300, 1, 0, 0, 257), 392, 72, 5, config=config)
 
 
@@ -193,7 +193,7 @@ def grouped_kernels() -> Iterator[tuple[Any, Any]]:
         yield config, kernel.compile(a, b, d, *(None,) * 4, 1.0, 0.0, None, np.zeros(4, np.int32), d)
     wide = np.zeros((4, 512, 512), np.float32)
     along = Problem(cl.bf16, cl.bf16, cl.f32, cl.f32, None, ("MN", "MN"), True, groups="K")
-    for config in (grouped.Config(), grouped.Config((128, 128), True, (1, 2))):
+    for config in (Config(), Config((128, 128), True, (1, 2))):
         yield (
             config,
             dense.build(config, along).compile(
