@@ -9,6 +9,7 @@ a place is a line, a column and the chain of calls that it was inlined through. 
 
 from __future__ import annotations
 
+import json
 import os
 
 from cutelite.diag import Span
@@ -58,8 +59,6 @@ class LineInfo:
             caller = 0 if span.caller is None else self._place(span.caller)
             self._spans[span] = number = len(self.places) + 1
             column = 0 if span.col is None else span.col + 1
-            import json  # 3 ms, which only kernels with lines need
-
             names = f"{json.dumps(span.filename)} {json.dumps(span.function or '<lambda>')}"
             self.places.append(f"; place {number} in {caller}: {span.line} {column} {names}")
         return self._spans[span]

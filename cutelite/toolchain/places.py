@@ -7,6 +7,7 @@ ptxas carries chains (`function_name`, `inlined_at`; PTX ISA 7.2, debugging dire
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NamedTuple
 
@@ -31,8 +32,6 @@ def places(llvm_text: str) -> dict[int, Place]:
     found = _PLACE.findall(llvm_text) if "; place " in llvm_text else ()
     if not found:
         return {}
-    import json  # 3 ms, which only kernels with lines need
-
     return {
         int(number): Place(int(caller), int(line), int(column), json.loads(file), json.loads(function))
         for number, caller, line, column, file, function in found
