@@ -91,6 +91,11 @@ class Sass(str):
         leaves = [loop for loop in self.loops if not loop.spins and all(inner.spins for inner in loop.inner)]
         return max(leaves, key=lambda loop: (loop.mix["tensor"], len(loop.instructions)), default=None)
 
+    @cached_property
+    def _where(self) -> dict[Instruction, tuple[Block, int]]:
+        """The block of each instruction, and its place in it."""
+        return {each: (block, i) for block in self.blocks for i, each in enumerate(block.instructions)}
+
     @property
     def mix(self) -> Counter[str]:
         """The number of instructions of each class (`KINDS`)."""
@@ -139,8 +144,7 @@ class Sass(str):
 
     def _setters(self, instruction: Instruction, barrier: int) -> Iterator[Instruction]:
         """Yield those that set a barrier, back to the last instruction on each way that waited for it too."""
-        at = next(block for block in self.blocks if instruction in block.instructions)
-        place = at.instructions.index(instruction)
+        at, place = self._where[instruction]
         seen: set[Block] = set()
         work: list[tuple[Block, Sequence[Instruction]]] = [(at, at.instructions[:place])]
         while work:
