@@ -33,7 +33,7 @@ COLD_CALLS = 5
 
 
 class Timing(NamedTuple):
-    """What a call takes on the GPU.
+    """The time of a call on the GPU.
 
     seconds    the median of the rounds; `low` and `high` are their quartiles
     rounds     seconds of a call in each round, in their order

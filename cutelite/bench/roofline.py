@@ -51,7 +51,7 @@ class Roofline(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """What takes the longest: 'memory', 'tensor' or 'plain'."""
+        """The unit that takes the longest: 'memory', 'tensor' or 'plain'."""
         return max(self.times, key=lambda unit: self.times[unit])
 
     @property

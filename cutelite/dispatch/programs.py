@@ -401,7 +401,7 @@ def _view(value: Any) -> rt.ArrayView | None:
 
 
 def _span(view: rt.ArrayView) -> tuple[int, int]:
-    """Where the elements of an array lie: from, and up to."""
+    """Return the first address of an array's elements, and the address behind the last."""
     low = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step < 0)
     high = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step > 0)
     size = DTYPES[view.dtype].bytes

@@ -33,7 +33,7 @@ WARPS = 1000
 
 
 class Facts(NamedTuple):
-    """What the dispatcher knows of a compiled kernel and the build does not."""
+    """Facts of a compiled kernel that the dispatcher knows and the build does not."""
 
     title: str
     registers: int

@@ -28,7 +28,7 @@ def autocast(operator: Any, *names: str) -> None:
 
 
 def places_of(operator: Any, names: Sequence[str]) -> list[int]:
-    """Where arguments of these names stand."""
+    """Return the positions of the arguments of these names."""
     arguments = [argument.name for argument in operator._opoverload._schema.arguments]
     return [arguments.index(name) for name in names]
 

@@ -66,7 +66,7 @@ def _operands(shape: tuple[int, int, int], torch: Any) -> tuple[Any, Any, Any]:
 
 
 def _error(shape: tuple[int, int, int], torch: Any) -> float:
-    """Of the GEMM, relative to the result."""
+    """Run the GEMM, and return its error relative to the result."""
     a, b, d = _operands(shape, torch)
     gemm(a, b, d, config=CONFIG)
     if torch:

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_jax(array: Any) -> bool:
-    """Whether it is JAX's, one of `jax.jit` included."""
+    """Tell whether it is JAX's, a tracer of `jax.jit` included."""
     return type(array).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 

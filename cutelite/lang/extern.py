@@ -1,4 +1,4 @@
-"""What calls of linked functions are made of: types of arguments, and whether a kernel is built for the simulator."""
+"""Parts of calls of linked functions: types of arguments, and whether a kernel is built for the simulator."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def mask(
 
 
 def all_keys(batch: int, keys: int, device: Any) -> Tensor:
-    """The mask of sequences of so many keys each."""
+    """Return the mask of sequences with these numbers of keys."""
     return torch.full((batch, 1, 1, 1), keys, dtype=torch.int32, device=device)
 
 

@@ -50,7 +50,7 @@ class Sass(str):
 
     @property
     def text(self) -> str:
-        """What nvdisasm prints, source lines included."""
+        """Return nvdisasm's text, source lines included."""
         return str(self)
 
     @cached_property

@@ -9,7 +9,7 @@ from cutelite import config
 
 
 class Ran(NamedTuple):
-    """How a program ended: its exit status, or minus the signal that ended it; and all that it printed."""
+    """The end of a program: its exit status, or minus the signal that ended it; and all that it printed."""
 
     status: int
     said: str

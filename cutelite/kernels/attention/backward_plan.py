@@ -130,7 +130,7 @@ class Plan:
         return Tensor[i32, (B, H, MB, self.config.groups)]
 
     def box(self, heads: Any, length: Any, dim: int, rows: int) -> Any:
-        """Return the type of (B, heads, length, dim) tensors that TMA moves in boxes of so many rows."""
+        """Return the type of (B, heads, length, dim) tensors that TMA moves in boxes of `rows` rows."""
         shape = B, heads, length, dim
         return TmaTensor[self.problem.dtype, shape, (1, 1, rows, BOX), (None, None, None, 1)]
 

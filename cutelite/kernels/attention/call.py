@@ -124,7 +124,7 @@ def attend(
 
 
 def band_of(bytes: int, heads: int) -> int:
-    """Return the number of heads whose keys and values, of so many bytes each, fit L2 together: a power of 2."""
+    """Return the number of heads, a power of 2, whose keys and values fit L2 together."""
     fit = max(1, IN_L2 // bytes)
     return min(1 << (fit.bit_length() - 1), heads)
 

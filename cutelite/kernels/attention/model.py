@@ -14,7 +14,7 @@ from cutelite.kernels.attention.scores import ROWS
 
 
 class Work(NamedTuple):
-    """What is to be computed.
+    """The problem: lengths, heads and masks, as the model counts them.
 
     heads    of queries, of all sequences
     offset   from a query's index to its own place; `left` keys before that and `right` behind it are seen; None: all

@@ -48,7 +48,7 @@ class Problem:
 
     @property
     def modifies(self) -> bool:
-        """Whether products are more than scaled before the softmax."""
+        """Tell whether products are more than scaled before the softmax."""
         return self.score_mod is not None or self.softcap is not None
 
     def factor(self, scale: float) -> float:

@@ -69,7 +69,7 @@ def gate(dtype: Any, weight: Any, k: int) -> Any:
 
 
 class Gradients(NamedTuple):
-    """Of the tokens, of both arrays of matrices, and of the weights, f32."""
+    """Gradients of the tokens, of both arrays of matrices, and of the weights; f32."""
 
     x: Any
     gate_up: Any

@@ -14,7 +14,7 @@ from cutelite.lib.pipeline import Ring, barriers, warp_arrives
 
 
 class Started(NamedTuple):
-    """Where a producer is: the next buffer to fill, the next to be said to be full, and how many were started."""
+    """The state of a producer: the next buffer to fill, the next to be said to be full, and how many were started."""
 
     state: Any
     told: Any
@@ -50,7 +50,7 @@ class GatherPipe(Ring):
         return self.full[state.index]
 
     def start(self) -> Started:
-        """Where producers begin."""
+        """Return the state in which producers begin."""
         return Started(self.producer_state(), self.consumer_state(), i32(0))
 
     def acquire(self, at: Started) -> None:

@@ -34,7 +34,7 @@ BLOCK = 128  # rows of a matrix, and columns along K, that have one scale
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A configuration: tiles, stages and registers.
 
     tile     rows of A, and rows of B, in a block's tile: with a gate, half of them are of `up`
     across   the two warpgroups that multiply share the columns of a tile; False: its rows
@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def scaled(self) -> bool:
-        """Whether there are scales."""
+        """Tell whether there are scales."""
         return bool(self.dtype == e4m3)
 
     @property
@@ -198,7 +198,7 @@ class Plan:
         return cl.WarpgroupMmaOp(self.problem.out, f32, self.wide)
 
     def place(self, tiles: Any) -> tuple[Any, Any, Any, Any]:
-        """Of this block's next tile: the expert, its first row, the expert's last row + 1, its first column."""
+        """Return, of this block's next tile, the expert, its first row, the expert's last row + 1, its first column."""
         expert, row, end, n = tiles.coordinate()
         return expert, row, end, n * self.out
 
@@ -394,7 +394,7 @@ FEW = 64
 
 
 def chosen(rows: int, experts: int, scaled: bool = False) -> Config:
-    """For so many rows of all experts: few of them are bound by the matrices, many by tensor cores."""
+    """Pick a configuration by the rows of all experts: few are bound by the matrices, many by tensor cores."""
     if rows <= FEW * experts:
         return Config((64, 256), True, 5)
     return Config((128, 128), stages=6, behind=2) if scaled else Config()

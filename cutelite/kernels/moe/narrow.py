@@ -42,7 +42,7 @@ E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A configuration: tiles, stages and registers.
 
     tokens  rows of an expert in a tile
     groups  warpgroups that multiply: each has 64 rows of weights of a tile
@@ -171,7 +171,7 @@ class Plan:
             tiles = tiles.advance()
 
     def scaled(self, tile: Any, thread: Any) -> Any:
-        """What a thread holds of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
+        """Return a thread's part of a tile of weights: for each step of 16 along K, as wgmma has it, scaled."""
         count = self.problem.scales
         words = cl.make_rmem_tensor(u32, (4, WORDS // 4))
         for i in cl.static_range(WORDS // 4):
@@ -248,7 +248,7 @@ def unpacked(values: Any, scales: Any, kind: str, each: int = 32) -> Any:
 
 
 def chosen(rows: int, experts: int) -> Config:
-    """For so many rows of all experts: as many in a tile as an expert has on average, to a power of two."""
+    """Pick a configuration by the rows of all experts: a tile has as many as an expert on average, to a power of two."""
     tokens = next((w for w in (16, 32, 64, 128) if rows <= w * experts), 128)
     return Config(tokens, 2, 8 if tokens <= 32 else 5 if tokens <= 64 else 4, 2 if tokens <= 64 else 1)
 

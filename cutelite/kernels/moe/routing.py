@@ -1,4 +1,4 @@
-"""Which experts a token goes to, and all rows of an expert side by side: `route` and `sort`.
+"""The experts that each token goes to (`route`), and the rows of each expert side by side (`sort`).
 
 weights, index = route(logits, 8)        a token's greatest probabilities and their experts
 rows, place, ends = sort(index, 128)     a stable counting sort of all (token, choice) pairs by expert

@@ -26,7 +26,7 @@ DEPTH = 64  # rows of experts of a stage
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut up.
+    """A configuration: tiles, stages and registers.
 
     side     rows and columns of a block's tile are 128 of the gathered side, and this many of the other one
     stages   tiles of both sides that are held

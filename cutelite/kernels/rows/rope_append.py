@@ -46,11 +46,11 @@ class Append:
 
     @property
     def units(self) -> int:
-        """How many threads share a head."""
+        """The number of threads that share a head."""
         return self.n // 2 // self.vector
 
     def halves(self, x: Any, unit: Any) -> tuple[Any, Any]:
-        """What a thread has of a head: as many elements of each half."""
+        """The number of elements of each half of a head that a thread has."""
         return x.tile((self.vector,), (unit,)), x.tile((self.vector,), (unit + self.units,))
 
     def turned(self, x: Any, y: Any, unit: Any, c: Any, s: Any) -> None:
