@@ -45,7 +45,7 @@ CHOSEN = Config(columns=64, stages=2, beside=1)
 
 
 class Here(NamedTuple):
-    """State that the threads of a block share: memory, the ring of latents, and the ring in which powers are handed on."""
+    """State that a block's threads share: memory, the ring of latents, and the ring in which powers are handed on."""
 
     storage: Any
     latents: Any

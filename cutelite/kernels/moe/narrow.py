@@ -248,7 +248,7 @@ def unpacked(values: Any, scales: Any, kind: str, each: int = 32) -> Any:
 
 
 def chosen(rows: int, experts: int) -> Config:
-    """Pick a configuration by the rows of all experts: a tile has as many as an expert on average, to a power of two."""
+    """Pick a configuration: a tile has as many rows as an expert on average, to a power of two."""
     tokens = next((w for w in (16, 32, 64, 128) if rows <= w * experts), 128)
     return Config(tokens, 2, 8 if tokens <= 32 else 5 if tokens <= 64 else 4, 2 if tokens <= 64 else 1)
 
