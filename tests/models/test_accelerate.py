@@ -191,6 +191,21 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(apart, found)
 
 
+@pytest.mark.parametrize("name", ["Llama", "Qwen3Moe"])
+def test_torch_compile_makes_one_graph_of_it(name: str) -> None:
+    """Of a prompt, and of a token behind a static cache."""
+    model, ids = made(name, num_hidden_layers=1).eval(), tokens()
+    accelerate(model)
+    compiled = torch.compile(
+        lambda ids, held: model(ids, past_key_values=held).logits, fullgraph=True, backend="aot_eager"
+    )
+    with torch.no_grad():
+        own, held = model(ids).logits, transformers.StaticCache(config=model.config, max_cache_len=32)
+        model(ids[:, :16], past_key_values=held)
+        assert off(compiled(ids, None), own) < 1e-2
+        assert off(compiled(ids[:, 16:], held)[:, 0], own[:, 16]) < 1e-2
+
+
 def test_padded_batches_are_masked() -> None:
     model, ids = made("Llama").eval(), tokens()
     mask = torch.ones_like(ids)
