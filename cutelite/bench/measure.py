@@ -16,7 +16,7 @@ import cutelite_rt as rt
 from cutelite.bench.machine import Nvml, Sample
 from cutelite.diag.progress import Progress
 from cutelite.tune.race import median
-from cutelite.tune.timing import lane_on, libraries_here, working_in
+from cutelite.tune.timing import libraries_here, timed_stream_on, working_in
 from cutelite_rt.gpu.clock import Lane
 
 Work = Callable[[], object]
@@ -100,7 +100,7 @@ def do_bench(
     if rounds < 1:
         raise ValueError(f"{rounds} rounds measure nothing")
     rivals = fn if isinstance(fn, Mapping) else {getattr(fn, "__name__", "call"): fn}
-    lane = lane_on(rt.device().ordinal if device is None else device)
+    lane = timed_stream_on(rt.device().ordinal if device is None else device)
     with lane.device.active():
         lane.device.driver.call("cuCtxSynchronize")  # what makes inputs is in other streams
     with working_in(lane, libraries_here()), _trials(rivals, cache, graph, lane) as (trials, captured):
