@@ -17,7 +17,7 @@ from cutelite.bench.machine import Nvml, Sample
 from cutelite.diag.progress import Progress
 from cutelite.tune.race import median
 from cutelite.tune.timing import libraries_here, timed_stream_on, working_in
-from cutelite_rt.gpu.clock import Lane
+from cutelite_rt.gpu.clock import TimedStream
 
 Work = Callable[[], object]
 Cache = Literal["cold", "warm"]
@@ -100,11 +100,11 @@ def do_bench(
     if rounds < 1:
         raise ValueError(f"{rounds} rounds measure nothing")
     rivals = fn if isinstance(fn, Mapping) else {getattr(fn, "__name__", "call"): fn}
-    lane = timed_stream_on(rt.device().ordinal if device is None else device)
-    with lane.device.active():
-        lane.device.driver.call("cuCtxSynchronize")  # what makes inputs is in other streams
-    with working_in(lane, libraries_here()), _trials(rivals, cache, graph, lane) as (trials, captured):
-        times, samples = measured(trials, rounds, Nvml(lane.device).sample)
+    stream = timed_stream_on(rt.device().ordinal if device is None else device)
+    with stream.device.active():
+        stream.device.driver.call("cuCtxSynchronize")  # what makes inputs is in other streams
+    with working_in(stream, libraries_here()), _trials(rivals, cache, graph, stream) as (trials, captured):
+        times, samples = measured(trials, rounds, Nvml(stream.device).sample)
     found = {name: _timing(name, times[name], cache, captured, samples[name]) for name in rivals}
     return found if isinstance(fn, Mapping) else next(iter(found.values()))
 
@@ -144,28 +144,28 @@ def _median_known(values: tuple[Any, ...]) -> float | None:
 
 @contextmanager
 def _trials(
-    rivals: Mapping[str, Work], cache: Cache, graph: bool | None, lane: Lane
+    rivals: Mapping[str, Work], cache: Cache, graph: bool | None, stream: TimedStream
 ) -> Iterator[tuple[dict[str, Callable[[], float]], bool]]:
     """Give functions that time a call of each rival once more, and whether calls are captured."""
     counts = {}
     for name, work in rivals.items():
         work()  # compiles, loads
-        lane.wait()
-        seconds = min(lane.timed(lambda: work()) for _ in range(2))  # noqa: B023  (called here)
+        stream.wait()
+        seconds = min(stream.timed(lambda: work()) for _ in range(2))  # noqa: B023  (called here)
         counts[name] = 1 if cache == "cold" else max(1, min(MOST_CALLS, int(GRAPH_S / max(seconds, 1e-7))))
     with ExitStack() as opened:
-        replays = None if graph is False else _captured(rivals, counts, lane, opened, bool(graph))
+        replays = None if graph is False else _captured(rivals, counts, stream, opened, bool(graph))
         batches = replays or {name: _in_a_row(work, counts[name]) for name, work in rivals.items()}
-        nbytes = 2 * lane.device.limits.l2_bytes if cache == "cold" else 0
-        other = rt.empty((nbytes,), "u8", lane.device) if nbytes else None
+        nbytes = 2 * stream.device.limits.l2_bytes if cache == "cold" else 0
+        other = rt.empty((nbytes,), "u8", stream.device) if nbytes else None
 
         def trial(name: str) -> Callable[[], float]:
             batch, count = batches[name], counts[name]
 
             def once() -> float:
                 if other is not None:
-                    lane.fill(other.pointer, nbytes)
-                return lane.timed(batch) / count
+                    stream.fill(other.pointer, nbytes)
+                return stream.timed(batch) / count
 
             def several() -> float:
                 return median([once() for _ in range(COLD_CALLS)])
@@ -176,13 +176,13 @@ def _trials(
 
 
 def _captured(
-    rivals: Mapping[str, Work], counts: Mapping[str, int], lane: Lane, opened: ExitStack, must: bool
+    rivals: Mapping[str, Work], counts: Mapping[str, int], stream: TimedStream, opened: ExitStack, must: bool
 ) -> dict[str, Work] | None:
     """Return replays of captured calls; None where one cannot be captured, unless it `must`: then that is raised."""
     found: dict[str, Work] = {}
     for name, work in rivals.items():
         try:
-            graph = lane.captured(_in_a_row(work, counts[name]))
+            graph = stream.captured(_in_a_row(work, counts[name]))
         except Exception:  # it ran a moment ago: what is wrong is that it is being captured
             if must:
                 raise
