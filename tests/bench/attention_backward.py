@@ -26,10 +26,16 @@ CONFIGS: dict[int, dict[str, Config]] = {
         "64 direct": Config(direct=True),
         "64 direct, 3 held": Config(held=3, direct=True),
         "80 late": Config(80, late=True),
+        "64 early": Config(early=2),
+        "64 direct, early": Config(held=3, direct=True, early=2),
+        "64 deferred": Config(held=3, direct=True, deferred=True),
+        "64 deferred, early": Config(held=3, direct=True, deferred=True, early=2),
     },
     64: {
         "128": Config(128, turned=False),
         "128 late direct": Config(128, turned=False, late=True, direct=True),
+        "128 early": Config(128, turned=False, early=1),
+        "128 deferred": Config(128, turned=False, held=3, direct=True, deferred=True),
     },
 }
 
@@ -109,8 +115,8 @@ def ragged(dim: int, causal: bool) -> str:
     found = attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)
     for first, end in zip(starts.tolist(), starts.tolist()[1:], strict=False):
         if end - first <= 1024:
-            mine = [x[None, first:end, :2] for x in (q, k, v, do)]
-            off = errors([x[None, first:end, :2] for x in found], exact(*mine, causal=causal))
+            q1, k1, v1, do1 = (x[None, first:end, :2] for x in (q, k, v, do))
+            off = errors([x[None, first:end, :2] for x in found], exact(q1, k1, v1, do1, causal))
             if end - first > 1 and not max(off) < 6e-3:
                 print("WRONG", dim, causal, end - first, off, flush=True)
     calls = {"cutelite": lambda: attention_varlen_backward(do, q, k, v, o, lse, starts, causal=causal)}

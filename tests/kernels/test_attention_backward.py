@@ -298,7 +298,10 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_backward(do, q, k, v, q, lse, layout="sbhd")
 
 
+DEFERRED = Config(held=3, direct=True, deferred=True, early=2)
+
+
 def test_configurations_are_alike() -> None:
     q, k, v, do = inputs(130, 140, 1, 1, 128)
-    for config in (Config(stages=3, held=3, direct=True), Config(80, late=True)):
+    for config in (Config(stages=3, held=3, direct=True), Config(80, late=True), DEFERRED):
         compare(q, k, v, do, more={"config": config}, causal=True)

@@ -77,33 +77,41 @@ class Worker:
         before = cl.PipelineState(held, held - 1, 1), block.first
         states = rows.consumer_state(), changes.producer_state(), cl.PipelineState(groups, self.group, 1)
         dk, dv = (cl.wgmma.zeros_accumulator(dim) for dim in plan.dims)
-        so_far = dk, dv, states, block.first, before
+        so_far = dk, dv, states, block.first, before, self.nothing(self.sums_of(block.first))
         for i in range(block.steps):
             so_far = self.step(so_far, i > 0)
-        dk, dv, (_, _, part), _, before = so_far
+        dk, dv, (_, _, part), _, before, waiting = so_far
         if block.steps > 0:
+            if plan.config.deferred:
+                add(*waiting)
             changes.consumer_wait(before[0])
-            self.add(cl.wgmma.wait_group(0, self.of_queries(before[0])), before[1], part)
+            self.add(self.scaled(cl.wgmma.wait_group(0, self.of_queries(before[0]))), before[1], part)
         return dk, dv
 
     def step(self, so_far: Any, behind: Any) -> Any:
         """Compute a block of queries; behind the first one (`behind`), also dq of the block before."""
-        (dk, dv, (state, change, part), place, before), block, plan = so_far, self.block, self.block.plan
+        (dk, dv, (state, change, part), place, before, waiting), block, plan = so_far, self.block, self.block.plan
         (_, rows, changes, _), storage = block.pipes, block.storage
-        BM, dtype = plan.config.rows, plan.problem.dtype
+        BM, dtype, early = plan.config.rows, plan.problem.dtype, plan.config.early
         rows.consumer_wait(state)
         q, do, base = self.rows_of(state, place)
+        lse = self.of_rows(base, 0) if early > 0 else None
         s = multiply(self.k, q, cl.wgmma.zeros_accumulator(BM), False)
+        if plan.config.deferred:
+            add(*waiting)
         dp = multiply(self.v, do, cl.wgmma.zeros_accumulator(BM), False)
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
-        p, slope = self.powers(s.reshape((2, 2, BM // 8)), self.of_rows(base, 0), place)
+        lse = lse if early > 0 else self.of_rows(base, 0)
+        p, slope = self.powers(s.reshape((2, 2, BM // 8)), lse, place)
+        total = self.of_rows(base, 1) if early > 1 else None
         if plan.config.late:
             dp, p = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)))
             p = p.reshape((2, 2, BM // 8))
         else:
             dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((BM // 2,)).to(dtype))
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
-        ds = self.changes(p, dp, slope, base)
+        total = total if early > 1 else self.of_rows(base, 1)
+        ds = self.changes(p, dp, slope, total)
         if plan.config.late:
             packed, ds = cl.wgmma.fence_operand(p.reshape((BM // 2,)).to(dtype), ds, held=False)
             dv = multiply(packed, cl.select(do, (1, 0)), dv)
@@ -119,20 +127,34 @@ class Worker:
             changes.consumer_wait(before[0])
             dv, dk, dq = cl.wgmma.wait_group(1, dv, dk, keep=self.of_queries(before[0]))
             rows.consumer_release(state)
-            dq = cl.wgmma.wait_group(0, dq)
+            dq = self.scaled(cl.wgmma.wait_group(0, dq))
             changes.consumer_release(before[0])
-            self.add(dq, before[1], part)
+            if plan.config.deferred:
+                waiting = dq, self.sums_of(before[1])
+            else:
+                self.add(dq, before[1], part)
             part = part.advance(plan.config.groups)
         else:
             dv, dk = cl.wgmma.wait_group(0, dv, dk)
             rows.consumer_release(state)
+            waiting = self.nothing(waiting[1])
         states = state.advance(), change.advance(), part
-        return dk, dv, states, block.following(place), (emptied(change), place)
+        return dk, dv, states, block.following(place), (emptied(change), place), waiting
 
-    def changes(self, p: Any, dp: Any, slope: Any, base: Any) -> Any:
-        """Return dS, the gradients of products of queries and keys, without the scale."""
+    def nothing(self, sums: Any) -> Any:
+        """Return zeros to be added to sums, until the first block has its dq; nothing where nothing is deferred."""
+        if not self.block.plan.config.deferred:
+            return (), ()
+        return cl.full((self.block.plan.columns // 2,), 0.0, f32), sums
+
+    def scaled(self, dq: Any) -> Any:
+        """Return dq times the scale if it is deferred: results of wgmma that are read later make ptxas wait (C7517)."""
+        return dq * self.block.given.scale if self.block.plan.config.deferred else dq
+
+    def changes(self, p: Any, dp: Any, slope: Any, total: Any) -> Any:
+        """Return dS, the gradients of products of queries and keys, without the scale. `total`: sums of rows."""
         n, _ = self.queries
-        ds = p * (dp.reshape((2, 2, n // 8)) - self.of_rows(base, 1))
+        ds = p * (dp.reshape((2, 2, n // 8)) - total)
         ds = ds if isinstance(slope, float) and slope == 1.0 else ds * slope
         return ds.reshape((n // 2,)).to(self.block.plan.problem.dtype)
 
@@ -204,15 +226,16 @@ class Worker:
         left = cl.local_tile(left, (ROWS, plan.keys), (self.group, 0))
         return multiply(left, right, cl.wgmma.zeros_accumulator(plan.columns), False)
 
+    def sums_of(self, place: Any) -> Any:
+        """Return this thread's place in the sums of a block of queries."""
+        (m, head), sequence, parts = place, self.block.tile.sequence, self.sums.parts
+        return self.block.plan.accumulators(parts[sequence.batch, head, sequence.block + m, self.group, None])
+
     def add(self, dq: Any, place: Any, part: Any) -> None:
         """Add this warpgroup's part of a block of dq to the sums, or pass it to the warp that does."""
         plan, storage, parts = self.block.plan, self.block.storage, self.block.pipes.parts
         if plan.config.direct:
-            (m, head), sequence = place, self.block.tile.sequence
-            part = self.sums.parts[sequence.batch, head, sequence.block + m, self.group, None]
-            mine = plan.accumulators(part)
-            for c in cl.static_range(plan.columns // 8):
-                cl.red(mine[None, c], None, "add", dq[4 * c : 4 * c + 4])
+            add(dq, self.sums_of(place))
         else:
             parts.producer_acquire(part)
             plan.accumulators(storage.dq[self.group, None]).store(dq.reshape((4, plan.columns // 8)))
@@ -306,7 +329,7 @@ class Wide(Worker):
         s, dp = cl.wgmma.wait_group(1, s, keep=dp)
         p, slope = self.powers(s.reshape((2, 2, n // 8)), self.of_rows(base, 0), place)
         dp, packed = cl.wgmma.wait_group(0, dp, after=p.reshape((n // 2,)).to(plan.problem.dtype))
-        ds = self.changes(p, dp, slope, base)
+        ds = self.changes(p, dp, slope, self.of_rows(base, 1))
         changes.producer_acquire(change)
         p, by_query = storage.p[None, None, change.index], storage.ds[None, None, change.index]
         for values, tile in ((packed, p), (ds, by_query)):
@@ -338,6 +361,12 @@ def emptied(state: cl.PipelineState) -> cl.PipelineState:
     return cl.PipelineState(state.stages, state.index, state.phase ^ 1)
 
 
+def add(values: Any, sums: Any) -> None:
+    """Add an accumulator to this thread's sums in global memory."""
+    for c in cl.static_range(values.n // 4):
+        cl.red(sums[None, c], None, "add", values[4 * c : 4 * c + 4])
+
+
 def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
     """Start ``acc + a @ b.T`` as a wgmma group of its own."""
     acc = cl.wgmma.mma_async(a, b, acc, accumulate=accumulate)
@@ -349,7 +378,7 @@ def multiply(a: Any, b: Any, acc: Any, accumulate: bool = True) -> Any:
 def build(config: Config, problem: Problem, ordered: bool = False) -> Kernels:
     """Return the kernels. `ordered`: dq is added up in the order of keys, so that equal inputs give equal bits."""
     if ordered:
-        config = replace(config, direct=False, stages=1 if config.wide else config.stages)
+        config = replace(config, direct=False, deferred=False, stages=1 if config.wide else config.stages)
     plan = Plan(config, problem)
     return Kernels(prepare(plan), gradients(plan, ordered), finish(plan))
 

@@ -131,4 +131,6 @@ def launch(
     kernels.prepare[grid, 256](o, do, lse, dlse, base, sums, turns, offset, left, *starts)
     given = (q, k, v, do, base, sums, turns, dk, dv, *numbers, *arrays[1:], *starts)
     kernels.gradients[tiles * kv_heads * batch](*given)
-    kernels.finish[grid, GROUP * config.groups](dq, sums, scale, arrays[0], *starts)
+    kernels.finish[grid, GROUP * config.groups](
+        dq, sums, 1.0 if plan.config.deferred and not deterministic else scale, arrays[0], *starts
+    )

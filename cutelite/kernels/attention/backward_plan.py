@@ -29,6 +29,8 @@ class Config:
     turned   a warpgroup computes its part of dq transposed, 64 columns of a head; otherwise 64 queries of it
     late     start dv += P.T @ dO only when dS is known, together with dk: fewer registers are live at a time
     direct   add dq to the sums from registers, without shared memory
+    deferred with `direct`: begin that in the next step, when scores are under way
+    early    1: load logsumexps before scores are waited for; 2: also sums of rows before dP is. It takes registers
     regs     registers of a thread of the warpgroup that loads, and of one that computes
     """
 
@@ -39,6 +41,8 @@ class Config:
     turned: bool = True
     late: bool = False
     direct: bool = False
+    deferred: bool = False
+    early: int = 0
     wide: bool = False
     regs: tuple[int, int] = (24, 240)
 
