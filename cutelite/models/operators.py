@@ -18,6 +18,7 @@ from torch import Tensor
 from cutelite.interop.torch import custom_op
 from cutelite.interop.torch_transforms import autocast, batched
 from cutelite.kernels.gemm.call import fused_of, multiply
+from cutelite.kernels.rows import gates
 
 
 def beside(weights: Sequence[Tensor]) -> None:
@@ -72,11 +73,13 @@ def gated_linear(x: Tensor, weights: Sequence[Tensor]) -> Tensor:
     """``silu(x @ weights[0].T) * (x @ weights[1].T)`` in one GEMM, (..., N). It has no derivative.
 
     x        (..., K)
-    weights  two of (N, K), N a multiple of 8; copied where they do not lie one after the other in memory
+    weights  two of (N, K), N a multiple of 8; two GEMMs and a kernel more where they do not lie one after the other
     """
-    whole = joined(weights)
-    out = x.new_empty((*x.shape[:-1], len(weights[0])))
-    return multiply(x, (torch.cat(list(weights)) if whole is None else whole).T, out, fused_of(), gate="silu")
+    whole, shape = joined(weights), (*x.shape[:-1], len(weights[0]))
+    if whole is not None:
+        return multiply(x, whole.T, x.new_empty(shape), fused_of(), gate="silu")
+    gate, up = (multiply(x, weight.T, x.new_empty(shape), fused_of()) for weight in weights)
+    return gates.gated(gate, up, "silu", out=gate)
 
 
 @gated_linear.register_fake

@@ -188,7 +188,7 @@ def test_a_gate_in_the_gemm(monkeypatch: pytest.MonkeyPatch) -> None:
         mlp.up_proj.weight.data = mlp.up_proj.weight.data.clone()  # no more behind those of the gate
         apart = model(ids).logits
     assert off(found, own) < 1e-2
-    assert torch.equal(apart, found)
+    assert off(apart, own) < 1e-2
 
 
 @pytest.mark.parametrize("name", ["Llama", "Qwen3Moe"])
