@@ -20,7 +20,7 @@ from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
-THREADS, TENSORS, BLOCKS = 256, 512, 4  # of a block; tensors of a launch; blocks of a multiprocessor
+THREADS, TENSORS, BLOCKS = 128, 512, 8  # of a block; tensors of a launch; blocks of a multiprocessor
 CHOSEN = 8  # tensors among which a block chooses for each tile
 NAMES = ("p", "g", "m", "v", "master")
 N = cl.dims("N")

@@ -22,8 +22,8 @@ from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches, width
 
 M, N = cl.dims("M N")  # rows, columns
-THREADS, ACCESSES = 256, 4  # of a block; accesses of 16 bytes that a thread has under way
-BLOCKS = 4  # of a multiprocessor at a time
+THREADS = 256  # of a block
+PIECES, BLOCKS = (4, 3, 1, 1), (4, 4, 6, 4)  # by inputs: accesses of 16 bytes of a thread to each; blocks at a time
 MOST_INPUTS, MOST_OUTPUTS = 4, 3
 
 
@@ -35,9 +35,11 @@ class Kind(NamedTuple):
 
 
 @cache
-def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple[Kind, ...], vector: int) -> Any:
+def build(
+    function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple[Kind, ...], vector: int, blocks: int | None
+) -> Any:
     """Make the kernel that computes ``function(*inputs)``, a vector or a tuple of them, of each thread's elements."""
-    pieces = max(1, ACCESSES // len(inputs))
+    pieces, blocks = PIECES[len(inputs) - 1], blocks or BLOCKS[len(inputs) - 1]
     size = THREADS * pieces * vector
     annotations: list[Any] = []
     for i, kind in enumerate((*inputs, *(None,) * (MOST_INPUTS - len(inputs)), *outputs)):
@@ -46,7 +48,7 @@ def build(function: Callable[..., Any], inputs: tuple[Kind, ...], outputs: tuple
     annotations += [annotations[-1]] * (MOST_INPUTS + MOST_OUTPUTS - len(annotations))
     A, B, C, D, X, Y, Z = annotations
 
-    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    @cl.kernel(block=THREADS, min_blocks=blocks)
     def elements(a: A, b: B, c: C, d: D, x: X, y: Y, z: Z) -> None:
         tiles = cl.ceil_div(N, size)
         row, at = cl.block_idx.x // tiles, cl.block_idx.x % tiles
@@ -75,6 +77,7 @@ def elementwise(
     *,
     out: Sequence[Any] | None = None,
     dtypes: Sequence[str] = (),
+    blocks: int | None = None,
 ) -> tuple[Any, ...]:
     """Compute a function of the elements of arrays.
 
@@ -82,6 +85,8 @@ def elementwise(
     inputs    one to four arrays of one shape: bf16, f16 or f32
     out       up to three arrays to write to, which may be inputs; by default new ones
     dtypes    codes such as 'bf16' or 'e4m3' of the new ones; by default one array of the dtype of the first input
+    blocks    of 256 threads, that a multiprocessor is to hold at a time: with 8, functions have 32 registers. By
+              default 4 to 6, by the number of inputs
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
@@ -95,11 +100,11 @@ def elementwise(
         if (each.m, each.n) != (first.m, first.n):
             raise cl.ArgumentError(f"array {i} is {each.m} x {each.n}, and should be {first.m} x {first.n}")
     if first.m * first.n:
-        launch(settled(function), given, made)
+        launch(settled(function), given, made, blocks)
     return tuple(out)
 
 
-def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows]) -> None:
+def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows], blocks: int | None) -> None:
     """Launch the kernel for arrays of one shape."""
     everything = [*given, *made]
     m, n = given[0].m, given[0].n
@@ -112,8 +117,8 @@ def launch(function: Callable[..., Any], given: list[Rows], made: list[Rows]) ->
         for each, step, view in zip(everything, pitch, views, strict=True)
     ]
     vector = ACCESS // min(kind.dtype.bytes for kind in kinds[: len(given)])
-    kernel = build(function, tuple(kinds[: len(given)]), tuple(kinds[len(given) :]), vector)
-    size = THREADS * max(1, ACCESSES // len(given)) * vector
+    kernel = build(function, tuple(kinds[: len(given)]), tuple(kinds[len(given) :]), vector, blocks)
+    size = THREADS * PIECES[len(given) - 1] * vector
     arrays: list[Any] = [each.matrix.reshape((m, n)) for each in everything]
     inputs = arrays[: len(given)] + [None] * (MOST_INPUTS - len(given))
     outputs = arrays[len(given) :] + [None] * (MOST_OUTPUTS - len(made))

@@ -116,7 +116,8 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
     out  where to write the two; may be gate and up, or the two halves of one array's last mode
     """
     kinds = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}
-    found = elementwise(functions(activation, exactly(gate))[3], (dy, gate, up), out=out, **kinds)
+    blocks = 8 if activation in ("silu", "relu") else None  # these need few registers
+    found = elementwise(functions(activation, exactly(gate))[3], (dy, gate, up), out=out, blocks=blocks, **kinds)
     return found[0], found[1]
 
 

@@ -124,6 +124,11 @@ def merge(a: Moments, b: Moments) -> Moments:
     return Moments(count, a.mean + apart * share, a.squares + b.squares + apart * apart * a.count * share)
 
 
+def loads(given: Any, row: Any) -> Any:
+    """Return functions that load the vectors which go with a row; None for None."""
+    return [None if each is None else lambda each=each: each(row).load() for each in given]
+
+
 def piece_of(vector: Any, number: int) -> Any:
     """Return a function that gives the vector of this number of a `RowPart`; None for None."""
     return None if vector is None else lambda: vector.piece(number)
@@ -160,13 +165,14 @@ def forward(norm: Norm, p: Plan) -> Any:
         at_once = narrow is not None and narrow.block == 1 and not norm.center and b is None
 
         def first(row: Any, _: Any, *held: Any) -> Any:
-            vectors = vectors_of(row) if stream.outside or at_once else None
+            early = stream.outside or p.held  # under way during the reduction
+            vectors = vectors_of(row) if early or at_once else None
             if norm.center and not stream.outside and total is None:  # registers hold them all
                 known = moments(part, norm.summed(*(each.load() for each in held)))
             else:
                 out, weights = None if total is None else total[row, None], vectors[0] if at_once else None
                 known = norm.looked_at(part, held, out, at_once, weights)
-            return known, vectors if stream.outside else None
+            return known, vectors if early else None
 
         def vectors_of(row: Any) -> Any:
             return [None if each is None else each(row) for each in given]
@@ -181,7 +187,7 @@ def forward(norm: Norm, p: Plan) -> Any:
                     v = norm.normed(v, mean, rstd, *(piece_of(each, i) for each in vectors))
                     part.piece(i).store(v.to(dtype), y[row, None])
             else:
-                vectors = [None if each is None else lambda each=each: each(row).load() for each in given]
+                vectors = [each and each.load for each in vectors] if p.held else loads(given, row)
                 v = norm.normed(norm.summed(*(each.load() for each in held)), mean, rstd, *vectors)
                 if narrow is not None:
                     top = all[1] * rstd if at_once else None
@@ -414,9 +420,9 @@ def apply(
         p = how or plan_norm(rows.n, vector, rows.dtype.bytes, kept)
     else:
         aligned = math.gcd(aligned, more.vector)
-        p = how or plan(rows.n, aligned if narrow is None else vector)
+        p = how or replace(plan(rows.n, aligned if narrow is None else vector), held=False)
     if narrow is not None:
-        p = replace(p, aligned=aligned, stages=0)
+        p = replace(p, aligned=aligned, stages=0, held=False)
     kernel = forward(Norm(rows.dtype, rows.n, center, kind, float(offset), narrow), p)
     flat = [None if each is None else each.reshape((rows.m,)) for each in (mean, rstd)]
     kernel[p.grid(rows), p.block](

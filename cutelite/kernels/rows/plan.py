@@ -32,7 +32,8 @@ class Plan:
     vector        elements of one access
     blocks        that a multiprocessor is to hold at a time: sets how many registers a thread may have
     stages        rows that are copied to shared memory ahead; a block then works on one after the other
-    held          weights are then kept in shared memory; otherwise they are read with each row
+    held          weights are then kept in shared memory; otherwise they are read with each row. Without stages they
+                  are read before a row's reduction; otherwise after it
     shared_sums   sums over rows are kept in shared memory, not in registers
     aligned       rows begin at multiples of so many elements, by default `vector`; with less accesses are narrower
     """
@@ -103,7 +104,8 @@ def plan(n: int, vector: int, each: int = 32, registers: int = 64, alone: int = 
 
 def plan_softmax(n: int, vector: int, bytes: int) -> Plan:
     """Return the plan for softmax: the longest rows are copied ahead."""
-    return ahead(plan(n, vector), n, bytes, stages=2, rows=2) if n > 131_072 else plan(n, vector)
+    p = ahead(Plan(512, 1, MOST_BLOCKS, vector, 1), n, bytes, stages=2, rows=2)
+    return p if n > 131_072 and p.stages else plan(n, vector)
 
 
 def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
@@ -111,16 +113,19 @@ def plan_norm(n: int, vector: int, bytes: int, rows: int) -> Plan:
 
     rows  that a block keeps in shared memory: of the input, and weights
     """
-    if n <= 16384:
-        return plan(n, vector)
-    cluster = 1 << (-(-n // 32_768) - 1).bit_length()
-    p = ahead(Plan(512, 1, cluster, vector, 1), n, bytes, stages=1, rows=rows)
-    return p if p.stages and (rows > 2 or cluster > 1) else plan(n, vector)
+    light = rows <= 2  # RMSNorm: registers hold weights too, which are read before the reduction
+    if n <= (32_768 if light else 16_384):
+        return plan(n, vector) if light else replace(plan(n, vector), held=False)
+    cluster = min(MOST_BLOCKS, 1 << (-(-n // 32_768) - 1).bit_length())
+    p = Plan(512, 1, cluster, vector, 1)
+    found = ahead(p, n, bytes, stages=2, rows=rows + 1) if light and n <= 131_072 else p
+    found = found if found.stages else ahead(p, n, bytes, stages=1, rows=rows)
+    return found if found.stages and (rows > 2 or cluster > 1) else replace(plan(n, vector), held=light)
 
 
 def plan_fold(n: int, vector: int) -> Plan:
     """Return the plan where no row is held: a few warps go through a row, and blocks go their own ways."""
-    threads, teams = (WARP, 4) if n <= 8192 else (128, 1) if n <= 32_768 else (256, 1)
+    threads, teams = (WARP, 4) if n <= 2048 else (128, 1) if n <= 32_768 else (256, 1)
     return Plan(threads, teams, 1, vector, REGISTERS // 64 // (threads * teams))
 
 

@@ -21,6 +21,7 @@ from cutelite.kernels.rows.select import number, ordered
 M, N, S = cl.dims("M N S")  # rows, columns, parts
 THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
 COLUMNS, GROUP = 32, 8  # threads side by side, and one under the other, of a block that has columns
+DEEP, FEW = 8, 2  # rows that a thread of such a block loads together; blocks of a multiprocessor
 OPERATIONS = ("sum", "mean", "max", "min")
 
 
@@ -74,15 +75,15 @@ def of_columns(dtype: Any, to: Any, operation: str, aligned: int) -> Any:
     (P,), vector = pitches("P", aligned), ACCESS // dtype.bytes
     inner, _, kind = combination(operation)
 
-    @cl.kernel(block=THREADS, min_blocks=BLOCKS)
+    @cl.kernel(block=THREADS, min_blocks=FEW)
     def columns(x: Tensor[dtype, (M, N), (P, 1)], out: Tensor[to, (S, N)], total: cl.i64) -> None:
         lane, group = cl.thread_idx.x % COLUMNS, cl.thread_idx.x // COLUMNS
         first = (cl.block_idx.x * COLUMNS + lane) * vector
         tile = cl.RowTile(first, N, vector, 1, threads=1)
         found = cl.full((vector,), 0, kind)
-        for at in range(cl.block_idx.y * GROUP * ACCESSES + group, M, S * GROUP * ACCESSES):
-            held = [tile.load(x[min(at + i * GROUP, M - 1), None]) for i in cl.static_range(ACCESSES)]
-            for i in cl.static_range(ACCESSES):
+        for at in range(cl.block_idx.y * GROUP * DEEP + group, M, S * GROUP * DEEP):
+            held = [tile.load(x[min(at + i * GROUP, M - 1), None]) for i in cl.static_range(DEEP)]
+            for i in cl.static_range(DEEP):
                 v = prepared(held[i].reshape((vector,)), operation)
                 v = v if i == 0 else cl.where(at + i * GROUP < M, v, cl.full((vector,), 0, kind))
                 found = found + v if inner == "sum" else max(found, v)
@@ -141,7 +142,7 @@ def by_rows(rows: Rows, out: Any, operation: str, count: int) -> None:
 def by_columns(rows: Rows, out: Any, operation: str, count: int) -> None:
     """Combine each column, in parts where there are few columns."""
     wide = -(-rows.n // (COLUMNS * (ACCESS // rows.dtype.bytes)))
-    parts = max(1, min(-(-rows.m // (GROUP * ACCESSES)), BLOCKS * rows.at_once(1) // wide))
+    parts = max(1, min(-(-rows.m // (GROUP * DEEP)), FEW * rows.at_once(1) // wide))
     result = out.reshape((1, rows.n))
     if parts == 1:
         of_columns(rows.dtype, rows.dtype, operation, rows.vector)[(wide, 1), THREADS](rows.matrix, result, count)

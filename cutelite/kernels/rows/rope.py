@@ -23,7 +23,7 @@ from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.plan import ACCESS
 
 B, S, T = cl.dims("B S T")  # sequences, tokens of each, positions in the tables
-THREADS, HEADS = 256, 4  # of a block; heads whose elements a thread has under way
+THREADS, HEADS = 128, 1  # of a block; heads whose elements a thread has under way
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from cutelite.kernels.rows.arrays import DTYPES, WHOLE, Rows
 from cutelite.kernels.rows.plan import ACCESS, pitches
 
 M, N, S = cl.dims("M N S")  # rows, columns, words of state
-THREADS, ACCESSES, BLOCKS = 256, 4, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
+THREADS, ACCESSES, BLOCKS = 256, 8, 4  # of a block; accesses of 16 bytes of a thread; blocks of a multiprocessor
 
 
 @cache
