@@ -130,45 +130,6 @@ def attention(sq: int, sk: int, **config: Any) -> Run:
     return run
 
 
-def attention_fp8(sq: int, sk: int) -> Run:
-    """The kernel of attention in e4m3, causal."""
-
-    def run() -> None:
-        import ml_dtypes
-
-        from cutelite.kernels.attention import fp8, scores
-
-        random = of_examples("common").random
-        q, k, v = (random(1, 1, n, 128).astype(ml_dtypes.float8_e4m3fn) for n in (sq, sk, sk))
-        lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
-        ones, numbers = np.ones((1, 1), np.float32), (0.1, sk - sq, 1 << 30, 0, 1)
-        made = fp8.build(fp8.CHOSEN, scores.Problem(cl.e4m3, 128, 128, right=True))
-        made[1](q, k, v, random(1, 1, sq, 128, dtype="bfloat16"), lse, ones, ones, ones, counter, *numbers)
-
-    return run
-
-
-def attention_blocks(sq: int, sk: int, **config: Any) -> Run:
-    """The kernel of attention with a block mask of which some blocks are empty, some full, some neither."""
-
-    def run() -> None:
-        from cutelite.kernels.attention import create_block_mask, forward, scores
-
-        def near(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
-            return (kv_idx - q_idx < 100) & (q_idx - kv_idx < 60)
-
-        random, problem = of_examples("common").random, scores.Problem(cl.bf16, 64, 64, mask_mod=near, blocks=(128, 64))
-        with diverted(None):
-            mask = create_block_mask(near, None, None, sq, sk, "cpu", (128, 64))
-        q, k, v, o = (random(1, 1, n, 64, dtype="bfloat16") for n in (sq, sk, sk, sq))
-        lse, counter = np.empty((1, 1, sq), np.float32), np.zeros(1, np.int32)
-        numbers = 0.1, 0, 0, 0, 1
-        made = forward.build(forward.Config(**config), problem)
-        made[1](q, k, v, o, lse, None, counter, *numbers, *(None,) * 3, mask.order, mask.counts, ())
-
-    return run
-
-
 def attention_decode(keys: int, page: int) -> Run:
     """The kernel of attention's decoding that computes parts: four queries, two heads that share keys."""
 
@@ -343,8 +304,6 @@ LARGE: dict[str, Run] = {
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
     "attention": attention(200, 330, columns=64, guess=True),
-    "attention_blocks": attention_blocks(200, 330, columns=64, guess=True),
-    "attention_fp8": attention_fp8(200, 520),
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 198),
     "experts_kept": experts(50, 134, True),
