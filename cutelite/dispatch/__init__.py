@@ -11,7 +11,7 @@ launcher.py     launches by machine code, once there are many        building.py
 slots.py        which of the kernel's parameters a launcher has      divert.py       launches that do something else
 export.py       a kernel and its signatures as a file                export_host.py  its launcher, to go with it
 checking.py     checks and timelines of launches                     dynamo.py       what torch.compile leaves alone
-programs.py     host functions whose launches go out together
+programs.py     host functions whose launches go out together        export_program.py  those as C
 
 `cutelite_rt.signature.bind` binds arguments, and has the words for those that do not fit: docs/how-a-launch-happens.md.
 """

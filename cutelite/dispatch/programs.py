@@ -42,6 +42,8 @@ from cutelite_rt.signature.bind import Address, MapRequest
 from cutelite_rt.signature.table import Table
 
 if TYPE_CHECKING:
+    import os
+
     from cutelite.dispatch.kernel import Planned
     from cutelite_rt.launcher.state import Launcher
 
@@ -95,17 +97,17 @@ def workspace(shape: int | tuple[int, ...], dtype: Any) -> Any:
 class _Calling:
     """A call of a program's function: where its workspaces are, and what comes of them."""
 
-    def __init__(self, ordinal: int | None, planned: bool) -> None:
-        self.ordinal, self.planned = ordinal, planned
+    def __init__(self, where: Any, planned: bool) -> None:
+        self.where, self.planned = where, planned  # a device; None: the simulator's
         self.workspaces: list[rt.DeviceArray] = []
         self._end = _NOWHERE
 
     def workspace(self, shape: tuple[int, ...], dtype: str) -> Any:
-        if self.ordinal is None:
+        if self.where is None:
             return np.empty(shape, numpy_dtype(SCALARS[dtype]))
         if not self.planned:
-            return rt.empty(shape, dtype, rt.device(self.ordinal))
-        made = rt.DeviceArray(shape, dtype, rt.device(self.ordinal), self._end, owner=self)
+            return rt.empty(shape, dtype, self.where)
+        made = rt.DeviceArray(shape, dtype, self.where, self._end, owner=self)
         self._end += _rounded(made.nbytes)
         self.workspaces.append(made)
         return made
@@ -122,6 +124,11 @@ class _Recorded(NamedTuple):
 
     def planned(self) -> Planned | None:
         found: Planned | None = self.kernel.planned(self.launch, *self.args, **self.kwargs)
+        return found
+
+    def arguments(self) -> dict[str, Any]:
+        """Return an argument for each parameter of the kernel."""
+        found: dict[str, Any] = self.kernel.signature.match(self.args, self.kwargs)
         return found
 
     def aligned(self) -> int:
@@ -179,7 +186,7 @@ class Program:
         kind, ordinal = next(iter(places), ("cuda" if has_gpu() else "cpu", 0))
         environment = config.read()
         each_by_python = environment.sync or environment.dry_run or environment.nvtx or environment.profile_dir
-        if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not _are_apart(views):
+        if kind != "cuda" or each_by_python or native.unsupported() or diversion.get() or not are_apart(views):
             return self._executed(arguments, ordinal if kind == "cuda" else None)
         if group is not None and key is not None and _planning.group is not group:
             plan = self._planned(group, arguments, views, ordinal)
@@ -214,7 +221,8 @@ class Program:
 
     def _executed(self, arguments: Mapping[str, Any], ordinal: int | None) -> None:
         """Execute the function; its kernels launch themselves."""
-        token = _calling.set(_calling.get() or _Calling(ordinal, planned=False))  # of the program that calls this one
+        where = None if ordinal is None else rt.device(ordinal)
+        token = _calling.set(_calling.get() or _Calling(where, planned=False))  # of the program that calls this one
         try:
             self._result_of(arguments)
         finally:
@@ -267,24 +275,10 @@ class Program:
         self, group: _Group, arguments: Mapping[str, Any], views: Mapping[str, rt.ArrayView], ordinal: int
     ) -> Plan | None:
         """The plan for a call; None where there is nothing to launch."""
-        recorded: list[_Recorded] = []
-        calling = _Calling(ordinal, planned=True)
-        token = _calling.set(calling)
-        try:
-            with diverted(
-                lambda kernel, launch, args, kwargs: recorded.append(_Recorded(kernel, launch, args, kwargs))
-            ):
-                self._result_of(arguments)
-        finally:
-            _calling.reset(token)
-        for each in recorded:
-            if each.launch.stream is not None:
-                name = each.kernel.__name__
-                raise ArgumentError(f"{self.__name__}(): a launch of {name} names its stream, but those of a program "
-                                    "go where the program goes")  # fmt: skip
-        block = self._placed(calling, [each.planned() for each in recorded], ordinal)
+        calling, recorded = self.traced(arguments, rt.device(ordinal))
+        block = self._placed(calling, [p and p.values for p in (each.planned() for each in recorded)], ordinal)
         launches, moves, watched = [], [], {id(source): source for source in group.watched}
-        places = {name: (i, *_span(views[name])) for i, name in enumerate(group.arrays)}
+        places = {name: (i, *span(views[name])) for i, name in enumerate(group.arrays)}
         for each in recorded:
             planned = each.planned()
             if planned is None:
@@ -300,22 +294,48 @@ class Program:
         memory = None if block is None else (block, streams.of(arguments.values()))
         return Plan(launches, moves, memory) if launches else None
 
-    def _placed(self, calling: _Calling, planned: Sequence[Planned | None], ordinal: int) -> rt.DeviceArray | None:
+    def _placed(
+        self, calling: _Calling, planned: Sequence[Sequence[Any] | None], ordinal: int
+    ) -> rt.DeviceArray | None:
         """Give all workspaces their places in one block, by the launches from the first to the last that uses them."""
         if not calling.workspaces:
             return None
-        used = [[view.pointer for value in each.values if (view := _view(value))] if each else [] for each in planned]
-        lives = []
-        for made in calling.workspaces:
-            its = [i for i, at in enumerate(used) if any(0 <= p - made.pointer < max(made.nbytes, 1) for p in at)]
-            lives.append((_rounded(made.nbytes), its[0] if its else 0, its[-1] if its else 0))
-        offsets, total = placed(lives)
+        total, offsets = self.offsets(calling, planned)
         block = rt.empty((max(total, 1) + _ALIGN,), "u8", rt.device(ordinal))
         base = -(-block.pointer // _ALIGN) * _ALIGN
         for made, offset in zip(calling.workspaces, offsets, strict=True):
             made.pointer = base + offset
             made.__dict__.pop("dltensor", None)
         return block
+
+    def traced(self, arguments: Mapping[str, Any], where: Any) -> tuple[_Calling, list[_Recorded]]:
+        """Execute the function for its launches, none of which is made."""
+        recorded: list[_Recorded] = []
+        calling = _Calling(where, planned=True)
+        token = _calling.set(calling)
+        try:
+            with diverted(
+                lambda kernel, launch, args, kwargs: recorded.append(_Recorded(kernel, launch, args, kwargs))
+            ):
+                self._result_of(arguments)
+        finally:
+            _calling.reset(token)
+        for each in recorded:
+            if each.launch.stream is not None:
+                name = each.kernel.__name__
+                raise ArgumentError(f"{self.__name__}(): a launch of {name} names its stream, but those of a program "
+                                    "go where the program goes")  # fmt: skip
+        return calling, recorded
+
+    def offsets(self, calling: _Calling, planned: Sequence[Sequence[Any] | None]) -> tuple[int, list[int]]:
+        """Bytes that all workspaces need, and where each begins; `planned`: values of each launch's parameters."""
+        used = [[view.pointer for value in each or () if (view := _view(value))] for each in planned]
+        lives = []
+        for made in calling.workspaces:
+            its = [i for i, at in enumerate(used) if any(0 <= p - made.pointer < max(made.nbytes, 1) for p in at)]
+            lives.append((_rounded(made.nbytes), its[0] if its else 0, its[-1] if its else 0))
+        offsets, total = placed(lives)
+        return total, offsets
 
     def _moved(
         self,
@@ -345,6 +365,33 @@ class Program:
         name = of.kernel.__name__
         raise ArgumentError(f"{self.__name__}(): an array of {name}, {view.dtype} {view.shape}, lies in no argument: "
                             "take it as one, or as a cl.workspace")  # fmt: skip
+
+    # For C.
+
+    def export(
+        self,
+        path: str | os.PathLike[str] | None,
+        /,
+        *examples: Any,
+        arch: str | Sequence[str] = "sm_90a",
+        name: str | None = None,
+        **given: Any,
+    ) -> rt.CStub:
+        """Write `NAME.h` and `NAME.c` to a folder: all kernels and the program's launches, for arrays of these shapes.
+
+        path      None: write nothing, only return the text
+        examples  arrays as the program is to be called with, and its constants. Addresses have to be multiples of 16
+                  bytes where those of the examples are
+        arch      architectures to make code for
+        name      of the C functions; default: the program's
+        Errors    as calling it; ValueError for names that C has not. It needs no GPU
+        """
+        from cutelite.dispatch.export_program import exported
+
+        made = exported(self, self._arguments(examples, given), (arch,) if isinstance(arch, str) else arch, name)
+        if path is not None:
+            made.save(path)
+        return made
 
 
 class _Group:
@@ -400,7 +447,7 @@ def _view(value: Any) -> rt.ArrayView | None:
     return value if isinstance(value, rt.ArrayView) else None
 
 
-def _span(view: rt.ArrayView) -> tuple[int, int]:
+def span(view: rt.ArrayView) -> tuple[int, int]:
     """Return the first address of an array's elements, and the address behind the last."""
     low = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step < 0)
     high = sum((n - 1) * step for n, step in zip(view.shape, view.strides, strict=True) if step > 0)
@@ -408,11 +455,11 @@ def _span(view: rt.ArrayView) -> tuple[int, int]:
     return view.pointer + low * size, view.pointer + (high + 1) * size
 
 
-def _are_apart(views: Mapping[str, rt.ArrayView]) -> bool:
+def are_apart(views: Mapping[str, rt.ArrayView]) -> bool:
     """Tell whether an address says which array it lies in: all have elements, and none overlap."""
     if not all(math.prod(view.shape) and min((*view.strides, 0)) >= 0 for view in views.values()):
         return False
-    spans = sorted(_span(view) for view in views.values())
+    spans = sorted(span(view) for view in views.values())
     return all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from cutelite_rt.artifact import Artifact
 from cutelite_rt.dtype import DTYPES
 from cutelite_rt.export.bundle import Bundle, Variant, rank_of
 from cutelite_rt.gpu.tensormap import DATA_TYPES, SWIZZLES
@@ -74,20 +75,28 @@ def c_stub(bundle: Bundle, name: str | None = None) -> CStub:
             are nested too deeply; `ArtifactError` (a ValueError) for a bundle that is malformed
     """
     bundle.check()
-    name = name or bundle.name
-    if not name.isidentifier() or not name.isascii() or name in _TAKEN:
-        raise ValueError(f"{name!r} is no name for C functions")
+    name = _checked(name or bundle.name)
     several = len(bundle.variants) > 1
     parts = [_Part(f"{name}_{i}" if several else name, variant) for i, variant in enumerate(bundle.variants)]
-    guard = f"{name.upper()}_CUTELITE_H"
     declarations = "\n".join(part.declarations() for part in parts)
-    header = (
-        f"/* The GPU kernel `{_comment(bundle.name)}`, exported by cutelite. */\n#ifndef {guard}\n#define {guard}\n\n"
+    header = _header(name, f"The GPU kernel `{_comment(bundle.name)}`", declarations)
+    body = "\n".join(part.definitions() for part in parts)
+    return CStub(name, header, f'#include "{name}.h"\n\n{_shared()}\n{_text("export/c", "tvm_ffi.c")}\n{body}')
+
+
+def _checked(name: str) -> str:
+    if not name.isidentifier() or not name.isascii() or name in _TAKEN:
+        raise ValueError(f"{name!r} is no name for C functions")
+    return name
+
+
+def _header(name: str, what: str, declarations: str) -> str:
+    guard = f"{name.upper()}_CUTELITE_H"
+    return (
+        f"/* {what}, exported by cutelite. */\n#ifndef {guard}\n#define {guard}\n\n"
         f'{_text("export/c", "stub.h")}\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{declarations}\n'
         f"#ifdef __cplusplus\n}}\n#endif\n#endif\n"
     )
-    body = "\n".join(part.definitions() for part in parts)
-    return CStub(name, header, f'#include "{name}.h"\n\n{_shared()}\n{_text("export/c", "tvm_ffi.c")}\n{body}')
 
 
 def _text(folder: str, file: str) -> str:
@@ -178,21 +187,10 @@ class _Part:
         return "\n".join(lines) + "\n"
 
     def definitions(self) -> str:
-        return "".join((*self._images(), *self._tables(), *self._functions(), self._tvm_ffi()))
+        images = _images(self.name, self.variant.artifacts)
+        return "".join((*images, *self._tables(), *self._functions(), self._tvm_ffi()))
 
     # Tables.
-
-    def _images(self) -> Iterator[str]:
-        ordered = sorted(self.variant.artifacts, key=lambda a: (bool(a.cubin), *rank_of(a.arch)))
-        rows = []
-        for i, artifact in enumerate(ordered):
-            image = artifact.cubin or artifact.ptx.encode() + b"\0"
-            lines = (", ".join(map(str, image[at : at + 24])) for at in range(0, len(image), 24))
-            yield f"static const unsigned char {self.name}_image{i}[] = {{\n" + ",\n".join(lines) + "};\n"
-            number, is_f, is_a = rank_of(artifact.arch)
-            suffix = "'a'" if is_a else "'f'" if is_f else "0"
-            rows.append(f"    {{{number}, {suffix}, {int(not artifact.cubin)}, {self.name}_image{i}}},\n")
-        yield f"static const image_entry {self.name}_images[] = {{\n{''.join(rows)}}};\n"
 
     def _tables(self) -> Iterator[str]:
         name, table = self.name, self.table
@@ -207,15 +205,8 @@ class _Part:
         yield _rows("char *const", f"{name}_expressions", map(_string, table.expressions))
         maps = (f"{{{i}, {_map_form(array)}}}" for i, array in self.arrays if array.box is not None)
         yield _rows("leaf_map", f"{name}_maps", maps)
-        artifact = self.variant.artifacts[0]
-        cluster = artifact.cluster or (1, 1, 1)
-        blocks = cluster[0] * cluster[1] * cluster[2] if artifact.cluster else 0
-        most_static = max(a.static_smem for a in self.variant.artifacts)
-        yield (
-            f"static const kernel_rule {name}_rule = {{\n    {_string(self.kernel)}, {name}_tables, {name}_leaves, "
-            f"{name}_dims, {name}_by_name, {name}_expressions, {_braces(artifact.block or ())}, {_braces(cluster)}, "
-            f"{blocks}, {artifact.dynamic_smem}, {most_static}, {int(bool(self.variant.signature.get('wide')))}}};\n\n"
-        )
+        tables = f"{name}_tables, {name}_leaves, {name}_dims, {name}_by_name, {name}_expressions"
+        yield _kernel_rule(name, self.kernel, tables, self.variant.artifacts, bool(self.variant.signature.get("wide")))
 
     # Functions.
 
@@ -299,6 +290,30 @@ TVM_FFI_DLL_EXPORT int __tvm_ffi_{name}(void *self, const TVMFFIAny *args, int32
 }}
 #endif
 """
+
+
+def _images(name: str, artifacts: Sequence[Artifact]) -> Iterator[str]:
+    ordered = sorted(artifacts, key=lambda a: (bool(a.cubin), *rank_of(a.arch)))
+    rows = []
+    for i, artifact in enumerate(ordered):
+        image = artifact.cubin or artifact.ptx.encode() + b"\0"
+        lines = (", ".join(map(str, image[at : at + 24])) for at in range(0, len(image), 24))
+        yield f"static const unsigned char {name}_image{i}[] = {{\n" + ",\n".join(lines) + "};\n"
+        number, is_f, is_a = rank_of(artifact.arch)
+        suffix = "'a'" if is_a else "'f'" if is_f else "0"
+        rows.append(f"    {{{number}, {suffix}, {int(not artifact.cubin)}, {name}_image{i}}},\n")
+    yield f"static const image_entry {name}_images[] = {{\n{''.join(rows)}}};\n"
+
+
+def _kernel_rule(name: str, kernel: str, tables: str, artifacts: Sequence[Artifact], wide: bool) -> str:
+    artifact = artifacts[0]
+    cluster = artifact.cluster or (1, 1, 1)
+    blocks = cluster[0] * cluster[1] * cluster[2] if artifact.cluster else 0
+    return (
+        f"static const kernel_rule {name}_rule = {{\n    {_string(kernel)}, {tables},\n"
+        f"    {_braces(artifact.block or ())}, {_braces(cluster)}, {blocks}, {artifact.dynamic_smem}, "
+        f"{max(a.static_smem for a in artifacts)}, {int(wide)}}};\n\n"
+    )
 
 
 def _tvm_argument(leaf: _Leaf) -> str:

@@ -29,6 +29,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     }
     return CUDA_SUCCESS;
 }
+int fake_allocated;
+CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t size) { *at = 0x7000000; fake_allocated = (int)size; return CUDA_SUCCESS; }
+CUresult cuMemFree_v2(CUdeviceptr at) { (void)at; fake_allocated = 0; return CUDA_SUCCESS; }
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     fake_image = image;
     *module = (CUmodule)0x2000;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +15,15 @@ import cutelite_rt as rt
 from cutelite import Tensor, f32
 from cutelite.dispatch import ArgumentError
 from cutelite.dispatch.programs import placed
+from cutelite.ir.contract import numpy_dtype
 from tests.dispatch import kernels
 from tests.dispatch.conftest import GpuArray
+from tests.dispatch.test_export_c import COMPILER, HERE, INCLUDE, ON_LAUNCH, STRICT, tensor
 from tests.dispatch.test_launcher import in_a_context as in_a_context
 from tests.rt.conftest import FakeCuda
 
 N = cl.dims("N")
+WORDS = ctypes.POINTER(ctypes.c_uint64)
 
 
 @cl.kernel(block=64)
@@ -200,6 +206,55 @@ def test_workspaces_share_bytes_when_they_are_not_alive_together() -> None:
                     assert offsets[i] + size <= offsets[j] or offsets[j] + other <= offsets[i]
         alive = max(sum(s for s, f, e in lives if f <= at <= e) for at in range(8))
         assert alive <= total <= sum(s for s, *_ in lives)
+
+
+@pytest.mark.skipif(not (COMPILER and INCLUDE), reason="needs a C compiler and cuda.h")
+def test_exported_to_c(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
+    @cl.program
+    def both(a: Any, b: Any, x: Any, out: Any) -> None:
+        kernels.copied[1, 128](a, b)
+        _step(x[8:], out, 3.0)
+
+    shapes = ((40, 128), "u2"), ((40, 128), "u2"), ((72,), "f4"), ((64,), "f4")
+    examples = [np.zeros(shape, dtype) for shape, dtype in shapes]
+    examples[:2] = (each.view(numpy_dtype(cl.bf16)) for each in examples[:2])
+    stub = both.export(tmp_path, *examples, arch=["sm_90a"])
+    assert "int both_run(both_program *program, CUstream stream, const cutelite_tensor *a," in stub.header
+    library = tmp_path / "both.so"
+    command = [str(COMPILER), *STRICT, "-Wl,-Bsymbolic", "-I", str(INCLUDE), str(tmp_path / "both.c")]
+    subprocess.run([*command, str(HERE / "fakecuda.c"), "-o", str(library)], check=True)
+    c = ctypes.CDLL(str(library))
+    c.both_error.restype = ctypes.c_char_p
+    launched: list[tuple[tuple[int, ...], int, int]] = []
+
+    def on_launch(config: Any, pointers: Any) -> None:
+        words = [ctypes.cast(pointers[i], ctypes.POINTER(ctypes.c_uint64))[0] for i in range(2)]
+        words[0] = words[0] if config.contents.block[0] == 64 else ctypes.cast(pointers[0], WORDS)[3]
+        launched.append((tuple(config.contents.grid), *words))
+
+    callback = ON_LAUNCH(on_launch)
+    c.fake_on_launch(callback)
+    program = ctypes.c_void_p()
+    assert c.both_load(ctypes.byref(program)) == 0, c.both_error()
+    assert ctypes.c_int.in_dll(c, "fake_allocated").value == 512, "two workspaces, alive together in one launch"
+    a, b = (tensor(on_gpu((40, 128), "bf16"), data=1 << at) for at in (20, 21))
+    x, out = (tensor(on_gpu((n,)), data=1 << at) for n, at in ((72, 22), (64, 23)))
+    given = [ctypes.byref(each) for each in (a, b, x, out)]
+    assert c.both_run(program, None, *given) == 0, c.both_error()
+    work = 0x7000000
+    first, second = launched[1][2], launched[2][2]
+    assert {first, second} == {work, work + 256}
+    assert launched == [
+        ((1, 1, 1), 1 << 20, 1 << 21),
+        ((1, 1, 1), (1 << 22) + 32, first),
+        ((1, 1, 1), first, second),
+        ((1, 1, 1), second, 1 << 23),
+    ]
+    wrong = tensor(on_gpu((65,)), data=1 << 23)
+    assert c.both_run(program, None, *given[:3], ctypes.byref(wrong)) == -1 and len(launched) == 4
+    assert c.both_error() == b"both(): argument `out` has extent 65, but its annotation says 64"
+    c.both_unload(program)
+    assert ctypes.c_int.in_dll(c, "fake_allocated").value == 0
 
 
 @pytest.mark.sm(90)

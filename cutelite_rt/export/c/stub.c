@@ -331,7 +331,7 @@ static inline int fit_pointer(call *l, u32 leaf, u32 kind, u64 address, void *ou
 }
 
 /* All arguments are fitted: every dim has its value, expressions agree, tensor maps are encoded. */
-static int fit_dims(call *l, const leaf_map *maps) {
+static inline int fit_dims(call *l, const leaf_map *maps) {
     const kernel_rule *kernel = l->kernel;
     if (unsure_dims(l)) return -1;
     for (u32 d = 0; d < l->is->dims; d++) {

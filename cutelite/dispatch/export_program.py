@@ -1,0 +1,88 @@
+"""A program as C: its launches, compiled for architectures, over arguments of the shapes of examples.
+
+In    a `Program`, and an argument for each of its parameters
+Out   `CStub`: what `cutelite_rt.export.cprogram` writes of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import cutelite_rt as rt
+from cutelite.dispatch import programs
+from cutelite.dispatch.arguments import ArgumentError
+from cutelite.dispatch.launch import PERSISTENT, extents
+from cutelite_rt.arrays.memory import is_array
+from cutelite_rt.dtype import DTYPES
+from cutelite_rt.export.cprogram import WORKSPACE, Place, Step, c_program
+from cutelite_rt.gpu.params import TENSORMAP_BYTES, ParameterLayout
+from cutelite_rt.shapes import whole
+from cutelite_rt.signature import data
+from cutelite_rt.signature.bind import Address, MapRequest
+
+
+def exported(
+    program: programs.Program, arguments: Mapping[str, Any], archs: Sequence[str], name: str | None
+) -> rt.CStub:
+    """Return the program in C. Errors: as `Program.export`."""
+    where = SimpleNamespace(ordinal=0)  # there need be no GPU
+    views = {parameter: rt.read(x) for parameter, x in arguments.items() if is_array(x)}
+    if not programs.are_apart(views):
+        raise ArgumentError(f"{program.__name__}(): the examples have to have elements, and not to overlap")
+    spans = [programs.span(view) for view in views.values()]
+    calling, recorded = program.traced(arguments, where)
+    aligned = max((each.aligned() for each in recorded), default=1)
+    rows = [_row(parameter, view, aligned) for parameter, view in views.items()]
+    values = [each.kernel.signature.bound(each.arguments(), 0).values for each in recorded]
+    total, offsets = program.offsets(calling, values)
+    shift = {made.pointer: offset for made, offset in zip(calling.workspaces, offsets, strict=True)}
+    spaces = [(made.pointer, made.pointer + max(made.nbytes, 1)) for made in calling.workspaces]
+
+    def place_of(parameter: int, value: Any) -> Place | None:
+        if isinstance(value, Address) and value.view is None:
+            raise ArgumentError(f"{program.__name__}(): an address is given for `{value.name}`: give it the array")
+        view = value if isinstance(value, rt.ArrayView) else getattr(value, "view", None)
+        if view is None:
+            return None
+        form = None
+        if isinstance(value, MapRequest):
+            box = data.Box(value.tiling.box, value.tiling.swizzle)
+            form = data.Array(value.name, "", value.dtype, data.Strided(view.shape, view.strides), box=box)
+        shape, strides = (view.shape, view.strides) if form else ((), ())
+        for start, end in spaces:
+            if start <= view.pointer < end:
+                return Place(parameter, WORKSPACE, shift[start] + view.pointer - start, form, shape, strides)
+        for i, (start, end) in enumerate(spans):
+            if start <= view.pointer < end:
+                return Place(parameter, i, view.pointer - start, form, shape, strides)
+        raise ArgumentError(f"{program.__name__}(): an array of {view.dtype} {view.shape} lies in no argument: take "
+                            "it as one, or as a cl.workspace")  # fmt: skip
+
+    steps = []
+    for each, its in zip(recorded, values, strict=True):
+        launch = each.launch.resolved(each.arguments())
+        if launch.grid == PERSISTENT:
+            raise ArgumentError(f"{program.__name__}(): a persistent grid is of a GPU that is there: give a number")
+        grid = extents(launch.grid, "grid", least=0)
+        if 0 in grid:
+            continue
+        compiled = [
+            each.kernel.compile(*each.args, block=launch.block, cluster=launch.cluster, arch=arch, **each.kwargs)
+            for arch in archs
+        ]
+        artifacts = tuple(c.artifact._replace(cubin=c.cubin, ptx="", signature=None) for c in compiled)
+        places = tuple(p for i, value in enumerate(its) if (p := place_of(i, value)) is not None)
+        empty = {p.parameter: bytes(TENSORMAP_BYTES) if p.map else 0 for p in places}
+        packed = ParameterLayout(artifacts[0].params).pack([empty.get(i, value) for i, value in enumerate(its)])
+        smem = whole(launch.smem, "smem")
+        steps.append(Step(artifacts, grid, smem, launch.cooperative, launch.pdl, packed.data(), places))
+    signature = data.Signature(program.__name__, tuple(rows), len(rows))
+    return c_program(name or program.__name__, signature, steps, total)
+
+
+def _row(name: str, view: rt.ArrayView, aligned: int) -> data.Array:
+    """What an argument is: as its example, and aligned as kernels may take it to be."""
+    align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
+    return data.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)

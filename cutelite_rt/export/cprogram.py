@@ -1,0 +1,160 @@
+"""C for a program: a header, and a source with all of its kernels, which checks the arguments once and launches them.
+
+In: the arguments' tables and the launches, as `cutelite.dispatch.programs` planned them. Out: `NAME.h` and `NAME.c`:
+
+    int NAME_load(NAME_program **program);                           into the current context, with its workspaces
+    int NAME_run(NAME_program *, CUstream, const cutelite_tensor *...);
+    void NAME_unload(NAME_program *);
+    const char *NAME_error(void);
+
+Results and words are as those of an exported kernel (`cstub`). A program is for arrays of the shapes that it was
+planned for. Its workspaces are for one stream at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cutelite_rt.artifact import Artifact
+from cutelite_rt.export.cstub import (
+    CStub,
+    _braces,
+    _checked,
+    _header,
+    _images,
+    _kernel_rule,
+    _Leaf,
+    _leaf_words,
+    _map_form,
+    _rows,
+    _shared,
+)
+from cutelite_rt.gpu.params import ParameterLayout
+from cutelite_rt.signature.data import Array, Signature
+from cutelite_rt.signature.table import Table
+
+WORKSPACE = -1
+"""In the place of an argument's number: the program's own memory."""
+
+
+class Place(NamedTuple):
+    """A parameter that is an address: `delta` bytes behind the argument number `array`, or behind the `WORKSPACE`.
+
+    map  an array of that shape, strides and box, of which a tensor map goes in the place of the address
+    """
+
+    parameter: int
+    array: int
+    delta: int
+    map: Array | None = None
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+class Step(NamedTuple):
+    """One launch: code by architecture, blocks, settings, parameters packed with zeros for `places`."""
+
+    artifacts: tuple[Artifact, ...]
+    grid: tuple[int, int, int]
+    smem: int
+    cooperative: bool
+    pdl: bool
+    packed: bytes
+    places: tuple[Place, ...]
+
+
+def c_program(name: str, signature: Signature, steps: Sequence[Step], workspace: int) -> CStub:
+    """C for a program whose arguments are the arrays of `signature`, and that needs `workspace` bytes.
+
+    Errors  ValueError for a name that C has not, and for parameters that would have one name in C
+    """
+    _checked(name)
+    leaves = [_Leaf.of(p) for p in signature.parameters if isinstance(p, Array)]
+    if len({leaf.c_name for leaf in leaves}) != len(leaves):
+        raise ValueError(f"{name} has parameters that C would have one name for")
+    arguments = ", ".join((f"{name}_program *program", "CUstream stream", *(leaf.declared for leaf in leaves)))
+    declarations = (
+        f"/* {name}: {len(steps)} launches. 0: success; -1: arguments that do not fit; else a CUresult. */\n"
+        f"typedef struct {name}_loaded {name}_program;\nint {name}_load({name}_program **program);\n"
+        f"int {name}_run({arguments});\nvoid {name}_unload({name}_program *program);\n"
+        f"const char *{name}_error(void);\n"
+    )
+    body = "".join(_body(name, signature, leaves, steps, workspace, arguments))
+    header = _header(name, f"The program `{name}`", declarations)
+    return CStub(name, header, f'#include "{name}.h"\n\n{_shared()}\n{body}')
+
+
+def _body(
+    name: str, signature: Signature, leaves: Sequence[_Leaf], steps: Sequence[Step], workspace: int, arguments: str
+) -> Iterator[str]:
+    table = Table(signature)
+    numbers: dict[tuple[Artifact, ...], int] = {}
+    for step in steps:
+        numbers.setdefault(step.artifacts, len(numbers))
+    for artifacts, i in numbers.items():
+        yield from _images(f"{name}_{i}", artifacts)
+        yield _kernel_rule(f"{name}_{i}", artifacts[0].name, "NULL, NULL, NULL, NULL, NULL", artifacts, True)
+    words = list(table.words(f"{name}_tables"))
+    lines = (", ".join(words[at : at + 8]) for at in range(0, len(words), 8))
+    yield f"static const u64 {name}_tables[] = {{\n" + ",\n".join(lines) + "};\n"
+    yield _rows("leaf_words", f"{name}_leaves", map(_leaf_words, leaves))
+    yield f'static const kernel_rule {name}_rule = {{.name = "{name}", .leaves = {name}_leaves, .wide = 1}};\n\n'
+    count = len(numbers)
+    yield (
+        f"struct {name}_loaded {{\n    struct cutelite_loaded *kernels[{count}];\n    CUdeviceptr workspace;\n}};\n\n"
+        f"const char *{name}_error(void) {{ return last_error; }}\n\n"
+        f"void {name}_unload({name}_program *program) {{\n    if (!program) return;\n"
+        "    if (program->workspace && program->kernels[0] && !cuCtxPushCurrent(program->kernels[0]->context)) {\n"
+        "        cuMemFree(program->workspace);\n        cuCtxPopCurrent(NULL);\n    }\n"
+        f"    for (int i = 0; i < {count}; i++) unload(program->kernels[i]);\n    free(program);\n}}\n\n"
+        f"int {name}_load({name}_program **program) {{\n    {name}_program *made = calloc(1, sizeof *made);\n"
+        f'    int bad = 0;\n    if (!made) return refuse("%s: out of memory", "{name}");\n'
+    )
+    for artifacts, i in numbers.items():
+        entries = f"{name}_{i}_images, {len(artifacts)}"
+        yield f"    if (!bad) bad = load(&{name}_{i}_rule, {entries}, &made->kernels[{i}]);\n"
+    if workspace:
+        yield (
+            f"    CUresult status = bad ? CUDA_SUCCESS : cuMemAlloc(&made->workspace, {workspace});\n"
+            f'    if (status) bad = failed("{name}", "allocating the workspaces of", status);\n'
+        )
+    yield f"    if (bad) {name}_unload(made);\n    else *program = made;\n    return bad;\n}}\n\n"
+    yield f"int {name}_run({arguments}) {{\n    _Alignas(128) char memory[{table.scratch}] = {{0}};\n"
+    yield f"    i64 strides[{max(len(leaves), 1)}][MOST_MODES];\n    int bad;\n"
+    yield f"    call on = {{.is = (const void *){name}_tables, .memory = memory, .kernel = &{name}_rule}};\n"
+    yield "    (void)strides;\n    (void)on;\n"
+    for i, leaf in enumerate(leaves):
+        yield f"    if ((bad = fit_array(&on, {i}, {i}, {leaf.c_name}, strides[{i}]))) return bad;\n"
+    for step in steps:
+        yield from _launched(name, step, numbers[step.artifacts])
+    yield "    return 0;\n}\n"
+
+
+def _launched(name: str, step: Step, kernel: int) -> Iterator[str]:
+    layout = ParameterLayout(step.artifacts[0].params)
+    yield f"    {{\n        _Alignas(128) unsigned char at[] = {_braces(step.packed or b'0')};\n"
+    for place in step.places:
+        offset = layout.offsets[place.parameter]
+        base = "program->workspace" if place.array == WORKSPACE else f"frame_of(&on)[{place.array}]"
+        yield f"        {{\n            u64 address = {base} + {place.delta};\n"
+        if place.map is None:
+            yield f"            memcpy(at + {offset}, &address, sizeof address);\n        }}\n"
+            continue
+        shape, strides = (_braces(numbers) for numbers in (place.shape, place.strides))
+        rank = len(place.shape)
+        yield (
+            f"            static const i64 extents[] = {shape}, steps[] = {strides};\n"
+            f"            static const map_form form = {_map_form(place.map)};\n"
+            f"            tensor of = {{.rank = {rank}, .extents = extents, .strides = steps}};\n"
+            f"            on.leaf = {name}_leaves + {max(place.array, 0)};\n"
+            f"            if ((bad = encode(&on, &form, &of, address, at + {offset}))) return bad;\n        }}\n"
+        )
+    pointers = ", ".join(f"at + {offset}" for offset in layout.offsets) or "NULL"
+    yield (
+        f"        void *parameters[] = {{{pointers}}};\n"
+        f"        cutelite_launch shape = {{{_braces(step.grid)}, {step.smem}, stream, {int(step.cooperative)}, "
+        f"{int(step.pdl)}}};\n"
+        f"        if ((bad = launch_kernel(&{name}_{kernel}_rule, program->kernels[{kernel}], &shape, parameters)))\n"
+        "            return bad;\n    }\n"
+    )
