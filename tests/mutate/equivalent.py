@@ -90,6 +90,10 @@ BEHIND = "gemm_split gemm_finished gemm_mixed gemm_fp8_block gemm_fp8_strips"
 EXPERTS = "experts experts_kept experts_gradient"
 CHAINS = f"gemm gemm_pingpong gemm_cluster gemm_split {DENSE} gemm_grouped {EXPERTS}"
 
+NARROW, WIDE = "attention_backward attention_backward_ragged", "attention_backward_wide"
+BACKWARD = f"{NARROW} {WIDE}"
+SEEN_FULL = "who has seen the other warpgroup's part of a block knows that it has read the block before"
+
 ROWS: tuple[Row, ...] = (
     Row("rows_sums rows_gradients", "late", CLUSTER_ARRIVE, "behind tensor.store_all", "Team.create(", OWN_PLACE),
     Row("rows_sums", "early", CLUSTER_WAIT, "before tensor.store_all", "each_reduced(", OWN_PLACE),
@@ -413,27 +417,49 @@ ROWS: tuple[Row, ...] = (
         (0,),
     ),
     Row("sums_by_both", "weaken", "atom", "scope_of_order", "cl.atomic_add(sums", ONE_BLOCK),
-    Row("attention_backward", "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
-    Row("attention_backward", "count", "mbarrier.init", "one more", "keys = cl.", FILLED_ONCE, (-1,)),
-    Row("attention_backward", "count", "mbarrier.init", "one less", "keys = cl.", FILLED_ONCE, (-1,)),
-    Row("attention_backward", "drop", "mbarrier.wait", "", "keys.producer_acquire(once)", FILLED_ONCE),
-    Row("attention_backward", "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", FILLED_ONCE),
-    Row("attention_backward", "drop", "wgmma.fence_operand", "", "", REGISTERS),
-    Row("attention_backward", "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
-    Row("attention_backward", "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
-    Row("attention_backward", "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
-    Row("attention_backward", "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
-    Row("attention_backward", "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
-    Row("attention_backward", "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
-    Row("attention_backward", "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
+    Row(BACKWARD, "drop", INIT_FENCE, "", CREATE, ONE_OF_TWO),
+    Row(BACKWARD, "count", "mbarrier.init", "one more", "keys = cl.", FILLED_ONCE, (-1,)),
+    Row(BACKWARD, "count", "mbarrier.init", "one less", "keys = cl.", FILLED_ONCE, (-1,)),
+    Row(BACKWARD, "drop", "mbarrier.wait", "", "keys.producer_acquire(once)", FILLED_ONCE),
+    Row(BACKWARD, "weaken", "mbarrier.wait", RELAXED, "keys.producer_acquire(once)", FILLED_ONCE),
+    Row(BACKWARD, "drop", "wgmma.fence_operand", "", "", REGISTERS),
+    Row(BACKWARD, "drop", "wgmma.commit_group", "", "dv = multiply(", LARGER_GROUP),
+    Row(NARROW, "late", "wgmma.commit_group", "", "dv = multiply(", "it closes the same group, later"),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "rows.consumer_release(state)", WHOLE_WARP),
+    Row(BACKWARD, "drop", "bar.warp.sync", "", "changes.consumer_release(", WHOLE_WARP),
+    Row(BACKWARD, "weaken", ARRIVE, RELAXED, "changes.consumer_release(", READS_DONE),
+    Row(BACKWARD, "drop", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
+    Row(BACKWARD, "early", "cp.async.bulk.commit_group", "", "self.write(grads[1]", LARGER_GROUP),
     Row(
-        "attention_backward",
+        NARROW,
         "weaken",
         ARRIVE,
         RELAXED,
         "pipe.consumer_release(state)",
         COPY_DONE,
     ),
+    Row(WIDE, "drop", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(WIDE, "weaken", "mbarrier.wait", RELAXED, "changes.producer_acquire(", SEEN_FULL),
+    Row(WIDE, "late", "mbarrier.wait", "", "changes.producer_acquire(", SEEN_FULL),
+    Row(
+        WIDE,
+        "stage",
+        "mul",
+        "",
+        "p, by_query = ",
+        "P, or dS, is written and read there alone, a stage ahead of the barriers",
+    ),
+    Row(
+        WIDE,
+        "stage",
+        "add",
+        "",
+        "part.advance(",
+        "dq goes to global memory from registers: nobody uses this state",
+        (-1,),
+    ),
+    Row(WIDE, "drop", "wgmma.commit_group", "", "dk = multiply(", LARGER_GROUP),
+    Row(WIDE, "weaken", "red", "", "cl.red(", "there is one block: nobody else adds"),
 )
 
 

@@ -303,6 +303,8 @@ LARGE: dict[str, Run] = {
     "gemm_mixed": special("gemm_mixed", {"t": 20, "n": 200, "k": 528}, tokens=16, stages=2),
     "sparse_gemm": example("sparse_gemm", 128, 200, 640),
     "attention_backward": attention_backward(650, 128, 64, rows=128, held=2, turned=False),
+    "attention_backward_ragged": attention_backward(670, 90, 64, 20, rows=128, held=2, turned=False),
+    "attention_backward_wide": attention_backward(330, 64, 136, turned=False, direct=True, wide=True),
     "attention": attention(200, 330, columns=64, guess=True),
     "attention_decode": attention_decode(386, 24),
     "experts": experts(50, 198),
