@@ -140,5 +140,7 @@ def test_refusals() -> None:
         grouped.gemm(a, b[:2], ends)
     with pytest.raises(ValueError, match="b has 12 rows for each group"):
         grouped.gemm(a, b[:, :12], ends)
+    with pytest.raises(ValueError, match="no clusters"):
+        grouped.along_k(a, a, ends, config=Config((128, 128), cluster=(2, 1), stages=3))
     with pytest.raises(ValueError, match="accumulate= adds to out"):
         grouped.along_k(a, a, ends, accumulate=True)

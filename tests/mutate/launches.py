@@ -86,7 +86,7 @@ def gemm_of_groups_along_k() -> None:
     made, random = alone("grouped"), of_examples("common").random
     a, b = (random(401, columns, dtype="bfloat16") for columns in (128, 64))
     config = made.Config((128, 64), cluster=(1, 1), stages=3, piece=32, buffers=1)
-    made.along_k(a, b, np.array([140, 140, 401], np.int32), config=config)
+    made.along_k(a, b, np.array([100, 100, 401], np.int32), config=config)
 
 
 def gemm_finished() -> None:

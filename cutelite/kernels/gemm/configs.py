@@ -191,8 +191,8 @@ def made_for(config: Config, problem: Problem) -> bool:
         several = config.together > 1 and (problem.finish.paired or problem.groups)
         if config.swapped or config.splits > 1 or several or bn % problem.finish.columns:
             return False
-    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.together > 1):
-        return False
+    if problem.groups == "K" and (config.swapped or config.splits > 1 or config.blocks > 1):
+        return False  # what a group's end clears in shared memory, no block of a cluster may bring to another
     high = bn if config.swapped and bm > bn else (64 if config.pingpong else bm)
     if config.together > 1 and 128 * config.stages < 4 * high:
         return False  # accumulators are laid where tiles of B were

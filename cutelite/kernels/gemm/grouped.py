@@ -30,7 +30,11 @@ from cutelite.kernels.lent import takes_jax
 from cutelite.kernels.moe import grouped as experts
 from cutelite.tune.warm import tuning_wanted
 
-CONFIGS = [config for config in ALL if not config.swapped and config.splits * config.together == 1]
+CONFIGS = [
+    *(config for config in ALL if not config.swapped and config.splits * config.together == 1),
+    Config(cluster=(1, 1), buffers=1),
+    Config((128, 128), True, (1, 1), 5, buffers=1),
+]
 Choice = Config | Literal["tuned"] | None
 
 
@@ -77,7 +81,14 @@ def fitting(
             continue
         high = m + groups * config.tile[0] * config.cluster[0] // 2 if problem.groups == "rows" else m
         sizes = Sizes(high, n, -(-k // groups) if problem.groups == "K" else k, batches)
-        times[config] = microseconds(config, replace(problem, groups=""), sizes, clusters(config.blocks, d))
+        at_once, tiles = clusters(config.blocks, d), -(-m // config.tile[0]) * -(-n // config.tile[1]) * groups
+        if (
+            problem.groups == "K"
+        ):  # no clusters, of which the model knows one round alone: the largest tile that fills it
+            area = config.tile[0] * config.tile[1]
+            times[config] = -(-tiles // at_once) * area * (1.0 + 4096 / area)
+            continue
+        times[config] = microseconds(config, replace(problem, groups=""), sizes, at_once)
     able = sorted(times, key=times.__getitem__)
     return [config for config in able if times[config] <= NEAR * times[able[0]]]
 
@@ -191,6 +202,8 @@ def along_k(
         )
     if out is None and accumulate:
         raise ValueError("accumulate= adds to out, and there is none")
+    if isinstance(config, Config) and config.blocks > 1:
+        raise ValueError(f"groups along K have no clusters: {config}")
     out = empty(a, (ends.shape[0], a.shape[1], b.shape[1]), "f32") if out is None else out
     if left_out():
         return out
