@@ -83,6 +83,6 @@ def exported(
 
 
 def _row(name: str, view: rt.ArrayView, aligned: int) -> data.Array:
-    """What an argument is: as its example, and aligned as kernels may take it to be."""
+    """Return the row of an argument: as its example, and aligned as kernels may take it to be."""
     align = next((n for n in (aligned, 16) if n >= 16 and view.pointer % n == 0), DTYPES[view.dtype].bytes)
     return data.Array(name, f"{view.dtype} {view.shape}", view.dtype, data.Strided(view.shape, view.strides), align)
