@@ -193,7 +193,7 @@ def grouped_kernels() -> Iterator[tuple[Any, Any]]:
         yield config, kernel.compile(a, b, d, *(None,) * 4, 1.0, 0.0, None, np.zeros(4, np.int32), d)
     wide = np.zeros((4, 512, 512), np.float32)
     along = Problem(cl.bf16, cl.bf16, cl.f32, cl.f32, None, ("MN", "MN"), True, groups="K")
-    for config in (Config(), Config((128, 128), True, (1, 2))):
+    for config in grouped.CONFIGS[-2:]:
         yield (
             config,
             dense.build(config, along).compile(
