@@ -4,7 +4,7 @@ A page says in HTML comments, which no reader sees, what a block needs to run:
 
     <!-- run               code of its own, before the next block: imports, arrays
     <!-- around            code in which the line `<block>` stands for the next block
-    <!-- needs torch gpu   the next block runs where these modules, a GPU, are
+    <!-- needs torch gpu   the next block runs where these modules, a GPU, are; `more`: not here at all
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ PAGES = [
 
 def missing(words: str) -> list[str]:
     """Those of the words, names of modules or 'gpu', that are not here."""
-    found = [word for word in words.split() if word != "gpu" and importlib.util.find_spec(word) is None]
+    found = [word for word in words.split() if word == "more"]
+    found += [word for word in words.split() if word not in ("gpu", *found) and importlib.util.find_spec(word) is None]
     if "gpu" in words.split() and not found:
         import torch
 
