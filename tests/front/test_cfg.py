@@ -18,7 +18,7 @@ import pytest
 
 from cutelite.diag import InternalError, Span
 from cutelite.front import bytecode
-from cutelite.front.bytecode import Bytecode, Instr
+from cutelite.front.bytecode import Instr
 from cutelite.front.cfg import Block, Cfg, build
 
 
@@ -147,7 +147,7 @@ def test_irreducible_graph_is_a_bug() -> None:
     span = Span("<made up>", 1)
     ops = [("LOAD", "a"), ("JUMP_IF_TRUE", 3), ("MAKE_CELL", "a"), ("MAKE_CELL", "b"), ("JUMP", 2)]
     code = bytecode.read(compile("0", "<made up>", "exec"))
-    made = Bytecode(**{**vars(code), "instrs": tuple(Instr(op, arg, 0, span) for op, arg in ops)})
+    made = code._replace(instrs=tuple(Instr(op, arg, 0, span) for op, arg in ops))
     with pytest.raises(InternalError, match="two entries"):
         build(made)
 

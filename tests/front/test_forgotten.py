@@ -93,7 +93,7 @@ KINDS = """
     o[0] = math.frexp(x)[1]
     o[0] = sorted([n, 3])[0]
     o[0] = [1, 2, 3].index(n)
-    o[0] = [1, 2, 3][n]
+    o[0] = [1, None, 3][n]
     o[0] = len([1, 2, 3][n:])
 """
 
