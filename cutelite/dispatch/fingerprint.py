@@ -36,6 +36,9 @@ OURS = frozenset(("cutelite", "cutelite_rt"))
 LIBRARIES = frozenset(("numpy", "ml_dtypes", "torch", "cupy", "jax", "jaxlib"))
 """Told by name and version. The frontend has Python execute their functions (`front.calls.NATIVE_PACKAGES`)."""
 
+TOOLS = frozenset(("llvmlite",))
+"""Libraries that compile, of which nothing is compiled: modules and objects of them are told by name and version."""
+
 NAME_READERS = frozenset(("globals", "locals", "vars", "eval", "exec", "__import__", "dir"))
 """Builtins that reach names which no bytecode shows."""
 _ENVIRONMENT = ("os", "os.environ", "os.environb", "os.getenv", "os.getenvb")
@@ -473,6 +476,8 @@ class _Reader:
         kind = type(x)
         if _home(kind) in OURS and hasattr(x, "__cutelite_function__"):
             return self.of(x.__cutelite_function__)  # a kernel that a kernel calls
+        if _home(kind) in TOOLS:
+            return _join("tool", _text(_class_name(kind)), _text(_version(_home(kind))))
         if hasattr(kind, "__cutelite_key__"):
             return self._all("keyed", (kind, x.__cutelite_key__()))
         if hasattr(kind, "__dlpack__") and not any(_home(c) == "numpy" for c in kind.__mro__):
@@ -588,7 +593,9 @@ def _content(cell: types.CellType) -> Any:
 def _state(x: Any) -> dict[str, Any]:
     """Attributes by name, sorted."""
     slots = (name for cls in type(x).__mro__ for name in _slots(cls) if hasattr(x, name))
-    state = {name: getattr(x, name) for name in slots} | getattr(x, "__dict__", {})
+    state = {name: getattr(x, name) for name in slots}
+    held = getattr(x, "__dict__", None)  # an object may answer to any name, with something else
+    state |= held if isinstance(held, dict) else {}
     return {name: held for name, held in sorted(state.items()) if not _is_cached_property(type(x), name)}
 
 
@@ -632,8 +639,8 @@ def _root(module: str) -> str:
 
 @functools.cache
 def _is_library(root: str) -> bool:
-    """Tell whether a package is Python's, ours or one of `LIBRARIES`, and no file of the user's that hides one."""
-    if root in OURS or root in LIBRARIES:
+    """Tell whether a package is Python's, ours, or of `LIBRARIES` or `TOOLS`, and no file of the user's hides it."""
+    if root in OURS | LIBRARIES | TOOLS:
         return True
     if root not in sys.stdlib_module_names:
         return False

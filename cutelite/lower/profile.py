@@ -72,7 +72,7 @@ def begin(w: Writer, function: Function, note: str) -> None:
         text = text.replace(name, str(number))
     operands = '"=&l,=&r,=&r,=&l,l"(ptr addrspace(1) @cutelite_profile)'
     w.entry += [
-        "  %profile.cursor = alloca i64, align 8",
+        "  %profile.cursor = alloca [8 x i8], align 8",
         f'  %profile = call {{ i64, i32, i32, i64 }} asm sideeffect "{text}", {operands}{note}',
         "  %profile.start = extractvalue { i64, i32, i32, i64 } %profile, 0",
         "  %profile.mask = extractvalue { i64, i32, i32, i64 } %profile, 1",

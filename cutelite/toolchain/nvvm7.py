@@ -64,7 +64,7 @@ def unknown(line: str) -> ToolchainError:
 class _Module:
     def __init__(self, text: str, target: Target) -> None:
         self.source, self.target = text, target
-        self.globals = dict(re.findall(r"^(@[\w.]+) = .*(?:global|constant) (\[\d+ x i8\])", text, re.MULTILINE))
+        self.globals = dict(re.findall(r"^(@[\w.]+) = .*(?:global|constant) (\[\d+ x i\d+\])", text, re.MULTILINE))
         self.kernel = ""  # type and name, as metadata refer to it
         self.maps: list[tuple[int, str, str]] = []  # of each parameter passed by value: its place, type and name
         self.count = 0

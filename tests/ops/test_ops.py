@@ -52,7 +52,7 @@ def test_what_a_cluster_needs() -> None:
         assert op.feature == "cluster"
     assert (
         convert.Convert(Value(f32), tf32, "rn").feature == "tf32.rounding"
-        and convert.Convert(Value(f32), tf32).feature is None
+        and convert.Convert(Value(f32), tf32).feature == "tf32"
     )
     assert atomics.Atom(Value(GMEM), "add", Value(u16)).feature is None
 
