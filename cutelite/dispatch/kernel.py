@@ -398,6 +398,7 @@ class Kernel:
         if checked.ordinal is None:
             raise ArgumentError(f"{self.__name__}(): one argument is on a GPU, but those of this launch are not")
         function, shape = self._named(self._shaped, launch, checked, checked.ordinal)
+        function.prepared(shape)  # which allows its shared memory: whoever has the plan launches without asking again
         return Planned(function, shape, checked.bound.values, self._made.watched)
 
     def _shaped(self, launch: Launch, checked: _Checked, ordinal: int) -> tuple[rt.Function, rt.LaunchConfig]:

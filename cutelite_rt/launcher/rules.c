@@ -236,6 +236,7 @@ RARE int grid_of_dims(call *l, u32 *grid) {
         nothing |= !blocks;
         grid[i] = (u32)blocks;
     }
+    for (u32 i = l->is->grid; i < 3; i++) grid[i] = 1;
     return nothing ? NOTHING : OK;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -37,7 +38,17 @@ def cuda_include() -> str | None:
     return next((str(place) for place in places if (place / "cuda.h").is_file()), None)
 
 
-COMPILER, INCLUDE = shutil.which("cc"), cuda_include()
+def tvm_ffi_options() -> tuple[str, ...]:
+    """Of the compiler, for a module of TVM-FFI; none where it is not installed."""
+    found = importlib.util.find_spec("tvm_ffi")
+    if found is None or found.origin is None:
+        return ()
+    home = Path(found.origin).parent
+    lib = home / "lib"
+    return "-DCUTELITE_TVM_FFI", f"-I{home / 'include'}", f"-L{lib}", "-ltvm_ffi", f"-Wl,-rpath,{lib}"
+
+
+COMPILER, INCLUDE, TVM_FFI = shutil.which("cc"), cuda_include(), tvm_ffi_options()
 pytestmark = pytest.mark.skipif(not (COMPILER and INCLUDE), reason="needs a C compiler and cuda.h")
 
 
@@ -300,6 +311,24 @@ def test_a_grid_exported_too(cuda: FakeCuda, on_gpu: GpuArray, folder: Path) -> 
     assert add.error == "add(): the grid's z extent is 66666, and a GPU takes 0 to 65535"
 
 
+@pytest.mark.parametrize("grid", [cl.ceil_div(kernels.N, 64), 16, (16,), (kernels.N // 62, 3)], ids=str)
+def test_a_grid_of_fewer_axes(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path, grid: Any) -> None:
+    """Axes that a grid does not name have one block: from C, from TVM-FFI and from Python."""
+    bundle = kernels.add.export(None, block=64, grid=grid)
+    add, arrays = Stub(bundle, tmp_path, *TVM_FFI), [on_gpu((1000,)) for _ in range(3)]
+    wanted = (16, 3, 1) if isinstance(grid, tuple) and len(grid) == 2 else (16, 1, 1)
+    tensors = [tensor(array) for array in arrays]
+    assert add.function("run")(add.handle, None, *map(ctypes.byref, tensors)) == 0, add.error
+    if TVM_FFI:
+        import tvm_ffi
+
+        tvm_ffi.load_module(str(tmp_path / "add.so")).add(*map(tvm_ffi.from_dlpack, arrays))
+    assert [each[0] for each in add.launches] == [wanted] * (1 + bool(TVM_FFI))
+    rt.load_kernel(bundle)(*arrays)
+    last = cuda.launches[-1][0]
+    assert (last.gridDimX, last.gridDimY, last.gridDimZ) == wanted
+
+
 @cl.kernel(block=32)
 def spread(x: Tensor[f32, (kernels.M, kernels.N)], y: Tensor[f32, ((kernels.M - kernels.N) // 2,)]) -> None:
     if cl.thread_idx.x == 0:
@@ -426,15 +455,7 @@ def test_a_header_for_cpp(folder: Path, tmp_path: Path) -> None:
 def test_a_function_of_tvm_ffi(cuda: FakeCuda, on_gpu: GpuArray, tmp_path: Path) -> None:
     """The stub loaded as a module of TVM-FFI: tensors by DLPack, numbers by value, errors as Python's."""
     ffi = pytest.importorskip("tvm_ffi")
-    home = Path(ffi.__file__).parent
-    options = [
-        "-DCUTELITE_TVM_FFI",
-        f"-I{home / 'include'}",
-        f"-L{home / 'lib'}",
-        "-ltvm_ffi",
-        f"-Wl,-rpath,{home / 'lib'}",
-    ]
-    stub = Stub(everything.export(None, bias=None), tmp_path, *options)
+    stub = Stub(everything.export(None, bias=None), tmp_path, *TVM_FFI)
     function = ffi.load_module(str(tmp_path / "everything.so")).everything
     given = arguments(on_gpu)
     x, y, z, tiles = (ffi.from_dlpack(given[name]) for name in ("x", "y", "z", "tiles"))
