@@ -2895,139 +2895,122 @@ define internal fastcc range(i32 0, 4) i32 @numbers(ptr noundef nonnull readonly
 declare void @llvm.memcpy.p0.p0.i64(ptr noalias writeonly captures(none), ptr noalias readonly captures(none), i64, i1 immarg) #6
 
 ; Function Attrs: nofree noinline norecurse nosync nounwind memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef nonnull writeonly captures(none) %1) unnamed_addr #5 {
+define internal fastcc range(i32 0, 5) i32 @grid_of_dims(ptr noundef nonnull readonly captures(none) %0, ptr noundef nonnull writeonly captures(none) initializes((4, 12)) %1) unnamed_addr #5 {
   %3 = alloca i64, align 8
-  %4 = load ptr, ptr %0, align 8
-  %5 = getelementptr inbounds nuw i8, ptr %4, i64 44
-  %6 = load i32, ptr %5, align 4
-  %7 = icmp eq i32 %6, 0
-  br i1 %7, label %78, label %8
+  %4 = getelementptr inbounds nuw i8, ptr %1, i64 8
+  store i32 1, ptr %4, align 4
+  %5 = getelementptr inbounds nuw i8, ptr %1, i64 4
+  store i32 1, ptr %5, align 4
+  %6 = load ptr, ptr %0, align 8
+  %7 = getelementptr inbounds nuw i8, ptr %6, i64 44
+  %8 = load i32, ptr %7, align 4
+  %9 = icmp eq i32 %8, 0
+  br i1 %9, label %78, label %10
 
-8:                                                ; preds = %2
-  %9 = getelementptr inbounds nuw i8, ptr %4, i64 184
-  %10 = load ptr, ptr %9, align 8
+10:                                               ; preds = %2
+  %11 = getelementptr inbounds nuw i8, ptr %6, i64 184
+  %12 = load ptr, ptr %11, align 8
   call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
-  %11 = getelementptr inbounds nuw i8, ptr %10, i64 8
-  %12 = load i64, ptr %11, align 8
-  store i64 %12, ptr %3, align 8
-  %13 = load i32, ptr %10, align 8
-  %14 = icmp eq i32 %13, 2
-  br i1 %14, label %15, label %24
+  %13 = getelementptr inbounds nuw i8, ptr %12, i64 8
+  %14 = load i64, ptr %13, align 8
+  store i64 %14, ptr %3, align 8
+  %15 = load i32, ptr %12, align 8
+  %16 = icmp eq i32 %15, 2
+  br i1 %16, label %17, label %26
 
-15:                                               ; preds = %8
-  %16 = getelementptr inbounds nuw i8, ptr %4, i64 176
-  %17 = load ptr, ptr %16, align 8
-  %18 = getelementptr inbounds ptr, ptr %17, i64 %12
+17:                                               ; preds = %10
+  %18 = getelementptr inbounds nuw i8, ptr %6, i64 176
   %19 = load ptr, ptr %18, align 8
-  %20 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %19, ptr noundef %3) #17
-  %21 = icmp eq i32 %20, 0
-  br i1 %21, label %22, label %61
+  %20 = getelementptr inbounds ptr, ptr %19, i64 %14
+  %21 = load ptr, ptr %20, align 8
+  %22 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %21, ptr noundef %3) #17
+  %23 = icmp eq i32 %22, 0
+  br i1 %23, label %24, label %77
 
-22:                                               ; preds = %15
-  %23 = load i64, ptr %3, align 8
-  br label %24
+24:                                               ; preds = %17
+  %25 = load i64, ptr %3, align 8
+  br label %26
 
-24:                                               ; preds = %22, %8
-  %25 = phi i64 [ %23, %22 ], [ %12, %8 ]
-  %26 = icmp ugt i64 %25, 2147483647
-  br i1 %26, label %61, label %27
+26:                                               ; preds = %24, %10
+  %27 = phi i64 [ %25, %24 ], [ %14, %10 ]
+  %28 = icmp ugt i64 %27, 2147483647
+  br i1 %28, label %77, label %29
 
-27:                                               ; preds = %24
-  %28 = icmp eq i64 %25, 0
-  %29 = trunc nuw nsw i64 %25 to i32
-  store i32 %29, ptr %1, align 4
+29:                                               ; preds = %26
+  %30 = icmp eq i64 %27, 0
+  %31 = zext i1 %30 to i32
+  %32 = trunc nuw nsw i64 %27 to i32
+  store i32 %32, ptr %1, align 4
   call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
-  %30 = load ptr, ptr %0, align 8
-  %31 = getelementptr inbounds nuw i8, ptr %30, i64 44
-  %32 = load i32, ptr %31, align 4
-  %33 = icmp ugt i32 %32, 1
-  br i1 %33, label %34, label %36
+  %33 = load ptr, ptr %0, align 8
+  %34 = getelementptr inbounds nuw i8, ptr %33, i64 44
+  %35 = load i32, ptr %34, align 4
+  %36 = icmp ugt i32 %35, 1
+  br i1 %36, label %37, label %72
 
-34:                                               ; preds = %27
-  %35 = zext i1 %28 to i32
-  br label %38
+37:                                               ; preds = %29, %60
+  %38 = phi i64 [ %66, %60 ], [ 1, %29 ]
+  %39 = phi ptr [ %67, %60 ], [ %33, %29 ]
+  %40 = phi i32 [ %63, %60 ], [ %31, %29 ]
+  %41 = getelementptr inbounds nuw i8, ptr %39, i64 184
+  %42 = load ptr, ptr %41, align 8
+  %43 = getelementptr inbounds nuw %struct.rule, ptr %42, i64 %38
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
+  %44 = getelementptr inbounds nuw i8, ptr %43, i64 8
+  %45 = load i64, ptr %44, align 8
+  store i64 %45, ptr %3, align 8
+  %46 = load i32, ptr %43, align 8
+  %47 = icmp eq i32 %46, 2
+  br i1 %47, label %48, label %57
 
-36:                                               ; preds = %27
-  %37 = select i1 %28, i32 4, i32 0
+48:                                               ; preds = %37
+  %49 = getelementptr inbounds nuw i8, ptr %39, i64 176
+  %50 = load ptr, ptr %49, align 8
+  %51 = getelementptr inbounds ptr, ptr %50, i64 %45
+  %52 = load ptr, ptr %51, align 8
+  %53 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %52, ptr noundef %3) #17
+  %54 = icmp eq i32 %53, 0
+  br i1 %54, label %55, label %77
+
+55:                                               ; preds = %48
+  %56 = load i64, ptr %3, align 8
+  br label %57
+
+57:                                               ; preds = %55, %37
+  %58 = phi i64 [ %56, %55 ], [ %45, %37 ]
+  %59 = icmp ugt i64 %58, 65535
+  br i1 %59, label %77, label %60
+
+60:                                               ; preds = %57
+  %61 = icmp eq i64 %58, 0
+  %62 = zext i1 %61 to i32
+  %63 = or i32 %40, %62
+  %64 = trunc nuw nsw i64 %58 to i32
+  %65 = getelementptr inbounds nuw i32, ptr %1, i64 %38
+  store i32 %64, ptr %65, align 4
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
+  %66 = add nuw nsw i64 %38, 1
+  %67 = load ptr, ptr %0, align 8
+  %68 = getelementptr inbounds nuw i8, ptr %67, i64 44
+  %69 = load i32, ptr %68, align 4
+  %70 = zext i32 %69 to i64
+  %71 = icmp samesign ult i64 %66, %70
+  br i1 %71, label %37, label %72, !llvm.loop !50
+
+72:                                               ; preds = %60, %29
+  %73 = phi i32 [ %31, %29 ], [ %63, %60 ]
+  %74 = freeze i32 %73
+  %75 = icmp eq i32 %74, 0
+  %76 = select i1 %75, i32 0, i32 4
   br label %78
 
-38:                                               ; preds = %34, %62
-  %39 = phi i64 [ %68, %62 ], [ 1, %34 ]
-  %40 = phi ptr [ %69, %62 ], [ %30, %34 ]
-  %41 = phi i32 [ %65, %62 ], [ %35, %34 ]
-  %42 = getelementptr inbounds nuw i8, ptr %40, i64 184
-  %43 = load ptr, ptr %42, align 8
-  %44 = getelementptr inbounds nuw %struct.rule, ptr %43, i64 %39
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #16
-  %45 = getelementptr inbounds nuw i8, ptr %44, i64 8
-  %46 = load i64, ptr %45, align 8
-  store i64 %46, ptr %3, align 8
-  %47 = load i32, ptr %44, align 8
-  %48 = icmp eq i32 %47, 2
-  br i1 %48, label %49, label %58
-
-49:                                               ; preds = %38
-  %50 = getelementptr inbounds nuw i8, ptr %40, i64 176
-  %51 = load ptr, ptr %50, align 8
-  %52 = getelementptr inbounds ptr, ptr %51, i64 %46
-  %53 = load ptr, ptr %52, align 8
-  %54 = call fastcc i32 @evaluate(ptr noundef %0, ptr noundef %53, ptr noundef %3) #17
-  %55 = icmp eq i32 %54, 0
-  br i1 %55, label %56, label %61
-
-56:                                               ; preds = %49
-  %57 = load i64, ptr %3, align 8
-  br label %58
-
-58:                                               ; preds = %56, %38
-  %59 = phi i64 [ %57, %56 ], [ %46, %38 ]
-  %60 = icmp ugt i64 %59, 65535
-  br i1 %60, label %61, label %62
-
-61:                                               ; preds = %58, %49, %24, %15
+77:                                               ; preds = %48, %57, %26, %17
   call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
-  br label %88
+  br label %78
 
-62:                                               ; preds = %58
-  %63 = icmp eq i64 %59, 0
-  %64 = zext i1 %63 to i32
-  %65 = or i32 %41, %64
-  %66 = trunc nuw nsw i64 %59 to i32
-  %67 = getelementptr inbounds nuw i32, ptr %1, i64 %39
-  store i32 %66, ptr %67, align 4
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #16
-  %68 = add nuw nsw i64 %39, 1
-  %69 = load ptr, ptr %0, align 8
-  %70 = getelementptr inbounds nuw i8, ptr %69, i64 44
-  %71 = load i32, ptr %70, align 4
-  %72 = zext i32 %71 to i64
-  %73 = icmp samesign ult i64 %68, %72
-  br i1 %73, label %38, label %74, !llvm.loop !50
-
-74:                                               ; preds = %62
-  %75 = icmp eq i32 %65, 0
-  %76 = select i1 %75, i32 0, i32 4
-  %77 = icmp ult i32 %71, 3
-  br i1 %77, label %78, label %88
-
-78:                                               ; preds = %2, %36, %74
-  %79 = phi i32 [ %37, %36 ], [ %76, %74 ], [ 0, %2 ]
-  %80 = phi i32 [ %32, %36 ], [ %71, %74 ], [ 0, %2 ]
-  %81 = zext nneg i32 %80 to i64
-  br label %82
-
-82:                                               ; preds = %78, %82
-  %83 = phi i64 [ %81, %78 ], [ %85, %82 ]
-  %84 = getelementptr inbounds nuw i32, ptr %1, i64 %83
-  store i32 1, ptr %84, align 4
-  %85 = add nuw nsw i64 %83, 1
-  %86 = and i64 %85, 4294967295
-  %87 = icmp eq i64 %86, 3
-  br i1 %87, label %88, label %82, !llvm.loop !52
-
-88:                                               ; preds = %82, %74, %61
-  %89 = phi i32 [ 1, %61 ], [ %76, %74 ], [ %79, %82 ]
-  ret i32 %89
+78:                                               ; preds = %72, %77, %2
+  %79 = phi i32 [ 1, %77 ], [ %76, %72 ], [ 0, %2 ]
+  ret i32 %79
 }
 
 ; Function Attrs: noinline nounwind
@@ -3100,7 +3083,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
 56:                                               ; preds = %19, %29, %39
   %57 = getelementptr inbounds nuw i8, ptr %20, i64 20
   %58 = icmp ult ptr %57, %14
-  br i1 %58, label %19, label %59, !llvm.loop !53
+  br i1 %58, label %19, label %59, !llvm.loop !52
 
 59:                                               ; preds = %56
   %60 = load ptr, ptr %0, align 8
@@ -3185,7 +3168,7 @@ define internal fastcc range(i32 0, 4) i32 @make(ptr noundef nonnull readonly ca
   %121 = load i32, ptr %120, align 4
   %122 = zext i32 %121 to i64
   %123 = icmp samesign ult i64 %119, %122
-  br i1 %123, label %72, label %124, !llvm.loop !54
+  br i1 %123, label %72, label %124, !llvm.loop !53
 
 124:                                              ; preds = %39, %97, %115, %61
   %125 = phi i32 [ 1, %97 ], [ 0, %61 ], [ 0, %115 ], [ %54, %39 ]
@@ -3524,7 +3507,7 @@ define internal fastcc range(i32 0, 4) i32 @never_negated(ptr noundef readonly c
 
 24:                                               ; preds = %19, %13
   %25 = icmp eq i64 %15, 0
-  br i1 %25, label %26, label %13, !llvm.loop !55
+  br i1 %25, label %26, label %13, !llvm.loop !54
 
 26:                                               ; preds = %24, %3
   %27 = getelementptr inbounds nuw i8, ptr %0, i64 224
@@ -3621,7 +3604,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %33 = mul nsw i64 %32, %24
   %34 = add i64 %25, 1
   %35 = icmp eq i64 %34, %10
-  br i1 %35, label %36, label %21, !llvm.loop !56
+  br i1 %35, label %36, label %21, !llvm.loop !55
 
 36:                                               ; preds = %21, %14
   %37 = phi i32 [ %77, %14 ], [ %30, %21 ]
@@ -3673,7 +3656,7 @@ define internal fastcc range(i32 0, 2) i32 @fit_nested(ptr noundef readonly capt
   %80 = mul nsw i64 %79, %69
   %81 = add i64 %48, 4
   %82 = icmp eq i64 %81, %13
-  br i1 %82, label %14, label %44, !llvm.loop !57
+  br i1 %82, label %14, label %44, !llvm.loop !56
 
 83:                                               ; preds = %7, %36
   %84 = phi i64 [ 1, %7 ], [ %38, %36 ]
@@ -3960,7 +3943,7 @@ define internal fastcc range(i32 0, 2) i32 @evaluate(ptr noundef nonnull readonl
   %83 = phi i64 [ %14, %12 ], [ %39, %33 ], [ %56, %55 ], [ %60, %59 ], [ %77, %70 ], [ %81, %78 ], [ %69, %61 ], [ %58, %57 ], [ %54, %53 ]
   %84 = phi ptr [ %15, %12 ], [ %40, %33 ], [ %42, %55 ], [ %42, %59 ], [ %42, %70 ], [ %42, %78 ], [ %42, %61 ], [ %42, %57 ], [ %42, %53 ]
   %85 = getelementptr inbounds nuw i8, ptr %10, i64 16
-  br label %7, !llvm.loop !58
+  br label %7, !llvm.loop !57
 
 86:                                               ; preds = %7
   store i64 %8, ptr %2, align 8
@@ -4541,7 +4524,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %29 = add nuw nsw i64 %20, 1
   %30 = add i64 %22, 1
   %31 = icmp eq i64 %30, %9
-  br i1 %31, label %32, label %19, !llvm.loop !59
+  br i1 %31, label %32, label %19, !llvm.loop !58
 
 32:                                               ; preds = %13, %19, %3
   %33 = phi i64 [ 0, %3 ], [ %73, %13 ], [ %28, %19 ]
@@ -4592,7 +4575,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
   %74 = add nuw nsw i64 %44, 4
   %75 = add i64 %46, 4
   %76 = icmp eq i64 %75, %12
-  br i1 %76, label %13, label %43, !llvm.loop !60
+  br i1 %76, label %13, label %43, !llvm.loop !59
 
 77:                                               ; preds = %40, %101
   %78 = phi ptr [ %38, %40 ], [ %105, %101 ]
@@ -4619,7 +4602,7 @@ define internal fastcc noundef ptr @search(ptr noundef readonly captures(none) %
 93:                                               ; preds = %86
   %94 = add nuw nsw i64 %87, 1
   %95 = icmp eq i64 %94, %42
-  br i1 %95, label %99, label %86, !llvm.loop !61
+  br i1 %95, label %99, label %86, !llvm.loop !60
 
 96:                                               ; preds = %86
   %97 = trunc nuw i64 %87 to i32
@@ -4732,7 +4715,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %74 = add nuw nsw i64 %54, 2
   %75 = add i64 %56, 2
   %76 = icmp eq i64 %75, %26
-  br i1 %76, label %27, label %53, !llvm.loop !62
+  br i1 %76, label %27, label %53, !llvm.loop !61
 
 77:                                               ; preds = %81, %13
   %78 = phi ptr [ %18, %13 ], [ %47, %81 ]
@@ -4757,7 +4740,7 @@ define internal fastcc range(i32 0, 2) i32 @tensor_map(ptr noundef nonnull reado
   %95 = or i64 %94, %93
   %96 = add nuw nsw i64 %82, 1
   %97 = icmp eq i64 %96, %52
-  br i1 %97, label %77, label %81, !llvm.loop !63
+  br i1 %97, label %77, label %81, !llvm.loop !62
 
 98:                                               ; preds = %77
   %99 = tail call fastcc i32 @renew(ptr noundef %0, ptr noundef nonnull %1, ptr noundef nonnull %2, i64 noundef %3, ptr noundef nonnull %78) #17
@@ -4876,7 +4859,7 @@ define internal fastcc range(i32 0, 2) i32 @renew(ptr noundef nonnull readonly c
   %56 = load i32, ptr %37, align 4
   %57 = zext i32 %56 to i64
   %58 = icmp samesign ult i64 %55, %57
-  br i1 %58, label %45, label %59, !llvm.loop !64
+  br i1 %58, label %45, label %59, !llvm.loop !63
 
 59:                                               ; preds = %45, %13, %5
   %60 = phi i32 [ 1, %5 ], [ 0, %13 ], [ 0, %45 ]
@@ -4995,7 +4978,7 @@ define internal fastcc range(i32 0, 2) i32 @encode(ptr noundef nonnull readonly 
   %80 = tail call i64 @llvm.umax.i64(i64 %79, i64 %44)
   %81 = add nuw nsw i64 %43, 1
   %82 = icmp eq i64 %81, %21
-  br i1 %82, label %83, label %42, !llvm.loop !65
+  br i1 %82, label %83, label %42, !llvm.loop !64
 
 83:                                               ; preds = %78, %34, %13
   %84 = getelementptr inbounds nuw i8, ptr %0, i64 24
@@ -5107,7 +5090,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
 67:                                               ; preds = %60, %57
   %68 = getelementptr inbounds nuw i8, ptr %41, i64 48
   %69 = icmp ult ptr %68, %38
-  br i1 %69, label %40, label %70, !llvm.loop !66
+  br i1 %69, label %40, label %70, !llvm.loop !65
 
 70:                                               ; preds = %67, %32
   store i64 1, ptr %4, align 8
@@ -5154,7 +5137,7 @@ define internal fastcc range(i32 0, 2) i32 @submit_all(ptr noundef nonnull reado
   %100 = icmp ult ptr %99, %79
   %101 = icmp eq i32 %98, 0
   %102 = select i1 %100, i1 %101, i1 false
-  br i1 %102, label %90, label %83, !llvm.loop !67
+  br i1 %102, label %90, label %83, !llvm.loop !66
 
 103:                                              ; preds = %60, %40, %2, %15, %19, %86
   %104 = phi i32 [ 1, %2 ], [ %87, %86 ], [ 1, %19 ], [ 1, %15 ], [ 1, %40 ], [ 1, %60 ]
@@ -5314,7 +5297,7 @@ define internal fastcc range(i32 0, 2) i32 @shape_of(ptr noundef readonly captur
 66:                                               ; preds = %64, %49
   %67 = add nuw nsw i64 %31, 1
   %68 = icmp eq i64 %67, %23
-  br i1 %68, label %69, label %30, !llvm.loop !68
+  br i1 %68, label %69, label %30, !llvm.loop !67
 
 69:                                               ; preds = %66
   %70 = load i64, ptr %4, align 16
@@ -5423,17 +5406,16 @@ attributes #18 = { nobuiltin nounwind "no-builtins" }
 !52 = distinct !{!52, !7}
 !53 = distinct !{!53, !7}
 !54 = distinct !{!54, !7}
-!55 = distinct !{!55, !7}
-!56 = distinct !{!56, !9}
+!55 = distinct !{!55, !9}
+!56 = distinct !{!56, !7}
 !57 = distinct !{!57, !7}
-!58 = distinct !{!58, !7}
-!59 = distinct !{!59, !9}
+!58 = distinct !{!58, !9}
+!59 = distinct !{!59, !7}
 !60 = distinct !{!60, !7}
 !61 = distinct !{!61, !7}
-!62 = distinct !{!62, !7}
-!63 = distinct !{!63, !7, !9, !18}
-!64 = distinct !{!64, !7}
-!65 = distinct !{!65, !7, !51}
+!62 = distinct !{!62, !7, !9, !18}
+!63 = distinct !{!63, !7}
+!64 = distinct !{!64, !7, !51}
+!65 = distinct !{!65, !7}
 !66 = distinct !{!66, !7}
 !67 = distinct !{!67, !7}
-!68 = distinct !{!68, !7}

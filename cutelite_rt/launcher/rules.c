@@ -228,6 +228,7 @@ RARE int agree(call *l) {
 /* The grid that follows from the dims; NOTHING where there are no blocks. */
 RARE int grid_of_dims(call *l, u32 *grid) {
     int nothing = 0;
+    grid[1] = grid[2] = 1; /* it may name fewer axes */
     for (u32 i = 0; i < l->is->grid; i++) {
         const rule *r = l->is->grid_rules + i;
         i64 blocks = r->value;
@@ -236,7 +237,6 @@ RARE int grid_of_dims(call *l, u32 *grid) {
         nothing |= !blocks;
         grid[i] = (u32)blocks;
     }
-    for (u32 i = l->is->grid; i < 3; i++) grid[i] = 1;
     return nothing ? NOTHING : OK;
 }
 
