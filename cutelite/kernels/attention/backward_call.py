@@ -7,11 +7,13 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import HALVES, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.backward import build
 from cutelite.kernels.attention.backward_plan import Config, Plan, chosen
-from cutelite.kernels.attention.call import FAR, LAYOUTS, Mod, Window, capped_mod, seen
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Mod, Window, capped_mod, check_heads, seen
 from cutelite.kernels.attention.scores import GROUP, ROWS, Problem
+from cutelite.kernels.attention.varlen import check_starts
 from cutelite.kernels.functions import settled
 
 Starts = tuple[Any, Any]
@@ -43,6 +45,8 @@ def attention_backward(
     """
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
+    of_q, of_k, of_v, of_out = MODES[layout]
+    check({"q": of_q, "k": of_k, "v": of_v, "do": of_out, "o": of_out}, (q, k, v, do, o), "B H SQ", (lse, dlse), out)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, do, o, *results)]
     mods = capped_mod(softcap, score_mod), settled(mask_mod)
@@ -65,8 +69,8 @@ def attention_varlen_backward(
     """
     cu_seqlens_k = cu_seqlens_q if cu_seqlens_k is None else cu_seqlens_k
     starts = cu_seqlens_q, cu_seqlens_k
-    if cu_seqlens_q.ndim != 1 or cu_seqlens_q.shape[0] < 2 or tuple(cu_seqlens_k.shape) != tuple(cu_seqlens_q.shape):
-        raise ValueError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
+    modes = {"q": "TQ H D", "k": "TK HK D", "v": "TK HK DV", "do": "TQ H DV", "o": "TQ H DV"}
+    check_starts(check(modes, (q, k, v, do, o), "H TQ", (lse, dlse), out), *starts)
     results: tuple[Any, Any, Any] = tuple(empty(x, tuple(x.shape)) for x in (q, k, v)) if out is None else tuple(out)
     by_head = [x.reshape((1, *x.shape)).swapaxes(1, 2) for x in (q, k, v, do, o, *results)]
     lse, dlse = (None if x is None else x.reshape((1, *x.shape)) for x in (lse, dlse))
@@ -75,24 +79,30 @@ def attention_varlen_backward(
     return results
 
 
+def check(modes: dict[str, str], arrays: tuple[Any, ...], of_sums: str, sums: tuple[Any, Any], out: Any) -> Arguments:
+    """Check the arrays of a call: those named in `modes`, logsumexp and its gradient, and results."""
+    given = Arguments()
+    for (name, own), x in zip(modes.items(), arrays, strict=True):
+        given.array(name, x, HALVES if name == "q" else "q", own)
+    for name, x in zip(("lse", "dlse"), sums, strict=True):
+        if x is not None or name == "lse":
+            given.array(name, x, "f32", of_sums)
+    for name, x in zip("qkv", () if out is None else out, strict=out is not None):
+        given.array(f"d{name} of out", x, "q", modes[name], written=True)
+    return given
+
+
 def differentiate(
     by_head: list[Any], lse: Any, dlse: Any, causal: bool | str, window: Window, scale: float | None,
     mods: tuple[Mod | None, Mod | None], deterministic: bool, config: Config | None, starts: Starts | None = None,
 ) -> None:  # fmt: skip
-    """Check q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D), and launch the kernels.
+    """Launch the kernels for q, k, v, do, o, dq, dk and dv, which are (B, heads, length, D).
 
     mods    `score_mod` and `mask_mod`, compiled in
     starts  of ragged sequences: of their queries and keys
     """
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    of_queries, of_keys = (batch, heads, sq), (batch, kv_heads, sk)
-    wanted = {"q": (*of_queries, dim), "k": (*of_keys, dim), "v": (*of_keys, dim_v)}
-    wanted |= {"do": (*of_queries, dim_v), "o": (*of_queries, dim_v)} | {"d" + name: wanted[name] for name in "qkv"}
-    for (name, shape), x in zip((*wanted.items(), ("lse", of_queries)), (*by_head, lse), strict=True):
-        if tuple(x.shape) != shape or kv_heads == 0 or heads % kv_heads:
-            raise ValueError(f"{name} is {tuple(x.shape)}, but with q and v must be {shape}, by head")
-    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else scale
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None

@@ -8,6 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
@@ -17,7 +18,12 @@ from cutelite.kernels.functions import lifted, settled
 
 Mod = Callable[..., Any]
 Window = tuple[int | None, int | None]
-LAYOUTS = ("bshd", "bhsd")
+MODES = {
+    "bshd": ("B SQ H D", "B SK HK D", "B SK HK DV", "B SQ H DV"),
+    "bhsd": ("B H SQ D", "B HK SK D", "B HK SK DV", "B H SQ DV"),
+}
+"""Of q, k, v and out, by the names of layouts."""
+LAYOUTS = tuple(MODES)
 FAR = 1 << 30
 """The width of a window, in keys, on a side where it has no end."""
 IN_L2 = 32 * 2**20
@@ -80,18 +86,16 @@ def attend(
     """Do as `attention` does, for arrays that hold data, and save nothing for a derivative."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    if any(x.ndim != 4 for x in (q, k, v)):
-        raise ValueError(f"q, k and v have four modes, not {q.ndim}, {k.ndim} and {v.ndim}")
-    shape = (*q.shape[:3], v.shape[3])
-    out = empty(q, shape) if out is None else out
-    if tuple(out.shape) != shape:
-        raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
+    given = Arguments()
+    for name, x, modes in ("q", q, MODES[layout][0]), ("k", k, MODES[layout][1]), ("v", v, MODES[layout][2]):
+        given.array(name, x, HALVES if x is q else "q", modes)
+    if sinks is not None:
+        given.array("sinks", sinks, "f32", "H")
+    out = empty(q, (*q.shape[:3], v.shape[3])) if out is None else out
+    given.array("out", out, "q", MODES[layout][3], written=True)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    if tuple(by_head[1].shape) != (batch, kv_heads, sk, dim) or kv_heads == 0 or heads % kv_heads:
-        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: as {layout}, do not fit")
-    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
@@ -121,6 +125,16 @@ def attend(
             lists = (None, None) if mask is None else (mask.order, mask.counts)
             launch(config, problem, tiles, by_head, lse, sinks, numbers, lists=lists, arrays=arrays)
     return (out, lse) if return_lse else out
+
+
+def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
+    """Check numbers and dims of heads, of q and of k and v. Errors: `ShapeError` for those that kernels do not have."""
+    if kv_heads == 0 or heads % kv_heads:
+        raise ShapeError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
+    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
+        raise ShapeError(
+            f"head dims are multiples of 8 up to 256, that of v at most that of q and k; not {dim_v} and {dim}"
+        )
 
 
 def band_of(bytes: int, heads: int) -> int:
@@ -155,6 +169,8 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
     """
     if causal not in (False, True, "top-left", "bottom-right"):
         raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise ValueError(f"window is (left, right), not {window!r}")
     left, right = window
     if any(x is not None and not 0 <= x < FAR for x in window):
         raise ValueError(f"window is {window}: each is None, or 0 to {FAR - 1} keys")

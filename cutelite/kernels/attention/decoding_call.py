@@ -7,8 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, positive, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
 from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import lifted, settled
@@ -55,22 +56,28 @@ def attend_decode(
     splits: int | None = None, config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode`, for arrays that hold data."""
-    (batch, sq, heads, dim), (pages, page, kv_heads, dim_v) = q.shape, v.shape
-    if tuple(k.shape) != (pages, page, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
-        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")
-    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
-    if (pages != batch) if table is None else (table.shape[0] != batch or page % 8):
-        raise ValueError(f"k and v are {pages} pieces of {page} keys, which do not fit {batch} sequences")
+    given, pieces = Arguments(), "B SK" if table is None else "PAGES PAGE"
+    given.array("q", q, HALVES, "B SQ H D")
+    given.array("k", k, "q", f"{pieces} HK D")
+    given.array("v", v, "q", f"{pieces} HK DV")
+    check_cache(given, lengths, table, k.shape[1], "k and v")
+    if sinks is not None:
+        given.array("sinks", sinks, "f32", "H")
+    (batch, sq, heads, dim), (_, page, kv_heads, dim_v) = q.shape, v.shape
+    check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
+    given.array("out", out, "q", "B SQ H DV", written=True)
     lse = empty(q, (batch, heads, sq), "f32")
     keys = page if table is None else page * table.shape[1]
     left, right, _ = seen(causal, window, 0)
     softcap = positive("softcap", softcap)
     if 0 in lse.shape or left_out():
+        return (out, lse) if return_lse else out
+    if keys == 0:
+        out[...], lse[...] = 0, -float("inf") if sinks is None else sinks[:, None]
         return (out, lse) if return_lse else out
     dtype, arrays = getattr(cl, code_of(q)), list[Any]()
     mods = settled(lifted(score_mod, arrays)), settled(lifted(mask_mod, arrays))
@@ -96,6 +103,21 @@ def attend_decode(
         low = FAR if left is None else left + sq if causal != "top-left" else FAR
         kernels.combine[launch](parts, sums, out, lse, lengths, sinks, keys, low, blocks)
     return (out, lse) if return_lse else out
+
+
+def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str) -> None:
+    """Check what says where the keys of sequences are: `decode` has its parameters.
+
+    page    keys of a page
+    name    of the cache
+    Errors  those of `Arguments`; `ShapeError` for pages that kernels do not read
+    """
+    if lengths is not None:
+        given.array("lengths", lengths, "i32", "B")
+    if table is not None:
+        given.array("table", table, "i32", "B SLOTS")
+        if page % 8:
+            raise ShapeError(f"{name} have pages of {page} keys: with a table a multiple of 8")
 
 
 def balanced(tiles: int, blocks: int, at_once: int) -> int:

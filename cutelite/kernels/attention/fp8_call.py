@@ -7,8 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
-from cutelite.kernels.attention.call import FAR, LAYOUTS, Window, band_of, seen
+from cutelite.kernels.arguments import Arguments, ShapeError
+from cutelite.kernels.arrays import clusters_at_once, counter, empty
+from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, seen
 from cutelite.kernels.attention.forward import Config
 from cutelite.kernels.attention.fp8 import CHOSEN, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
@@ -50,19 +51,21 @@ def attend_fp8(
     """Compute `attention_fp8`, for arrays that hold data."""
     if layout not in LAYOUTS:
         raise ValueError(f"layout is one of {', '.join(map(repr, LAYOUTS))}, not {layout!r}")
-    shape = (*q.shape[:3], v.shape[3])
-    out = empty(q, shape, "bf16") if out is None else out
+    given = Arguments()
+    for name, x, modes in zip(("q", "k", "v"), (q, k, v), MODES[layout], strict=False):
+        given.array(name, x, "e4m3", modes)
+    for name, x, heads in ("q_scale", q_scale, "H"), ("k_scale", k_scale, "HK"), ("v_scale", v_scale, "HK"):
+        given.array(name, x, "f32", f"B {heads}", dense=True)
+    out = empty(q, (*q.shape[:3], v.shape[3]), "bf16") if out is None else out
+    given.array("out", out, "bf16", MODES[layout][3], written=True)
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
-    if tuple(by_head[1].shape) != (batch, kv_heads, sk, dim) or kv_heads == 0 or heads % kv_heads:
-        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: as {layout}, do not fit")
-    if {code_of(x) for x in (q, k, v)} != {"e4m3"}:
-        raise ValueError(f"q, k and v are in e4m3, not {q.dtype}, {k.dtype} and {v.dtype}")
+    if kv_heads == 0 or heads % kv_heads:
+        raise ShapeError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
     if dim % 16 or dim_v % 16 or not 16 <= dim_v <= dim <= 128:
-        raise ValueError(f"head dims are multiples of 16 up to 128, that of v at most that of q; not {dim} and {dim_v}")
-    of_heads = (batch, heads), (batch, kv_heads), (batch, kv_heads)
-    if any(tuple(x.shape) != n for x, n in zip((q_scale, k_scale, v_scale), of_heads, strict=True)):
-        raise ValueError(f"q_scale is {of_heads[0]}, k_scale and v_scale are {of_heads[1]}")
+        raise ShapeError(
+            f"head dims are multiples of 16 up to 128, that of v at most that of q and k; not {dim_v} and {dim}"
+        )
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")

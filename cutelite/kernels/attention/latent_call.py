@@ -7,10 +7,11 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, seen
 from cutelite.kernels.attention.decoding import WARPS, Config
-from cutelite.kernels.attention.decoding_call import balanced
+from cutelite.kernels.attention.decoding_call import balanced, check_cache
 from cutelite.kernels.attention.latent import CHOSEN, THREADS, build
 from cutelite.kernels.attention.scores import LN2, ROWS, Problem
 
@@ -49,21 +50,27 @@ def attend_latent(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `decode_latent`, for arrays that hold data."""
-    (batch, sq, heads, dim), (pages, page, width) = q.shape, latents.shape
-    if width != dim or dim % 8 or not dim_v <= dim <= 576:
-        raise ValueError(f"q has heads of {dim}, and latents {width}: the same multiple of 8, from {dim_v} to 576")
+    given = Arguments()
+    given.array("q", q, HALVES, "B SQ H D")
+    given.array("latents", latents, "q", "B SK D" if table is None else "PAGES PAGE D")
+    check_cache(given, lengths, table, latents.shape[1], "latents")
+    (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
+    if dim % 8 or not dim_v <= dim <= 576:
+        raise ShapeError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
         raise ValueError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
-    if (pages != batch) if table is None else (table.shape[0] != batch or page % 8):
-        raise ValueError(f"latents are {pages} pieces of {page} keys, which do not fit {batch} sequences")
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
     out = empty(q, (batch, sq, heads, dim_v)) if out is None else out
+    given.array("out", out, "q", ("B", "SQ", "H", dim_v), written=True)
     lse = empty(q, (batch, heads, sq), "f32")
     keys = page if table is None else page * table.shape[1]
     _, right, _ = seen(causal, (None, None), 0)
     if 0 in lse.shape or left_out():
+        return (out, lse) if return_lse else out
+    if keys == 0:
+        out[...], lse[...] = 0, -float("inf")
         return (out, lse) if return_lse else out
     problem, config = Problem(getattr(cl, code_of(q)), dim, dim_v, right=right is not None), config or CHOSEN
     tiles, count = -(-sq * heads // ROWS), -(-keys // config.columns)

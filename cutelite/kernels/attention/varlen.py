@@ -7,8 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
 from cutelite.kernels.arrays import code_of, empty
-from cutelite.kernels.attention.call import FAR, Mod, Window, launch, positive, seen
+from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.forward import Config, chosen
 from cutelite.kernels.attention.scores import BOX, ROWS, Problem
 from cutelite.kernels.functions import lifted, settled
@@ -56,17 +57,19 @@ def attend_varlen(
     config: Config | None = None,
 ) -> Any:  # fmt: skip
     """Compute `attention_varlen`; torch's arrays are real ones, and nothing is remembered for derivatives."""
+    given = Arguments()
+    for name, x, modes in ("q", q, "TQ H D"), ("k", k, "TK HK D"), ("v", v, "TK HK DV"):
+        given.array(name, x, HALVES if x is q else "q", modes)
+    check_starts(given, cu_seqlens_q, cu_seqlens_k)
+    if sinks is not None:
+        given.array("sinks", sinks, "f32", "H")
     (total, heads, dim), (total_k, kv_heads, dim_v) = q.shape, v.shape
-    if tuple(k.shape) != (total_k, kv_heads, dim) or kv_heads == 0 or heads % kv_heads:
-        raise ValueError(f"q is {tuple(q.shape)}, k {tuple(k.shape)} and v {tuple(v.shape)}: they do not fit")
-    if cu_seqlens_q.ndim != 1 or cu_seqlens_q.shape[0] < 2 or tuple(cu_seqlens_k.shape) != tuple(cu_seqlens_q.shape):
-        raise ValueError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
-    if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ValueError(f"head dims are multiples of 8 up to 256, that of v at most that of q; not {dim} and {dim_v}")
+    check_heads(heads, kv_heads, dim, dim_v)
     scale = dim**-0.5 if scale is None else scale
     if not scale > 0:
         raise ValueError(f"scale is positive, not {scale}")
     out = empty(q, (total, heads, dim_v)) if out is None else out
+    given.array("out", out, "q", "TQ H DV", written=True)
     lse = empty(q, (heads, total), "f32")
     left, right, _ = seen(causal, window, 0)
     arrays: list[Any] = []
@@ -94,3 +97,11 @@ def attend_varlen(
                 arrays=arrays,
             )
     return (out, lse) if return_lse else out
+
+
+def check_starts(given: Arguments, of_queries: Any, of_keys: Any) -> None:
+    """Check where sequences start. Errors: those of `Arguments`; `ShapeError` for no end."""
+    given.array("cu_seqlens_q", of_queries, "i32", "N+1", dense=True)
+    given.array("cu_seqlens_k", of_keys, "i32", "N+1", dense=True)
+    if of_queries.shape[0] < 2:
+        raise ShapeError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
