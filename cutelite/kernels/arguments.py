@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import cutelite as cl
-import cutelite_rt as rt
-from cutelite.kernels.arrays import code_of
+from cutelite.kernels.arrays import code_of, strides_of
 
 HALVES = ("bf16", "f16")
 FLOATS = ("bf16", "f16", "f32")
@@ -34,7 +33,7 @@ class Arguments:
 
     def array(
         self, name: str, array: Any, kinds: str | tuple[str, ...], modes: str | tuple[str | int, ...], *,
-        written: bool = False, dense: bool = False,
+        written: bool = False, dense: bool = False, rows: bool = False, why: str = "",
     ) -> None:  # fmt: skip
         """Check an array.
 
@@ -43,6 +42,8 @@ class Arguments:
                  "..." at the start: any modes in front
         written  it is written
         dense    it is row-major, without gaps
+        rows     it is contiguous along its last mode
+        why      says where numbers among `modes` come from
         Errors   `cl.ArgumentError` for what is no array, for another dtype, and for a read-only array that is written;
                  `ShapeError`
         """
@@ -56,20 +57,33 @@ class Arguments:
             )
         if written and not getattr(getattr(array, "flags", None), "writeable", True):
             raise cl.ArgumentError(f"{name} is read-only, and is written; pass a copy")
-        if dense and rt.read(array).strides != row_major(array.shape):
+        if dense and not is_dense(array):
             raise cl.ArgumentError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
+        if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:
+            raise cl.ArgumentError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
         free, last = parsed(modes) if isinstance(modes, str) else (False, modes)
         shape = tuple(array.shape)
         fits = len(shape) >= len(last) if free else len(shape) == len(last)
         reasons = []
         for mode, extent in zip(last, shape[len(shape) - len(last) :], strict=True) if fits else ():
-            known, by = (mode, "") if isinstance(mode, int) else self._extents.setdefault(mode, (extent, name))
+            known, by = self._extents.setdefault(mode, (extent, name)) if isinstance(mode, str) else (mode, "")
             if known != extent:
                 fits = False
                 reasons += [f"{mode} is {known}, as in {by}"] if by else []
         if not fits:
             modes = ", ".join(["..."] * free + [str(mode) for mode in last]) + "," * (len(last) == 1 and not free)
-            raise ShapeError(f"{name} has shape {shape}, but is ({modes})" + "".join(f"; {x}" for x in reasons))
+            text = f"{name} has shape {shape}, but is ({modes}){why}"
+            raise ShapeError(text + "".join(f"; {x}" for x in reasons))
+
+
+def is_dense(array: Any) -> bool:
+    """Tell whether an array is row-major without gaps. Strides of modes of one element do not count."""
+    step = 1
+    for extent, stride in zip(reversed(array.shape), reversed(strides_of(array)), strict=True):
+        if extent > 1 and stride != step:
+            return False
+        step *= extent
+    return True
 
 
 @lru_cache

@@ -15,6 +15,13 @@ def code_of(array: Any) -> str:
     return BY_NUMPY.get(str(array.dtype).rpartition(".")[2], "")
 
 
+def strides_of(array: Any) -> tuple[int, ...]:
+    """Its strides, in elements. Nothing is asked of the memory of torch's arrays, of which fake ones have none."""
+    if reader_library(type(array)) == "torch":
+        return tuple(array.stride())
+    return rt.read(array).strides
+
+
 def empty(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
     """A new array where `like` is and of its library: torch, CuPy or NumPy. Not filled.
 

@@ -26,7 +26,8 @@ def takes_jax(function: F) -> F:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return on_jax(function, *args, **kwargs) if is_jax(args[0]) else function(*args, **kwargs)
+        lends = any(is_jax(x) for x in (*args, *kwargs.values()))
+        return on_jax(function, *args, **kwargs) if lends else function(*args, **kwargs)
 
     return call  # type: ignore[return-value]
 

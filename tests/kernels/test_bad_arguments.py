@@ -69,32 +69,42 @@ def rights() -> dict[str, Call]:
     key, turned = some(1, 2, 32, 16), {"cosines": some(4, 8), "sines": some(4, 8)}
     return {
         "gemm": (gemm, {"a": wide, "b": some(16, 24), "c": some(8, 24), "bias": some(24, dtype=f32), "beta": 1.0}),
-        "gemm with scales": (gemm, {"a": wide, "b": some(16, 24), "scale_a": some(8, 1, dtype=f32), "scale_b": some(1, 24, dtype=f32)}),
+        "gemm with scales": (gemm, {"a": wide, "b": some(16, 24), "scale_a": some(8, 1, dtype=f32),
+            "scale_b": some(1, 24, dtype=f32)}),
         "gemm with a gate": (gemm, {"a": wide, "b": some(16, 32), "gate": "silu", "out": some(8, 16)}),
         "fp8_block.gemm": (
             fp8_block.gemm,
-            {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32), "scale_b": some(1, 1, dtype=f32)},
+            {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32),
+                "scale_b": some(1, 1, dtype=f32)},
         ),
         "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
         "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
         "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),
-        "attention": (attention, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64), "sinks": some(2, dtype=f32)}),
+        "attention": (attention, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64),
+            "sinks": some(2, dtype=f32)}),
         "attention_backward": (
             attention_backward,
-            {"do": heads, "q": heads, "k": heads, "v": heads, "o": heads, "lse": some(1, 2, 16, dtype=f32), "dlse": some(1, 2, 16, dtype=f32)},
+            {"do": heads, "q": heads, "k": heads, "v": heads, "o": heads, "lse": some(1, 2, 16, dtype=f32),
+                "dlse": some(1, 2, 16, dtype=f32)},
         ),
-        "attention_varlen": (attention_varlen, {"q": some(16, 2, 64), "k": some(16, 1, 64), "v": some(16, 1, 64), "cu_seqlens_q": cu, "cu_seqlens_k": cu}),
+        "attention_varlen": (attention_varlen, {"q": some(16, 2, 64), "k": some(16, 1, 64), "v": some(16, 1, 64),
+            "cu_seqlens_q": cu, "cu_seqlens_k": cu}),
         "decode": (
             decode,
-            {"q": some(2, 1, 2, 64), "k": some(4, 16, 1, 64), "v": some(4, 16, 1, 64), "lengths": lengths, "table": places(2, 1, below=4), "sinks": some(2, dtype=f32)},
+            {"q": some(2, 1, 2, 64), "k": some(4, 16, 1, 64), "v": some(4, 16, 1, 64), "lengths": lengths,
+                "table": places(2, 1, below=4), "sinks": some(2, dtype=f32)},
         ),
         "decode_latent": (
             decode_latent,
-            {"q": some(2, 1, 2, 192), "latents": some(4, 16, 192), "dim_v": 128, "lengths": lengths, "table": places(2, 1, below=4)},
+            {"q": some(2, 1, 2, 192), "latents": some(4, 16, 192), "dim_v": 128, "lengths": lengths,
+                "table": places(2, 1, below=4)},
         ),
         "attention_fp8": (
             attention_fp8,
-            {**{name: some(1, 16, 1, 64, dtype=E4M3) for name in "qkv"}, **{f"{name}_scale": some(1, 1, dtype=f32) for name in "qkv"}},
+            {
+                **{name: some(1, 16, 1, 64, dtype=E4M3) for name in "qkv"},
+                **{f"{name}_scale": some(1, 1, dtype=f32) for name in "qkv"},
+            },
         ),
         "experts": (experts, {"x": some(8, 32), "gate_up": some(2, 32, 32), "down": some(2, 32, 16), **chosen}),
         "scaled_experts": (
@@ -104,7 +114,8 @@ def rights() -> dict[str, Call]:
                 "down": some(2, 128, 128, dtype=E4M3), "down_scale": some(2, 1, 1, dtype=f32), **chosen,
             },
         ),
-        "narrow_experts": (moe_narrow.narrow_experts, {"x": some(8, 32), "gate_up": ups, "down": downs, **chosen, "kind": "i4", "inner": 16}),
+        "narrow_experts": (moe_narrow.narrow_experts, {"x": some(8, 32), "gate_up": ups, "down": downs, **chosen,
+            "kind": "i4", "inner": 16}),
         "combine": (combine, {"x": wide, "place": places(4, 2), "weights": some(4, 2, dtype=f32)}),
         "route": (route, {"logits": wide, "k": 2}),
         "sort of experts": (sort_experts, {"index": places(8, 2, below=4), "experts": 4}),
@@ -131,7 +142,8 @@ def rights() -> dict[str, Call]:
         "rope": (rope.rope, {"q": some(4, 2, 16), "k": some(4, 1, 16), **turned, "positions": places(4, below=4)}),
         "rope_append": (
             rope_append.rope_append,
-            {"q": some(1, 4, 2, 16), "k": some(1, 4, 2, 16), "v": some(1, 4, 2, 16), **turned, "keys": key, "values": key.copy(), "length": np.array([3], i64)},
+            {"q": some(1, 4, 2, 16), "k": some(1, 4, 2, 16), "v": some(1, 4, 2, 16), **turned, "keys": key,
+                "values": key.copy(), "length": np.array([3], i64)},
         ),
         "cumsum": (scan.cumsum, {"x": wide}),
         "top_k": (select.top_k, {"x": wide, "k": 3}),
@@ -139,7 +151,8 @@ def rights() -> dict[str, Call]:
         "sort": (sorting.sort, {"x": some(16), "values": places(16)}),
         "adamw": (
             lambda parameters, gradients, means, squares: adamw([parameters], [gradients], [means], [squares], 1),
-            {"parameters": some(32), "gradients": some(32), "means": some(32, dtype=f32), "squares": some(32, dtype=f32)},
+            {"parameters": some(32), "gradients": some(32), "means": some(32, dtype=f32),
+                "squares": some(32, dtype=f32)},
         ),
     }  # fmt: skip
 
@@ -149,6 +162,10 @@ def add(x: Any, y: Any) -> Any:
 
 
 RIGHT = rights()
+
+
+NO_ARRAYS = "a list", "nothing", "complex"
+"""What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
 
 
 def others(array: Any) -> Iterator[tuple[str, Any]]:
@@ -189,7 +206,8 @@ def test_arrays_that_do_not_fit_are_named(name: str) -> None:
                 function(**given | {word: other})
             except (ValueError, TypeError) as error:
                 known = isinstance(error, cl.ArgumentError | cl.LaunchError) or type(error) in (ValueError, TypeError)
-                if not known or not re.search(rf"\b{word}\b", str(error)):
+                names = [word] if what in NO_ARRAYS else [n for n, x in given.items() if isinstance(x, np.ndarray)]
+                if not known or not any(re.search(rf"\b{name}\b", str(error)) for name in names):
                     wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
             except Exception as error:
                 wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")

@@ -136,7 +136,7 @@ def test_rows_that_are_gathered() -> None:
 
 def test_refusals() -> None:
     (a, b), ends = tensors((64, 72), (3, 64, 72)), array([1, 2, 64], "int32")
-    with pytest.raises(ValueError, match=r"they are \(M, K\), \(E, N, K\) and E"):
+    with pytest.raises(ValueError, match="E is 2, as in b"):
         grouped.gemm(a, b[:2], ends)
     with pytest.raises(ValueError, match="b has 12 rows for each group"):
         grouped.gemm(a, b[:, :12], ends)

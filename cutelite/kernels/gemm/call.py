@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import gcd, prod
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import cutelite as cl
@@ -14,6 +15,15 @@ from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.functions import settled
+from cutelite.kernels.gemm.arrays import (
+    DEFAULTS,
+    check_added,
+    check_operands,
+    check_result,
+    of_no_columns,
+    result_shape,
+    scales_of,
+)
 from cutelite.kernels.gemm.configs import Config, Problem
 from cutelite.kernels.gemm.dense import measured, pick, run
 from cutelite.kernels.lent import is_jax, on_jax
@@ -37,13 +47,14 @@ def gemm(
     """``activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias)``; returns `out`.
 
     a, b        (M, K) and (K, N), with batches in front that are stretched as those of NumPy's matmul: an operand that
-                is the same for all is read where it lies. bf16, f16, fp8 (e4m3, e5m2), i8; f32 with
-                ``precision="tf32"``. Read as they lie where they are contiguous along either mode and rows a multiple
-                of 16 bytes apart; others are copied first
+                is the same for all is read where it lies. Both bf16, both f16, each e4m3 or e5m2, each i8 or u8, or
+                both f32 with ``precision="tf32"``. Read as they lie where they are contiguous along either mode and
+                rows a multiple of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
-                i32 for i8. Rows of `out` that are no multiple of 16 bytes take a copy more
+                i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
+                there is i32. Rows of `out` that are no multiple of 16 bytes take a copy more
     bias        (N,): bf16, f16 or f32
-    scale_a     f32, one number or (M, 1); `scale_b` likewise (1, N)
+    scale_a     f32, one number, of an array or of Python, or (M, 1); `scale_b` likewise (1, N)
     activation  elementwise, on vectors of f32, compiled in; or 'relu'. Functions of equal code and captured values are
                 one
     gate        a function like `activation`, or 'silu': b has 2 N columns, those of a gate and then those of `up`, and
@@ -57,8 +68,12 @@ def gemm(
                 'tuned' take the same
     Arrays      of torch and CuPy on a GPU; of NumPy in the simulator; of JAX, outside of `jax.jit` (`kernels.lent`).
                 Torch's may be fake, under `torch.compile`, or need a gradient (`kernels.gemm.operators`)
-    Errors      ValueError for shapes that do not fit; `cutelite.ArgumentError` for strides that TMA refuses
+    Errors      ValueError for shapes that do not fit, a `cutelite.ArgumentError` too; that for other arrays
     """
+    if isinstance(scale_a, Real):
+        alpha, scale_a = alpha * float(scale_a), None
+    if isinstance(scale_b, Real):
+        alpha, scale_b = alpha * float(scale_b), None
     if type(a).__module__.startswith("torch"):
         from cutelite.kernels.gemm import operators
 
@@ -113,14 +128,15 @@ def multiply(
     gate: Function | str | None = None,
 ) -> Any:
     """As `gemm`; torch's arrays are real ones, and nothing is remembered for derivatives."""
+    check_operands(a, b, precision)
     shape = result_shape(a, b, gate is not None or (fused.finish is not None and fused.finish.paired))
     out = empty(a, shape, DEFAULTS.get(code_of(a))) if out is None else out
-    if fused.finish is not None:
-        shape = (*shape[:-1], out.shape[-1])
-    if tuple(out.shape) != shape:
-        raise ValueError(f"out is {tuple(out.shape)}, and the result is {shape}")
-    if left_out():
+    check_result(a, out, shape, gate is not None, fused.finish is not None)
+    check_added(b, out, fused)
+    if left_out() or 0 in shape:
         return out
+    if a.shape[-1] == 0:
+        a, b = of_no_columns(a, -1), of_no_columns(b, -2)
     given = arguments(a, b, out, fused, precision, gate)
     if config is None or config == "tuned":
         config = pick(*given) if config is None and not tuning_wanted() else measured(*given)
@@ -138,10 +154,6 @@ def fused_of(
     return cl.Fused(c, bias, cl.Scales(scale_a, scale_b), alpha, beta, activation_of(activation))
 
 
-DEFAULTS = {"e4m3": "bf16", "e5m2": "bf16", "i8": "i32"}
-"""Dtypes of results, by that of the operands where it is another one."""
-
-
 def gate_of(given: Function | str | None) -> Function | None:
     """Return the function of a gate that is compiled in. Errors: ValueError for an unknown name."""
     if not isinstance(given, str):
@@ -149,30 +161,6 @@ def gate_of(given: Function | str | None) -> Function | None:
     if given not in GATES:
         raise ValueError(f"gate is a function, or one of {', '.join(GATES)}; not {given!r}")
     return GATES[given]
-
-
-def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
-    """Return the result's shape; where `gated`, it has half as many columns as b.
-
-    Errors  ValueError for shapes that cannot be multiplied
-    """
-    left, right = tuple(a.shape), tuple(b.shape)
-    pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
-    alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
-    if not alike or any(x != y and 1 not in (x, y) for x, y in pairs):
-        raise ValueError(
-            f"a is {left} and b is {right}: they are (..., M, K) and (..., K, N), batches that are alike or 1"
-        )
-    if gated and right[-1] % 16:
-        raise ValueError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
-    return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1] // 2 if gated else right[-1])
-
-
-def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the batches of a result: the modes of the operand with more of them, those of 1 stretched."""
-    long, short = (left, right) if len(left) >= len(right) else (right, left)
-    more = (1,) * (len(long) - len(short)) + short
-    return tuple(y if x == 1 else x for x, y in zip(long, more, strict=True))
 
 
 def arguments(
@@ -186,10 +174,10 @@ def arguments(
         a, b, out, fused = folded(a, b, out, fused)
     a, b = for_tma(a), for_tma(b)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
-    scale_a, scale_b = (x if x is None else x.reshape(-1) for x in (fused.scales.a, fused.scales.b))
+    scales = scales_of(fused, *(result.shape[-2:]))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
     majors = "K" if left.strides[-1] == 1 else "MN", "K" if right.strides[-2] == 1 else "MN"
-    rowwise = scale_a is not None and rt.read(scale_a).size > 1
+    rowwise = any(x is not None and x.shape[0] > 1 for x in (scales.a, scales.b))
     of_bias = None if fused.bias is None else getattr(cl, rt.read(fused.bias).dtype)
     acc, d = i32 if kinds[0].is_int else f32, getattr(cl, result.dtype)
     rows = next((r for r in ROWS if result.shape[-2] <= r and majors[0] == "K"), None)
@@ -197,8 +185,6 @@ def arguments(
     problem = Problem(kinds[0], kinds[1], acc, d, of_bias, majors, batched, rows, rowwise, fused.activation, factor)
     problem = replace(problem, shared=shared)
     problem = finished(problem, fused, b.shape[-1], result)
-    if precision not in (None, "tf32"):
-        raise ValueError(f"precision is None or 'tf32', not {precision!r}")
     added = (fused.c, fused.bias, *(fused.scales.a, fused.scales.b), fused.activation)
     if factor is not None and (
         d.is_int or any(x is not None for x in added) or (fused.alpha, fused.beta) != (1.0, 0.0)
@@ -208,7 +194,6 @@ def arguments(
         raise ValueError(f"results of {d} are the sums as they are: no alpha, beta, bias, scales, or activation")
     a = a if majors[0] == "K" else a.swapaxes(-1, -2)
     b = b.swapaxes(-1, -2) if majors[1] == "K" else b
-    scales = cl.Scales(scale_a, scale_b)
     return problem, a, b, out, replace(fused, scales=scales, activation=None)
 
 

@@ -22,6 +22,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import Arguments, ShapeError
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -368,17 +369,26 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     config   None: the fastest, found at the first call for these shapes
     Errors   ValueError for scales of another shape, and what TMA refuses (`cutelite.ArgumentError`)
     """
+    given = Arguments()
+    given.array("a", a, "e4m3", "M K", rows=True)
+    given.array("b", b, "e4m3", "N K", rows=True)
     (m, k), n = a.shape, b.shape[0]
-    wanted = (m, -(-k // BLOCK)), (-(-n // BLOCK), -(-k // BLOCK))
-    if (tuple(scale_a.shape), tuple(scale_b.shape)) != wanted:
-        raise ValueError(f"scales have shapes {tuple(scale_a.shape)} and {tuple(scale_b.shape)}, and not {wanted}")
+    of_k, of_n = -(-k // BLOCK), -(-n // BLOCK)
+    given.array("scale_a", scale_a, "f32", (m, of_k), why=": M and K / 128 of a")
+    given.array("scale_b", scale_b, "f32", (of_n, of_k), why=": N / 128 and K / 128 of b")
     out = empty(a, (m, n), "bf16") if out is None else out
-    if left_out():
+    given.array("out", out, "bf16", "M N", written=True, rows=True)
+    if k % 16 or n % 8:
+        raise ShapeError(f"a has {k} columns and b {n} rows: TMA reads multiples of 16, and writes multiples of 8")
+    if left_out() or 0 in (m, n):
+        return out
+    if not k:
+        out[...] = 0
         return out
     scales = rt.read(scale_a)
     by_tma = scales.strides[0] == 1 and scales.strides[1] % 4 == 0 and scales.pointer % 16 == 0
     of_a = (scale_a.T, None) if by_tma else (None, scale_a.T)
-    pairs = rt.read(scale_b).strides[1] == 1 and wanted[1][1] % 2 == 0
+    pairs = rt.read(scale_b).strides[1] == 1 and of_k % 2 == 0
     of_b = (scale_b, None) if pairs else (None, scale_b)
     if config is None:
         tuned(a, b, out, *of_a, *of_b)

@@ -19,9 +19,11 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ShapeError, is_array
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.functions import settled
-from cutelite.kernels.gemm.call import DEFAULTS, kinds_of
+from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
+from cutelite.kernels.gemm.call import kinds_of
 from cutelite.kernels.gemm.configs import CONFIGS as ALL
 from cutelite.kernels.gemm.configs import Config, Problem, made_for
 from cutelite.kernels.gemm.dense import GROUP, NEAR, build
@@ -114,18 +116,24 @@ def by_rows(
 ) -> Any:  # fmt: skip
     """`gemm` or `padded`."""
     given = cl.Finish(sums) if finish is None else finish
+    checked = Arguments()
+    checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
+    checked.array("b", b, "a", "E N K")
+    checked.array("counts" if kind == "padded" else "ends", ends, "i32", "E", dense=True)
     columns = b.shape[1] // 2 if given.paired else b.shape[1]
-    if a.shape[-1] != b.shape[2] or b.shape[0] != ends.shape[0] or (kind == "padded") != (a.ndim == 3):
-        text = f"a is {tuple(a.shape)}, b is {tuple(b.shape)}, and there are {ends.shape[0]} groups"
-        raise ValueError(f"{text}: they are {'(E, M, K)' if kind == 'padded' else '(M, K)'}, (E, N, K) and E")
     out = empty(a, (*a.shape[:-1], columns), DEFAULTS.get(rt.read(a).dtype)) if out is None else out
+    is_array("out", out)
+    last = out.shape[-1] if finish is not None and len(out.shape) else columns
+    checked.array("out", out, FLOATS, (*a.shape[:-1], last), written=True, rows=True, why=", as a @ b.T")
     dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
     if b.shape[1] % 8 or out.shape[-1] * d.bytes % 16:
         raise ValueError(
             f"b has {b.shape[1]} rows for each group: they are a multiple of 8, and results' rows fill 16 bytes"
         )
-    if left_out():
+    if left_out() or 0 in (*a.shape[:-1], *b.shape[:2]):
         return out
+    if not a.shape[-1]:
+        a, b = of_no_columns(a, -1), of_no_columns(b, -1)
     kinds, major = kinds_of(given.tensors), "K" if rt.read(b).strides[-1] == 1 else "MN"
     made = replace(given, function=settled(given.function), tensors=())
     problem = Problem(dtype, dtype, f32, d, None, ("K", major), True, finish=made, tensors=kinds, groups=kind)
@@ -135,12 +143,20 @@ def by_rows(
 
 def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     """`gemm` of rows of A that are gathered, by the kernel of experts."""
+    given = Arguments()
+    given.array("a", a, HALVES, "M K", rows=True)
+    given.array("b", b, "a", "E N K")
+    given.array("ends", ends, "i32", "E", dense=True)
+    given.array("rows", rows, "i32", "R", dense=True)
     out = empty(a, (rows.shape[0], b.shape[1])) if out is None else out
-    kinds, major = [rt.read(x).dtype for x in (a, b, out)], "K" if rt.read(b).strides[-1] == 1 else "MN"
-    if len({*kinds}) > 1 or kinds[0] not in ("bf16", "f16") or a.shape[1] % 8 or b.shape[1] % 8:
-        raise ValueError(f"rows of {kinds} are gathered where all are bf16 or all f16, and K and N multiples of 8")
-    if not left_out():
-        problem = experts.Problem(getattr(cl, kinds[0]), gather=True, major=major)
+    given.array("out", out, "a", "R N", written=True, rows=True)
+    if a.shape[1] % 8 or b.shape[1] % 8:
+        raise ShapeError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
+    if not left_out() and 0 not in out.shape and ends.shape[0]:
+        if not a.shape[1]:
+            a, b = of_no_columns(a, -1), of_no_columns(b, -1)
+        major = "K" if rt.read(b).strides[-1] == 1 else "MN"
+        problem = experts.Problem(getattr(cl, rt.read(a).dtype), gather=True, major=major)
         experts.run(problem, a, b if major == "K" else b.swapaxes(-1, -2), ends, out, rows)
     return out
 
@@ -196,16 +212,23 @@ def along_k(
     config      as for `gemm`
     Errors      ValueError for shapes that do not fit
     """
-    if a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[0] or a.shape[1] % 8 or b.shape[1] % 8:
-        raise ValueError(
-            f"a is {tuple(a.shape)} and b is {tuple(b.shape)}: they are (T, M) and (T, N), of multiples of 8"
-        )
+    given = Arguments()
+    given.array("a", a, HALVES, "T M", rows=True)
+    given.array("b", b, "a", "T N", rows=True)
+    given.array("ends", ends, "i32", "E", dense=True)
+    if a.shape[1] % 8 or b.shape[1] % 8:
+        raise ShapeError(f"a has {a.shape[1]} columns and b {b.shape[1]}: both are multiples of 8")
     if out is None and accumulate:
         raise ValueError("accumulate= adds to out, and there is none")
     if isinstance(config, Config) and config.blocks > 1:
         raise ValueError(f"groups along K have no clusters: {config}")
     out = empty(a, (ends.shape[0], a.shape[1], b.shape[1]), "f32") if out is None else out
-    if left_out():
+    given.array("out", out, FLOATS, "E M N", written=True, rows=True)
+    if left_out() or 0 in out.shape:
+        return out
+    if not a.shape[0]:
+        if not accumulate:
+            out[...] = 0
         return out
     dtype, d = getattr(cl, rt.read(a).dtype), getattr(cl, rt.read(out).dtype)
     problem = Problem(dtype, dtype, f32, d, None, ("MN", "MN"), True, groups="K")

@@ -24,6 +24,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import Arguments, ShapeError, is_array
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -267,15 +268,24 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     config  None: `choose` has it
     Errors  ValueError for weights packed for other shapes
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind is one of {', '.join(KINDS)}; not {kind!r}")
+    given = Arguments()
+    given.array("x", x, "bf16", "T K", rows=True)
+    is_array("w", w)
     t, k = x.shape
-    n = n or w.shape[0] * ROWS
-    out = empty(x, (t, n)) if out is None else out
+    if out is None:
+        out = empty(x, (t, w.shape[0] * ROWS if n is None and len(w.shape) else n or 0))
+    given.array("out", out, "bf16", "T N", written=True, rows=True)
     n = out.shape[1]
-    if tuple(w.shape[:2]) != (-(-n // ROWS), -(-k // DEPTH)):
-        raise ValueError(
-            f"weights are packed as {tuple(w.shape)}, but x is {tuple(x.shape)} and out {tuple(out.shape)}"
-        )
-    if left_out():
+    packed = -(-n // ROWS), -(-k // DEPTH), ROWS * DEPTH * KINDS[kind][0] // 32 + ROWS // 2
+    given.array("w", w, "i32", packed, dense=True, why=f", as pack(kind={kind!r}) makes it of ({n}, {k}) weights")
+    if k % 8 or n % 8:
+        raise ShapeError(f"x has {k} columns, and the result {n}: both are multiples of 8")
+    if left_out() or 0 in (t, n):
+        return out
+    if not k:
+        out[...] = 0
         return out
     blocks = clusters_at_once(1, x)
     config = config or choose(t, n, k, kind, blocks)

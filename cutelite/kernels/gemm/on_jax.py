@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from cutelite.interop.jax import host_call
 from cutelite.kernels.arrays import code_of
-from cutelite.kernels.gemm import call
+from cutelite.kernels.gemm import arrays, call
 from cutelite.kernels.lent import is_jax
 
 
@@ -56,8 +56,8 @@ def _product(a: Any, b: Any, c: Any, bias: Any, how: How) -> Any:
         jax.ShapeDtypeStruct((*x.shape[:-2], x.shape[-1], x.shape[-2]) if turned else x.shape, x.dtype)
         for x, turned in zip((a, b), how.turned, strict=True)
     )
-    dtype = {"bf16": jnp.bfloat16, "i32": jnp.int32}.get(call.DEFAULTS.get(code_of(a), ""), a.dtype)
-    out = jax.ShapeDtypeStruct(call.result_shape(left, right), dtype)
+    dtype = {"bf16": jnp.bfloat16, "i32": jnp.int32}.get(arrays.DEFAULTS.get(code_of(a), ""), a.dtype)
+    out = jax.ShapeDtypeStruct(arrays.result_shape(left, right), dtype)
     method = "broadcast_all" if a.ndim == b.ndim == 2 and bias is None else "sequential"
     options = {"how": how, "given": (c is not None, bias is not None)}
     return host_call(run, out, vmap_method=method, **options)(a, b, *(x for x in (c, bias) if x is not None))

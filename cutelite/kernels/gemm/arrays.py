@@ -1,0 +1,113 @@
+"""The arrays that `gemm` takes, checked before anything is computed, and those that its kernel has no form for."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import cutelite as cl
+import cutelite_rt as rt
+from cutelite.kernels.arguments import FLOATS, Arguments, ShapeError, is_array
+from cutelite.kernels.arrays import code_of, empty
+
+FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
+BESIDE: dict[str, str | tuple[str, ...]] = {
+    **dict.fromkeys(FLOATS, "a"),
+    **dict.fromkeys(FP8, FP8),
+    **dict.fromkeys(BYTES, BYTES),
+}
+"""The dtypes of B, for each of A."""
+DEFAULTS = {**dict.fromkeys(FP8, "bf16"), **dict.fromkeys(BYTES, "i32")}
+"""Dtypes of results, by that of the operands where it is another one."""
+PRODUCT = ", as a @ b"
+
+
+def check_operands(a: Any, b: Any, precision: str | None) -> None:
+    """Check what is multiplied. Errors: `cl.ArgumentError`, ValueError."""
+    if precision not in (None, "tf32"):
+        raise ValueError(f"precision is None or 'tf32', not {precision!r}")
+    given = Arguments()
+    given.array("a", a, tuple(BESIDE), "... M K")
+    if code_of(a) == "f32" and precision is None:
+        raise ValueError("a is f32, which tensor cores multiply as tf32: pass precision='tf32', or bf16 or f16")
+    given.array("b", b, BESIDE[code_of(a)], "... K N")
+
+
+def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
+    """Return the result's shape; where `gated`, it has half as many columns as b.
+
+    Errors  ValueError for shapes that cannot be multiplied
+    """
+    left, right = tuple(a.shape), tuple(b.shape)
+    pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
+    alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
+    if not alike or any(x != y and 1 not in (x, y) for x, y in pairs):
+        raise ShapeError(
+            f"a is {left} and b is {right}: they are (..., M, K) and (..., K, N), batches that are alike or 1"
+        )
+    if gated and right[-1] % 16:
+        raise ShapeError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
+    return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1] // 2 if gated else right[-1])
+
+
+def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the batches of a result: the modes of the operand with more of them, those of 1 stretched."""
+    long, short = (left, right) if len(left) >= len(right) else (right, left)
+    more = (1,) * (len(long) - len(short)) + short
+    return tuple(y if x == 1 else x for x, y in zip(long, more, strict=True))
+
+
+def check_result(a: Any, out: Any, shape: tuple[int, ...], gated: bool, finished: bool) -> None:
+    """Check the array of results. `finished`: by a function, which may give it any number of columns."""
+    kinds = ("i32", *FLOATS) if code_of(a) in BYTES else FLOATS if gated else (*FLOATS, "f64", *FP8)
+    is_array("out", out)
+    columns = tuple(out.shape[-1:]) if finished else shape[-1:]
+    Arguments().array("out", out, kinds, (*shape[:-1], *columns), written=True, rows=True, why=PRODUCT)
+
+
+def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
+    """Check what is added to the sums and multiplies them."""
+    given, shape = Arguments(), tuple(out.shape)
+    if fused.c is not None:
+        given.array("c", fused.c, code_of(out), shape, rows=True, why=PRODUCT)
+    if fused.bias is not None:
+        given.array("bias", fused.bias, FLOATS, shape[-1:], why=PRODUCT)
+    one, (m, n) = prod(b.shape[:-2]) == 1, shape[-2:]
+    by_row = [(m,), (m, 1), *([(prod(shape[:-1]), 1), (*shape[:-1], 1)] if one else [])]
+    for name, scale, wanted in (("scale_a", fused.scales.a, by_row), ("scale_b", fused.scales.b, [(n,), (1, n)])):
+        if scale is None:
+            continue
+        is_array(name, scale)
+        found = tuple(scale.shape)
+        given.array(name, scale, "f32", found)
+        if prod(found) != 1 and found not in wanted:
+            of = f"(M, 1), M being {m}" if name == "scale_a" else f"(1, N), N being {n}"
+            raise ShapeError(f"{name} has shape {found}, but is one number, or {of}")
+
+
+def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:
+    """Return the scales as the kernels take them: either each one number, or both one for each row and column."""
+    given = [None if x is None else x.reshape(-1) for x in (fused.scales.a, fused.scales.b)]
+    like = next((x for x in given if x is not None and x.shape[0] != 1), None)
+    if like is None:
+        return cl.Scales(*given)
+    return cl.Scales(*(spread(x, size, like) for x, size in zip(given, (rows, columns), strict=True)))
+
+
+def spread(scale: Any, size: int, like: Any) -> Any:
+    """Return so many contiguous scales: those given, again and again, or 1 where there are none."""
+    if scale is not None and scale.shape[0] == size and rt.read(scale).strides == (1,):
+        return scale
+    each = 1 if scale is None else scale.shape[0]
+    made = empty(like, (size // each, each))
+    made[...] = 1.0 if scale is None else scale
+    return made.reshape(-1)
+
+
+def of_no_columns(operand: Any, mode: int) -> Any:
+    """Return the operand with 16 zeros along K, which is a mode without elements and the last or next to last."""
+    shape = list(operand.shape)
+    shape[mode] = 16
+    made = empty(operand, tuple(shape))
+    made[...] = 0
+    return made
