@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
 
+from cutelite.dispatch.divert import diverted
 from cutelite.target import Target
 from cutelite.toolchain import find
-from tests.places import GPU, PLACES, Place, place_of
+from tests.places import GPU, PLACES, Place, place_of, through_gpu
 
 # JAX would take three quarters of a GPU's memory for itself, in each of the processes that tests run in.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -30,6 +32,13 @@ def update(request: pytest.FixtureRequest) -> bool:
 def place(request: pytest.FixtureRequest) -> Place:
     """Launches a kernel on the simulator, and where there is one on a GPU (`tests.places`)."""
     return place_of(request.param)
+
+
+@pytest.fixture(params=PLACES)
+def everywhere(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test whose arrays are NumPy's in the simulator, and once more with each launch on a GPU."""
+    with diverted(through_gpu if request.param == "gpu" else None):
+        yield
 
 
 @pytest.fixture(params=[0, 1, 2, 3, GPU])

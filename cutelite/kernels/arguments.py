@@ -1,4 +1,4 @@
-"""What arrays a function of `cutelite.kernels` takes, checked before anything is computed, in words that name them."""
+"""Checks of the arrays that a function of `cutelite.kernels` is given, before anything is computed."""
 
 from __future__ import annotations
 

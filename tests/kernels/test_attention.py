@@ -13,6 +13,8 @@ from cutelite.kernels.attention.model import COSTS, Work, picked, predicted
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16 = ml_dtypes.bfloat16
 
 

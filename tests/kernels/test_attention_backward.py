@@ -20,6 +20,8 @@ from cutelite.kernels.attention.call import seen
 from cutelite.kernels.attention.scores import Problem
 from cutelite.toolchain import find
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16 = ml_dtypes.bfloat16
 
 

@@ -13,6 +13,8 @@ from cutelite.kernels.attention.forward import Config, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.kernels.functions import lifted, settled
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16 = ml_dtypes.bfloat16
 SQ, SK = 200, 330
 DOCUMENTS = np.repeat(np.arange(7), 50).astype(np.int64)[:SK]

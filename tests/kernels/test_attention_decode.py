@@ -12,6 +12,8 @@ from cutelite.kernels.attention.decoding import Config, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16 = ml_dtypes.bfloat16
 NAN = float("nan")
 

@@ -8,6 +8,8 @@ import pytest
 
 from cutelite.kernels.attention import attention
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 torch = pytest.importorskip("torch")
 Mod = Callable[..., Any] | None
 

@@ -12,6 +12,8 @@ from cutelite.kernels.attention.fp8 import CHOSEN, build
 from cutelite.kernels.attention.scores import LN2, Problem
 from cutelite.toolchain import find
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 E4M3 = ml_dtypes.float8_e4m3fn
 
 

@@ -12,6 +12,8 @@ from cutelite.kernels.gemm import Config, gemm
 from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import BF16, operand
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 CONFIGS = [
     Config((64, 64), True, (1, 1), stages=3, buffers=1),
     swapped(64, 64, True),

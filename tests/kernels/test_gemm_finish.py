@@ -12,6 +12,8 @@ from cutelite.kernels.gemm import Config, Finish, gemm
 from cutelite.kernels.rows import gates
 from tests.run.test_gemm import BF16, operand
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 SMALL = Config((64, 128), True, (1, 1), stages=3)
 CONFIGS = [
     SMALL,

@@ -10,6 +10,8 @@ import pytest
 
 from cutelite.kernels.gemm import Config, gemm
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16 = ml_dtypes.bfloat16
 TILES = [
     Config(),

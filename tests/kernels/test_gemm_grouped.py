@@ -12,6 +12,8 @@ from common import array, poisoned, to_numpy
 from cutelite.kernels.gemm import Config, grouped
 from tests.run.test_gemm import BF16, operand
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 COUNTS = (70, 0, 129, 64, 1)
 PINGPONG = Config((64, 64), True, (1, 1), stages=3, buffers=1)
 CONFIGS = [

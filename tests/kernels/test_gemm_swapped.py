@@ -11,6 +11,8 @@ from cutelite.kernels.gemm import CONFIGS, Config
 from cutelite.kernels.gemm.configs import swapped
 from tests.run.test_gemm import compare, relu
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 UNLIKE = {(c.tile[0], c.pingpong, c.cluster, c.together): c for c in CONFIGS if c.swapped and c.tile[1] <= 112}
 """One configuration for each kind: they differ in rows of the result too."""
 SMALL = [swapped(24, 64, True), swapped(48, 128), swapped(16, 64, True, together=3), swapped(48, 128, cluster=2)]

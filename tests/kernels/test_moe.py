@@ -13,6 +13,8 @@ from cutelite.kernels import moe
 from cutelite.kernels.moe import grouped, wgrad
 from cutelite.kernels.moe.grouped import Config, Problem
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 BF16, FP8 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 NUMBERS = np.random.default_rng(0)
 

@@ -12,6 +12,8 @@ import cutelite as cl
 from cutelite.kernels.moe import narrow, reference
 from cutelite.kernels.moe.narrow import Config, Problem
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 NUMBERS = np.random.default_rng(0)
 BF16 = ml_dtypes.bfloat16
 

@@ -23,6 +23,8 @@ from cutelite.kernels.rows.plan import (
     plan_two,
 )
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 BF16 = ml_dtypes.bfloat16
 SHAPES = [(3, 1), (3, 7), (2, 2, 256), (3, 1000), (1, 33000)]  # the last by a cluster

@@ -9,6 +9,8 @@ import cutelite as cl
 from cutelite.kernels.rows.adamw import adamw
 from tests.kernels.test_rows import BF16, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 SHAPES = [(3, 5), (1,), (2500,), (4, 8), (0, 3), (17,)]
 
 

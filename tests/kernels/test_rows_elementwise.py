@@ -11,6 +11,8 @@ from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.gates import ACTIVATIONS, activated, activated_backward, gated, gated_backward
 from tests.kernels.test_rows import BF16, close, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 SHAPES = [(1,), (7,), (3, 1000), (2, 3, 77)]
 erf = np.vectorize(math.erf)

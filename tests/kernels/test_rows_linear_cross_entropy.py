@@ -7,6 +7,8 @@ import cutelite as cl
 from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
 from tests.kernels.test_rows import BF16, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 
 @pytest.mark.parametrize(("n", "rows", "smoothing", "z"), [(203, 32, 0.1, 1e-3), (128, None, 0.0, 0.0)])
 def test_losses_and_gradients(n: int, rows: int | None, smoothing: float, z: float) -> None:

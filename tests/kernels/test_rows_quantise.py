@@ -14,6 +14,8 @@ from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.quantise import quantise, transposed
 from tests.kernels.test_rows import BF16, normed, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 NARROWS = [Narrow(), Narrow(block=128), Narrow(cl.e5m2)]
 HALF_STEP = {"e4m3": 1 / 16, "e5m2": 1 / 8}

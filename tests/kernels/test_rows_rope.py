@@ -9,6 +9,8 @@ import cutelite as cl
 from cutelite.kernels.rows.rope import rope
 from tests.kernels.test_rows import BF16, close, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 
 

@@ -11,6 +11,8 @@ import pytest
 import cutelite as cl
 from cutelite.kernels.rows.rope_append import rope_append
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 NUMBERS = np.random.default_rng(0)
 
 

@@ -10,6 +10,8 @@ from cutelite.kernels.rows.plan import Plan
 from cutelite.kernels.rows.select import argmax, sample, top_k
 from tests.kernels.test_rows import BF16, DTYPES, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 
 

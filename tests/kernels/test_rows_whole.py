@@ -13,6 +13,8 @@ from cutelite.kernels.rows.scan import cumsum
 from cutelite.kernels.rows.sort import sort
 from tests.kernels.test_rows import BF16, close, random
 
+pytestmark = pytest.mark.usefixtures("everywhere")
+
 Array = np.ndarray[Any, Any]
 
 
