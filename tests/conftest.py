@@ -35,10 +35,10 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture(params=PLACES)
-def everywhere(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run a test whose arrays are NumPy's in the simulator, and once more with each launch on a GPU."""
+def everywhere(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a test whose arrays are NumPy's in the simulator, 'sim', and once more with each launch on a GPU, 'gpu'."""
     with diverted(through_gpu if request.param == "gpu" else None):
-        yield
+        yield request.param
 
 
 @pytest.fixture(params=[0, 1, 2, 3, GPU])

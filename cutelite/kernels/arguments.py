@@ -13,8 +13,8 @@ FLOATS = ("bf16", "f16", "f32")
 PLACES = ("i32", "i64")
 
 
-class ShapeError(cl.ArgumentError, ValueError):
-    """An array's shape does not fit. Also a `ValueError`, which NumPy and torch raise for it."""
+class ArrayError(cl.ArgumentError, ValueError):
+    """An array does not fit its argument. Also a `ValueError`, which NumPy and torch raise for that."""
 
 
 class Arguments:
@@ -44,23 +44,22 @@ class Arguments:
         dense    it is row-major, without gaps
         rows     it is contiguous along its last mode
         why      says where numbers among `modes` come from
-        Errors   `cl.ArgumentError` for what is no array, for another dtype, and for a read-only array that is written;
-                 `ShapeError`
+        Errors   `ArrayError` for what is no array, another dtype or shape, and a read-only array that is written
         """
         is_array(name, array)
         code = self._dtypes[name] = code_of(array)
         wanted = self._dtypes.get(kinds, kinds) if isinstance(kinds, str) else kinds
         if code != wanted and (isinstance(wanted, str) or code not in wanted):
             said = wanted if isinstance(wanted, str) else " or ".join(wanted)
-            raise cl.ArgumentError(
-                f"{name} has dtype {array.dtype}, but is {said}" + f", as {kinds}" * (wanted is not kinds)
+            raise ArrayError(
+                f"{name} has dtype {array.dtype}, but must be {said}" + f", as {kinds}" * (wanted is not kinds)
             )
         if written and not getattr(getattr(array, "flags", None), "writeable", True):
-            raise cl.ArgumentError(f"{name} is read-only, and is written; pass a copy")
+            raise ArrayError(f"{name} is read-only, and is written; pass a copy")
         if dense and not is_dense(array):
-            raise cl.ArgumentError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
+            raise ArrayError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
         if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:
-            raise cl.ArgumentError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
+            raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
         free, last = parsed(modes) if isinstance(modes, str) else (False, modes)
         shape = tuple(array.shape)
         fits = len(shape) >= len(last) if free else len(shape) == len(last)
@@ -72,8 +71,8 @@ class Arguments:
                 reasons += [f"{mode} is {known}, as in {by}"] if by else []
         if not fits:
             modes = ", ".join(["..."] * free + [str(mode) for mode in last]) + "," * (len(last) == 1 and not free)
-            text = f"{name} has shape {shape}, but is ({modes}){why}"
-            raise ShapeError(text + "".join(f"; {x}" for x in reasons))
+            text = f"{name} has shape {shape}, but must be ({modes}){why}"
+            raise ArrayError(text + "".join(f"; {x}" for x in reasons))
 
 
 def is_dense(array: Any) -> bool:
@@ -95,8 +94,6 @@ def parsed(modes: str) -> tuple[bool, tuple[int | str, ...]]:
 
 
 def is_array(name: str, value: Any) -> None:
-    """Check that a value is an array. Errors: `cl.ArgumentError`."""
+    """Check that a value is an array. Errors: `ArrayError`."""
     if not hasattr(value, "shape") or not hasattr(value, "dtype") or not hasattr(value, "__setitem__"):
-        raise cl.ArgumentError(
-            f"{name} is not an array, but {'None' if value is None else f'a {type(value).__name__}'}"
-        )
+        raise ArrayError(f"{name} is not an array, but {'None' if value is None else f'a {type(value).__name__}'}")

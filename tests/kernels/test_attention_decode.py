@@ -127,11 +127,11 @@ def test_registers_suffice(dim: int) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     q, k, v = inputs(2, 1, 32, 2, 2, 64)
-    with pytest.raises(ValueError, match="do not fit 2 sequences"):
+    with pytest.raises(ValueError, match="B is 2, as in q"):
         decode(q, k[:1], v[:1])
-    with pytest.raises(ValueError, match="do not fit 2 sequences"):
+    with pytest.raises(ValueError, match="pages of 20 keys"):
         decode(q, k[:, :20], v[:, :20], table=np.zeros((2, 1), np.int32))
-    with pytest.raises(ValueError, match="they do not fit"):
+    with pytest.raises(ValueError, match="D is 64, as in q"):
         decode(q, k[..., :32], v)
     with pytest.raises(ValueError, match="scale"):
         decode(q, k, v, scale=0.0)

@@ -8,10 +8,10 @@ import pytest
 
 from cutelite.kernels.attention import attention
 
-pytestmark = pytest.mark.usefixtures("everywhere")
-
 torch = pytest.importorskip("torch")
 Mod = Callable[..., Any] | None
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def slope(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -50,16 +50,16 @@ def test_functions_of_flex_attention(score_mod: Mod, mask_mod: Mod) -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     torch.manual_seed(0)
-    q, k, v = (torch.randn(2, heads, 100, 64, dtype=torch.bfloat16) for heads in (4, 2, 2))
-    mask = None if mask_mod is None else create_block_mask(mask_mod, None, None, 100, 100, device="cpu")
+    q, k, v = (torch.randn(2, heads, 100, 64, dtype=torch.bfloat16, device=DEVICE) for heads in (4, 2, 2))
+    mask = None if mask_mod is None else create_block_mask(mask_mod, None, None, 100, 100, device=DEVICE)
     given = (x.float() for x in (q, k, v))
     want, sums = flex_attention(*given, score_mod=score_mod, block_mask=mask, enable_gqa=True, return_lse=True)
     o, lse = attention(q, k, v, score_mod=score_mod, mask_mod=mask_mod, layout="bhsd", return_lse=True)
-    np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
-    np.testing.assert_allclose(np.asarray(lse), sums.numpy(), atol=1e-3, rtol=1e-4)
+    np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
+    np.testing.assert_allclose(lse.cpu().numpy(), sums.cpu().numpy(), atol=1e-3, rtol=1e-4)
 
 
-NUMBERS = torch.arange(200) // 37
+NUMBERS = torch.arange(200, device=DEVICE) // 37
 
 
 def of_documents(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -73,23 +73,24 @@ def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
     from cutelite.kernels.attention import create_block_mask as create_ours
 
     torch.manual_seed(0)
-    q, k, v = (torch.randn(1, heads, 200, 64, dtype=torch.bfloat16) for heads in (2, 1, 1))
-    mask = create_block_mask(mask_mod, None, None, 200, 200, device="cpu", BLOCK_SIZE=(128, 64))
-    bias = torch.linspace(-1, 1, 200)
+    q, k, v = (torch.randn(1, heads, 200, 64, dtype=torch.bfloat16, device=DEVICE) for heads in (2, 1, 1))
+    mask = create_block_mask(mask_mod, None, None, 200, 200, device=DEVICE, BLOCK_SIZE=(128, 64))
+    bias = torch.linspace(-1, 1, 200, device=DEVICE)
 
     def biased(score: Any, b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
         return score + bias[kv_idx] * h
 
     given = (x.float() for x in (q, k, v))
     want = flex_attention(*given, score_mod=biased, block_mask=mask, enable_gqa=True)
-    for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, "cpu", (128, 64))):
+    for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, DEVICE, (128, 64))):
         o = attention(q, k, v, score_mod=biased, block_mask=given_mask, layout="bhsd")
-        np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
-    lists = torch.tensor([[[1, 1]]]).int(), torch.tensor([[[[1, 0, 2, 3], [3, 0, 1, 2]]]]).int()
+        np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
+    lists = ([[[1, 1]]], [[[[1, 0, 2, 3], [3, 0, 1, 2]]]])
+    lists = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in lists)
     mask = BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=(128, 64))  # without a function: keys 64 to 127, and 192 on
     o = attention(q, k, v, block_mask=mask, layout="bhsd")
     want = flex_attention(*(x.float() for x in (q, k, v)), mask_mod_of(mask), enable_gqa=True)
-    np.testing.assert_allclose(o.float().numpy(), want.numpy(), atol=1e-2, rtol=1e-2)
+    np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
 
 
 def mask_mod_of(mask: Any) -> Callable[..., Any]:

@@ -25,12 +25,18 @@ def inputs(batch: int, sq: int, sk: int, heads: int, kv_heads: int, dim: int, di
     return [*arrays, *(np.float32(numbers.uniform(0.5, 1.5, (batch, h)) / 16) for h in (heads, kv_heads, kv_heads))]
 
 
-def compare(given: list[Any], tolerance: float = 0.05, **how: Any) -> None:
+def compare(place: str, given: list[Any], tolerance: float = 0.05, **how: Any) -> None:
+    """Compare output and logsumexps with float64.
+
+    Tensor cores add up products of fp8 with a dozen bits below the greatest one, which the simulator does not.
+    """
     o, lse = attention_fp8(*given, return_lse=True, **how)
     whole = [x.astype(np.float64) * s[:, None, :, None] for x, s in zip(given[:3], given[3:], strict=True)]
     want, sums = reference(*whole, **how)
     assert np.linalg.norm(o.astype(np.float64) - want) <= tolerance * np.linalg.norm(want)
-    np.testing.assert_allclose(lse, sums, atol=1e-4, rtol=1e-5)
+    q, k, _ = (np.abs(x).max() for x in whole)
+    off = 1e-4 if place == "sim" else 2.0**-13 * q * k * whole[0].shape[-1] ** 0.5
+    np.testing.assert_allclose(lse, sums, atol=off, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +49,8 @@ def compare(given: list[Any], tolerance: float = 0.05, **how: Any) -> None:
         ((1, 1, 1, 1, 1, 16), {}),
     ],
 )
-def test_masks_lengths_and_head_dims(shape: tuple[int, ...], how: dict[str, Any]) -> None:
-    compare(inputs(*shape), **how)
+def test_masks_lengths_and_head_dims(shape: tuple[int, ...], how: dict[str, Any], everywhere: str) -> None:
+    compare(everywhere, inputs(*shape), **how)
 
 
 def test_each_value_has_its_place() -> None:
@@ -59,7 +65,7 @@ def test_each_value_has_its_place() -> None:
 
 
 @pytest.mark.parametrize("kind", ["growing", "falling", "huge", "equal"])
-def test_scores_of_all_kinds(kind: str) -> None:
+def test_scores_of_all_kinds(kind: str, everywhere: str) -> None:
     given = inputs(1, 64, 640, 1, 1, 128)
     q, k = (x.astype(np.float32) for x in given[:2])
     if kind in ("growing", "falling"):
@@ -70,7 +76,7 @@ def test_scores_of_all_kinds(kind: str) -> None:
     else:
         q, k = np.ones_like(q), np.ones_like(k)
     given[:2] = (np.clip(x, -448, 448).astype(E4M3) for x in (q, k))
-    compare(given)
+    compare(everywhere, given)
 
 
 def test_no_race_in_a_few_schedules() -> None:
@@ -102,5 +108,5 @@ def test_what_does_not_fit_is_refused() -> None:
         attention_fp8(q, k, v, *scales[::-1])
     with pytest.raises(ValueError, match="multiples of 16"):
         attention_fp8(q[..., :24], k[..., :24], v[..., :24], *scales)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="SK is 4, as in k"):
         attention_fp8(q, k[:, :4], v, *scales)

@@ -90,9 +90,9 @@ def test_registers_suffice() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     q, c = inputs(2, 1, 32, 2, 192)
-    with pytest.raises(ValueError, match="2 sequences"):
+    with pytest.raises(ValueError, match="B is 2, as in q"):
         decode_latent(q, c[:1], dim_v=128)
-    with pytest.raises(ValueError, match="from 128 to 576"):
+    with pytest.raises(ValueError, match="D is 192, as in q"):
         decode_latent(q, c[..., :136], dim_v=128)
     with pytest.raises(ValueError, match="multiple of 128"):
         decode_latent(q, c, dim_v=64)

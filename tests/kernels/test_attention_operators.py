@@ -12,9 +12,6 @@ torch = pytest.importorskip("torch")
 def compare(function: Any, arguments: tuple[Any, ...], **how: Any) -> None:
     """Compare what torch.compile makes of a call, and what fake tensors give, with the call itself."""
     want = function(*arguments, return_lse=True, **how)
-    if device() == "cuda":  # beside the simulator
-        for x, y in zip(want, function(*(x.cpu() for x in arguments), return_lse=True, **how), strict=True):
-            torch.testing.assert_close(x.cpu(), y, rtol=2e-2, atol=2e-2)
     compiled = torch.compile(lambda *xs: function(*xs, return_lse=True, **how), backend="aot_eager", fullgraph=True)
     for x, y in zip(compiled(*arguments), want, strict=True):
         torch.testing.assert_close(x, y, rtol=0, atol=0, equal_nan=True)

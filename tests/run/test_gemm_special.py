@@ -118,7 +118,7 @@ def test_fp8_scales_of_the_last_block_may_be_infinite(by_tma: bool) -> None:
 def test_fp8_refuses_what_does_not_fit() -> None:
     a, b, d = np.zeros((64, 128), FP8), np.zeros((128, 128), FP8), np.zeros((64, 128), ml_dtypes.bfloat16)
     one = np.ones((1, 1), np.float32)
-    with pytest.raises(ValueError, match=r"scale_a has shape \(1, 1\), but is \(64, 1\): M and K / 128 of a"):
+    with pytest.raises(ValueError, match=r"scale_a has shape \(1, 1\), but must be \(64, 1\): M and K / 128 of a"):
         fp8_block.gemm(a, b, one, one, d)
     with pytest.raises(ValueError, match="not whole pieces"):
         fp8_block.build(fp8_block.Config(piece=32, buffers=3))
@@ -157,7 +157,7 @@ def test_mixed_tiles(kind: str, tokens: int, groups: int, splits: int) -> None:
 def test_mixed_refuses_other_weights() -> None:
     packed = mixed.pack(np.zeros((64, 128), int), np.ones((64, 1)), "i4")
     x, d = np.zeros((8, 256), ml_dtypes.bfloat16), np.zeros((8, 64), ml_dtypes.bfloat16)
-    with pytest.raises(ValueError, match=r"w has shape \(1, 1, \d+\), but is \(1, 2, \d+\), as pack\(kind='i4'\)"):
+    with pytest.raises(ValueError, match=r"w has shape \(1, 1, \d+\), but must be \(1, 2, \d+\), as pack\(kind='i4'\)"):
         mixed.gemm(x, packed, "i4", d)
 
 

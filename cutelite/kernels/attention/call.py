@@ -8,7 +8,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, code_of, counter, empty
 from cutelite.kernels.attention.blocks import block_mask_of
 from cutelite.kernels.attention.forward import Config, build, chosen
@@ -128,11 +128,11 @@ def attend(
 
 
 def check_heads(heads: int, kv_heads: int, dim: int, dim_v: int) -> None:
-    """Check numbers and dims of heads, of q and of k and v. Errors: `ShapeError` for those that kernels do not have."""
+    """Check numbers and dims of heads, of q and of k and v. Errors: `ArrayError` for those that kernels do not have."""
     if kv_heads == 0 or heads % kv_heads:
-        raise ShapeError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
+        raise ArrayError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
     if dim % 8 or dim_v % 8 or not 8 <= dim_v <= dim <= 256:
-        raise ShapeError(
+        raise ArrayError(
             f"head dims are multiples of 8 up to 256, that of v at most that of q and k; not {dim_v} and {dim}"
         )
 

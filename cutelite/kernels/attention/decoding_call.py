@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, positive, seen
 from cutelite.kernels.attention.decoding import MOST_SPLITS, THREADS, WARPS, Config, build, chosen
@@ -110,14 +110,14 @@ def check_cache(given: Arguments, lengths: Any, table: Any, page: int, name: str
 
     page    keys of a page
     name    of the cache
-    Errors  those of `Arguments`; `ShapeError` for pages that kernels do not read
+    Errors  those of `Arguments`; `ArrayError` for pages that kernels do not read
     """
     if lengths is not None:
         given.array("lengths", lengths, "i32", "B")
     if table is not None:
         given.array("table", table, "i32", "B SLOTS")
         if page % 8:
-            raise ShapeError(f"{name} have pages of {page} keys: with a table a multiple of 8")
+            raise ArrayError(f"{name} have pages of {page} keys: with a table a multiple of 8")
 
 
 def balanced(tiles: int, blocks: int, at_once: int) -> int:

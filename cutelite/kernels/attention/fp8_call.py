@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import Arguments, ShapeError
+from cutelite.kernels.arguments import Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, counter, empty
 from cutelite.kernels.attention.call import FAR, LAYOUTS, MODES, Window, band_of, seen
 from cutelite.kernels.attention.forward import Config
@@ -61,9 +61,9 @@ def attend_fp8(
     by_head = [x.swapaxes(1, 2) if layout == "bshd" else x for x in (q, k, v, out)]
     (batch, heads, sq, dim), (_, kv_heads, sk, dim_v) = by_head[0].shape, by_head[2].shape
     if kv_heads == 0 or heads % kv_heads:
-        raise ShapeError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
+        raise ArrayError(f"q has {heads} heads, which is no multiple of those of k and v, {kv_heads}")
     if dim % 16 or dim_v % 16 or not 16 <= dim_v <= dim <= 128:
-        raise ShapeError(
+        raise ArrayError(
             f"head dims are multiples of 16 up to 128, that of v at most that of q and k; not {dim_v} and {dim}"
         )
     scale = dim**-0.5 if scale is None else scale

@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.attention.call import FAR, seen
 from cutelite.kernels.attention.decoding import WARPS, Config
@@ -56,7 +56,7 @@ def attend_latent(
     check_cache(given, lengths, table, latents.shape[1], "latents")
     (batch, sq, heads, dim), (pages, page, _) = q.shape, latents.shape
     if dim % 8 or not dim_v <= dim <= 576:
-        raise ShapeError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
+        raise ArrayError(f"q and latents have vectors of {dim}: a multiple of 8 from dim_v, {dim_v}, to 576")
     if dim_v % 128 or not 128 <= dim_v <= 512:
         raise ValueError(f"dim_v is a multiple of 128 up to 512, not {dim_v}")
     scale = dim**-0.5 if scale is None else scale

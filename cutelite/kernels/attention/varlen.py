@@ -7,7 +7,7 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arguments import HALVES, Arguments, ShapeError
+from cutelite.kernels.arguments import HALVES, Arguments, ArrayError
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.attention.call import FAR, Mod, Window, check_heads, launch, positive, seen
 from cutelite.kernels.attention.forward import Config, chosen
@@ -100,8 +100,8 @@ def attend_varlen(
 
 
 def check_starts(given: Arguments, of_queries: Any, of_keys: Any) -> None:
-    """Check where sequences start. Errors: those of `Arguments`; `ShapeError` for no end."""
+    """Check where sequences start. Errors: those of `Arguments`; `ArrayError` for no end."""
     given.array("cu_seqlens_q", of_queries, "i32", "N+1", dense=True)
     given.array("cu_seqlens_k", of_keys, "i32", "N+1", dense=True)
     if of_queries.shape[0] < 2:
-        raise ShapeError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")
+        raise ArrayError("cu_seqlens_q and cu_seqlens_k have a number for each sequence, and one more")

@@ -7,7 +7,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
-from cutelite.kernels.arguments import FLOATS, Arguments, ShapeError, is_array
+from cutelite.kernels.arguments import FLOATS, Arguments, ArrayError, is_array
 from cutelite.kernels.arrays import code_of, empty
 
 FP8, BYTES = ("e4m3", "e5m2"), ("i8", "u8")
@@ -42,11 +42,11 @@ def result_shape(a: Any, b: Any, gated: bool = False) -> tuple[int, ...]:
     pairs = zip(reversed(left[:-2]), reversed(right[:-2]), strict=False)
     alike = len(left) >= 2 and len(right) >= 2 and left[-1] == right[-2]
     if not alike or any(x != y and 1 not in (x, y) for x, y in pairs):
-        raise ShapeError(
+        raise ArrayError(
             f"a is {left} and b is {right}: they are (..., M, K) and (..., K, N), batches that are alike or 1"
         )
     if gated and right[-1] % 16:
-        raise ShapeError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
+        raise ArrayError(f"b has {right[-1]} columns: a gate and `up` have a multiple of 8 each")
     return (*broadcast(left[:-2], right[:-2]), left[-2], right[-1] // 2 if gated else right[-1])
 
 
@@ -82,7 +82,7 @@ def check_added(b: Any, out: Any, fused: cl.Fused) -> None:
         given.array(name, scale, "f32", found)
         if prod(found) != 1 and found not in wanted:
             of = f"(M, 1), M being {m}" if name == "scale_a" else f"(1, N), N being {n}"
-            raise ShapeError(f"{name} has shape {found}, but is one number, or {of}")
+            raise ArrayError(f"{name} has shape {found}, but must be one number, or {of}")
 
 
 def scales_of(fused: cl.Fused, rows: int, columns: int) -> cl.Scales:

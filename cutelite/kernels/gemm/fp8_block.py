@@ -22,7 +22,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Smem, Tensor, TmaTensor, bf16, e4m3, f32, i32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ShapeError
+from cutelite.kernels.arguments import Arguments, ArrayError
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -379,7 +379,7 @@ def gemm(a: Any, b: Any, scale_a: Any, scale_b: Any, out: Any = None, *, config:
     out = empty(a, (m, n), "bf16") if out is None else out
     given.array("out", out, "bf16", "M N", written=True, rows=True)
     if k % 16 or n % 8:
-        raise ShapeError(f"a has {k} columns and b {n} rows: TMA reads multiples of 16, and writes multiples of 8")
+        raise ArrayError(f"a has {k} columns and b {n} rows: TMA reads multiples of 16, and writes multiples of 8")
     if left_out() or 0 in (m, n):
         return out
     if not k:

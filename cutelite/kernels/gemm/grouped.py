@@ -19,7 +19,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ShapeError, is_array
+from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, is_array
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
@@ -151,7 +151,7 @@ def gathered(a: Any, b: Any, ends: Any, rows: Any, out: Any) -> Any:
     out = empty(a, (rows.shape[0], b.shape[1])) if out is None else out
     given.array("out", out, "a", "R N", written=True, rows=True)
     if a.shape[1] % 8 or b.shape[1] % 8:
-        raise ShapeError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
+        raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]} rows of a group: both are multiples of 8")
     if not left_out() and 0 not in out.shape and ends.shape[0]:
         if not a.shape[1]:
             a, b = of_no_columns(a, -1), of_no_columns(b, -1)
@@ -217,7 +217,7 @@ def along_k(
     given.array("b", b, "a", "T N", rows=True)
     given.array("ends", ends, "i32", "E", dense=True)
     if a.shape[1] % 8 or b.shape[1] % 8:
-        raise ShapeError(f"a has {a.shape[1]} columns and b {b.shape[1]}: both are multiples of 8")
+        raise ArrayError(f"a has {a.shape[1]} columns and b {b.shape[1]}: both are multiples of 8")
     if out is None and accumulate:
         raise ValueError("accumulate= adds to out, and there is none")
     if isinstance(config, Config) and config.blocks > 1:

@@ -24,7 +24,7 @@ import numpy as np
 import cutelite as cl
 from cutelite import Smem, Tensor, TmaTensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
-from cutelite.kernels.arguments import Arguments, ShapeError, is_array
+from cutelite.kernels.arguments import Arguments, ArrayError, is_array
 from cutelite.kernels.arrays import clusters_at_once, empty
 from cutelite.kernels.lent import takes_jax
 
@@ -281,7 +281,7 @@ def gemm(x: Any, w: Any, kind: str, out: Any = None, *, n: int | None = None, co
     packed = -(-n // ROWS), -(-k // DEPTH), ROWS * DEPTH * KINDS[kind][0] // 32 + ROWS // 2
     given.array("w", w, "i32", packed, dense=True, why=f", as pack(kind={kind!r}) makes it of ({n}, {k}) weights")
     if k % 8 or n % 8:
-        raise ShapeError(f"x has {k} columns, and the result {n}: both are multiples of 8")
+        raise ArrayError(f"x has {k} columns, and the result {n}: both are multiples of 8")
     if left_out() or 0 in (t, n):
         return out
     if not k:

@@ -1,6 +1,6 @@
 """Cost of profiles on a GPU: cycles of an event, and a GEMM's speed with events; events in the simulator's order.
 
-python tests/bench/profile.py [--size 8192]
+python tests/bench/profiles.py [--size 8192]
 """
 
 from __future__ import annotations
