@@ -85,8 +85,8 @@ def test_block_masks_of_flex_attention(mask_mod: Callable[..., Any]) -> None:
     for given_mask in (mask, create_ours(mask_mod, None, None, 200, 200, DEVICE, (128, 64))):
         o = attention(q, k, v, score_mod=biased, block_mask=given_mask, layout="bhsd")
         np.testing.assert_allclose(o.float().cpu().numpy(), want.cpu().numpy(), atol=1e-2, rtol=1e-2)
-    lists = ([[[1, 1]]], [[[[1, 0, 2, 3], [3, 0, 1, 2]]]])
-    lists = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in lists)
+    counts, blocks = [[[1, 1]]], [[[[1, 0, 2, 3], [3, 0, 1, 2]]]]
+    lists = [torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in (counts, blocks)]
     mask = BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=(128, 64))  # without a function: keys 64 to 127, and 192 on
     o = attention(q, k, v, block_mask=mask, layout="bhsd")
     want = flex_attention(*(x.float() for x in (q, k, v)), mask_mod_of(mask), enable_gqa=True)
