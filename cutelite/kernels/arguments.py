@@ -54,12 +54,8 @@ class Arguments:
             raise ArrayError(
                 f"{name} has dtype {array.dtype}, but must be {said}" + f", as {kinds}" * (wanted is not kinds)
             )
-        if written and not getattr(getattr(array, "flags", None), "writeable", True):
-            raise ArrayError(f"{name} is read-only, and is written; pass a copy")
-        if dense and not is_dense(array):
-            raise ArrayError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
-        if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:
-            raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
+        if written:
+            writable(name, array)
         free, last = parsed(modes) if isinstance(modes, str) else (False, modes)
         shape = tuple(array.shape)
         fits = len(shape) >= len(last) if free else len(shape) == len(last)
@@ -73,6 +69,16 @@ class Arguments:
             modes = ", ".join(["..."] * free + [str(mode) for mode in last]) + "," * (len(last) == 1 and not free)
             text = f"{name} has shape {shape}, but must be ({modes}){why}"
             raise ArrayError(text + "".join(f"; {x}" for x in reasons))
+        if dense and not is_dense(array):
+            raise ArrayError(f"{name} has gaps, or its modes in another order: pass a contiguous copy")
+        if rows and len(array.shape) and array.shape[-1] > 1 and strides_of(array)[-1] != 1:
+            raise ArrayError(f"{name} is not contiguous along its last mode: pass a contiguous copy")
+
+
+def writable(name: str, array: Any) -> None:
+    """Check that an array is not read-only. Errors: `ArrayError`."""
+    if not getattr(getattr(array, "flags", None), "writeable", True):
+        raise ArrayError(f"{name} is read-only, and is written; pass a copy")
 
 
 def is_dense(array: Any) -> bool:

@@ -104,7 +104,7 @@ def test_rows_without_a_choice() -> None:
 
 def test_what_is_refused() -> None:
     x = random((2, 9), np.float32)
-    with pytest.raises(cl.ArgumentError, match="k is 10, for rows of 9"):
+    with pytest.raises(cl.ArgumentError, match="k is 10, for x with rows of 9"):
         top_k(x, 10)
     with pytest.raises(cl.ArgumentError, match="temperature is 0"):
         sample(x, np.zeros(2, np.float32), temperature=0)

@@ -9,11 +9,13 @@ import numpy as np
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
+from cutelite.kernels.arguments import FLOATS, HALVES, PLACES, Arguments, ArrayError
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import Problem, run
 from cutelite.kernels.moe.routing import Sorted, sort
 
+MATRICES = ": 2 * inner, as in down, and hidden, as in x"
 DTYPES = {"bf16": cl.bf16, "f16": cl.f16}
 
 
@@ -55,12 +57,14 @@ def experts_kept(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> K
 def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any, kept: bool) -> Kept:
     """The result, and with `kept` the sums."""
     dtype = check(x, gate_up, down, index, weights)
-    out, order = empty(x, tuple(x.shape)) if out is None else out, sort(index, down.shape[0])
+    out = empty(x, tuple(x.shape)) if out is None else out
+    Arguments().array("out", out, code_of(x), tuple(x.shape), written=True, dense=True)
+    order = sort(index, down.shape[0])
     pairs, inner = index.shape[0] * index.shape[1], down.shape[2]
     sums = empty(x, (pairs, 2 * inner)) if kept else None
     if left_out():
         return Kept(out, sums, order)
-    if not pairs:
+    if not pairs or not inner or not x.shape[1]:
         out[...] = 0
         return Kept(out, sums, order)
     gated, found = empty(x, (pairs, inner)), empty(x, (pairs, x.shape[1]))
@@ -71,15 +75,20 @@ def computed(x: Any, gate_up: Any, down: Any, index: Any, weights: Any, out: Any
 
 def check(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:
     """The dtype of the GEMMs. Errors: ValueError for shapes and dtypes that do not fit."""
-    (tokens, hidden), (count, _, inner) = x.shape, down.shape
-    if tuple(gate_up.shape) != (count, 2 * inner, hidden) or down.shape[1] != hidden or hidden % 8 or inner % 8:
-        raise ValueError(f"x is {tuple(x.shape)}, gate_up {tuple(gate_up.shape)}, down {tuple(down.shape)}: no experts")
-    if tuple(index.shape) != tuple(weights.shape) or index.shape[0] != tokens:
-        raise ValueError(f"index is {tuple(index.shape)}, weights {tuple(weights.shape)}, for {tokens} tokens")
-    codes = {code_of(each) for each in (x, gate_up, down)}
-    if len(codes) > 1 or not codes <= DTYPES.keys():
-        raise ValueError(f"x, gate_up and down are {', '.join(sorted(codes))}: all are bf16, or all f16")
-    return DTYPES[codes.pop()]
+    given = Arguments()
+    given.array("x", x, HALVES, "T H", dense=True)
+    given.array("down", down, "x", "E H I", dense=True)
+    given.array("gate_up", gate_up, "x", (down.shape[0], 2 * down.shape[2], x.shape[1]), dense=True, why=MATRICES)
+    check_choices(given, index, weights)
+    if x.shape[1] % 8 or down.shape[2] % 8:
+        raise ArrayError(f"down is {tuple(down.shape)}: hidden and inner are multiples of 8")
+    return DTYPES[code_of(x)]
+
+
+def check_choices(given: Arguments, index: Any, weights: Any) -> None:
+    """Check the choices of each token, behind an array with so many tokens, "T"."""
+    given.array("index", index, PLACES, "T K", dense=True)
+    given.array("weights", weights, FLOATS, "T K", dense=True)
 
 
 def reference(x: Any, gate_up: Any, down: Any, index: Any, weights: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import cutelite as cl
 from cutelite import Tensor, f32, i32
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import FLOATS, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES
 
@@ -54,14 +55,18 @@ def combine(x: Any, place: Any, weights: Any = None, *, out: Any = None) -> Any:
     out      (tokens, n); made where it is not given
     Errors   `cl.ArgumentError` for other arrays
     """
-    dtype, (tokens, k), n = DTYPES.get(code_of(x)), map(int, place.shape), int(x.shape[-1])
-    if dtype is None or len(x.shape) != 2 or n % VECTOR:
-        raise cl.ArgumentError(f"x is {x.dtype} of shape {tuple(x.shape)}; its rows are a multiple of {VECTOR} long")
-    weight = None if weights is None else DTYPES.get(code_of(weights))
-    if weights is not None and (weight is None or tuple(weights.shape) != (tokens, k)):
-        raise cl.ArgumentError(f"weights are {weights.dtype} of shape {tuple(weights.shape)}, for {tokens} x {k}")
+    given = Arguments()
+    given.array("x", x, FLOATS, "M N", dense=True)
+    given.array("place", place, "i32", "T K", dense=True)
+    if weights is not None:
+        given.array("weights", weights, FLOATS, "T K", dense=True)
+    dtype, (tokens, k), n = DTYPES[code_of(x)], map(int, place.shape), int(x.shape[1])
+    weight = None if weights is None else DTYPES[code_of(weights)]
+    if n % VECTOR:
+        raise cl.ArgumentError(f"x has rows of {n} elements, which are no multiple of {VECTOR}")
     out = empty(x, (tokens, n)) if out is None else out
-    if tokens and not left_out():
+    given.array("out", out, "x", "T N", written=True, dense=True)
+    if tokens and n and not left_out():
         blocks = tokens * -(-n // (THREADS * VECTOR))
         build(dtype, k, weight)[cl.Launch(blocks, THREADS, pdl=True)](x, place, weights, out)
     return out

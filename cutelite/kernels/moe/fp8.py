@@ -7,7 +7,9 @@ from typing import Any
 import cutelite as cl
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arrays import code_of, empty
+from cutelite.kernels.arguments import Arguments, ArrayError
+from cutelite.kernels.arrays import empty
+from cutelite.kernels.moe.call import MATRICES, check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.grouped import BLOCK, Problem, run
 from cutelite.kernels.moe.routing import sort
@@ -27,13 +29,14 @@ def scaled_experts(
     Sizes          hidden is a multiple of 16, inner of 128
     Errors         ValueError for shapes and dtypes that do not fit
     """
-    (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
     check(x, (gate_up, down), (gate_up_scale, down_scale), index, weights)
+    (tokens, hidden), (count, _, inner), k = x.shape, down.shape, index.shape[1]
     out = empty(x, tuple(x.shape)) if out is None else out
+    Arguments().array("out", out, "bf16", tuple(x.shape), written=True, dense=True)
     order, pairs = sort(index, count), tokens * k
     if left_out():
         return out
-    if not pairs:
+    if not pairs or not inner or not hidden:
         out[...] = 0
         return out
     both, found = empty(x, (pairs, 2 * inner)), empty(x, (pairs, hidden))
@@ -46,15 +49,14 @@ def scaled_experts(
 
 def check(x: Any, matrices: tuple[Any, Any], scales: tuple[Any, Any], index: Any, weights: Any) -> None:
     """Errors: ValueError for what does not fit."""
-    (gate_up, down), (count, hidden, inner) = matrices, matrices[1].shape
-    if tuple(gate_up.shape) != (count, 2 * inner, hidden) or x.shape[1] != hidden or hidden % 16 or inner % BLOCK:
-        raise ValueError(f"x is {tuple(x.shape)}, gate_up {tuple(gate_up.shape)}, down {tuple(down.shape)}: no experts")
-    codes = [code_of(each) for each in (x, *matrices, *scales)]
-    if codes != ["bf16", "e4m3", "e4m3", "f32", "f32"]:
-        raise ValueError(f"x, matrices and scales are {', '.join(codes)}, and should be bf16, e4m3 and f32")
-    for matrix, scale in zip(matrices, scales, strict=True):
+    (gate_up, down), given = matrices, Arguments()
+    given.array("x", x, "bf16", "T H", dense=True)
+    given.array("down", down, "e4m3", "E H I", dense=True)
+    count, hidden, inner = down.shape
+    given.array("gate_up", gate_up, "e4m3", (count, 2 * inner, hidden), dense=True, why=MATRICES)
+    for name, matrix, scale in zip(("gate_up", "down"), matrices, scales, strict=True):
         wanted = (count, *(-(-size // BLOCK) for size in matrix.shape[1:]))
-        if tuple(scale.shape) != wanted:
-            raise ValueError(f"scales of {tuple(matrix.shape)} are {tuple(scale.shape)}, and should be {wanted}")
-    if tuple(index.shape) != tuple(weights.shape) or index.shape[0] != x.shape[0]:
-        raise ValueError(f"index is {tuple(index.shape)}, weights {tuple(weights.shape)}, for {x.shape[0]} tokens")
+        given.array(f"{name}_scale", scale, "f32", wanted, dense=True, why=f": one for each 128 x 128 of {name}")
+    check_choices(given, index, weights)
+    if hidden % 16 or inner % BLOCK:
+        raise ArrayError(f"down is {tuple(down.shape)}: hidden is a multiple of 16, inner of {BLOCK}")

@@ -24,7 +24,9 @@ import cutelite as cl
 from cutelite import Smem, Tensor, bf16, f32, i32, u32
 from cutelite.dispatch.divert import left_out
 from cutelite.dispatch.dynamo import untraced
-from cutelite.kernels.arrays import clusters_at_once, code_of, empty
+from cutelite.kernels.arguments import Arguments, ArrayError, is_array
+from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.moe.call import check_choices
 from cutelite.kernels.moe.combine import combine
 from cutelite.kernels.moe.gather import GatherPipe
 from cutelite.kernels.moe.routing import sort
@@ -276,31 +278,39 @@ def narrow_experts(
     inner    a multiple of 8
     Errors   ValueError for weights packed for other shapes
     """
-    (tokens, hidden), k, count = x.shape, index.shape[1], gate_up.shape[0]
-    tiles = (count, -(-2 * inner // ROWS), -(-hidden // DEPTH)), (count, -(-hidden // ROWS), -(-inner // DEPTH))
-    if (tuple(gate_up.shape[:3]), tuple(down.shape[:3])) != tiles or hidden % EIGHT or inner % EIGHT:
-        raise ValueError(f"packed weights are {tuple(gate_up.shape)} and {tuple(down.shape)}, for {hidden} and {inner}")
-    if code_of(x) != "bf16" or tuple(index.shape) != tuple(weights.shape) or index.shape[0] != tokens:
-        raise ValueError(
-            f"x is {x.dtype}, index {tuple(index.shape)} and weights {tuple(weights.shape)}: they do not fit"
-        )
+    given = Arguments()
+    given.array("x", x, "bf16", "T H", dense=True)
+    check_choices(given, index, weights)
+    (tokens, hidden), k = x.shape, index.shape[1]
+    given.array("gate_up", gate_up, "i32", "E TILES_N TILES_K WORDS", dense=True)
+    count, sizes = gate_up.shape[0], {"gate_up": (2 * inner, hidden), "down": (hidden, inner)}
+    for name, packed in (("gate_up", gate_up), ("down", down)):
+        is_array(name, packed)
+        wanted = (count, -(-sizes[name][0] // ROWS), -(-sizes[name][1] // DEPTH), *packed.shape[3:4])
+        given.array(name, packed, "i32", wanted, dense=True, why=f", as pack makes it of {sizes[name]} weights each")
+    if hidden % EIGHT or inner % EIGHT or not hidden or not inner:
+        raise ArrayError(f"x has rows of {hidden}, and inner is {inner}: both are multiples of 8")
     out, pairs = empty(x, tuple(x.shape)) if out is None else out, tokens * k
+    given.array("out", out, "bf16", "T H", written=True, dense=True)
     order = sort(index, count)
     if left_out():
         return out
     if not pairs:
         out[...] = 0
         return out
-    first, second = (Problem(kind, each_of(w, kind), i == 0, i == 0) for i, w in enumerate((gate_up, down)))
+    first, second = (
+        Problem(kind, each_of(w, kind, name), i == 0, i == 0)
+        for i, (name, w) in enumerate((("gate_up", gate_up), ("down", down)))
+    )
     between, found = empty(x, (pairs, inner)), empty(x, (pairs, hidden))
     run(first, x, gate_up, order.ends, between, order.rows)
     run(second, between, down, order.ends, found)
     return combine(found, order.place, weights, out=out)
 
 
-def each_of(packed: Any, kind: str) -> int:
+def each_of(packed: Any, kind: str, name: str) -> int:
     """Along how many weights a packed array has a scale. Errors: ValueError where it is none of the kind."""
     for each in KINDS.get(kind, ()):
         if Problem(kind, each).size == packed.shape[3]:
             return each
-    raise ValueError(f"an array of {tuple(packed.shape)} is not packed as {kind!r}")
+    raise ArrayError(f"{name}, of {tuple(packed.shape)}, is not packed as {kind!r}")

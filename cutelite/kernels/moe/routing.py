@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64, u32
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import is_array
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows
 from cutelite.kernels.rows.select import ordered
@@ -278,6 +279,7 @@ def sort(index: Any, experts: int) -> Sorted:
     Gives    `Sorted`. Rows behind the last end are not written
     Errors   `cl.ArgumentError` for other arrays and numbers
     """
+    is_array("index", index)
     kind = INDICES.get(code_of(index))
     if kind is None or len(index.shape) != 2 or not 1 <= experts <= MOST_EXPERTS:
         raise cl.ArgumentError(f"index is {index.dtype} of shape {tuple(index.shape)}, for {experts} experts")

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arguments import is_array, writable
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
 
 THREADS, TENSORS, BLOCKS = 128, 512, 8  # of a block; tensors of a launch; blocks of a multiprocessor
 CHOSEN = 8  # tensors among which a block chooses for each tile
-NAMES = ("p", "g", "m", "v", "master")
+NAMES = ("parameters", "gradients", "means", "squares", "masters")
 N = cl.dims("N")
 
 
@@ -104,7 +105,11 @@ def adamw(
     given = list(zip(parameters, gradients, means, squares, masters or [None] * len(parameters), strict=True))
     groups: dict[tuple[Any, ...], list[list[Any]]] = {}
     for i, tensors in enumerate(given):
-        kinds = tuple(None if x is None else dtype_of(x, tensors[0], i) for x in tensors)
+        is_array(f"parameters[{i}]", tensors[0])
+        kinds = tuple(
+            None if x is None and name == "masters" else dtype_of(x, tensors[0], name, i, name != "gradients")
+            for name, x in zip(NAMES, tensors, strict=True)
+        )
         if math.prod(tensors[0].shape):
             arrays = [flat(x, name, i) for x, name in zip(tensors, NAMES, strict=True) if x is not None]
             aligned = all(rt.read(x).pointer % ACCESS == 0 for x in arrays)
@@ -124,11 +129,15 @@ def adamw(
             kernel[starts.pop(), THREADS](part[0][0], *lists, starts, sizes, tiles, numbers)
 
 
-def dtype_of(x: Any, like: Any, i: int) -> Any:
-    """The dtype of a tensor. Errors: `cl.ArgumentError` for others, and for another shape than the parameter has."""
+def dtype_of(x: Any, like: Any, name: str, i: int, written: bool) -> Any:
+    """The dtype of a tensor. Errors: `cl.ArgumentError` for others, and for another shape."""
+    is_array(f"{name}[{i}]", x)
+    if written:
+        writable(f"{name}[{i}]", x)
     found = DTYPES.get(code_of(x))
     if found is None or tuple(x.shape) != tuple(like.shape):
-        raise cl.ArgumentError(f"tensor {i} is {x.dtype} {tuple(x.shape)}, beside a parameter of {tuple(like.shape)}")
+        there = f"parameters[{i}] is {tuple(like.shape)}"
+        raise cl.ArgumentError(f"{name}[{i}] is {x.dtype} {tuple(x.shape)}, and {there}")
     return found
 
 
@@ -137,6 +146,6 @@ def flat(x: Any, name: str, i: int) -> Any:
     view, step = rt.read(x), 1
     for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if extent > 1 and stride != step:
-            raise cl.ArgumentError(f"{name} {i} is not contiguous: strides {view.strides} of shape {view.shape}")
+            raise cl.ArgumentError(f"{name}[{i}] is not contiguous: strides {view.strides} of shape {view.shape}")
         step *= extent
     return x.reshape((-1,))

@@ -7,6 +7,7 @@ from typing import Any
 
 import cutelite as cl
 import cutelite_rt as rt
+from cutelite.kernels.arguments import is_array, writable
 from cutelite.kernels.arrays import clusters_at_once, code_of
 from cutelite.kernels.rows.plan import MOST, width
 
@@ -24,10 +25,17 @@ class Rows:
     vector   elements that one access may take, by pitch and address
     most     elements that a row may have; None: any number, 0 too
     kinds    the dtypes that are taken, by their codes
-    Errors   `cl.ArgumentError` for other dtypes, and for rows of 0 or more than `most` elements
+    written  it is written
+    Errors   `cl.ArgumentError` for what is no array, for other dtypes, for rows of 0 or more than `most` elements, and
+             for a read-only array that is written
     """
 
-    def __init__(self, array: Any, name: str, most: int | None = MOST, kinds: dict[str, Any] = DTYPES) -> None:
+    def __init__(
+        self, array: Any, name: str, most: int | None = MOST, kinds: dict[str, Any] = DTYPES, *, written: bool = False
+    ) -> None:
+        is_array(name, array)
+        if written:
+            writable(name, array)
         found = kinds.get(code_of(array))
         if found is None:
             raise rt.ArgumentError(f"{name} has dtype {array.dtype}; {NAMES if kinds is DTYPES else ', '.join(kinds)}")
@@ -67,6 +75,7 @@ def as_vector(array: Any, name: str, n: int) -> tuple[Any, Any] | None:
     """An array of `n` elements side by side, and its dtype; None for None."""
     if array is None:
         return None
+    is_array(name, array)
     dtype = DTYPES.get(code_of(array))
     if dtype is None or tuple(array.shape) != (n,):
         raise rt.ArgumentError(f"{name} is {array.dtype} of shape {tuple(array.shape)}, and should have {n} elements")

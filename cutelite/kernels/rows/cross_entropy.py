@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arguments import Arguments, is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import Plan, pitches, plan_fold, plan_light
@@ -180,9 +181,11 @@ def cross_entropy_backward(
     rows = Rows(x, "x")
     targets = targets_of(rows, target)
     out = empty(x, tuple(x.shape)) if out is None else out
-    results = Rows(out, "out").like(rows, "out")
+    results = Rows(out, "out", written=True).like(rows, "out")
     p = how or plan_light(rows.n, math.gcd(rows.vector, results.vector))
     kernel = backward(Loss(rows.dtype, rows.n, float(smoothing), float(z), int(ignore)), p)
+    for name, each in (("lse", lse), ("gradient", gradient)):
+        Arguments().array(name, each, "f32", tuple(x.shape[:-1]))
     vectors = [flat(each, rows.m) for each in (lse, gradient)]
     kernel[p.grid(rows), p.block](rows.matrix, targets, *vectors, results.matrix)
     return out
@@ -190,6 +193,7 @@ def cross_entropy_backward(
 
 def targets_of(rows: Rows, target: Any) -> Any:
     """Return the targets as a vector."""
+    is_array("target", target)
     if str(target.dtype).rpartition(".")[2] != "int64" or math.prod(map(int, target.shape)) != rows.m:
         raise cl.ArgumentError(
             f"target is {target.dtype} of shape {tuple(target.shape)}; int64 of {rows.m} rows is needed"

@@ -78,6 +78,7 @@ def elementwise(
     out: Sequence[Any] | None = None,
     dtypes: Sequence[str] = (),
     blocks: int | None = None,
+    names: Sequence[str] = (),
 ) -> tuple[Any, ...]:
     """Compute a function of the elements of arrays.
 
@@ -87,18 +88,22 @@ def elementwise(
     dtypes    codes such as 'bf16' or 'e4m3' of the new ones; by default one array of the dtype of the first input
     blocks    of 256 threads, that a multiprocessor is to hold at a time: with 8, functions have 32 registers. By
               default 4 to 6, by the number of inputs
+    names     of inputs and results in the texts of errors
     Gives     the results
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
-    given = [Rows(x, f"input {i}", most=None) for i, x in enumerate(inputs)]
+    called = [*names, *(f"inputs[{i}]" for i in range(len(names), len(inputs)))]
+    given = [Rows(x, name, most=None) for name, x in zip(called, inputs, strict=False)]
     first = given[0]
     if out is None:
         kinds = dtypes or (first.dtype.name,)
         out = [empty(inputs[0], tuple(inputs[0].shape), kind) for kind in kinds]
-    made = [Rows(x, f"output {i}", most=None, kinds=RESULTS) for i, x in enumerate(out)]
-    for i, each in enumerate((*given, *made)):
+    called = [*called[: len(inputs)], *(f"out[{i}]" if len(out) > 1 else "out" for i in range(len(out)))]
+    made = [Rows(x, name, None, RESULTS, written=True) for name, x in zip(called[len(inputs) :], out, strict=True)]
+    for name, each in zip(called, (*given, *made), strict=True):
         if (each.m, each.n) != (first.m, first.n):
-            raise cl.ArgumentError(f"array {i} is {each.m} x {each.n}, and should be {first.m} x {first.n}")
+            there = f"{first.m} x {first.n}, as {called[0]}"
+            raise cl.ArgumentError(f"{name} is {each.m} x {each.n}, but must be {there}")
     if first.m * first.n:
         launch(settled(function), given, made, blocks)
     return tuple(out)

@@ -12,6 +12,7 @@ from typing import Any
 
 import cutelite as cl
 from cutelite import Tensor, f32, i32, i64
+from cutelite.kernels.arguments import is_array
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import ACCESS, pitches
@@ -82,6 +83,8 @@ def embedding(table: Any, places: Any) -> Any:
     Gives   (..., n)
     """
     rows, m = Rows(table, "table", most=None), count(places)
+    if len(table.shape) != 2:
+        raise cl.ArgumentError(f"table has shape {tuple(table.shape)}, but must be (words, n)")
     out = empty(table, (*places.shape, rows.n))
     if m * rows.n:
         made = Rows(out, "out", most=None)
@@ -104,7 +107,6 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
     rows, m = Rows(dy, "dy", most=None), count(places)
     if rows.m != m:
         raise cl.ArgumentError(f"dy has {rows.m} rows, for {m} places")
-    kind(places)
     out = empty(dy, (words, rows.n))
     out[...] = 0
     if m * rows.n:
@@ -121,12 +123,14 @@ def embedding_backward(dy: Any, places: Any, words: int, *, padding: int = -1) -
 
 
 def count(places: Any) -> int:
-    """Return the number of places."""
+    """Return the number of places. Errors: as `kind`."""
+    kind(places)
     return math.prod(map(int, places.shape))
 
 
 def kind(places: Any) -> Any:
     """The dtype of places. Errors: `cl.ArgumentError` for others than int32 and int64."""
+    is_array("places", places)
     found = {"i32": i32, "i64": i64}.get(code_of(places))
     if found is None:
         raise cl.ArgumentError(f"places are {places.dtype}; int32 or int64 is needed")

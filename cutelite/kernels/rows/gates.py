@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 import cutelite as cl
+from cutelite.kernels.arguments import is_array
 from cutelite.kernels.arrays import code_of
 from cutelite.kernels.rows.elementwise import elementwise
 from cutelite.kernels.rows.softmax import power
@@ -93,12 +94,13 @@ def activated(x: Any, activation: str, *, out: Any = None) -> Any:
     out         where to write; may be x
     Errors      `cl.ArgumentError` for other arrays and activations
     """
-    return elementwise(functions(activation, exactly(x))[0], (x,), out=out if out is None else (out,))[0]
+    return elementwise(functions(activation, exactly(x))[0], (x,), out=out if out is None else (out,), names=("x",))[0]
 
 
 def activated_backward(dy: Any, x: Any, activation: str, *, out: Any = None) -> Any:
     """Compute the gradient of x, of that of ``activated(x, activation)``. `out` may be dy or x."""
-    return elementwise(functions(activation, exactly(x))[1], (dy, x), out=out if out is None else (out,))[0]
+    both = out if out is None else (out,)
+    return elementwise(functions(activation, exactly(x))[1], (dy, x), out=both, names=("dy", "x"))[0]
 
 
 def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> Any:
@@ -107,7 +109,8 @@ def gated(gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> A
     gate, up  of one shape; they may be the two halves of one array's last mode
     out       where to write; may be gate or up
     """
-    return elementwise(functions(activation, exactly(gate))[2], (gate, up), out=out if out is None else (out,))[0]
+    both = out if out is None else (out,)
+    return elementwise(functions(activation, exactly(gate))[2], (gate, up), out=both, names=("gate", "up"))[0]
 
 
 def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out: Any = None) -> tuple[Any, Any]:
@@ -115,7 +118,10 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 
     out  where to write the two; may be gate and up, or the two halves of one array's last mode
     """
-    kinds = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}
+    for name, each in (("gate", gate), ("up", up)):
+        is_array(name, each)
+    kinds: dict[str, Any] = {} if out is not None else {"dtypes": (code_of(gate), code_of(up))}
+    kinds["names"] = "dy", "gate", "up"
     blocks = 8 if activation in ("silu", "relu") else None  # these need few registers
     found = elementwise(functions(activation, exactly(gate))[3], (dy, gate, up), out=out, blocks=blocks, **kinds)
     return found[0], found[1]
@@ -123,4 +129,4 @@ def gated_backward(dy: Any, gate: Any, up: Any, activation: str = "silu", *, out
 
 def exactly(x: Any) -> bool:
     """Tell whether results need functions to the last bits: those of f32."""
-    return code_of(x) == "f32"
+    return hasattr(x, "dtype") and code_of(x) == "f32"

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import cutelite as cl
+from cutelite.kernels.arguments import HALVES, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.gemm import gemm
 from cutelite.kernels.rows.cross_entropy import cross_entropy, cross_entropy_backward
@@ -55,9 +56,15 @@ def linear_cross_entropy(
     Gives     `Made`
     Errors    `cl.ArgumentError` for arrays that do not fit
     """
+    given = Arguments()
+    given.array("x", x, HALVES, "... K")
+    given.array("weight", weight, "x", "N K")
     (n, k), leading = map(int, weight.shape), tuple(x.shape[:-1])
-    if int(x.shape[-1]) != k or code_of(x) not in ("bf16", "f16") or code_of(weight) != code_of(x):
-        raise cl.ArgumentError(f"x is {x.dtype} {tuple(x.shape)}, beside a weight of {weight.dtype} {(n, k)}")
+    given.array("target", target, "i64", leading)
+    if gradient is not None:
+        given.array("gradient", gradient, "f32", leading)
+    if not n:
+        raise cl.ArgumentError("weight has no rows: there are no words")
     flat, targets = x.reshape((-1, k)), target.reshape((-1,))
     m = int(flat.shape[0])
     loss, lse = (empty(x, (m,), "f32") for _ in range(2))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, f32
+from cutelite.kernels.arguments import is_array
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import RESULTS, Rows
 from cutelite.kernels.rows.gates import functions
@@ -159,6 +160,7 @@ def transposed(x: Any, to: str | Narrow) -> Any:
     Gives   (n, m); of a `Narrow` a `Quantised`, with scales (n, ceil(m / 128))
     Errors  `cl.ArgumentError` for other arrays and dtypes
     """
+    is_array("x", x)
     narrow = to if isinstance(to, Narrow) else None
     kind = narrow.dtype if narrow else RESULTS.get(to)
     if kind is None or len(x.shape) != 2 or (narrow and narrow.block != TILE_M):

@@ -18,6 +18,7 @@ from typing import Any
 import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32
+from cutelite.kernels.arguments import FLOATS, PLACES, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES, contiguous
 from cutelite.kernels.rows.plan import ACCESS
@@ -144,16 +145,22 @@ def rope(
     Gives           the two results
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
+    given = Arguments()
+    given.array("q", q, FLOATS, "... T H N", rows=True)
+    if k is not None:
+        given.array("k", k, "q", "... T HK N", rows=True)
+    given.array("cosines", cosines, FLOATS, "POSITIONS R/2")
+    given.array("sines", sines, "cosines", "POSITIONS R/2")
+    if positions is not None:
+        given.array("positions", positions, PLACES, "... T")
     turned, half = [q] if k is None else [q, k], int(cosines.shape[-1])
     n = int(q.shape[-1])
     kind, table = (DTYPES.get(code_of(x)) for x in (q, cosines))
     for name, x in (("q", q), ("k", k)):
-        if x is not None and (*x.shape[:-2], x.shape[-1], code_of(x)) != (*q.shape[:-2], n, code_of(q)):
-            raise cl.ArgumentError(f"{name} is {x.dtype} of shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
-    if kind is None or table is None or len(q.shape) not in (3, 4):
-        raise cl.ArgumentError(f"q is {q.dtype} of shape {tuple(q.shape)}, and tables are {cosines.dtype}")
-    if not 1 <= half <= n // 2 or tuple(sines.shape) != tuple(cosines.shape) or len(cosines.shape) != 2:
-        raise cl.ArgumentError(f"tables are {tuple(cosines.shape)} and {tuple(sines.shape)}; heads have {n} elements")
+        if x is not None and (len(q.shape) not in (3, 4) or tuple(x.shape[:-2]) != tuple(q.shape[:-2])):
+            raise cl.ArgumentError(f"{name} has shape {tuple(x.shape)}, beside q of {tuple(q.shape)}")
+    if not 1 <= half <= n // 2:
+        raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}; heads have {n} elements")
     if out is None:
         made = [empty(x, tuple(x.shape)) if 2 * half == n else copied(x) for x in turned]
         turned = turned if 2 * half == n else made

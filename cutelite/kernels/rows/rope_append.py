@@ -17,6 +17,7 @@ import cutelite as cl
 import cutelite_rt as rt
 from cutelite import Tensor, f32, i32, i64
 from cutelite.dispatch.divert import left_out
+from cutelite.kernels.arguments import FLOATS, Arguments
 from cutelite.kernels.arrays import code_of, empty
 from cutelite.kernels.rows.arrays import DTYPES
 from cutelite.kernels.rows.plan import ACCESS
@@ -129,15 +130,20 @@ def rope_append(
     Gives           the queries, turned: `out`, or a new array
     Errors          `cl.ArgumentError` for arrays that do not fit
     """
-    (count, tokens, heads, n), kind, table = q.shape, DTYPES.get(code_of(q)), DTYPES.get(code_of(cosines))
-    alike, cache = (count, tokens, k.shape[2], n), (count, k.shape[2], keys.shape[2], n)
-    fits = all(tuple(x.shape) == alike for x in (k, v)) and all(tuple(x.shape) == cache for x in (keys, values))
-    tables = {(rows, n // 2) for rows in (tokens, count * tokens)}
-    if kind is None or table is None or not fits or any(code_of(x) != code_of(q) for x in (k, v, keys, values)):
-        raise cl.ArgumentError(f"q is {q.dtype} of shape {tuple(q.shape)}; k, v or the cache do not fit")
-    if n % 2 or tuple(cosines.shape) not in tables or tuple(sines.shape) != tuple(cosines.shape):
-        raise cl.ArgumentError(f"tables are {tuple(cosines.shape)} and {tuple(sines.shape)}, for q of {tuple(q.shape)}")
+    given = Arguments()
+    given.array("q", q, FLOATS, "B T H N", rows=True)
+    for name, x in (("k", k), ("v", v)):
+        given.array(name, x, "q", "B T HK N", rows=True)
+    for name, x in (("keys", keys), ("values", values)):
+        given.array(name, x, "q", "B HK PLACES N", written=True, rows=True)
+    given.array("cosines", cosines, FLOATS, "ROWS N/2", rows=True)
+    given.array("sines", sines, "cosines", "ROWS N/2", rows=True)
+    given.array("length", length, "i64", (1,), written=True)
+    (count, tokens, heads, n), kind, table = q.shape, DTYPES[code_of(q)], DTYPES[code_of(cosines)]
+    if n % 2 or not n or cosines.shape[1] != n // 2 or cosines.shape[0] not in (tokens, count * tokens):
+        raise cl.ArgumentError(f"cosines and sines are {tuple(cosines.shape)}, for q of {tuple(q.shape)}")
     out = empty(q, tuple(q.shape)) if out is None else out
+    given.array("out", out, "q", "B T H N", written=True, rows=True)
     if left_out() or not count * tokens:
         return out
     vector = gcd(n // 2, ACCESS // kind.bytes)

@@ -66,7 +66,7 @@ def cumsum(x: Any, *, out: Any = None) -> Any:
     """
     rows = Rows(x, "x", most=None, kinds=DTYPES | WHOLE)
     out = empty(x, tuple(x.shape)) if out is None else out
-    results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE).like(rows, "out")
+    results = Rows(out, "out", most=None, kinds=DTYPES | WHOLE, written=True).like(rows, "out")
     tiles = rows.m * -(-rows.n // (THREADS * ACCESSES * (ACCESS // rows.dtype.bytes)))
     if tiles:
         states = empty(x, (tiles + 1,), "i64")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f32, i32, i64, u32, u64
+from cutelite.kernels.arguments import Arguments
 from cutelite.kernels.arrays import empty
 from cutelite.kernels.rows.arrays import Rows, flat
 from cutelite.kernels.rows.plan import MOST_THREADS, WARP, Plan, plan_fold
@@ -265,7 +266,7 @@ def top_k(x: Any, k: int, *, how: Plan | None = None) -> Found:
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
     if not 1 <= k <= min(rows.n, MOST_K):
-        raise cl.ArgumentError(f"k is {k}, for rows of {rows.n} elements; it is at most {MOST_K}")
+        raise cl.ArgumentError(f"k is {k}, for x with rows of {rows.n} elements; it is at most {MOST_K}")
     values, columns = empty(x, (*leading, k)), empty(x, (*leading, k), "i64")
     p = how or alone(rows.n, rows.vector)
     kernel = tops(rows.dtype, rows.n, k, p)
@@ -436,10 +437,11 @@ def sample(
     Errors       `cl.ArgumentError` for other arrays and numbers
     """
     rows, leading = Rows(x, "x", most=None), tuple(x.shape[:-1])
-    if temperature <= 0 or top_k < 0 or not 0 < top_p <= 1 or tuple(chances.shape) != leading:
-        raise cl.ArgumentError(
-            f"temperature is {temperature}, top_k {top_k}, top_p {top_p}, and chances are {tuple(chances.shape)}"
-        )
+    Arguments().array("chances", chances, "f32", leading)
+    if not rows.n:
+        raise cl.ArgumentError("x has rows of 0 elements, of which none can be chosen")
+    if temperature <= 0 or top_k < 0 or not 0 < top_p <= 1:
+        raise cl.ArgumentError(f"temperature is {temperature}, top_k {top_k}, and top_p {top_p}")
     columns = empty(x, leading, "i64")
     p = how or alone(rows.n, rows.vector)
     kernel = sampling(rows.dtype, rows.n, p)

@@ -133,7 +133,7 @@ def apply(x: Any, out: Any, log: bool, how: Plan | None) -> Any:
     """Launch the kernel for x."""
     rows = Rows(x, "x")
     out = empty(x, tuple(x.shape)) if out is None else out
-    results = Rows(out, "out")
+    results = Rows(out, "out", written=True).like(rows, "out")
     p = how or plan_softmax(rows.n, math.gcd(rows.vector, results.vector), rows.dtype.bytes)
     forward(rows.dtype, rows.n, p, log)[p.grid(rows), p.block](rows.matrix, results.matrix)
     return out
@@ -145,9 +145,10 @@ def softmax_backward(dy: Any, y: Any, *, log: bool = False, out: Any = None, how
     dy, y    (..., n), of one dtype
     out      where to write; may be dy
     """
-    gradients, values = Rows(dy, "dy"), Rows(y, "y")
+    values = Rows(y, "y")
+    gradients = Rows(dy, "dy").like(values, "dy")
     out = empty(y, tuple(y.shape)) if out is None else out
-    results = Rows(out, "out")
+    results = Rows(out, "out", written=True).like(values, "out")
     p = how or plan_two(values.n, math.gcd(gradients.vector, values.vector, results.vector))
     kernel = backward(values.dtype, values.n, p, log)
     kernel[p.grid(values), p.block](gradients.matrix, values.matrix, results.matrix)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import cutelite as cl
 from cutelite import Tensor, bf16, f16, f32, i32, i64, u32, u64
+from cutelite.kernels.arguments import is_array
 from cutelite.kernels.arrays import clusters_at_once, code_of, empty
 from cutelite.kernels.rows.arrays import flat
 from cutelite.kernels.rows.select import ordered
@@ -191,10 +192,14 @@ def sort(x: Any, values: Any = None, *, descending: bool = False) -> Sorted:
     values  (n,), 32 or 64 bits each, or bf16 and f16: moved with the keys; by default the keys' places
     Errors  `cl.ArgumentError` for other arrays
     """
+    is_array("x", x)
+    if values is not None:
+        is_array("values", values)
     n, key = int(x.shape[0]) if len(x.shape) == 1 else -1, KEYS.get(code_of(x))
     given = None if values is None else VALUES.get(code_of(values))
     if n < 0 or key is None or (values is not None and (given is None or tuple(values.shape) != (n,))):
-        raise cl.ArgumentError(f"keys are {x.dtype} {tuple(x.shape)}, which cannot be sorted with their values")
+        beside = "" if values is None else f", with values of {values.dtype} {tuple(values.shape)}"
+        raise cl.ArgumentError(f"x is {x.dtype} {tuple(x.shape)}{beside}, which cannot be sorted")
     shifts = tuple(range(LOWEST.get(key.name, 0), 8 * max(key.bytes, 4), BITS))
     keys, moved, kind = flat(x, n), None if values is None else flat(values, n), given
     if n == 0:

@@ -1,0 +1,221 @@
+"""Every public function of `cutelite.kernels` refuses arrays that it cannot take in words that name the argument.
+
+For each function there is a call that is right. Each of its arrays is then replaced by another kind of object, dtype,
+rank or extent: the call computes something, or raises `ValueError`, `TypeError` or `cutelite.ArgumentError`, and the
+text has the argument's name. An error of the compiler, of Python within a kernel's call, or from NumPy would show its
+user our code instead of theirs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cutelite as cl
+from cutelite.kernels.attention.backward_call import attention_backward
+from cutelite.kernels.attention.call import attention
+from cutelite.kernels.attention.decoding_call import decode
+from cutelite.kernels.attention.fp8_call import attention_fp8
+from cutelite.kernels.attention.latent_call import decode_latent
+from cutelite.kernels.attention.varlen import attention_varlen
+from cutelite.kernels.gemm import fp8_block, grouped, mixed
+from cutelite.kernels.gemm.call import gemm
+from cutelite.kernels.moe import fp8 as moe_fp8
+from cutelite.kernels.moe import narrow as moe_narrow
+from cutelite.kernels.moe.call import experts
+from cutelite.kernels.moe.combine import combine
+from cutelite.kernels.moe.routing import route
+from cutelite.kernels.moe.routing import sort as sort_experts
+from cutelite.kernels.rows import reduce, rope, rope_append, scan, select, softmax
+from cutelite.kernels.rows import sort as sorting
+from cutelite.kernels.rows.adamw import adamw
+from cutelite.kernels.rows.cross_entropy import cross_entropy
+from cutelite.kernels.rows.elementwise import elementwise
+from cutelite.kernels.rows.embedding import embedding, embedding_backward
+from cutelite.kernels.rows.gates import activated, gated, gated_backward
+from cutelite.kernels.rows.histogram import histogram
+from cutelite.kernels.rows.linear_cross_entropy import linear_cross_entropy
+from cutelite.kernels.rows.norm import layer_norm, rms_norm
+from cutelite.kernels.rows.quantise import quantise, transposed
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+NUMBERS = np.random.default_rng(0)
+BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+
+
+def some(*shape: int, dtype: Any = BF16) -> Any:
+    return NUMBERS.uniform(0.1, 1, shape).astype(dtype)
+
+
+def places(*shape: int, below: int = 8, dtype: Any = np.int32) -> Any:
+    return NUMBERS.integers(0, below, shape).astype(dtype)
+
+
+def rights() -> dict[str, Call]:
+    """A call of each function that computes something; arrays are by name."""
+    f32, i64 = np.float32, np.int64
+    heads, wide, lengths = some(1, 16, 2, 64), some(8, 16), np.array([5, 8], np.int32)
+    ends, cu = np.array([3, 8], np.int32), np.array([0, 7, 15], np.int32)
+    packed = mixed.pack(places(64, 128) - 4, some(64, 1, dtype=f32), "i4")
+    up, down = (places(2, n, k) - 4 for n, k in ((32, 32), (32, 16)))
+    ups = moe_narrow.pack(up, some(2, 32, 1, dtype=f32), "i4", gated=True)
+    downs = moe_narrow.pack(down, some(2, 32, 1, dtype=f32), "i4")
+    chosen = {"index": places(8, 2, below=2), "weights": some(8, 2, dtype=f32)}
+    key, turned = some(1, 2, 32, 16), {"cosines": some(4, 8), "sines": some(4, 8)}
+    return {
+        "gemm": (gemm, {"a": wide, "b": some(16, 24), "c": some(8, 24), "bias": some(24, dtype=f32), "beta": 1.0}),
+        "gemm with scales": (gemm, {"a": wide, "b": some(16, 24), "scale_a": some(8, 1, dtype=f32),
+            "scale_b": some(1, 24, dtype=f32)}),
+        "gemm with a gate": (gemm, {"a": wide, "b": some(16, 32), "gate": "silu", "out": some(8, 16)}),
+        "fp8_block.gemm": (
+            fp8_block.gemm,
+            {"a": some(8, 128, dtype=E4M3), "b": some(64, 128, dtype=E4M3), "scale_a": some(8, 1, dtype=f32),
+                "scale_b": some(1, 1, dtype=f32)},
+        ),
+        "grouped.gemm": (grouped.gemm, {"a": wide, "b": some(2, 8, 16), "ends": ends}),
+        "grouped.along_k": (grouped.along_k, {"a": some(8, 16), "b": some(8, 24), "ends": ends}),
+        "mixed.gemm": (mixed.gemm, {"x": some(8, 128), "w": packed, "kind": "i4"}),
+        "attention": (attention, {"q": heads, "k": some(1, 24, 1, 64), "v": some(1, 24, 1, 64),
+            "sinks": some(2, dtype=f32)}),
+        "attention_backward": (
+            attention_backward,
+            {"do": heads, "q": heads, "k": heads, "v": heads, "o": heads, "lse": some(1, 2, 16, dtype=f32),
+                "dlse": some(1, 2, 16, dtype=f32)},
+        ),
+        "attention_varlen": (attention_varlen, {"q": some(16, 2, 64), "k": some(16, 1, 64), "v": some(16, 1, 64),
+            "cu_seqlens_q": cu, "cu_seqlens_k": cu}),
+        "decode": (
+            decode,
+            {"q": some(2, 1, 2, 64), "k": some(4, 16, 1, 64), "v": some(4, 16, 1, 64), "lengths": lengths,
+                "table": places(2, 1, below=4), "sinks": some(2, dtype=f32)},
+        ),
+        "decode_latent": (
+            decode_latent,
+            {"q": some(2, 1, 2, 192), "latents": some(4, 16, 192), "dim_v": 128, "lengths": lengths,
+                "table": places(2, 1, below=4)},
+        ),
+        "attention_fp8": (
+            attention_fp8,
+            {
+                **{name: some(1, 16, 1, 64, dtype=E4M3) for name in "qkv"},
+                **{f"{name}_scale": some(1, 1, dtype=f32) for name in "qkv"},
+            },
+        ),
+        "experts": (experts, {"x": some(8, 32), "gate_up": some(2, 32, 32), "down": some(2, 32, 16), **chosen}),
+        "scaled_experts": (
+            moe_fp8.scaled_experts,
+            {
+                "x": some(8, 128), "gate_up": some(2, 256, 128, dtype=E4M3), "gate_up_scale": some(2, 2, 1, dtype=f32),
+                "down": some(2, 128, 128, dtype=E4M3), "down_scale": some(2, 1, 1, dtype=f32), **chosen,
+            },
+        ),
+        "narrow_experts": (moe_narrow.narrow_experts, {"x": some(8, 32), "gate_up": ups, "down": downs, **chosen,
+            "kind": "i4", "inner": 16}),
+        "combine": (combine, {"x": wide, "place": places(4, 2), "weights": some(4, 2, dtype=f32)}),
+        "route": (route, {"logits": wide, "k": 2}),
+        "sort of experts": (sort_experts, {"index": places(8, 2, below=4), "experts": 4}),
+        "softmax": (softmax.softmax, {"x": wide, "out": wide.copy()}),
+        "softmax_backward": (softmax.softmax_backward, {"dy": wide, "y": wide}),
+        "log_softmax": (softmax.log_softmax, {"x": wide}),
+        "rms_norm": (rms_norm, {"x": wide, "weight": some(16), "residual": some(8, 16), "bias": some(16)}),
+        "layer_norm": (layer_norm, {"x": wide, "weight": some(16), "bias": some(16)}),
+        "cross_entropy": (cross_entropy, {"x": wide, "target": places(8, dtype=i64)}),
+        "linear_cross_entropy": (
+            linear_cross_entropy,
+            {"x": wide, "weight": some(32, 16), "target": places(8, dtype=i64), "gradient": some(8, dtype=f32)},
+        ),
+        "elementwise": (lambda x, y: elementwise(add, [x, y], names=("x", "y")), {"x": wide, "y": wide}),
+        "activated": (activated, {"x": wide, "activation": "silu"}),
+        "gated": (gated, {"gate": wide, "up": wide}),
+        "gated_backward": (gated_backward, {"dy": wide, "gate": wide, "up": wide}),
+        "quantise": (quantise, {"x": wide, "up": wide}),
+        "transposed": (transposed, {"x": wide, "to": "e4m3"}),
+        "embedding": (embedding, {"table": wide, "places": places(3, 4)}),
+        "embedding_backward": (embedding_backward, {"dy": some(3, 4, 16), "places": places(3, 4), "words": 8}),
+        "histogram": (histogram, {"x": places(9), "bins": 8}),
+        "reduced": (reduce.reduced, {"x": wide, "mode": 0}),
+        "rope": (rope.rope, {"q": some(4, 2, 16), "k": some(4, 1, 16), **turned, "positions": places(4, below=4)}),
+        "rope_append": (
+            rope_append.rope_append,
+            {"q": some(1, 4, 2, 16), "k": some(1, 4, 2, 16), "v": some(1, 4, 2, 16), **turned, "keys": key,
+                "values": key.copy(), "length": np.array([3], i64)},
+        ),
+        "cumsum": (scan.cumsum, {"x": wide}),
+        "top_k": (select.top_k, {"x": wide, "k": 3}),
+        "sample": (select.sample, {"x": wide, "chances": some(8, dtype=f32) * f32(0.9)}),
+        "sort": (sorting.sort, {"x": some(16), "values": places(16)}),
+        "adamw": (
+            lambda parameters, gradients, means, squares: adamw([parameters], [gradients], [means], [squares], 1),
+            {"parameters": some(32), "gradients": some(32), "means": some(32, dtype=f32),
+                "squares": some(32, dtype=f32)},
+        ),
+    }  # fmt: skip
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+RIGHT = rights()
+
+
+NO_ARRAYS = "a list", "nothing", "complex"
+"""What is wrong by itself. Of what does not fit to another argument, the text may name the other one."""
+
+
+def others(array: Any) -> Iterator[tuple[str, Any]]:
+    """What may come instead of an array: not all of it is wrong everywhere."""
+    yield "a list", array.tolist()
+    yield "nothing", None
+    yield "f64", array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        kinds = {"i16": np.int16, "complex": np.complex64, "another float": np.float16}
+        yield from ((name, array.astype(kind)) for name, kind in kinds.items())
+    yield "a mode less", array[0]
+    yield "a mode more", array[None]
+    yield "read-only", read_only(array)
+    yield "backwards", array[..., ::-1]
+    for mode, extent in enumerate(array.shape):
+        yield f"extent {mode} of 0", array.take(range(0), mode)
+        yield f"extent {mode} less", array.take(range(extent - 1), mode)
+        yield f"extent {mode} more", np.concatenate([array, array.take(range(1), mode)], mode)
+
+
+def is_optional(function: Callable[..., Any], word: str) -> bool:
+    found = inspect.signature(function).parameters.get(word)
+    return found is not None and found.default is None
+
+
+def read_only(array: Any) -> Any:
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_arrays_that_do_not_fit_are_named(name: str) -> None:
+    function, given = RIGHT[name]
+    given = {word: value.copy() if isinstance(value, np.ndarray) else value for word, value in given.items()}
+    function(**given)
+    wrong = []
+    for word, value in given.items():
+        if not isinstance(value, np.ndarray):
+            continue
+        for what, other in others(value):
+            try:
+                function(**given | {word: other})
+            except (ValueError, TypeError) as error:
+                known = isinstance(error, cl.ArgumentError | cl.LaunchError) or type(error) in (ValueError, TypeError)
+                alone = what in NO_ARRAYS and not (what == "nothing" and is_optional(function, word))
+                names = [word] if alone else [n for n, x in given.items() if isinstance(x, np.ndarray)]
+                if not known or not any(re.search(rf"\b{name}\b", str(error)) for name in names):
+                    wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
+            except Exception as error:
+                wrong.append(f"{word} as {what}: {type(error).__name__}: {str(error)[:150]}")
+    assert not wrong, "\n".join(wrong)
