@@ -94,7 +94,7 @@ def fits(
     dims, steps = (query.shape[3], value.shape[3]), (x.stride(i) for x in (query, key, value) for i in range(3))
     derived, few, many = wants_gradient(query, key, value), query.shape[2], key.shape[2]
     return (
-        (is_lengths(mask) or (mask is None and (few in (1, many) or not causal)))
+        (is_lengths(mask) or (mask is None and (few == 1 or few == many or not causal)))
         and not dropout
         and query.dtype in TYPES
         and more.get("position_bias") is None
@@ -116,16 +116,23 @@ def mask(
     Then it is how many keys each sequence has, (B, 1, 1, 1) i32: of a static cache only the device knows it.
     """
     fixed = isinstance(q_offset, int)
-    exact = fixed and q_offset + q_length == kv_length
-    plain = mask_function is causal_mask_function and kv_offset == 0 and (exact or (not fixed and q_length <= FEW))
-    if plain and not padded(attention_mask):
-        if exact:
-            return all_keys(batch_size, kv_length, more.get("device", "cpu"))
-        return (q_offset + q_length).to(torch.int32).reshape(1, 1, 1, 1).expand(batch_size, 1, 1, 1).contiguous()
+    causal = mask_function is causal_mask_function or hides_nothing(kv_length, **more)
+    if causal and kv_offset == 0 and not padded(attention_mask):
+        if fixed and q_offset == 0 and 1 < q_length < kv_length:
+            return None  # a static cache that is empty: `forward` leaves its keys out
+        if fixed and (q_length <= FEW or q_offset + q_length == kv_length):
+            return all_keys(batch_size, q_offset + q_length, more.get("device", "cpu"))
+        if not fixed and q_length <= FEW:
+            return (q_offset + q_length).to(torch.int32).reshape(1, 1, 1, 1).expand(batch_size, 1, 1, 1).contiguous()
     made: Tensor | None = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask, **more
     )
     return made
+
+
+def hides_nothing(keys: int, local_size: int | None = None, allow_is_causal_skip: bool = True, **_: Any) -> bool:
+    """Tell whether a mask is only of a window, as transformers says, that is wider than there are keys."""
+    return allow_is_causal_skip and local_size is not None and keys < local_size
 
 
 def all_keys(batch: int, keys: int, device: Any) -> Tensor:

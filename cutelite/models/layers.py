@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module
 
 from cutelite.kernels.attention.operators import wants_gradient
 from cutelite.kernels.moe.operators import route
@@ -38,7 +39,7 @@ class Linear:
 
     def forward(self, x: Tensor) -> Tensor:
         """``x @ weight.T + bias``."""
-        return gathered(project(self, entered(x, self.entered_from), None), self.gathered_over)
+        return gathered(own(self, entered(x, self.entered_from), None), self.gathered_over)
 
 
 class RMSNorm:
@@ -118,7 +119,7 @@ class DecoderLayer:
         """As the layer's own."""
         attention, mlp = self.self_attn, self.mlp
         normed = self.input_layernorm(hidden_states)
-        if plain(attention.o_proj):
+        if plain(attention) and plain(attention.o_proj):
             kwargs["residual"] = hidden_states
             hidden_states, _ = attention(normed, *args, **kwargs)
         else:
@@ -139,9 +140,18 @@ def is_silu(function: Any) -> bool:
     return isinstance(function, nn.SiLU) or type(function).__name__ == "SiLUActivation"
 
 
+HOOKS = {
+    "_forward_hooks": "_global_forward_hooks", "_forward_pre_hooks": "_global_forward_pre_hooks",
+    "_backward_hooks": "_global_backward_hooks", "_backward_pre_hooks": "_global_backward_pre_hooks",
+}  # fmt: skip
+"""Where torch keeps the hooks of a layer, and those of all layers."""
+
+
 def plain(layer: Any) -> bool:
-    """Tell whether a call of the layer is its `forward`, with nothing hooked in."""
-    return not (layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks)
+    """Tell whether a call of the layer is its class's `forward`, with nothing hooked in or put in its place."""
+    return "forward" not in layer.__dict__ and not any(
+        getattr(layer, name) or getattr(module, name_of_all) for name, name_of_all in HOOKS.items()
+    )
 
 
 def normed(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -164,6 +174,11 @@ def project(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
     """A dense layer on `x`, and `residual` added to its result."""
     if not (isinstance(layer, Linear) and plain(layer)):
         return layer(x) if residual is None else residual + layer(x)
+    return own(layer, x, residual)
+
+
+def own(layer: Any, x: Tensor, residual: Tensor | None) -> Tensor:
+    """The same of a `Linear`, past its hooks."""
     if layer.summed_over is not None:
         return added_up(layer, x, residual)
     return multiplied(x, layer.weight, layer.bias, residual)

@@ -1,12 +1,18 @@
 """Layers of an 8B Llama under cutelite, beside torch.compile of the same model: prefill, decode, training.
 
-    python tests/bench/llama.py [prefill decode train] [--layers 2] [--mode reduce-overhead] [--profile] [--no-rival]
+    python tests/bench/llama.py [prefill decode train] [--layers 2] [--rivals torch tuned flex] [--profile]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
-words; training runs all of the model. All sides are captured in CUDA graphs, replayed in turns; times are medians.
-`--mode` is torch.compile's of the rivals, whose own CUDA graphs are left out, as they are captured like ours. "torch"
-has attention at its best: cuDNN's or flash attention, causality by its flag, heads of keys not repeated; "transformers"
-has that library's own call of it (`--rivals`). `--profile` prints for each side which kernels take the time.
+words; training runs all of the model, without CUDA graphs. In the others all sides are captured in CUDA graphs, replayed
+in turns; times are medians. The rivals are the same model under torch.compile, without graphs of its own:
+
+torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by its flag, heads of keys not
+              repeated. In decoding it is told how many keys the cache has, and needs no mask
+tuned         the same, mode "max-autotune"
+flex          mode "max-autotune", FlexAttention in decoding, whose block mask is made beforehand
+transformers  mode "max-autotune", attention as transformers calls it
+
+`--profile` prints for each side which kernels take the time. `--compile` stops where everything is compiled.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 import transformers
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 
 import cutelite as cl
@@ -42,6 +49,11 @@ SIZES: dict[str, Any] = {
 }  # fmt: skip
 PREFILL, TRAIN = ((1, 8192), (4, 4096)), (4, 4096)
 DECODE, CONTEXT = (1, 8, 64), 4096
+RIVALS = {
+    "torch": ("default", "best"), "tuned": ("max-autotune-no-cudagraphs", "best"),
+    "flex": ("max-autotune-no-cudagraphs", "flex"), "transformers": ("max-autotune-no-cudagraphs", "sdpa"),
+}  # fmt: skip
+"""Their mode of torch.compile, and their attention."""
 FAST = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
@@ -63,7 +75,9 @@ def best_attention(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, dropout: float = 0.0,
     scaling: float | None = None, **more: Any,
 ) -> tuple[Any, None]:  # fmt: skip
-    """torch's attention, without masks where it can be."""
+    """torch's attention, without masks where it can be. One query sees the first `CONTEXT` keys of a cache."""
+    if query.shape[2] == 1:
+        key, value = key[:, :, :CONTEXT], value[:, :, :CONTEXT]
     causal = attention_mask is None and query.shape[2] > 1
     out = torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=attention_mask, scale=scaling, is_causal=causal, enable_gqa=True
@@ -71,12 +85,16 @@ def best_attention(
     return out.transpose(1, 2).contiguous(), None
 
 
-def best_mask(batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, **more: Any) -> Any:
-    """None, or the keys that a static cache has, for one query."""
-    if isinstance(q_offset, int):
-        return None
-    seen = torch.arange(kv_length, device=q_offset.device) <= q_offset
-    return seen.expand(batch_size, 1, 1, kv_length)
+def no_mask(*given: Any, **more: Any) -> None:
+    """Of attention that knows what it sees."""
+
+
+def flex(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **more: Any
+) -> tuple[Any, None]:  # fmt: skip
+    """FlexAttention, which torch.compile makes a kernel of."""
+    out = flex_attention(query, key, value, block_mask=attention_mask, scale=scaling, enable_gqa=True)
+    return out.transpose(1, 2).contiguous(), None
 
 
 def prefill(model: Any, batch: int, tokens: int) -> Callable[[int], Any]:
@@ -93,12 +111,16 @@ def decode(model: Any, batch: int) -> Callable[[int], Any]:
     for layer in cache.layers:
         for part in (layer.keys, layer.values):
             part.normal_(generator=generator)
-    ids = words(batch, 1)
+    ids, more = words(batch, 1), {}
+    if model.config._attn_implementation == "flex":
+        last = torch.full((), CONTEXT - 1, device="cuda")
+        mask = create_block_mask(lambda b, h, q, k: k <= last, None, None, 1, CONTEXT + 64, device="cuda")
+        more["attention_mask"] = mask
 
     def step(i: int) -> Any:
         for layer in cache.layers:
             layer.cumulative_length.fill_(CONTEXT - 1)
-        return model.model(ids, past_key_values=cache).last_hidden_state
+        return model.model(ids, past_key_values=cache, **more).last_hidden_state
 
     return step
 
@@ -160,6 +182,9 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
                 print(f"  {name}: {sum(rows.values()):.0f} us in kernels")
                 for kernel, us in list(rows.items())[: options.rows]:
                     print(f"    {us:9.1f}  {kernel}")
+            if options.compile:
+                print(f"  {name}: first call {first:.1f} s", flush=True)
+                continue
             if graphs:
                 captured = graph(call, 1, options.repeats)
                 trials[name] = lambda captured=captured: timed(captured, options.repeats)
@@ -168,6 +193,8 @@ def compared(case: str, calls: dict[str, Callable[[int], Any]], options: Any, gr
             print(f"  {name}: first call {first:.1f} s, peak {memory[name]:.2f} GB", flush=True)
         except Exception as error:  # the other side's figures are still wanted
             print(f"  {name} FAILED: {type(error).__name__}: {str(error)[:600]}", flush=True)
+    if not trials:
+        return
     times = {name: statistics.median(found) for name, found in rounds(trials, options.rounds).items()}
     line = f"{case:24}" + "".join(f"  {name} {1e3 * t:9.4f} ms" for name, t in times.items())
     if len(times) > 1 and "cutelite" in times:
@@ -194,25 +221,25 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["prefill", "decode", "train"])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 4, 8, 64], help="those of prefill and decode")
     parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--mode", default="default")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--rows", type=int, default=14, help="kernels that --profile prints")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="run each side once, and time nothing")
     parser.add_argument("--tuned", action="store_true", help="measure our GEMMs' configurations first")
-    parser.add_argument("--rivals", nargs="*", default=["torch"], choices=["torch", "transformers"])
+    parser.add_argument("--rivals", nargs="*", default=["torch"], choices=list(RIVALS))
     options = parser.parse_args()
     options.found = {}
-    mode = {"max-autotune": "max-autotune-no-cudagraphs", "reduce-overhead": "default"}.get(options.mode, options.mode)
     torch._dynamo.config.recompile_limit = 64
     ours = made(options.layers)
     sides = {"cutelite": ours}
-    AttentionInterface.register("best", best_attention)
-    AttentionMaskInterface.register("best", best_mask)
+    for name, attention in ("best", best_attention), ("flex", flex):
+        AttentionInterface.register(name, attention)
+        AttentionMaskInterface.register(name, no_mask)
     for name in options.rivals:
+        mode, attention = RIVALS[name]
         its = sides[name] = copy.deepcopy(ours)
-        if name == "torch":
-            its.set_attn_implementation("best")
+        its.set_attn_implementation(attention)
         (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
     print(accelerate(ours), flush=True)
     with sdpa_kernel(FAST, set_priority=True):
@@ -221,7 +248,7 @@ def main() -> None:
         with torch.no_grad():
             if "prefill" in options.what:
                 for batch, tokens in [case for case in PREFILL if case[0] in options.batches]:
-                    calls = {name: prefill(model, batch, tokens) for name, model in sides.items()}
+                    calls = {name: prefill(model, batch, tokens) for name, model in sides.items() if name != "flex"}
                     compared(f"prefill {batch} x {tokens}", calls, options)
             if "decode" in options.what:
                 for batch in [batch for batch in DECODE if batch in options.batches]:
@@ -229,7 +256,12 @@ def main() -> None:
         if "train" in options.what:
             for model in sides.values():
                 model.train()
-            compared("train 4 x 4096", {name: train(model) for name, model in sides.items()}, options, graphs=False)
+            compared(
+                "train 4 x 4096",
+                {name: train(model) for name, model in sides.items() if name != "flex"},
+                options,
+                graphs=False,
+            )
     if "OUT" in os.environ:
         Path(os.environ["OUT"], "llama.json").write_text(json.dumps(options.found))
 

@@ -150,7 +150,8 @@ def test_no_mask_is_written_out_where_none_is_needed(monkeypatch: pytest.MonkeyP
             model(tokens(), use_cache=False)
             model(tokens(2, 3), past_key_values=transformers.DynamicCache(config=model.config))
             if "windows" not in name:  # whose masks behind a static cache are torch's
-                model(tokens(2, 3), past_key_values=held)
+                for count in 3, 2, 1:  # an empty cache, whose length transformers may know, and then not
+                    model(tokens(2, count), past_key_values=held)
 
 
 def test_attention_that_says_how_many_keys_there_are() -> None:
@@ -311,11 +312,37 @@ def test_functions_are_the_same_by_what_they_call() -> None:
 def test_hooks_still_see_their_layers() -> None:
     model, ids, seen = made("Llama").eval(), tokens(), []
     accelerate(model)
-    for layer in (model.model.layers[1].self_attn.o_proj, model.model.layers[0].mlp, model.model.layers[0].mlp.up_proj):
+    first, second = model.model.layers
+    for layer in (second.self_attn.o_proj, first.mlp, first.mlp.up_proj):
         layer.register_forward_hook(lambda layer, given, result: seen.append(result.shape[-1]))
+    attended: list[Any] = []
     with torch.no_grad():
         model(ids)
-    assert seen == [128, 64, 64]
+        assert seen == [128, 64, 64]
+        first.self_attn.register_forward_hook(lambda layer, given, result: attended.append(result[0]))
+        first.self_attn.o_proj.register_forward_hook(lambda layer, given, result: attended.append(result))
+        model(ids)
+        assert torch.equal(*attended)  # without the residual
+        every = torch.nn.modules.module.register_module_forward_hook(lambda layer, *_: seen.append(layer))
+        del seen[:]
+        model(ids)
+        every.remove()
+        assert {first.mlp.down_proj, second.self_attn.q_proj, model.lm_head} <= {
+            x for x in seen if x in model.modules()
+        }
+
+
+def test_a_forward_that_was_put_into_a_layer_is_called() -> None:
+    """As tools do that offload or quantise layers."""
+    model, ids = made("Llama").eval(), tokens()
+    accelerate(model)
+    layer, called = model.model.layers[0].self_attn, []
+    for each in (layer, layer.k_proj, model.model.layers[1].mlp):
+        own = each.forward
+        each.forward = lambda *given, own=own, **named: (called.append(1), own(*given, **named))[1]
+    with torch.no_grad():
+        model(ids)
+    assert len(called) == 3
 
 
 def test_the_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,8 @@ def one_of_two(rank: int, place: str) -> None:
 
 
 def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # of the processes, which start afresh
+    monkeypatch.setenv("CUTELITE_SIM", "1")  # for this process, where there is a GPU
     processes.spawn(one_of_two, (str(tmp_path),), nprocs=2)
     for name in NAMES:
         model, right = results(name, False)

@@ -167,7 +167,7 @@ def seen(causal: bool | str, window: Window, more: int) -> tuple[int | None, int
     more    the offset unless `causal` is 'top-left'
     Errors  ValueError for a value of `causal`, or a window, that there is not
     """
-    if causal not in (False, True, "top-left", "bottom-right"):
+    if isinstance(causal, str) and causal not in ("top-left", "bottom-right"):
         raise ValueError(f"causal is True, False, 'top-left' or 'bottom-right', not {causal!r}")
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise ValueError(f"window is (left, right), not {window!r}")
