@@ -3,11 +3,11 @@
     python tests/bench/llama.py [prefill decode train] [--layers 2] [--rivals torch tuned flex] [--profile]
 
 Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embedding and last norm, without the head of
-words; training runs all of the model, without CUDA graphs. In the others all sides are captured in CUDA graphs, replayed
-in turns; times are medians. The rivals are the same model under torch.compile, without graphs of its own:
+words, in CUDA graphs that are replayed in turns; training runs all of the model, without graphs. Times are medians. The
+rivals are the same model under torch.compile, without graphs of its own:
 
-torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by its flag, heads of keys not
-              repeated. In decoding it is told how many keys the cache has, and needs no mask
+torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by its flag, keys not repeated
+              for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
 tuned         the same, mode "max-autotune"
 flex          mode "max-autotune", FlexAttention in decoding, whose block mask is made beforehand
 transformers  mode "max-autotune", attention as transformers calls it
