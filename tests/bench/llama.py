@@ -6,7 +6,7 @@ Weights are random, sizes are Llama 3's. Prefill and decode run the layers, embe
 words, in CUDA graphs that are replayed in turns; training runs all of the model, without graphs. Times are medians. The
 rivals are the same model under torch.compile, without graphs of its own:
 
-torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by its flag, keys not repeated
+torch         mode "default"; attention at its best: cuDNN's or flash attention, causality by flag, keys not repeated
               for the queries that share them. In decoding it is told how many keys the cache has, and needs no mask
 tuned         the same, mode "max-autotune"
 flex          mode "max-autotune", FlexAttention in decoding, whose block mask is made beforehand
