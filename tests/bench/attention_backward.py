@@ -79,7 +79,7 @@ def compared(dim: int, causal: bool) -> None:
         q, k, v, do = made(2, *sizes, dim)
         o, lse = attention(q, k, v, causal=causal, return_lse=True)
         want = exact(q, k, v, do, causal)
-        for name, config in CONFIGS.get(dim, {"chosen": chosen(dim, causal)}).items():
+        for name, config in CONFIGS.get(dim, {"chosen": chosen(dim)}).items():
             off = errors(attention_backward(do, q, k, v, o, lse, causal=causal, config=config), want)
             again = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
             more = attention_backward(do, q, k, v, o, lse, causal=causal, config=config, deterministic=True)
@@ -158,7 +158,7 @@ def main() -> None:
                         dim,
                         causal,
                         length,
-                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim, causal)},
+                        CONFIGS.get(dim, {}) if given.configs else {"cutelite": chosen(dim)},
                     ),
                     flush=True,
                 )

@@ -60,7 +60,7 @@ GRAPH_S, COLD_BYTES = 1.2e-3, 100 << 20
 
 
 def shapes(count: int, seed: int) -> list[tuple[int, int, int, str]]:
-    """Random (M, N, K) and the major of B; N and K multiples of 8."""
+    """Random (M, N, K) and the majors of A and B, of B alone where A's is K; N and K multiples of 8."""
     source, found = random.Random(seed), []
 
     def between(low: int, high: int) -> int:
@@ -74,14 +74,21 @@ def shapes(count: int, seed: int) -> list[tuple[int, int, int, str]]:
         else:
             m, n, k = (source.choice(MODELS) for _ in range(3))
         k = min(k, max(64, int(LARGEST / m / n)))
-        found.append((m, -(-n // 8) * 8, -(-k // 8) * 8, "MN" if i % 4 == 3 else "K"))
+        major = "MN MN" if i % 8 == 5 else "MN" if i % 4 == 3 else "K"
+        found.append((-(-m // 8) * 8 if major == "MN MN" else m, -(-n // 8) * 8, -(-k // 8) * 8, major))
     return found
 
 
 def operands(m: int, n: int, k: int, major: str) -> tuple[Any, ...]:
-    a, d = torch.randn(m, k, device="cuda").bfloat16(), torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-    b = torch.randn(n, k, device="cuda").bfloat16().T if major == "K" else torch.randn(k, n, device="cuda").bfloat16()
-    return a, b, d
+    made = partial(torch.randn, device="cuda", dtype=torch.bfloat16)
+    a = made(k, m).T if major == "MN MN" else made(m, k)
+    b = made(n, k).T if major == "K" else made(k, n)
+    return a, b, torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+
+
+def majors_of(major: str) -> tuple[str, str]:
+    """The majors of A and B, as `Problem` has them."""
+    return ("MN", "MN") if major == "MN MN" else ("K", major)
 
 
 def worth(problem: Problem, sizes: Sizes) -> list[Config]:
@@ -159,7 +166,7 @@ def features(lines: list[dict[str, Any]]) -> tuple[list[tuple[int, Config]], Any
     whose, numbers, times = [], [], []
     for place, line in enumerate(lines):
         m, n, k = line["shape"]
-        problem = Problem(cl.bf16, cl.bf16, cl.f32, cl.bf16, None, ("K", line["major"]), False, line["rows"])
+        problem = Problem(cl.bf16, cl.bf16, cl.f32, cl.bf16, None, majors_of(line["major"]), False, line["rows"])
         for text, us in line["us"].items():
             if text == "cublas":
                 continue
@@ -242,7 +249,7 @@ def fit(paths: list[Path], steps: int = 2500) -> None:
     for _ in range(steps):
         descent.zero_grad()
         off = (weight * (predicted() / times).log() ** 2)[used].mean()
-        (off + 2e-3 * ((rates - start) ** 2).mean() + 2e-3 * ((numbers - before) ** 2).mean()).backward()
+        (off + 5e-3 * ((rates - start) ** 2).mean() + 5e0 * ((numbers - before) ** 2).mean()).backward()
         descent.step()
     with torch.no_grad():
         told(lines, line, times, predicted(), dict(zip(NUMBERS, numbers.exp().tolist(), strict=True)))

@@ -168,7 +168,7 @@ def test_sequences_of_any_lengths(
                 continue
             want = exact(q[None, rows], k[None, keys], v[None, keys], do[None, rows], **how)
             for x, y in zip(parts, want, strict=True):
-                assert np.linalg.norm(x.astype(np.float64) - y[0]) <= 6e-3 * np.linalg.norm(y) + 1e-5
+                assert np.linalg.norm(x.astype(np.float64) - y[0]) <= 6e-3 * np.linalg.norm(y) + 3e-5
 
 
 def test_sums_in_the_order_of_keys_are_the_same_bits_each_time() -> None:
@@ -190,7 +190,7 @@ def test_of_no_keys_or_queries() -> None:
 def test_no_race_in_a_few_schedules(dim: int, ordered: bool, ragged: bool) -> None:
     q, k, v, do = (x.swapaxes(1, 2) for x in inputs(150, 140, 1, 1, dim))
     o, lse = np.zeros_like(q), np.zeros((1, 1, 150), np.float32)
-    config, problem = chosen(dim, True), replace(PROBLEM, dim=dim, dim_v=dim, ragged=ragged)
+    config, problem = chosen(dim), replace(PROBLEM, dim=dim, dim_v=dim, ragged=ragged)
     starts = [np.array(x, np.int32) for x in ([0, 100, 150], [0, 40, 140])] if ragged else [None, None]
     blocks = -(-150 // config.rows) + ragged
     base = np.empty((1, 1, blocks, 2 * config.rows), np.float32)
@@ -217,7 +217,7 @@ PROBLEM = Problem(cl.bf16, 64, 64, right=True)
 @pytest.mark.parametrize("right", [False, True])
 def test_registers_suffice(dim: int, right: bool) -> None:
     """ptxas neither spills nor serialises products."""
-    config = chosen(dim, right)
+    config = chosen(dim)
     plan = Plan(config, Problem(cl.bf16, dim, dim, right=right))
     blocks, shape = 512 // config.rows + 1, (1, 2, 512, dim)
     compiled = build(config, plan.problem).gradients.compile(

@@ -106,7 +106,7 @@ def differentiate(
     scale = dim**-0.5 if scale is None else scale
     left, right, offset = seen(causal, window, 1 if starts else sk - sq)
     masks = left is not None, right is not None
-    config = config or chosen(dim, any(masks))
+    config = config or chosen(dim)
     problem = Problem(getattr(cl, code_of(by_head[0])), dim, dim_v, *masks, *mods, ragged=starts is not None)
     if left_out():
         return

@@ -47,17 +47,13 @@ class Config:
     regs: tuple[int, int] = (24, 240)
 
 
-def chosen(dim: int, some: bool) -> Config:
-    """Return the configuration measured best (docs/lab/attention-backward.md).
-
-    dim    of heads of queries
-    some   a mask by position (causal, window) hides keys from queries
-    """
+def chosen(dim: int) -> Config:
+    """Return the configuration measured best for heads of queries of `dim` columns (docs/lab/attention-backward.md)."""
     if dim <= 64:
         return Config(128, turned=False)
     if dim > 128:
         return Config(turned=False, direct=True, wide=True)
-    return Config() if some else Config(held=3, direct=True)
+    return Config(held=3, direct=True, early=2)
 
 
 class Sequence(NamedTuple):
