@@ -237,9 +237,9 @@ def main() -> None:
         AttentionInterface.register(name, attention)
         AttentionMaskInterface.register(name, no_mask)
     for name in options.rivals:
-        mode, attention = RIVALS[name]
+        mode, its_attention = RIVALS[name]
         its = sides[name] = copy.deepcopy(ours)
-        its.set_attn_implementation(attention)
+        its.set_attn_implementation(its_attention)
         (its if options.what == ["train"] else its.model).compile(mode=mode, dynamic=False)
     print(accelerate(ours), flush=True)
     with sdpa_kernel(FAST, set_priority=True):
