@@ -362,3 +362,24 @@ def test_configurations_by_name() -> None:
     compare((40, 72, 136), config="tuned")
     with pytest.raises(ValueError, match="config is a Config, None or 'tuned', not 'fast'"):
         compare((40, 72, 136), config="fast")
+
+
+PAIRS = [
+    *(("bfloat16",) * 2, ("float16",) * 2, ("float32",) * 2, ("int8", "uint8"), ("uint8", "int8")),
+    *(("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "float8_e4m3fn")),
+]
+
+
+@pytest.mark.parametrize("majors", ["KK", "KN", "MK", "MN"])
+@pytest.mark.parametrize("types", PAIRS, ids=str)
+def test_every_type_however_it_lies(types: tuple[str, str], majors: str) -> None:
+    """Tensor cores read 8 and 32 bits along K alone: what lies otherwise is copied, batches and all."""
+    rng = np.random.default_rng(9)
+    for lead in (), (2,):
+        a = array(rng.integers(0 if "u" in types[0] else -3, 4, (*lead, 24, 40)), types[0])
+        b = array(rng.integers(0 if "u" in types[1] else -3, 4, (*lead, 40, 48)), types[1])
+        right = to_numpy(a).astype(np.float64) @ to_numpy(b).astype(np.float64)
+        a = a if majors[0] == "K" else np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+        b = b if majors[1] == "N" else np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+        found = gemm(a, b, poisoned(*lead, 24, 48, dtype="int32" if "int" in types[0] else "float32"), precision="tf32")
+        np.testing.assert_array_equal(to_numpy(found), right)

@@ -48,8 +48,8 @@ def gemm(
 
     a, b        (M, K) and (K, N), with batches in front that are stretched as those of NumPy's matmul: an operand that
                 is the same for all is read where it lies. Both bf16, both f16, each e4m3 or e5m2, each i8 or u8, or
-                both f32 with ``precision="tf32"``. Read as they lie where they are contiguous along either mode and
-                rows a multiple of 16 bytes apart; others are copied first
+                both f32 with ``precision="tf32"``. Read as they lie where they are contiguous along K, or along
+                either mode if they have 16 bits, and rows a multiple of 16 bytes apart; others are copied first
     out, c      (..., M, N), contiguous along N; `out` is made if it is not given, of the operands' dtype: bf16 for fp8,
                 i32 for integers. It may be bf16, f16 or f32; f64 or fp8 too where operands are no integers, for which
                 there is i32. Rows of `out` that are no multiple of 16 bytes take a copy more
@@ -172,7 +172,7 @@ def arguments(
     """
     if a.ndim > 2 or b.ndim > 2:
         a, b, out, fused = folded(a, b, out, fused)
-    a, b = for_tma(a), for_tma(b)
+    a, b = for_tma(a, -1), for_tma(b, -2)
     left, right, result = rt.read(a), rt.read(b), rt.read(out)
     scales = scales_of(fused, *(result.shape[-2:]))
     kinds = [getattr(cl, "tf32" if x.dtype == "f32" and precision == "tf32" else x.dtype) for x in (left, right)]
@@ -231,16 +231,21 @@ def kinds_of(tensors: tuple[Any, ...]) -> tuple[tuple[str, int, int], ...]:
     return tuple(kinds)
 
 
-def for_tma(operand: Any) -> Any:
-    """Return the operand itself, or where TMA cannot read it a copy whose rows lie a multiple of 16 bytes apart."""
+def for_tma(operand: Any, k: int) -> Any:
+    """Return the operand itself, or where TMA or tensor cores cannot read it a copy, whose rows are 16 bytes aligned.
+
+    k  the mode that is K, -1 or -2. Tensor cores read operands along the other mode too where these have 16 bits
+    """
     view = rt.read(operand)
     bytes, modes = DTYPES[view.dtype].bytes, list(zip(view.shape, view.strides, strict=True))
-    for row in -1, -2:  # contiguous along K or along the other mode
+    for row in (-1, -2) if bytes == 2 else (k,):
         steps = [step for place, (_, step) in enumerate(modes) if place != len(modes) + row]
         if modes[row][1] == 1 and view.pointer % 16 == 0 and all(step > 0 and step * bytes % 16 == 0 for step in steps):
             return operand
-    *lead, rows, columns = view.shape
-    made = empty(operand, (*lead, rows, -(-columns * bytes // 16) * 16 // bytes))[..., :columns]
+    row = -1 if bytes == 2 else k  # along which the copy is contiguous
+    high, wide = view.shape[-3 - row], view.shape[row]
+    made = empty(operand, (*view.shape[:-2], high, -(-wide * bytes // 16) * 16 // bytes))[..., :wide]
+    made = made if row == -1 else made.swapaxes(-1, -2)
     made[...] = operand
     return made
 

@@ -20,7 +20,7 @@ import cutelite_rt as rt
 from cutelite import f32
 from cutelite.dispatch.divert import left_out
 from cutelite.kernels.arguments import FLOATS, HALVES, Arguments, ArrayError, is_array
-from cutelite.kernels.arrays import clusters_at_once, empty
+from cutelite.kernels.arrays import clusters_at_once, code_of, empty, strides_of
 from cutelite.kernels.functions import settled
 from cutelite.kernels.gemm.arrays import DEFAULTS, FP8, of_no_columns
 from cutelite.kernels.gemm.call import kinds_of
@@ -120,6 +120,8 @@ def by_rows(
     checked.array("a", a, (*HALVES, *FP8), "E M K" if kind == "padded" else "M K", rows=True)
     checked.array("b", b, "a", "E N K")
     checked.array("counts" if kind == "padded" else "ends", ends, "i32", "E", dense=True)
+    if code_of(b) in FP8 and b.shape[2] > 1 and strides_of(b)[2] != 1:
+        raise ArrayError("b is not contiguous along K, as fp8 has to be: pass a copy that is")
     columns = b.shape[1] // 2 if given.paired else b.shape[1]
     out = empty(a, (*a.shape[:-1], columns), DEFAULTS.get(rt.read(a).dtype)) if out is None else out
     is_array("out", out)
