@@ -474,7 +474,8 @@ def norm_backward(
     vector = math.gcd(
         gradients.vector, rows.vector, Rows(dx, "dx").vector, rows.vector if more is None else more.vector
     )
-    p = how or plan_sums(rows.n, vector)
+    inputs, sums = 2 + (more is not None), (w is not None) + bias
+    p = how or plan_sums(rows.n, vector, rows.dtype.bytes, inputs, sums)
     teams = min(rows.at_once(p.cluster, p.blocks), -(-rows.m // p.teams))
     dw = None if w is None else empty(dx, (teams * p.teams, rows.n), "f32")
     db = empty(dx, (teams * p.teams, rows.n), "f32") if bias else None

@@ -148,8 +148,16 @@ def plan_two(n: int, vector: int) -> Plan:
     return plan(n, vector, each=8) if n <= 8192 else plan(n, vector, each=16)
 
 
-def plan_sums(n: int, vector: int) -> Plan:
-    """Return the plan for the derivative of a norm, which keeps sums over rows."""
+def plan_sums(n: int, vector: int, bytes: int, inputs: int, sums: int) -> Plan:
+    """Return the plan for the derivative of a norm, which keeps sums over rows.
+
+    inputs  that have rows, of elements of `bytes`
+    sums    of rows that are kept, f32
+    """
+    if 32_768 < n <= 65_536 and bytes == 2:
+        p = ahead(Plan(512, 1, 4, vector, 1), n, bytes, stages=2, rows=2 * inputs + 2 * sums)
+        if p.stages:
+            return replace(p, shared_sums=True)
     if n <= 1024:
         return plan(n, vector, each=8)
     if n <= 8192:
