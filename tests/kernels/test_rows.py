@@ -182,12 +182,16 @@ def test_any_number_of_rows(rows: int) -> None:
         close(y, softmaxed(x.astype(np.float64)), np.float32)
 
 
-def in_bytes(choose: Any) -> Any:
-    return lambda n, vector: choose(n, vector, 2, *([3] if choose is plan_norm else []))
+def of_two_bytes(choose: Any, *more: int) -> Any:
+    return lambda n, vector: choose(n, vector, 2, *more)
 
 
 @pytest.mark.parametrize(
-    "choose", [plan, plan_fold, plan_light, plan_two, plan_sums, in_bytes(plan_softmax), in_bytes(plan_norm)]
+    "choose",
+    [
+        *(plan, plan_fold, plan_light, plan_two, of_two_bytes(plan_softmax), of_two_bytes(plan_norm, 3)),
+        *(of_two_bytes(plan_sums, 2, 1), of_two_bytes(plan_sums, 3, 2)),
+    ],
 )
 def test_plans_hold_every_length(choose: Any) -> None:
     for n in [1, 2, 31, 33, 1000, 1024, 4097, 8192, 8193, 16384, 50257, 131072, 152064, MOST]:
