@@ -7,7 +7,7 @@ element of A, B and of C and D. Verifier, simulator, partitioning and documentat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from cutelite.ir.contract import Effect, Problem, Ptx, np, numpy_dtype
@@ -205,20 +205,25 @@ class Mma(Op):
     def simulate(self, lanes: Lanes) -> None:
         idle = ~lanes.warps(lanes.mask).all(axis=1)
         lanes.fault(np.repeat(idle, THREADS), "mma.sync must be executed by all 32 threads of a warp", "divergence")
-        layouts, form = self.layouts(), self.form
-        a = self._matrix(lanes, "a", layouts["a"], form.m)
-        b = self._matrix(lanes, "b", layouts["b"], form.n)
-        c = self._matrix(lanes, "c", layouts["c"], form.m)
+        form = self.form
+        a = self._matrix(lanes, "a", form.m)
+        b = self._matrix(lanes, "b", form.n)
+        c = self._matrix(lanes, "c", form.m)
         total = self._rounded(a.transpose(0, 2, 1) @ b + c.transpose(0, 2, 1))
-        spread = total.transpose(0, 2, 1).reshape(len(total), -1)[:, places(layouts["c"])]
+        spread = total.transpose(0, 2, 1).reshape(len(total), -1)[:, self._places["c"]]
         lanes.define(spread.reshape(-1, spread.shape[-1]))
 
-    def _matrix(self, lanes: Lanes, field: str, layout: Layout, rows: int) -> Array:
+    @cached_property
+    def _places(self) -> dict[str, Array]:
+        return {field: places(layout) for field, layout in self.layouts().items()}
+
+    def _matrix(self, lanes: Lanes, field: str, rows: int) -> Array:
         """The operand of each warp, (warps, columns, rows), in a type in which products and sums are exact."""
         held = lanes.warps(lanes.get(self[field]))
         exact = np.int64 if elem_of(self.c.type) == i32 else np.float64
-        tile = np.empty((len(held), places(layout).size), exact)
-        tile[:, places(layout)] = widened(held, elem_of(self[field].type))
+        at = self._places[field]
+        tile = np.empty((len(held), at.size), exact)
+        tile[:, at] = widened(held, elem_of(self[field].type))
         return tile.reshape(len(held), -1, rows)
 
     def _rounded(self, exact: Array) -> Array:

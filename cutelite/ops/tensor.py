@@ -178,8 +178,10 @@ class ElementAccess(Op):
     def address(self, lanes: Lanes) -> Array:
         """The byte address of the element, per lane; faults where the coordinate is out of bounds."""
         t = tensor_type(self.t)
-        coord = [lanes.get(index).astype(np.int64, copy=False) for index in self.coord]
-        for mode, (index, extent) in enumerate(zip(coord, self._extents, strict=True)):
+        modes, offset = self._constant
+        coord = [lanes.get(self.coord[mode]).astype(np.int64, copy=False) for mode in modes]
+        for mode, index in zip(modes, coord, strict=True):
+            extent = self._extents[mode]
             bound = lanes.dim(extent)
             outside = index.view(np.uint64) >= bound  # unsigned: negative ones are huge
             if np.count_nonzero(outside):
@@ -191,9 +193,28 @@ class ElementAccess(Op):
         if self._strides is None:
             return element_address(lanes, self.t, coord)
         address = lanes.get(self.t)
-        for index, stride in zip(coord, self._strides, strict=True):
-            address = address + index * (lanes.dim(stride) * t.elem.bytes)
+        for mode, index in zip(modes, coord, strict=True):
+            address = address + index * (lanes.dim(self._strides[mode]) * t.elem.bytes)
+        if offset:
+            address = address + offset
         return t.swizzle(address) if t.swizzle is not None else address
+
+    @cached_property
+    def _constant(self) -> tuple[tuple[int, ...], int]:
+        """Return the modes whose indices are to be looked at, and the bytes that the others add to the address.
+
+        The others' are constants, inside a known extent, in a mode of known stride.
+        """
+        offset, modes = 0, []
+        for mode, index in enumerate(self.coord):
+            at = getattr(index.op, "value", None) if index.op is not None and index.op.name == "const" else None
+            extent = self._extents[mode]
+            stride = None if self._strides is None else self._strides[mode]
+            if isinstance(at, int) and isinstance(extent, int) and isinstance(stride, int) and 0 <= at < extent:
+                offset += at * stride
+            else:
+                modes.append(mode)
+        return tuple(modes), offset * tensor_type(self.t).elem.bytes
 
     @cached_property
     def _extents(self) -> tuple[Any, ...]:

@@ -52,9 +52,9 @@ class ThreadLanes:
         if space == "generic":
             return self._load_generic(address, elem, n, mask)
         if mask is None and self.full:
-            return self.machine.spaces[space].load(address, elem, n, _Of(self, address, None))
+            return self.machine.spaces[space].load(address, elem, n, AccessOf(self, address, None))
         active = self._active(address, mask)
-        found = self.machine.spaces[space].load(address[active], elem, n, _Of(self, address, active))
+        found = self.machine.spaces[space].load(address[active], elem, n, AccessOf(self, address, active))
         data = np.zeros((*address.shape, n), found.dtype)
         data[active] = found
         return data
@@ -64,11 +64,11 @@ class ThreadLanes:
             for part, where in self._windows(address, mask):
                 self.store(part, self.machine.from_generic(part, address), elem, data, where)
         elif mask is None and self.full:
-            self.machine.spaces[space].store(address, elem, data, _Of(self, address, None))
+            self.machine.spaces[space].store(address, elem, data, AccessOf(self, address, None))
         else:
             active = self._active(address, mask)
             data = np.broadcast_to(data, (*address.shape, data.shape[-1]))[active]
-            self.machine.spaces[space].store(address[active], elem, data, _Of(self, address, active))
+            self.machine.spaces[space].store(address[active], elem, data, AccessOf(self, address, active))
 
     def atomic(
         self,
@@ -86,7 +86,7 @@ class ThreadLanes:
             active = self._active(address, where)
             at = (self.machine.from_generic(part, address) if space == "generic" else address)[active]
             expected = compare[active] if compare is not None else None
-            who = _Of(self, address, active)
+            who = AccessOf(self, address, active)
             old[active] = atomic(self.machine.spaces[part], at, action, elem, operand[active], expected, who)
         return old
 
@@ -191,7 +191,7 @@ class ThreadLanes:
         )
 
 
-class _Of:
+class AccessOf:
     """The accuser of one access by some lanes: finds the lane that an element of the access belongs to."""
 
     __slots__ = ("active", "address", "lanes")

@@ -74,9 +74,12 @@ class Strand(ThreadLanes):
         return self.regs[value]
 
     def define(self, *results: Array) -> None:
-        regs = self.regs
-        for value, result in zip(self.op.results, results, strict=True):
-            regs[value] = result
+        values = self.op.results
+        if len(values) == len(results) == 1:
+            self.regs[values[0]] = results[0]
+            return
+        for value, result in zip(values, results, strict=True):
+            self.regs[value] = result
 
     def bind_dim(self, dim: object, value: Array) -> None:
         assert isinstance(dim, Dim)

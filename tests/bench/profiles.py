@@ -1,6 +1,6 @@
 """Cost of profiles on a GPU: cycles of an event, and a GEMM's speed with events; events in the simulator's order.
 
-python tests/bench/profiles.py [--size 8192]
+python tests/bench/profiles.py [--size 8192] [--out FOLDER] [--only cost|order|speed ...]
 """
 
 from __future__ import annotations
@@ -113,19 +113,24 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--size", type=int, default=8192)
     parser.add_argument("--out", default=".")
+    parts = ("cost", "order", "speed")
+    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     given = parser.parse_args()
     OUT = given.out
     sys.path.insert(0, str(EXAMPLES))
     import hopper_gemm_tiled as tiled
 
-    cost()
+    if "cost" in given.only:
+        cost()
 
     def tensors(m: int, n: int, k: int) -> tuple[Any, Any, Any]:
         new = {"device": "cuda", "dtype": torch.bfloat16}
         return torch.randn(m, k, **new), torch.randn(n, k, **new), torch.empty(m, n, **new)
 
-    a, b, c = tensors(512, 768, 512)
-    same_order(tiled.gemm, cl.Launch(4, tiled.THREADS), (a, b, c), {})
+    if "order" in given.only:
+        same_order(tiled.gemm, cl.Launch(4, tiled.THREADS), tensors(512, 768, 512), {})
+    if "speed" not in given.only:
+        return
     n = given.size
     a, b, c = tensors(n, n, n)
     speed("hopper_gemm_tiled", tiled.gemm, cl.Launch(132, tiled.THREADS), (a, b, c), {}, 2 * n**3)

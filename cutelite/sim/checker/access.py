@@ -7,6 +7,7 @@ Out   the earlier accesses that it races with (`Conflict`); and the shadow remem
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import byteorder
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -126,7 +127,7 @@ class Accesses:
         self.clocks = clocks
         self.sites = Sites()
         self.sets = Sets()
-        self._asked: dict[tuple[int, bytes, bytes], bool] = {}
+        self._asked: dict[tuple[int, int, bytes, bytes], bool] = {}
 
     def check(self, shadow: Shadow, granules: Array, actor: Actor, kind: int, site: int) -> list[Conflict]:
         """Find the earlier accesses that an access of that kind races with."""
@@ -219,13 +220,13 @@ class Accesses:
     def _against_sets(self, at: Array, other: Array, actor: Actor, kind: int) -> Iterator[Conflict]:
         if not len(at):
             return
-        keys = _numbered(other[at], actor.knowing(at))
-        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        for n, position in enumerate(at[first].tolist()):
+        knowing = actor.knowing(at)
+        _, first, inverse = np.unique(_numbered(other[at], knowing), return_index=True, return_inverse=True)
+        for n, (position, knows) in enumerate(zip(at[first].tolist(), knowing[first].tolist(), strict=True)):
             for group in self.sets[-int(other[position])]:
                 held = int(self.sites.kinds[group.site])
                 row = actor.row if held == STRONG_WRITE else RAN
-                if CONFLICTS[kind, held] and actor.unknown(row, position, group):
+                if CONFLICTS[kind, held] and self._unknown(knows, actor, position, group, row):
                     yield from self._against_group(at[inverse == n], group, actor, row)
 
     def _against_group(self, at: Array, group: Group, actor: Actor, row: int) -> Iterator[Conflict]:
@@ -285,9 +286,6 @@ class Accesses:
             code[i] = -self.sets.number((Group(who[run].tobytes(), when[run].tobytes(), site),))
         return at, code
 
-    def _group(self, who: Array, when: Array, site: int) -> Group:
-        return Group(np.asarray(who, np.int32).tobytes(), np.asarray(when, np.int32).tobytes(), site)
-
     def _with_old(
         self, shadow: Shadow, g: Array, at: Array, code: Array, keep: Array, actor: Actor, kind: int, site: int
     ) -> Array:
@@ -298,18 +296,19 @@ class Accesses:
         before = _numbered(_numbered(old, old_when * single), old_site * single)
         after = _numbered(code[where], actor.when[at[where]])
         _, first, inverse = np.unique(_numbered(before, after), return_index=True, return_inverse=True)
-        made = np.zeros(len(first), np.int32)
-        for n, i in enumerate(first.tolist()):
-            position = int(at[where[i]])
-            groups = self._groups_of(int(old[i]), old_when[i], int(old_site[i]))
-            new = self._groups_of(int(code[where[i]]), actor.when[position], site)
+        apart = self._may_be_apart and kind in STRONG
+        at, code_of = at[where[first]], code[where[first]]
+        made: list[int] = []
+        for position, knows, when, one, *earlier in zip(
+            at.tolist(), actor.knowing(at).tolist(), actor.when[at].tolist(), code_of.tolist(),
+            old[first].tolist(), old_when[first].tolist(), old_site[first].tolist(), strict=True,
+        ):  # fmt: skip
+            groups, new = self._groups_of(*earlier), self._groups_of(one, when, site)
             mine = members(new[0].who)
-            knows = int(actor.knowing(at[where[i : i + 1]])[0])
             still = []
             for x in groups:
                 if self.sites.kinds[x.site] == kind and not (
-                    self._may_be_apart
-                    and kind in STRONG
+                    apart
                     and (
                         not self.sites[site].like(self.sites[x.site])
                         or np.any(self._needed(x.agents, int(actor.who[position])) > CTA)
@@ -317,31 +316,32 @@ class Accesses:
                 ):
                     if x.within(mine):
                         continue
-                    if not self._unknown(knows, actor, position, x):
+                    if not self._unknown(knows, actor, position, x, RAN):
                         continue
                 still.append(x)
-            together = tuple(dict.fromkeys((*still, *new)))
-            made[n] = -self.sets.number(together) if still else code[where[i]]
+            made.append(-self.sets.number(tuple(dict.fromkeys((*still, *new)))) if still else one)
         code = code.copy()
-        code[where] = made[inverse]
+        code[where] = np.array(made, np.int32)[inverse]
         return code
 
-    def _unknown(self, knows: int, actor: Actor, position: int, group: Group) -> bool:
-        """`actor.unknown` in the row RAN, asked once for all threads that know the same."""
+    def _unknown(self, knows: int, actor: Actor, position: int, group: Group, row: int) -> bool:
+        """`actor.unknown`, asked once for all threads that know the same."""
         if not knows:  # not a thread, or one that knows nothing
-            return actor.unknown(RAN, position, group)
-        asked = (knows, group.who, group.when)
+            return actor.unknown(row, position, group)
+        asked = (knows, row, group.who, group.when)
         found = self._asked.get(asked)
         if found is None:
             if len(self._asked) > MANY:
                 self._asked.clear()
-            found = self._asked[asked] = actor.unknown(RAN, position, group)
+            found = self._asked[asked] = actor.unknown(row, position, group)
         return found
 
-    def _groups_of(self, code: int, when: Any, site: int) -> tuple[Group, ...]:
-        if code < 0:
-            return self.sets[-code]
-        return (self._group(np.array([code]), np.array([when]), site),)
+    def _groups_of(self, code: int, when: int, site: int) -> tuple[Group, ...]:
+        return self.sets[-code] if code < 0 else _alone(code, when, site)
+
+
+def _alone(agent: int, clock: int, site: int) -> tuple[Group]:
+    return (Group(agent.to_bytes(4, byteorder), clock.to_bytes(4, byteorder), site),)
 
 
 def _numbered(a: Array, b: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cutelite.sim.lanes import AccessOf
 from cutelite.sim.machine import Agent, Share
 from cutelite.sim.memory import Selected
 
@@ -17,6 +18,8 @@ def lanes_of(who: Any, count: int) -> tuple[Any, Array]:
 
     An agent that does not tell its threads apart has none.
     """
+    if isinstance(who, AccessOf) and who.active is None and count == len(who.lanes.tid) == who.address.size:
+        return who.lanes, np.arange(count)  # most accesses: a unit by each lane
     size = len(who.positions) if isinstance(who, Selected) else _elements(who)
     elements = np.arange(size)
     return _resolved(who, np.repeat(elements, count // size) if size and count > size else elements)

@@ -955,6 +955,7 @@ class Checker:
     def _check_exit(self, block: Block, region: Region, shadow: Shadow, known: Knowledge) -> None:
         """Report those who may still access the shared memory of a block that has exited."""
         others = self._others(block)
+        inside: dict[bytes, bool] = {}  # by the agents of a group: whether they all are the block's own
         for who, when, sites in (
             (shadow.w_who, shadow.w_when, shadow.w_site),
             (shadow.o_who, shadow.o_when, shadow.o_site),
@@ -967,9 +968,12 @@ class Checker:
                 self._outlived(block, region, shadow.offsets(mine), shadow.granule, site, who[mine])
         for number in np.unique(shadow.o_who[shadow.o_who < 0]).tolist():
             for group in self.accesses.sets[-number]:
+                if group.who not in inside:
+                    inside[group.who] = not np.count_nonzero(others[group.agents])
+                if inside[group.who]:
+                    continue
                 left = others[group.agents]
-                if np.count_nonzero(left):
-                    left &= ~self.clocks.known(known, RAN, group.agents, group.clocks)
+                left &= ~self.clocks.known(known, RAN, group.agents, group.clocks)
                 if np.count_nonzero(left):
                     offsets = shadow.offsets(np.flatnonzero(shadow.o_who == number))
                     self._outlived(block, region, offsets, shadow.granule, group.site, group.agents[left])
