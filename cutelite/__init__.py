@@ -85,7 +85,8 @@ _WHERE = {
     " vote_any vote_uniform ballot match_any match_all redux active_mask syncwarp",
     "cutelite.lang.cluster": "cluster_arrive cluster_wait cluster_sync mapa getctarank st_async red_async"
     " griddepcontrol_wait griddepcontrol_launch_dependents",
-    "cutelite.lang.cp_async": "createpolicy cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
+    "cutelite.lang.cp_async": "createpolicy createpolicy_range createpolicy_cvt"
+    " cp_async cp_async_commit_group cp_async_wait_group cp_async_wait_all"
     " cp_async_bulk cp_reduce_async_bulk cp_async_bulk_prefetch cp_async_bulk_commit_group cp_async_bulk_wait_group",
     "cutelite.bench.compare": "compare",
     "cutelite.bench.measure": "do_bench",

@@ -150,6 +150,8 @@ from cutelite.lang.cp_async import cp_async_wait_all as cp_async_wait_all
 from cutelite.lang.cp_async import cp_async_wait_group as cp_async_wait_group
 from cutelite.lang.cp_async import cp_reduce_async_bulk as cp_reduce_async_bulk
 from cutelite.lang.cp_async import createpolicy as createpolicy
+from cutelite.lang.cp_async import createpolicy_cvt as createpolicy_cvt
+from cutelite.lang.cp_async import createpolicy_range as createpolicy_range
 from cutelite.lang.debug import assert_ as assert_
 from cutelite.lang.debug import brkpt as brkpt
 from cutelite.lang.debug import clock as clock
@@ -688,6 +690,8 @@ __all__ = [
     "crd2crd",
     "crd2idx",
     "createpolicy",
+    "createpolicy_cvt",
+    "createpolicy_range",
     "ctz",
     "depth",
     "dims",

@@ -42,6 +42,29 @@ def createpolicy(
     return emit(ops.cp_async.CreatePolicy(primary, fraction, secondary))  # type: ignore[no-any-return]
 
 
+def createpolicy_range(
+    p: Any,
+    primary_size: int | Scalar,
+    total_size: int | Scalar,
+    primary: Literal["evict_last", "evict_normal", "evict_first", "evict_unchanged"],
+    secondary: Literal["evict_first", "evict_unchanged"] = "evict_unchanged",
+) -> Scalar:
+    """Return an L2 policy by address, to pass as `cache`.
+
+    p             an address in global memory, or a tensor
+    primary_size  accesses to so many bytes from `p` on get `primary`
+    total_size    those to bytes behind them, up to so many from `p` on, get `secondary`; at least `primary_size`
+    Source        PTX ISA: createpolicy.range
+    """
+    sizes = amount(primary_size), amount(total_size)
+    return emit(ops.cp_async.CreatePolicyRange(address(p), *sizes, primary, secondary))  # type: ignore[no-any-return]
+
+
+def createpolicy_cvt(access_property: int | Scalar) -> Scalar:
+    """Return an L2 policy of the 64 bits of CUDA's `cuda::access_property`. PTX: createpolicy.cvt."""
+    return emit(ops.cp_async.CreatePolicyCvt(as_value(access_property, u64)))  # type: ignore[no-any-return]
+
+
 def cp_async(
     dst: Any,
     src: Any,
@@ -92,6 +115,7 @@ def cp_async_bulk(
     barrier: Barrier | None = None,
     multicast: int | Scalar | None = None,
     cache: Cache = None,
+    mask: int | Scalar | None = None,
 ) -> None:
     """Start copying a range of `bytes` bytes between global and shared memory, or to another block's.
 
@@ -102,6 +126,7 @@ def cp_async_bulk(
     barrier    counts the bytes of a copy into shared memory; one to another block takes that block's barrier.
                A copy to global memory takes none: it ends in a bulk group (`cp_async_bulk_commit_group`)
     multicast  from global memory: a mask of the blocks of the cluster that get the data, at the same offsets
+    mask       to global memory, on sm_100 and above: bit i says whether byte i of each 16 is copied
     Who        one thread
     Source     PTX ISA: cp.async.bulk
     """
@@ -112,7 +137,12 @@ def cp_async_bulk(
         to, of = place_of(dst), place_of(src)
     else:
         to, of = address(dst, BULK_ALIGN, known), address(src, BULK_ALIGN, known)
-    emit(ops.cp_async.CpAsyncBulk(to, of, amount(bytes), bar, *operands))
+    if mask is None:
+        emit(ops.cp_async.CpAsyncBulk(to, of, amount(bytes), bar, *operands))
+    elif bar is not None or multicast is not None:
+        raise mistake("mask", "a bulk copy with a byte mask goes to global memory", help="leave out barrier, multicast")
+    else:
+        emit(ops.cp_async.CpAsyncBulkMasked(to, of, amount(bytes), mask_value(mask), operands[1]))
 
 
 def cp_reduce_async_bulk(

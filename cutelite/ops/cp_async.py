@@ -42,10 +42,7 @@ class CreatePolicy(Op):
         return (u64,)
 
     def verify(self) -> Iterator[Problem]:
-        if self.primary not in PRIORITIES:
-            yield Problem("primary", f"{self.primary!r} is none of {', '.join(PRIORITIES)}")
-        if self.secondary not in ("evict_first", "evict_unchanged"):
-            yield Problem("secondary", f"{self.secondary!r} is neither evict_first nor evict_unchanged")
+        yield from priority_problems(self.primary, self.secondary)
         if not 0 < self.fraction <= 1:
             yield Problem("fraction", f"the fraction is {self.fraction}; it must be above 0 and at most 1")
 
@@ -55,6 +52,68 @@ class CreatePolicy(Op):
 
     def simulate(self, lanes: Lanes) -> None:
         lanes.define(np.zeros(lanes.mask.shape, np.uint64))  # where data is cached changes no result
+
+
+@op("createpolicy.range", feature="cache_hint", source="PTX ISA: createpolicy.range")
+class CreatePolicyRange(Op):
+    """An L2 policy by address: `primary` for `primary_size` bytes from global `p` on, `secondary` for those behind.
+
+    total_size  bytes for which it says anything, from `p` on: at least `primary_size`
+    primary, secondary  as for `createpolicy`
+    """
+
+    p: Value
+    primary_size: Value
+    total_size: Value
+    primary: str
+    secondary: str = "evict_unchanged"
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "p", ("gmem",), 1)
+        yield from scalar_problems(self, "primary_size", i32, u32)
+        yield from scalar_problems(self, "total_size", i32, u32)
+        yield from priority_problems(self.primary, self.secondary)
+
+    def ptx(self) -> Ptx:
+        kinds = f"global.L2::{self.primary}.L2::{self.secondary}"
+        return Ptx(f"createpolicy.range.{kinds}.b64 $out, [$p], $primary_size, $total_size;", memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        primary, total = (
+            lanes.get(size).astype(np.int64) & 0xFFFFFFFF for size in (self.primary_size, self.total_size)
+        )
+        lanes.fault(primary > total, "createpolicy.range has more primary bytes than bytes in all", "cache-policy")
+        lanes.define(np.zeros(lanes.mask.shape, np.uint64))
+
+
+@op("createpolicy.cvt", feature="cache_hint", source="PTX ISA: createpolicy.cvt")
+class CreatePolicyCvt(Op):
+    """An L2 policy of an access property, u64, as CUDA's `cuda::access_property` and its driver have them."""
+
+    access_property: Value
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+    def verify(self) -> Iterator[Problem]:
+        yield from scalar_problems(self, "access_property", u64)
+
+    def ptx(self) -> Ptx:
+        return Ptx("createpolicy.cvt.L2.b64 $out, $access_property;", memory=False)
+
+    def simulate(self, lanes: Lanes) -> None:
+        lanes.define(np.zeros(lanes.mask.shape, np.uint64))
+
+
+def priority_problems(primary: str, secondary: str) -> Iterator[Problem]:
+    """Find problems of the priorities of an L2 policy."""
+    if primary not in PRIORITIES:
+        yield Problem("primary", f"{primary!r} is none of {', '.join(PRIORITIES)}")
+    if secondary not in ("evict_first", "evict_unchanged"):
+        yield Problem("secondary", f"{secondary!r} is neither evict_first nor evict_unchanged")
 
 
 @op("cp.async", effects=ASYNC_COPY, feature="cp.async", source="PTX ISA: cp.async")
@@ -300,6 +359,57 @@ class BulkCopy(NamedTuple):
             agent.store("cluster" if move else self.to, np.int64(self.dst + move), u64, data)
         if arrivals:
             arrivals.complete(agent, self.bytes)
+
+
+@op("cp.async.bulk.cp_mask", effects=ASYNC_COPY, feature="cp_mask", source="PTX ISA: cp.async.bulk")
+class CpAsyncBulkMasked(Op):
+    """Start copying some of `bytes` bytes of shared `src` to global `dst`, in this thread's open bulk group.
+
+    mask  u16: bit i is set where byte i of each 16 is to be copied
+    """
+
+    dst: Value
+    src: Value
+    bytes: Value
+    mask: Value
+    policy: Value | None
+
+    def verify(self) -> Iterator[Problem]:
+        yield from address_problems(self, "dst", ("gmem",), BULK_ALIGN)
+        yield from address_problems(self, "src", ("smem",), BULK_ALIGN)
+        yield from scalar_problems(self, "bytes", i32, u32)
+        yield from scalar_problems(self, "mask", u16)
+        yield from scalar_problems(self, "policy", u64)
+
+    def ptx(self) -> Ptx:
+        kinds, operands = modifiers(None, None, self.policy)
+        start = f"cp.async.bulk.global.shared::cta.bulk_group{kinds}.cp_mask"
+        return Ptx(f"{start} [$dst], [$src], $bytes{operands}, $mask;")
+
+    def simulate(self, lanes: Lanes) -> None:
+        bytes = bulk_bytes(lanes, self.bytes)
+        check_aligned(lanes, self, BULK_ALIGN, "dst", "src")
+        dst, src, mask = (lanes.get(value).astype(np.int64) for value in (self.dst, self.src, self.mask))
+        for lane in lanes.each():
+            every = np.arange(int(bytes[lane]))
+            taken = every[int(mask[lane]) >> every % BULK_ALIGN & 1 == 1]
+            if len(taken):
+                copy = MaskedCopy(int(dst[lane]), int(src[lane]), taken)
+                lanes.machine.engine.start(lanes, "bulk", copy.read, copy.write, lane=lane)
+
+
+class MaskedCopy(NamedTuple):
+    """A copy to global memory of the bytes at the offsets `taken`."""
+
+    dst: int
+    src: int
+    taken: Array
+
+    def read(self, agent: Agent) -> Array:
+        return agent.load("smem", self.src + self.taken, u8)
+
+    def write(self, agent: Agent, data: Array) -> None:
+        agent.store("gmem", self.dst + self.taken, u8, data)
 
 
 class Arrivals(NamedTuple):

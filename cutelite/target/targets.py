@@ -188,6 +188,7 @@ _SPECIFIC = {  # in every `a` target from sm_90a on
 _BLACKWELL = {
     "f32x2": "add, mul and fma on packed pairs of f32",
     "ld.256": "ld.global and st.global of 256 bits",
+    "cp_mask": "cp.async.bulk with a mask of bytes",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel",
 }
 _BLACKWELL_SPECIFIC = {"fp4": "conversion to and from e2m1, e2m3, e3m2 and ue8m0"}  # in the `f` targets too

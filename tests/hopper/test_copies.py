@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutelite as cl
-from cutelite import Tensor, f32, i32, u32
+from cutelite import Tensor, f32, i32, u8, u16, u32, u64
 from cutelite.sim import SimError
 from tests.places import Place
 
@@ -95,6 +95,69 @@ def test_bulk_copies(scheduled: Place) -> None:
     scheduled(bulk[4, 32], source, out, total)
     assert (out == source).all()
     assert (total == 1 + source.reshape(4, 64).sum(0)).all()
+
+
+@cl.kernel(block=32)
+def by_policies(src: Tensor[f32, (P,)], out: Tensor[f32, (P,)], property: u64) -> None:
+    """A range in by one policy, out by another."""
+    row, bar = cl.shared(f32, (64,), align=128), cl.shared(cl.mbarrier, (1,))
+    if cl.thread_idx.x == 0:
+        bar[0].init(1)
+        cl.fence_mbarrier_init()
+        bar[0].arrive_expect_tx(row.nbytes)
+        first = cl.createpolicy_range(src, 128, P * 4, "evict_last", "evict_first")
+        cl.cp_async_bulk(row, src, 256, barrier=bar[0], cache=first)
+        bar[0].wait(0)
+        cl.cp_async_bulk(out, row, 256, cache=cl.createpolicy_cvt(property))
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+
+
+def test_policies_change_no_result(scheduled: Place) -> None:
+    source = np.arange(64, dtype=np.float32)
+    out = np.zeros_like(source)
+    scheduled(by_policies[1, 32], source, out, 0x1000000000000000)
+    assert (out == source).all()
+
+
+@cl.kernel(block=32)
+def too_many(src: Tensor[f32, (P,)], primary: u32) -> None:
+    row = cl.shared(f32, (4,), align=16)
+    cl.cp_async(row, src, policy=cl.createpolicy_range(src, primary, 128, "evict_last"))
+
+
+def test_a_policy_has_no_more_primary_bytes_than_bytes() -> None:
+    with pytest.raises(SimError, match="more primary bytes than bytes in all"):
+        too_many[1, 32](np.zeros(64, np.float32), 129)
+
+
+@cl.kernel(block=32)
+def masked(src: Tensor[u8, (64,)], out: Tensor[u8, (64,)], mask: u16) -> None:
+    """The bytes of each 16 that a mask names, out of shared memory."""
+    row = cl.shared(u8, (64,), align=16)
+    for i in range(cl.thread_idx.x, 64, 32):
+        row[i] = src[i]
+    cl.fence_proxy_async("shared::cta")
+    cl.syncwarp()
+    if cl.thread_idx.x == 0:
+        cl.cp_async_bulk(out, row, 64, mask=mask)
+        cl.cp_async_bulk_commit_group()
+        cl.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.parametrize("mask", [0, 0x8001, 0xFFFF, 0x0F0A])
+def test_some_bytes_of_each_16(mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTELITE_ARCH", "sm_100")
+    source, out = np.arange(1, 65, dtype=np.uint8), np.zeros(64, np.uint8)
+    masked[1, 32](source, out, mask)
+    taken = np.tile(mask >> np.arange(16) & 1, 4).astype(bool)
+    assert (out == np.where(taken, source, 0)).all()
+    assert not masked.check(1, 32, source, out, mask, seeds=2).kinds
+
+
+def test_a_mask_of_bytes_needs_blackwell() -> None:
+    with pytest.raises(cl.CompileError, match="needs a GPU with cp_mask, which sm_90a lacks"):
+        masked.compile((64,), (64,), 1, arch="sm_90a")
 
 
 @cl.kernel(block=32)

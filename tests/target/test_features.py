@@ -53,6 +53,7 @@ INSTRUCTIONS = {
     "tensormap.replace": "tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d1;",
     "f32x2": "add.rn.f32x2 %d2, %d1, %d1;",
     "ld.256": "ld.global.v4.b64 {%d2,%d3,%d4,%d5}, [%d1];",
+    "cp_mask": "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h1;",
     "clusterlaunchcontrol": "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
     "[%r1], [%r1];",
     "fp4": "{ .reg .b8 %b; cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2; }",

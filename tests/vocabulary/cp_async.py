@@ -22,6 +22,34 @@ ROWS = [
         tested=HOPPER,
     ),
     Row(
+        cp_async.CreatePolicyRange,
+        "cl.createpolicy_range",
+        [of(GMEM, i32, u32, primary, "evict_first") for primary in cp_async.PRIORITIES],
+        refuses=[
+            (of(SMEM, i32, i32, "evict_last"), "in this block's shared memory, but must be in global"),
+            (of(GMEM, u64, i32, "evict_last"), "is u64, but must be i32 or u32"),
+            (of(GMEM, i32, i32, "evict_last", "evict_normal"), "neither evict_first nor evict_unchanged"),
+        ],
+        tested=HOPPER,
+    ),
+    Row(
+        cp_async.CreatePolicyCvt,
+        "cl.createpolicy_cvt",
+        [of(u64)],
+        refuses=[(of(u32), "is u32, but must be u64")],
+        tested=HOPPER,
+    ),
+    Row(
+        cp_async.CpAsyncBulkMasked,
+        "cl.cp_async_bulk",
+        [of(GMEM, SMEM, i32, u16), of(GMEM, SMEM, u32, u16, u64)],
+        refuses=[
+            (of(SMEM, GMEM, i32, u16), "but must be in global memory"),
+            (of(GMEM, SMEM, i32, u32), "is u32, but must be u16"),
+        ],
+        tested=HOPPER,
+    ),
+    Row(
         cp_async.CpAsync,
         "cl.cp_async",
         [
