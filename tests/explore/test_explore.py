@@ -143,7 +143,9 @@ READY = (
 
 
 def ready(browser: Browser) -> None:
+    """Wait until the page can be used, and then until the rows out of sight are there too."""
     browser.run(READY)
+    browser.run(READY.replace("ready", "whole"))
 
 
 def slide(browser: Browser, to: int) -> None:
@@ -151,10 +153,11 @@ def slide(browser: Browser, to: int) -> None:
         "(() => { const s = document.querySelector('input[type=range]'); "
         f"s.value = {to}; s.dispatchEvent(new Event('input')) }})()"
     )
+    ready(browser)
 
 
 def test_a_browser_shows_every_stage(browser: Browser, kernel: Any) -> None:
-    counts = browser.run("[...document.querySelectorAll('.rows')].map(rows => rows.children.length)")
+    counts = browser.run("[...document.querySelectorAll('.rows')].map(rows => rows.querySelectorAll('.r').length)")
     assert counts[2:] == [len(kernel["ptx"]["text"]), len(kernel["sass"]["text"])]
     assert counts[1] == len(kernel["passes"][0]["text"])
     assert "registers" in browser.run("document.getElementById('facts').innerText")
@@ -175,7 +178,7 @@ def test_moving_over_a_line_shows_what_became_of_it(browser: Browser) -> None:
 def test_the_slider_goes_through_the_passes(browser: Browser, kernel: Any) -> None:
     last = len(kernel["passes"]) - 1
     slide(browser, last)
-    assert browser.run("document.querySelector('.ir').children.length") == len(kernel["passes"][last]["text"])
+    assert browser.run("document.querySelectorAll('.ir .r').length") == len(kernel["passes"][last]["text"])
     assert kernel["passes"][last]["name"] in browser.run("document.querySelector('.ir').parentElement.innerText")
 
 
